@@ -21,6 +21,7 @@ options:
       - V(to_plan), V(to_lock), V(to_line_up), V(to_put_back) and V(to_end) are the stages of a run. The answer is their
         task files.
       - V(hosts) gives the hosts of the play with the batches, and V(sizes) how many belong to each batch.
+      - V(lost) gives the refusal of hosts that cannot be reached.
       - V(own_tasks_after) gives the files of the user's own tasks after the last batch.
       - V(had_batches), V(keeps_capacity) and V(waits_for_settling) are questions about the end.
       - V(not_begun) gives the end of a run that is refused or waits, from the result that says so.

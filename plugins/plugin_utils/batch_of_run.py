@@ -12,6 +12,7 @@ from typing import Any
 
 from ..module_utils.run.batch import BatchSoFar, OfHosts
 from ..module_utils.run.failure import failure_of
+from .hosts_of_run import texts_in
 from .registered import OF_BATCH, registered
 from .run_options import Given
 
@@ -121,7 +122,7 @@ class BatchOfRun:
 
     def own_files(self) -> list[str]:
         """The files of the user's own tasks that come before this batch."""
-        return [] if self.variables.get("ansible_check_mode") else files(self.given(self._own_variable()))
+        return [] if self.variables.get("ansible_check_mode") else texts_in(self.given(self._own_variable()))
 
     def soak_time(self) -> int:
         """Seconds for which the first batch proves itself. Only localhost has the variables of the request at first."""
@@ -191,12 +192,6 @@ def localhost(variables: Mapping[str, Any]) -> Mapping[str, Any]:
     """The variables of the controller, which has those of the whole run."""
     found: Mapping[str, Any] = variables.get("hostvars", {}).get("localhost", {})
     return found
-
-
-def files(given: Any) -> list[str]:
-    """Paths that a variable gives, as one text with commas, or as a list of such texts."""
-    texts = [given] if isinstance(given, str) else given or []
-    return [path.strip() for text in texts for path in str(text).split(",") if path.strip()]
 
 
 def troubles(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]:

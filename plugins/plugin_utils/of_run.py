@@ -13,7 +13,8 @@ from ..module_utils.run.begin_and_end import FORETOLD
 from ..module_utils.run.end import End, Found
 from ..module_utils.run.record.phases import Deed, Event, Phase
 from ..module_utils.run.steps import means_yes
-from .batch_of_run import GROUP, files
+from .batch_of_run import GROUP
+from .hosts_of_run import HostsOfRun, texts_in
 from .registered import OF_SETTLING, registered
 from .run_options import Given, value_of
 from .step_of_run import added as added_capacity
@@ -49,6 +50,11 @@ class Run:
     def plan(self) -> Mapping[str, Any]:
         """The plan; empty before there is one."""
         return self.given("begin_plan") or {}
+
+    @property
+    def hosts(self) -> HostsOfRun:
+        """The hosts of its members, if they are on hosts of the inventory."""
+        return HostsOfRun(self.given, self.variables)
 
     @property
     def listens(self) -> bool:
@@ -131,12 +137,12 @@ class Run:
         name = (self.plan.get("lock") or {}).get("name")
         unfinished = any(each["name"] == name and each["phase"] != Phase.COMPLETED.value for each in records)
         due = self.end().event is Event.COMPLETED and (bool(self.plan.get("batches")) or unfinished)
-        return files(self.given("upgrade_tasks_after")) if due else []
+        return texts_in(self.given("upgrade_tasks_after")) if due else []
 
     def _to_begin(self) -> dict[str, Any]:
         """A run waits for its start, and announces itself; a plan that is only shown does not."""
         acts = bool(self.given("begin_acts"))
-        own = any(self.given(name) for name in OWN_TASKS) or self.given("begin_members") is not None
+        own = any(self.given(name) for name in OWN_TASKS) or self.hosts.members() is not None
         begins = self.given("begin_state") == "begun"
         return {
             "state": self.given("begin_state"),
@@ -147,11 +153,12 @@ class Run:
             "request": self.requested(),
             "show": bool(self.given("begin_shows")),
             "shown": {name: self.plan[name] for name in SHOWN if name in self.plan} if begins else None,
-            "groups": self.given("begin_members"),
+            "groups": self.hosts.members(),
+            "configurations": self.hosts.configurations(),
         }
 
     def _to_end(self) -> dict[str, Any]:
-        return {**self.end().recorded(), "groups": self.given("begin_members")}
+        return {**self.end().recorded(), "groups": self.hosts.members()}
 
     def _last_done(self) -> str:
         """The time at which the last batch was done; empty if none was."""

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..module_utils.run.order import Stage, Standing, lined_up, not_begun, parts, sizes, unconsented
+from ..module_utils.run.order import Stage, Standing, lined_up, lost_hosts, not_begun, parts, sizes, unconsented
 from ..module_utils.run.steps import Moment, means_yes
-from .batch_of_run import GROUP, files
+from .batch_of_run import GROUP
+from .hosts_of_run import texts_in
 from .of_run import Run
 from .run_options import Given, value_of
 from .step_of_run import steps_of
@@ -47,11 +48,6 @@ class OrderOfRun:
         return self.run.plan
 
     @property
-    def places(self) -> Mapping[str, str]:
-        """The host of the inventory by member; empty if the members are no hosts."""
-        return self.given("begin_places") or {}
-
-    @property
     def standing(self) -> Standing:
         """The facts that decide on the next parts."""
         plan, given = self.plan, self.given
@@ -66,6 +62,7 @@ class OrderOfRun:
             agreeable="digest" in plan,
             waits=(plan.get("verdict") or {}).get("state") == "waiting",
             passed_over=given("begin_waiting") is not None,
+            lost=bool(self.lost()),
             batches=batches,
             commenced=bool(plan.get("commenced")),
             silences=bool(value_of("upgrade_silences", given)),
@@ -73,14 +70,20 @@ class OrderOfRun:
             listens=self.run.listens,
             steps_before=bool(plan) and bool(steps_of(given, Moment.BEFORE)),
             steps_after=bool(plan) and bool(steps_of(given, Moment.AFTER)),
-            own_tasks_after=bool(files(given("upgrade_tasks_after"))),
+            own_tasks_after=bool(texts_in(given("upgrade_tasks_after"))),
         )
 
     def hosts(self) -> list[dict[str, Any]]:
         """The hosts of the next play; none if a step has failed, or waits."""
         if self.given("roll_failure") is not None or self.given("roll_waiting") is not None:
             return []
-        return lined_up(self.plan, self.places, int(self.clock()) + int(self.given("upgrade_run_timeout") or 0))
+        return lined_up(
+            self.plan, self.run.hosts.places(), int(self.clock()) + int(self.given("upgrade_run_timeout") or 0)
+        )
+
+    def lost(self) -> list[str]:
+        """The hosts that the plan takes members down on, and that cannot be reached."""
+        return self.run.hosts.lost(name for each in self.plan.get("batches") or () for name in each["members"])
 
     def unconsented(self, answer: Any) -> dict[str, Any]:
         """The refusal of a plan that was not agreed to; empty if it was."""
@@ -92,7 +95,8 @@ class OrderOfRun:
 
 ANSWERS: Mapping[str, Callable[[OrderOfRun, Any], Any]] = {
     "hosts": lambda order, _about: order.hosts(),
-    "sizes": lambda order, _about: sizes(order.plan, order.places),
+    "lost": lambda order, _about: lost_hosts(order.lost()),
+    "sizes": lambda order, _about: sizes(order.plan, order.run.hosts.places()),
     "had_batches": lambda order, _about: order.standing.had_batches,
     "keeps_capacity": lambda order, _about: order.run.keeps_capacity(),
     "waits_for_settling": lambda order, _about: order.run.waits_for_settling(),

@@ -41,6 +41,8 @@ class Standing:
     """Whether the plan waits, so that this pass does nothing."""
     passed_over: bool = False
     """Whether this pass has ended so."""
+    lost: bool = False
+    """Whether the plan takes members down on hosts that cannot be reached."""
     batches: bool = False
     commenced: bool = False
     """Whether a batch of the upgrade has begun in an earlier run."""
@@ -90,7 +92,6 @@ REFUSAL = "refuse.yml"
 ORDER: Mapping[Stage, Sequence[Part]] = {
     Stage.TO_PLAN: (
         ("reserved.yml", lambda run: run.reserved),
-        ("inventory.yml", lambda run: run.on_hosts),
         ("supersede.yml", lambda run: run.supersedes and not run.checks),
     ),
     Stage.TO_SHOW: (
@@ -103,7 +104,7 @@ ORDER: Mapping[Stage, Sequence[Part]] = {
         (REFUSAL, lambda run: run.refused),
         ("give.yml", lambda run: run.agreeable and run.checks),
         ("waiting.yml", lambda run: run.waits),
-        ("lost_hosts.yml", lambda run: run.on_hosts and not run.waits),
+        ("lost_hosts.yml", lambda run: run.lost and not run.waits),
         ("silences.yml", lambda run: run.silences and run.batches and not run.waits),
         ("confirm.yml", lambda run: run.asks and not (run.waits or run.checks)),
         ("locked.yml", lambda run: not run.waits),
@@ -157,6 +158,14 @@ def _hosts_of(batch: Mapping[str, Any], plan: Plan, places: Mapping[str, str], d
     }
     members = [{"name": places[each], "label": each, "local": False} for each in batch["members"] if places]
     return [{**each, "of": batch["name"], "deadline": deadline} for each in (whole, *members)]
+
+
+def lost_hosts(lost: Sequence[str]) -> str:
+    """The refusal of hosts that cannot be reached, each of which has its cause with it."""
+    return (
+        "Nothing was begun, since members would be taken down on hosts that cannot be reached: "
+        f"{'; '.join(lost)}. Fix the connection, and run again."
+    )
 
 
 def disagreement(variable: str, digest: str, consent: str, answer: str) -> str:

@@ -38,7 +38,7 @@ def test_consent_beforehand_spares_the_question() -> None:
 @pytest.mark.parametrize("value", ["", False, "false", None])
 def test_an_answer_of_a_survey_that_is_empty_is_none(value: Any) -> None:
     assert asked("to_plan", upgrade_supersede=value, upgrade_groups="") == []
-    assert asked("to_plan", upgrade_supersede="true", upgrade_groups="members") == ["inventory.yml", "supersede.yml"]
+    assert asked("to_plan", upgrade_supersede="true", upgrade_groups="members") == ["supersede.yml"]
 
 
 def test_a_request_and_a_webhook_get_notices() -> None:
@@ -52,6 +52,29 @@ def test_no_batch_is_lined_up_after_a_step_that_has_failed_or_waits() -> None:
     assert asked("hosts", upgrade_run_timeout="50")[0]["deadline"] == 150
     assert asked("hosts", roll_failure={"message": "It has failed."}) == []
     assert asked("hosts", roll_waiting=[{"message": "It waits."}]) == []
+
+
+HOSTS = {
+    "groups": {"data": ["h1", "h2"], "managers": ["h3"]},
+    "hostvars": {
+        "h1": {"begin_member": "data-0", "begin_reached": {"ping": "pong"}},
+        "h2": {"begin_member": "data-1", "begin_reached": {"unreachable": True, "msg": "Connection refused"}},
+        "h3": {"begin_member": "h3", "begin_reached": {}},
+    },
+    "upgrade_groups": "data, managers",
+    "upgrade_confirm": "abc",
+}
+
+
+def test_only_hosts_whose_members_go_down_have_to_be_reached() -> None:
+    assert asked("to_lock", **HOSTS) == ["locked.yml"]
+    assert [each["name"] for each in asked("hosts", **HOSTS)] == ["batch-01", "h1"]
+    lost = {**HOSTS, "begin_plan": {**PLAN, "batches": [{**BATCH, "members": ["data-0", "data-1"]}]}}
+    assert asked("to_lock", **lost) == ["lost_hosts.yml", "locked.yml"]
+    assert asked("lost", **lost) == (
+        "Nothing was begun, since members would be taken down on hosts that cannot be reached: "
+        "h2: Connection refused. Fix the connection, and run again."
+    )
 
 
 def test_capacity_stays_until_the_upgrade_is_completed() -> None:

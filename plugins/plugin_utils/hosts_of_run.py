@@ -1,0 +1,58 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The hosts of the inventory that the members of a run are on, read from the variables of localhost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .run_options import GROUPS, Given
+
+
+@dataclass(frozen=True)
+class HostsOfRun:
+    """The hosts of the groups in `upgrade_groups`; none without that variable."""
+
+    given: Given
+    variables: Mapping[str, Any]
+
+    def members(self) -> dict[str, list[str]] | None:
+        """The members of each group by name; None if the members are not on hosts of the inventory."""
+        groups = texts_in(self.given(GROUPS))
+        return {group: [self._member(host) for host in self._in(group)] for group in groups} if groups else None
+
+    def places(self) -> dict[str, str]:
+        """The host by member; empty if the members are not on hosts of the inventory."""
+        groups = texts_in(self.given(GROUPS))
+        return {self._member(host): host for group in groups for host in self._in(group)}
+
+    def configurations(self) -> dict[str, Any]:
+        """The configuration of each member, as its role has seen it on the host; empty if it has none."""
+        return {member: self._of(host).get("member_configuration") or {} for member, host in self.places().items()}
+
+    def lost(self, members: Iterable[str]) -> list[str]:
+        """The hosts of these members that cannot be reached, each with the cause."""
+        places = self.places()
+        reached = {
+            places[each]: self._of(places[each]).get("begin_reached") or {} for each in members if each in places
+        }
+        return [f"{host}: {result['msg']}" for host, result in reached.items() if result.get("msg")]
+
+    def _in(self, group: str) -> list[str]:
+        return list(self.variables.get("groups", {}).get(group, ()))
+
+    def _member(self, host: str) -> str:
+        return str(self._of(host).get("begin_member") or host)
+
+    def _of(self, host: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.variables["hostvars"][host]
+        return found
+
+
+def texts_in(given: Any) -> list[str]:
+    """The texts that a variable gives as one with commas, or as a list of such texts."""
+    texts = [given] if isinstance(given, str) else given or []
+    return [part.strip() for text in texts for part in str(text).split(",") if part.strip()]
