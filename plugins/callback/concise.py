@@ -35,7 +35,8 @@ from ..module_utils.common.words import printable
 from ..plugin_utils.spoken import OWN
 from ..plugin_utils.voice import SCREEN, width_of
 
-TELLS = "stateful.upgrade.tell"
+TELLS = {"part": "tell"}
+"""The argument of the tasks that show lines."""
 CHECKS_ROLE = ("validate_argument_spec", "ansible.builtin.validate_argument_spec")
 
 
@@ -111,7 +112,7 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
         """A task that has succeeded. Of the collection's own, those that show something have done so by then."""
         if self._hidden(_task_of(result)):
             self._handle_warnings(_data_of(result))
-            if _task_of(result).action == TELLS:
+            if TELLS.items() <= _task_of(result).args.items():
                 self._told.update(_data_of(result).get("lines", []))
         else:
             super().v2_runner_on_ok(result)

@@ -79,7 +79,7 @@ options:
     type: str
   extra_member:
     description:
-      - The pool that is to have one member more for the time of the upgrade, see M(stateful.upgrade.extra_member). The
+      - The pool that is to have one member more for the time of the upgrade. The
         plan tells whether that is possible.
     type: str
   batching:

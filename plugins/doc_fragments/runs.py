@@ -87,11 +87,11 @@ options:
     type: dict
     suboptions:
       source:
-        description: Its place, see M(stateful.upgrade.upgrade_request).
+        description: Its place.
         type: str
         required: true
       digest:
-        description: Its digest, which M(stateful.upgrade.upgrade_request) gives.
+        description: Its digest, with which it was read.
         type: str
         required: true
   event:

@@ -25,7 +25,7 @@ options:
     required: true
   request:
     description:
-      - The C(request) that M(stateful.upgrade.upgrade_request) has read. Its variables count as given, and its own
+      - The C(request) that the run has read. Its variables count as given, and its own
         faults are told too.
     type: dict
 """

@@ -18,7 +18,6 @@ options:
     description:
       - The name of the playbook, without the collection, and one of these questions.
       - V(parts) gives the task files that are due. There is none if nothing is wrong and no request is to be read.
-      - V(source) gives the place of the request.
       - V(request) gives the request for the tasks of the run, once it is read.
       - V(refusal) gives the end of a run that is refused. These are its C(statistics), its C(message), and whether the
         request is to be C(noted) as invalid, or its record to be removed since it was C(withdrawn).
@@ -63,5 +62,5 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
             return InputFaults(self._loader, self._templar).run([playbook], variables, request=request)
 
         inputs = InputsOfRun(playbook, given, faults_of)
-        asked = {each.__name__: each for each in (inputs.parts, inputs.source, inputs.request, inputs.refusal)}
+        asked = {each.__name__: each for each in (inputs.parts, inputs.request, inputs.refusal)}
         return answers(asked[question]())

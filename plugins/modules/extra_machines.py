@@ -79,7 +79,7 @@ notes:
     for.
   - A tool that keeps the number of machines in Git would put it back. It has to leave C(spec.replicas) alone.
 seealso:
-  - module: stateful.upgrade.kubernetes_nodes
+  - module: stateful.upgrade.upgrade_plan
 """
 
 EXAMPLES = r"""

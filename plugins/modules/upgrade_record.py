@@ -156,7 +156,7 @@ options:
     type: dict
     suboptions:
       source:
-        description: Its place, see M(stateful.upgrade.upgrade_request).
+        description: Its place.
         type: str
         required: true
       digest:

@@ -38,6 +38,7 @@ from ..module_utils.entry.guard import perform_guarded
 from .arguments_check import CheckedArguments, check_arguments, plain
 from .batch_of_run import batch_of_run
 from .fleet_of_run import Fleet
+from .inputs_of_run import options_of_inputs
 from .of_run import Run, words_of_notice
 from .run_options import ALL, ASKED, NONE, SYSTEM, as_list, given_by, given_options, is_given
 from .spoken import Speech, speech_of
@@ -115,30 +116,29 @@ class InProcessAction(ActionBase):
             AnsibleError: from ansible-core, for what it refuses before any module runs.
         """
         variables = dict(task_vars or {})
-        path, action = str(self._task.get_path() or ""), self._task.action
-        self._speech = speech_of(path, action, self._task.args, variables)
+        path, name = str(self._task.get_path() or ""), self._name()
+        self._speech = speech_of(path, name, self._task.args, variables)
         self._task.args = self._with_given_options(self._task.args, variables)
         # The limit that its sentences name depends on all options.
-        self._speech = speech_of(path, action, self._task.args, variables)
+        self._speech = speech_of(path, name, self._task.args, variables)
         return self._speech.result(self._run_somewhere(tmp, variables))
 
     def _with_given_options(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of the task, and those that the variables of its run give."""
-        name, options = self._task.action.rpartition(".")[2], self._module().CONTRACT.argument_spec
+        name, options = self._name(), self._module().CONTRACT.argument_spec
         own = {option: as_list(value, options.get(option, {})) for option, value in arguments.items()}
         # The tasks of a system's role are part of its runs, also if the role is of another collection.
         whole = self._speech.own or variables.get("ansible_role_name", "") == variables.get(SYSTEM)
         level = ALL if whole else str(own.pop(ASKED, NONE))
-        words = words_of_notice(name, own)
-
+        words = words_of_notice(name, Run(given_by(self._templar, variables), variables)) if level == ALL else {}
         templar = (
             self._templar.copy_with_new_env(available_variables={**variables, **words}) if words else self._templar
         )
-
         given = given_by(templar, variables)
         found = given_options(name, options, own, level, given)
         if level == ALL:
             found |= Run(given, variables).options(name, options, own)
+            found |= options_of_inputs(name, given)
             found |= options_of_step(name, own, given, variables)
             found |= Fleet(given, variables).options(name, own)
             batch = batch_of_run(variables, given)
@@ -202,9 +202,13 @@ class InProcessAction(ActionBase):
             display.vvvv(f"libraries said: {printable(masked(text.getvalue(), checked.secrets))}", host=host)
         return result
 
+    def _name(self) -> str:
+        """The name by which variables and the run give options to the task."""
+        return str(self._task.action.rpartition(".")[2])
+
     def _module(self) -> Module:
         """The module that the task names."""
-        return cast(Module, import_module(_module_of(type(self), self._task.action.rpartition(".")[2])))
+        return cast(Module, import_module(_module_of(type(self), self._name())))
 
 
 def _module_of(action: type, name: str) -> str:

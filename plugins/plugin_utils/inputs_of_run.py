@@ -38,14 +38,9 @@ class InputsOfRun:
             return [READ]
         return [REFUSED] if self._faults() else []
 
-    def source(self) -> str:
-        """The place of the request. A relative path begins in the folder where the playbook was started."""
-        given = str(self.given("upgrade_request") or "")
-        return given if given.startswith(PLACES) else os.path.realpath(os.path.expanduser(given))
-
     def request(self) -> dict[str, Any]:
         """The request for the tasks of the run; only a run that acts notes its state."""
-        place = {"source": self.source(), "namespace": self.given("upgrade_namespace") or ""}
+        place = {"source": request_source(self.given), "namespace": self.given("upgrade_namespace") or ""}
         return {**self._requested, **place, "noted": self.playbook != "plan"}
 
     def refusal(self) -> dict[str, Any]:
@@ -86,3 +81,15 @@ class InputsOfRun:
     def _faults(self) -> list[str]:
         read = self._read or {}
         return [str(read["msg"])] if read.get("msg") else self.faults_of(self._requested)
+
+
+def options_of_inputs(module: str, given: Given) -> dict[str, Any]:
+    """The options of a task with which a playbook looks to its variables and its request (`inputs_of`)."""
+    option = {"upgrade_request": "source", "upgrade_record": "request"}.get(module)
+    return {option: request_source(given)} if option and given("inputs_of") is not None else {}
+
+
+def request_source(given: Given) -> str:
+    """The place of the request. A relative path begins in the folder where the playbook was started."""
+    place = str(given("upgrade_request") or "")
+    return place if place.startswith(PLACES) else os.path.realpath(os.path.expanduser(place))

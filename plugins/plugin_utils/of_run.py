@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..module_utils.run.begin_and_end import FORETOLD
-from ..module_utils.run.end import End, Found
+from ..module_utils.run.end import NOTICES, End, Found
+from ..module_utils.run.order import STARTED, not_begun
 from ..module_utils.run.record.phases import Deed, Event, Phase
 from ..module_utils.run.steps import means_yes
 from .batch_of_run import GROUP
@@ -72,7 +73,8 @@ class Run:
             return self._to_end() if arguments.get("state") == "ended" else self._to_begin()
         if module == "upgrade_notice":
             request = self.given("begin_request") or {}
-            return {"plan": self.plan, "source": request.get("source") if request.get("noted") else None}
+            noted = request.get("source") if request.get("noted") else None
+            return {**self.notice(), "plan": self.plan, "source": noted}
         if module == "tell" and "lines" not in arguments:
             return {"unit": self.plan.get("unit"), "deed": self.plan.get("deed"), "ending": self.ending()}
         if module == "cluster_health_gate" and arguments.get("moment") == "after_upgrade":
@@ -118,6 +120,22 @@ class Run:
             "took": self.given("roll_took") or [],
             "outdated": plan.get("outdated", []),
         }
+
+    def notice(self) -> dict[str, Any]:
+        """The `state`, the `cause` and the `codes` of the notice that is due.
+
+        Those of the step at hand, of the end in the role finish, or else of the start or of the refusal in the role
+        begin, as the loops of these roles tell.
+        """
+        part = self.given("begin_part")
+        if self.given("steps_step") is not None:
+            found: Mapping[str, Any] = (self.given("steps_noted") or {}).get("step", {}).get("notice") or {}
+        elif self.given("finish_part") is not None:
+            end = self.end()
+            found = {"state": NOTICES[end.event], "cause": end.summary, "codes": end.codes}
+        else:
+            found = {"state": "started"} if part == STARTED else not_begun(self.given("begin_refused") or {})
+        return {"state": found.get("state", ""), "cause": found.get("cause", ""), "codes": found.get("codes", [])}
 
     def keeps_capacity(self) -> bool:
         """Whether the capacity that was added stays: until the upgrade is completed."""
@@ -169,7 +187,6 @@ class Run:
         return ""
 
 
-def words_of_notice(module: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def words_of_notice(module: str, run: Run) -> dict[str, Any]:
     """The variable with the words of a notice, for the content that a user gives it."""
-    words = {name: arguments.get(name, "") for name in ("state", "cause")}
-    return {"upgrade_notice": {**words, "codes": arguments.get("codes", [])}} if module == "upgrade_notice" else {}
+    return {"upgrade_notice": run.notice()} if module == "upgrade_notice" else {}

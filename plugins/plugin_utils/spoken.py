@@ -87,10 +87,9 @@ class Speech:
 
 
 def speech_of(
-    path: str, action: str, arguments: Mapping[str, Any], variables: Mapping[str, Any] | None = None
+    path: str, module: str, arguments: Mapping[str, Any], variables: Mapping[str, Any] | None = None
 ) -> Speech:
     """The words of a task at this path (file and line), from its module's name, its arguments and its variables."""
-    module = action.rpartition(".")[2]
     limit = "" if arguments.get("state") in OF_ENDS else limit_of(module, arguments)
     whole = frozenset(name for name in CONNECTIONS if (variables or {}).get(f"{PREFIX}{name}"))
     return Speech(path.startswith(OWN), limit, whole)

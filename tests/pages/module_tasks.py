@@ -3,20 +3,28 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible_collections.stateful.upgrade.plugins.module_utils.entry.parts import PARTS
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.run_options import limit_of, variables_of
 
 MODULE = "ansible_collections.stateful.upgrade.plugins.modules."
 
 
 def contract_of(module: str) -> Any:
-    """The contract that a module hands to AnsibleModule."""
-    return importlib.import_module(MODULE + module).CONTRACT
+    """The contract that a module hands to AnsibleModule, or that of a part of a run."""
+    is_module = importlib.util.find_spec(MODULE + module) is not None
+    return (importlib.import_module(MODULE + module) if is_module else PARTS[module]).CONTRACT
+
+
+def named(module: str, arguments: Mapping[str, Any]) -> str:
+    """The name by which a task of the collection gets its options: that of its module, or of its part of a run."""
+    part = str(arguments.get("part"))
+    return part if module == "upgrade_part" and part in PARTS else module
 
 
 def variables_given_to(module: str, arguments: Mapping[str, Any]) -> dict[str, str]:
@@ -45,7 +53,7 @@ def module_tasks(node: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for entry in node if isinstance(node, list) else []:
         for key, value in entry.items():
             if key.startswith("stateful.upgrade."):
-                yield key.rpartition(".")[2], value or {}
+                yield named(key.rpartition(".")[2], value or {}), value or {}
             elif key in {"block", "rescue", "always", "tasks"}:
                 yield from module_tasks(value)
 

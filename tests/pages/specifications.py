@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.steps import KNOWN
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import PLAYBOOKS, table
 
 from tests.checks.tree import ROOT
-from tests.pages.module_tasks import handed_by
+from tests.pages.module_tasks import handed_by, variables_given_to
 
 SHELLS = ("begin", "finish", "roll", "settle", "steps")
 """The roles of every run, whatever is upgraded."""
@@ -133,7 +134,11 @@ def named_in(role: str) -> frozenset[str]:
 def read_by(role: str) -> frozenset[str]:
     """Those, and the variables that give an option to a task of the role, and not to every task."""
     tasks = sorted((ROOT / "roles" / role / "tasks").glob("*.yml"))
-    given = {name for path in tasks for name, *_option in handed_by(path) if not table()[name].shared}
+    given = {name for path in tasks for name, *_option in handed_by(path)}
+    given |= {
+        name for each in KNOWN if role == "steps" and each.part for name in variables_given_to(each.part, {}).values()
+    }
+    given = {name for name in given if not table()[name].shared}
     code = [ROOT / "plugins" / name for name in READ_BY_CODE.get(role, ())]
     return (
         named_in(role) | given | {name for path in code for name in READ.findall(path.read_text()) if name in table()}

@@ -88,7 +88,7 @@ def _always(_run: Standing) -> bool:
     return True
 
 
-REFUSAL = "refuse.yml"
+REFUSAL, STARTED = "refuse.yml", "started.yml"
 ORDER: Mapping[Stage, Sequence[Part]] = {
     Stage.TO_PLAN: (
         ("reserved.yml", lambda run: run.reserved),
@@ -111,7 +111,7 @@ ORDER: Mapping[Stage, Sequence[Part]] = {
     ),
     Stage.TO_LINE_UP: (
         (REFUSAL, lambda run: run.refused),
-        ("started.yml", lambda run: run.listens and run.batches),
+        (STARTED, lambda run: run.listens and run.batches),
         ("steps.yml", lambda run: run.steps_before and run.batches and not run.checks),
         ("line_up.yml", _always),
         ("sizes.yml", lambda run: run.on_hosts),

@@ -32,7 +32,11 @@ class Step:
 
     name: str
     moment: Moment
-    tasks: str
+    title: str = ""
+    """The words for a step of the collection, as the title of its task."""
+    part: str = ""
+    """The function of a step of the collection, one of `entry.parts`."""
+    tasks: str = "part.yml"
     """The file of its tasks; for a step of the collection its name in the role of the steps."""
     needs: str = ""
     """The variable without which a step of the collection has nothing to do."""
@@ -63,6 +67,8 @@ class Step:
         """Plain data."""
         return {
             "name": self.name,
+            "title": self.title,
+            "part": self.part,
             "tasks": self.tasks,
             "own": self.own,
             "once": self.once,
@@ -78,24 +84,32 @@ ADDS = "adds"
 """In place of a variable: the plan adds capacity for the time of the upgrade."""
 LIMITS = ("timeout", "late_after", "retries", "retries_unreachable")
 """The keys with which a user limits a step, also one of the collection."""
+ALERTS = "Prove that no alert fires that the upgrade has to heed"
+NODES = "Prove that the Kubernetes nodes are fit"
 KNOWN = (
-    Step("dependencies", Moment.BEFORE, "dependencies.yml", needs="upgrade_dependencies"),
-    Step("alerts", Moment.BEFORE, "alerts.yml", needs="upgrade_prometheus", once=True),
-    Step("nodes", Moment.BEFORE, "nodes.yml", needs="upgrade_node_selector", once=True),
+    Step(
+        "dependencies",
+        Moment.BEFORE,
+        "Prove that all is available that the upgrade depends on",
+        "external_dependencies",
+        needs="upgrade_dependencies",
+    ),
+    Step("alerts", Moment.BEFORE, ALERTS, "prometheus_alerts", needs="upgrade_prometheus", once=True),
+    Step("nodes", Moment.BEFORE, NODES, "kubernetes_nodes", needs="upgrade_node_selector", once=True),
     Step(
         "capacity",
         Moment.BEFORE,
-        "add_capacity.yml",
+        tasks="add_capacity.yml",
         needs=ADDS,
         once=True,
         undone_by="remove_capacity.yml",
         policy="upgrade_capacity_policy",
         without="additional capacity",
     ),
-    Step("silences", Moment.BEFORE, "silences.yml", needs="upgrade_silences"),
-    Step("capacity_after", Moment.AFTER, "remove_capacity.yml", needs=ADDS),
-    Step("alerts_after", Moment.AFTER, "alerts.yml", needs="upgrade_prometheus"),
-    Step("nodes_after", Moment.AFTER, "nodes.yml", needs="upgrade_node_selector"),
+    Step("silences", Moment.BEFORE, "Hold the silences of the upgrade", "alert_silence", needs="upgrade_silences"),
+    Step("capacity_after", Moment.AFTER, tasks="remove_capacity.yml", needs=ADDS),
+    Step("alerts_after", Moment.AFTER, ALERTS, "prometheus_alerts", needs="upgrade_prometheus"),
+    Step("nodes_after", Moment.AFTER, NODES, "kubernetes_nodes", needs="upgrade_node_selector"),
 )
 """The steps of the collection, in their order."""
 
@@ -114,7 +128,7 @@ def in_order(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = KNOWN) 
             beside = each.get("before_step") or each.get("after_step")
             place = places[beside] if beside in places else len(steps)
             moment = steps[place].moment if beside in places else Moment(each.get("moment") or Moment.BEFORE.value)
-            steps.insert(place + bool(beside and each.get("after_step")), _own(Step(name, moment, ""), each))
+            steps.insert(place + bool(beside and each.get("after_step")), _own(Step(name, moment), each))
     return steps
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs_of_run import InputsOfRun
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs_of_run import InputsOfRun, request_source
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import PLAYBOOKS, SERVING
 
 REQUEST = {"type": "opensearch", "variables": {"target_version": "3.8.0"}, "digest": "r1"}
@@ -48,12 +48,12 @@ def test_a_request_is_checked_once_it_is_read() -> None:
 
 @pytest.mark.parametrize("place", ["https://git/request.yml", "configmap/request"])
 def test_a_place_that_is_no_file_stays(place: str) -> None:
-    assert inputs(upgrade_request=place).source() == place
+    assert request_source({"upgrade_request": place}.get) == place
 
 
 def test_a_relative_path_begins_where_the_playbook_was_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert inputs(upgrade_request="requests/one.yml").source() == str(tmp_path.resolve() / "requests/one.yml")
+    assert request_source({"upgrade_request": "requests/one.yml"}.get) == str(tmp_path.resolve() / "requests/one.yml")
 
 
 def test_only_a_run_that_acts_notes_the_state_of_its_request() -> None:

@@ -28,7 +28,7 @@ KNOWN = options_of("abort", specified()) | options_of("abort", specified("statef
 
 def said(text: str, module: str = "cluster_health_gate", path: str = HERE, **arguments: Any) -> str:
     """The text as a task says it."""
-    return speech_of(path, MODULE + module, arguments).text(text)
+    return speech_of(path, module, arguments).text(text)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_options_are_told_as_the_variables_that_a_user_gave(text: str, spoken: s
 
 
 def test_who_gave_a_connection_as_a_dictionary_is_told_of_its_option() -> None:
-    speech = speech_of(HERE, f"{MODULE}upgrade_plan", {}, {"upgrade_opensearch": {"hosts": ["https://a:9200"]}})
+    speech = speech_of(HERE, "upgrade_plan", {}, {"upgrade_opensearch": {"hosts": ["https://a:9200"]}})
     assert speech.text("Check opensearch.hosts.") == "Check upgrade_opensearch.hosts."
     assert speech.text("Check kubernetes.host.") == "Check upgrade_kubernetes_host."
 
@@ -101,7 +101,7 @@ def test_every_limit_is_that_of_a_task() -> None:
         variables = re.findall(r"upgrade_\w+_timeout", str(options.get("wait_timeout", "")))
         if variables:
             limited += 1
-            assert Speech(own=True, limit=variables[0]) == speech_of(HERE, MODULE + module, options), (module, options)
+            assert Speech(own=True, limit=variables[0]) == speech_of(HERE, module, options), (module, options)
     assert limited
 
 

@@ -53,16 +53,16 @@ def test_a_step_that_is_started_has_not_been_tried() -> None:
 
 def test_the_results_of_the_step_alone_are_judged() -> None:
     asked = {"verdict": {"reasons": [WAITS]}, "failed": False}
-    here = options(doing("alerts", steps_alerts=asked), state="step")["tried"]
-    other = options(doing("alerts", steps_nodes=asked), state="step")["tried"]
-    skipped = options(doing("alerts", steps_alerts={**asked, "skipped": True}), state="step")["tried"]
+    here = options(doing("alerts", steps_part=asked), state="step")["tried"]
+    other = options(doing("alerts", steps_add_capacity=asked), state="step")["tried"]
+    skipped = options(doing("alerts", steps_part={**asked, "skipped": True}), state="step")["tried"]
     assert [each["reasons"] for each in (here, other, skipped)] == [[WAITS], [], []]
     assert (here["since"], here["timeout"]) == (100, 1800)
 
 
 def test_a_step_of_the_user_says_itself_what_it_waits_for() -> None:
     own = [{"name": "alerts", "tasks": "mine.yml"}]
-    asked: Json = {"steps_alerts": {"verdict": {"reasons": [WAITS]}}, "upgrade_step_waits": "It is open."}
+    asked: Json = {"steps_part": {"verdict": {"reasons": [WAITS]}}, "upgrade_step_waits": "It is open."}
     tried = options(doing("alerts", upgrade_steps=own, **asked), state="step")["tried"]
     assert (tried["reasons"], tried["waits"]) == ([], "It is open.")
 

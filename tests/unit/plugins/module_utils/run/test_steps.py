@@ -115,7 +115,7 @@ def test_a_step_of_the_collection_may_have_limits_of_the_user() -> None:
     assert [*faults_of_steps(said)] == []
     steps = {step.name: step for step in in_order(said)}
     assert (steps["alerts"].timeout, steps["alerts"].retries, steps["alerts"].own) == (60, 2, False)
-    assert steps["alerts"].tasks == "alerts.yml"
+    assert (steps["alerts"].tasks, steps["alerts"].part) == ("part.yml", "prometheus_alerts")
     assert (steps["own"].late_after, steps["own"].own) == (5, True)
     assert [*faults_of_steps([{"name": "own", "timeout": 5}])] == [
         "upgrade_steps[0] has no tasks: give the file of the tasks of the step own, or skip it."

@@ -1,0 +1,65 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The work of the module `upgrade_part`: the parts of a run that nothing but a run has a use for, by name.
+
+A part has options as a module has: the run gives them from its variables, its plan and its results. A further part
+costs its function and a line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..common.task import Contract, Outcome, Task
+from ..fleet import cluster_upgrade, fleet_plan
+from ..kubernetes import kubernetes_nodes
+from ..monitoring import alert_silence, external_dependencies, prometheus_alerts
+from ..opensearch import extra_member
+from ..run import canary_soak
+from ..run.output import tell, upgrade_notice
+from ..run.start import upgrade_request
+
+
+@dataclass
+class Part:
+    """One part: its options, and its work. It looks to its task as a module does."""
+
+    CONTRACT: Contract
+    run: Callable[[Task], Outcome]
+
+
+_MODULES: Mapping[str, Any] = {
+    "alert_silence": alert_silence,
+    "canary_soak": canary_soak,
+    "cluster_upgrade": cluster_upgrade,
+    "external_dependencies": external_dependencies,
+    "extra_member": extra_member,
+    "fleet_plan": fleet_plan,
+    "kubernetes_nodes": kubernetes_nodes,
+    "prometheus_alerts": prometheus_alerts,
+    "tell": tell,
+    "upgrade_notice": upgrade_notice,
+    "upgrade_request": upgrade_request,
+}
+NAME = {"part": {"type": "str", "required": True, "choices": sorted(_MODULES)}}
+"""The option with the name of the part."""
+PARTS: Mapping[str, Part] = {
+    name: Part(replace(each.CONTRACT, argument_spec={**each.CONTRACT.argument_spec, **NAME}), each.run)
+    for name, each in _MODULES.items()
+}
+
+
+def _without_name(_task: Task) -> Outcome:
+    raise AssertionError("a task without the name of a part is refused by its contract")
+
+
+NAMELESS = Part(Contract(argument_spec={**NAME}, guarded=False), _without_name)
+"""In place of the part of a task that names none, so that Ansible refuses the task for that."""
+
+
+def part_of(arguments: Mapping[str, Any]) -> Part:
+    """The part that the arguments of a task name."""
+    return PARTS.get(str(arguments.get("part")), NAMELESS)
