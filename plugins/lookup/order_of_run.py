@@ -23,7 +23,8 @@ options:
       - V(hosts) gives the hosts of the play with the batches, and V(sizes) how many belong to each batch.
       - V(lost) gives the refusal of hosts that cannot be reached.
       - V(own_tasks_after) gives the files of the user's own tasks after the last batch.
-      - V(had_batches), V(keeps_capacity) and V(waits_for_settling) are questions about the end.
+      - V(had_batches) and V(keeps_capacity) are questions about the end, and V(pools_to_settle) gives the pools whose
+        update strategies are put back.
       - V(not_begun) gives the end of a run that is refused or waits, from the result that says so.
       - V(unconsented) gives the refusal of a plan that was not agreed to, from the answer at the terminal.
     type: list

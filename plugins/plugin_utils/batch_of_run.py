@@ -44,22 +44,33 @@ class BatchOfRun:
                 "expected": self._expected(),
                 "usual_seconds": (self.given("roll_begun") or {}).get("usual_seconds"),
                 "green_seconds": self.so_far.green_seconds(),
+                # A member that is cured first comes back as its pool is.
+                **({"target_version": None} if batch.get("cures") else {}),
             }
         if module == "cluster_health_gate":
             return {"expected": self._expected(), **self._of_gate(str(arguments.get("moment")))}
         if module == "canary_soak":
             return {"wait_timeout": self.soak_time() + SOAK_MARGIN}
+        if module == "shard_allocation" and state == "prepared":
+            return {"batch": batch["members"]}
         if module == "shard_allocation" and state == "drained":
-            return {"wait_timeout": self.so_far.seconds_left()}
+            leaving = batch["members"] if batch.get("by") == "removal" else batch.get("drained", [])
+            return {"batch": leaving, "wait_timeout": self.so_far.seconds_left()}
+        if module == "node_engine_switch":
+            # Consent covers this image, whatever Longhorn has as its default by now.
+            return {"nodes": batch["members"], "image": localhost(self.variables)["begin_plan"]["image"]}
         return {}
 
     def _of_gate(self, moment: str) -> dict[str, Any]:
+        members = self.so_far.batch["members"]
+        if moment == "after_batch":
+            return {"batch": members}
         if moment == "before_batch":
-            return {"wait_limit": self.so_far.seconds_left(), "since": self.done_before()}
+            return {"batch": members, "wait_limit": self.so_far.seconds_left(), "since": self.done_before()}
         if moment == "before_stop":
             # For answers; if the proof does not hold, the batch is begun again sooner.
             of_member = int(self.given("upgrade_member_timeout") or 1800)
-            return {"gate": self.gate(), "wait_timeout": min(of_member, self.so_far.seconds_left())}
+            return {"batch": members, "gate": self.gate(), "wait_timeout": min(of_member, self.so_far.seconds_left())}
         if moment == "joined":
             proof = (self.given("roll_proof") or {}).get("before") or {}
             return {"batch": self.started(), "former_processes": proof.get("processes")}

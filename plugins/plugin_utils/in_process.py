@@ -41,6 +41,8 @@ from .fleet_of_run import Fleet
 from .inputs_of_run import options_of_inputs
 from .of_run import Run, words_of_notice
 from .run_options import ALL, ASKED, NONE, SYSTEM, as_list, given_by, given_options, is_given
+from .serving_playbooks import options_of_playbook
+from .settling_of_run import options_to_settle
 from .spoken import Speech, speech_of
 from .step_of_run import options_of_step
 from .surroundings import environment_of_task, kept_from_the_terminal, load_early, show_lines_at_once
@@ -139,6 +141,8 @@ class InProcessAction(ActionBase):
         if level == ALL:
             found |= Run(given, variables).options(name, options, own)
             found |= options_of_inputs(name, given)
+            found |= options_to_settle(name, own, given, Run(given, variables))
+            found |= options_of_playbook(name, own, given, Run(given, variables))
             found |= options_of_step(name, own, given, variables)
             found |= Fleet(given, variables).options(name, own)
             batch = batch_of_run(variables, given)

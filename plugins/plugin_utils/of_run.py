@@ -75,10 +75,12 @@ class Run:
             request = self.given("begin_request") or {}
             noted = request.get("source") if request.get("noted") else None
             return {**self.notice(), "plan": self.plan, "source": noted}
-        if module == "tell" and "lines" not in arguments:
-            return {"unit": self.plan.get("unit"), "deed": self.plan.get("deed"), "ending": self.ending()}
+        if module == "tell" and "lines" not in arguments and self.plan:
+            ending = self.ending()
+            words = {"unit": self.plan.get("unit"), "deed": self.plan.get("deed")}
+            return {**words, "last_words": ending.pop("last_words"), "ending": ending}
         if module == "cluster_health_gate" and arguments.get("moment") == "after_upgrade":
-            return {"since": self._last_done()}
+            return {"since": self._last_done(), "target_version": self.plan.get("target_version")}
         return {}
 
     def requested(self) -> dict[str, str]:

@@ -16,6 +16,7 @@ from .batch_of_run import GROUP
 from .hosts_of_run import texts_in
 from .of_run import Run
 from .run_options import Given, value_of
+from .settling_of_run import pools_to_settle
 from .step_of_run import steps_of
 
 
@@ -99,7 +100,7 @@ ANSWERS: Mapping[str, Callable[[OrderOfRun, Any], Any]] = {
     "sizes": lambda order, _about: sizes(order.plan, order.run.hosts.places()),
     "had_batches": lambda order, _about: order.standing.had_batches,
     "keeps_capacity": lambda order, _about: order.run.keeps_capacity(),
-    "waits_for_settling": lambda order, _about: order.run.waits_for_settling(),
+    "pools_to_settle": lambda order, _about: pools_to_settle(order.given, order.run),
     "own_tasks_after": lambda order, _about: order.run.own_tasks_after(),
     "not_begun": lambda _order, about: not_begun(about),
     "unconsented": lambda order, about: order.unconsented(about),

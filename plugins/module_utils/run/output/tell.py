@@ -42,9 +42,9 @@ CONTRACT = Contract(
                 "took": _REASONS,
                 "outdated": _TEXTS,
                 "remarks": _REASONS,
-                "last_words": {"type": "str", "default": ""},
             },
         },
+        "last_words": {"type": "str", "default": ""},
         "unit": {"type": "str", "default": "member"},
         "deed": {"type": "str", "default": UPGRADE, "choices": [*DEEDS]},
     },
@@ -55,19 +55,17 @@ CONTRACT = Contract(
 
 
 def run(task: Task) -> Outcome:
-    """Make the lines and say them."""
+    """Make the lines and say them. With last words the task fails after them."""
     params = task.params
-    failure: dict[str, Any] = {}
     if params["ending"] is None:
         lines = params["lines"]
     else:
         facts = {**params["ending"], "record": _record(params["ending"]["record"])}
-        if last_words := facts.pop("last_words"):
-            failure = {"failed": True, "msg": last_words}
         words = Words(params["unit"], deed=params["deed"])
         lines = ending_lines(Ending(**facts, check_mode=task.check_mode), words)
     for line in lines:
         task.voice.show(line)
+    failure = {"failed": True, "msg": params["last_words"]} if params["last_words"] else {}
     return Outcome(Verdict(), more={"lines": [printable(line) for line in lines], **failure})
 
 

@@ -84,13 +84,6 @@ def test_capacity_stays_until_the_upgrade_is_completed() -> None:
     assert asked("keeps_capacity", finish_gate={"msg": "It is red."}) is True
 
 
-def test_a_failed_run_does_not_wait_again_when_it_puts_back() -> None:
-    assert [asked("waits_for_settling", upgrade_wait=each) for each in ("", True, "true", "false", False)] == [
-        *[True, True, True, False, False],
-    ]
-    assert asked("waits_for_settling", roll_failure={"message": "It has failed."}) is False
-
-
 def test_own_tasks_after_the_last_batch_come_at_a_good_end_of_an_upgrade() -> None:
     own = {"upgrade_tasks_after": "a.yml, b.yml"}
     assert asked("own_tasks_after", **own) == ["a.yml", "b.yml"]

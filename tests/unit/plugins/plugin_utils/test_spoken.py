@@ -88,21 +88,17 @@ def test_every_option_that_has_a_variable_of_its_name_is_told_as_that() -> None:
     assert {*LIMITS.values()} <= KNOWN.keys()
 
 
-def test_every_limit_is_that_of_a_task() -> None:
+def test_no_task_names_the_variable_of_its_limit() -> None:
+    """It would be said twice: the table of variables has the task of each limit."""
     tasks = [
-        (key.removeprefix(MODULE), task[key] or {})
+        (path.name, task[key] or {})
         for path in (*ROOT.glob("roles/*/tasks/*.yml"), *ROOT.glob("playbooks/*.yml"))
         for task in tasks_in(yaml.safe_load(path.read_text(encoding="utf-8")))
         for key in task
         if key.startswith(MODULE)
     ]
-    limited = 0
-    for module, options in tasks:
-        variables = re.findall(r"upgrade_\w+_timeout", str(options.get("wait_timeout", "")))
-        if variables:
-            limited += 1
-            assert Speech(own=True, limit=variables[0]) == speech_of(HERE, module, options), (module, options)
-    assert limited
+    assert len(tasks) > 50
+    assert [name for name, options in tasks if "upgrade_" in str(options.get("wait_timeout", ""))] == []
 
 
 def tasks_in(node: Any) -> list[dict[str, Any]]:

@@ -1,0 +1,44 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options of tasks in the playbooks that serve every upgrade, such as settle and pause, from their variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..module_utils.common.verdict import sentence_of
+from .of_run import Run
+from .run_options import Given
+
+SAYING = ("approved", "held", "resumed")
+"""The states in which a person says something of an upgrade that is under way."""
+
+
+def options_of_playbook(module: str, arguments: Mapping[str, Any], given: Given, run: Run) -> dict[str, Any]:
+    """The options of a task; empty for one of a run itself."""
+    state = arguments.get("state")
+    if module == "upgrade_lock":
+        # A run that was asked to stop has given its lock back, or is dead.
+        take_over = given("upgrade_take_over") if state == "held" and given("abort_stopped") is None else None
+        return {"cluster_uuid": given("settle_identity"), "take_over": take_over}
+    if module == "upgrade_record" and state in SAYING:
+        reason = given("upgrade_pause_reason") if state == "held" else None
+        return {"record": given("upgrade_record_name"), "approval": given("upgrade_approval"), "summary": reason}
+    if module == "upgrade_record" and (state == "settled" or arguments.get("event") == "aborted"):
+        return {"acts": run.end().acts}
+    if module == "tell" and "lines" not in arguments and not run.plan:
+        return settled(given, run)
+    return {}
+
+
+def settled(given: Given, run: Run) -> dict[str, Any]:
+    """The lines that say what became of the changes of runs, and the last words if some could not be put back."""
+    end, said = run.end(), (given("abort_ended") or {}).get("verdict") or {}
+    # A run that has stopped on request has put everything back itself.
+    put_back = end.acts or (given("abort_stopped") or {}).get("changed")
+    well = "Everything is put back." if put_back else "Nothing to put back."
+    stays = [sentence_of(one) for one in end.stays] or ([] if end.not_put_back else [well])
+    lines = [sentence_of(one) for one in said.get("reasons", ())] + stays
+    return {"lines": lines, "last_words": "\n".join(end.not_put_back)}

@@ -1,0 +1,43 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The options of tasks that put back what runs have changed: at the end of a run, and without one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .hosts_of_run import texts_in
+from .of_run import Run
+from .run_options import GROUPS, Given, value_of
+
+STATES = ("absent", "completed", "restored")
+"""The states of modules that put back."""
+
+
+def options_to_settle(module: str, arguments: Mapping[str, Any], given: Given, run: Run) -> dict[str, Any]:
+    """The options of a task; empty for one that puts nothing back, or only what a batch has changed.
+
+    A run looks again at all that it has changed, whatever the undo says. Without a run, settings that look left over
+    are named, and those in `upgrade_reset` are set to null.
+    """
+    if arguments.get("state") not in STATES or "part" in arguments:
+        return {}
+    if module == "shard_allocation":
+        reset = None if run.plan else value_of("upgrade_reset", given)
+        return {"before": run.plan.get("settings"), "batch": run.plan.get("members", []), "reset": reset}
+    if module in ("extra_machines", "pool_image"):
+        return {"wait": run.waits_for_settling() if run.plan else True}
+    return {"pools": _pools(run)} if module == "process_restart" else {}
+
+
+def pools_to_settle(given: Given, run: Run) -> list[str]:
+    """The pools whose update strategies are put back; an empty name stands for every pool that carries an undo."""
+    if given(GROUPS):
+        return []
+    return _pools(run) or texts_in(given("upgrade_pools")) or [""]
+
+
+def _pools(run: Run) -> list[str]:
+    return [str(each["name"]) for each in run.plan.get("pools") or ()]
