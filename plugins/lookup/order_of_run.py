@@ -21,6 +21,7 @@ options:
       - V(to_plan), V(to_lock), V(to_line_up), V(to_put_back) and V(to_end) are the stages of a run. The answer is their
         task files.
       - V(hosts) gives the hosts of the play with the batches, and V(sizes) how many belong to each batch.
+      - V(grown) gives the pool that is to have one member more, as the plan has it.
       - V(lost) gives the refusal of hosts that cannot be reached.
       - V(own_tasks_after) gives the files of the user's own tasks after the last batch.
       - V(had_batches) and V(keeps_capacity) are questions about the end, and V(pools_to_settle) gives the pools whose

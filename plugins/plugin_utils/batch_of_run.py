@@ -51,22 +51,43 @@ class BatchOfRun:
             return {"expected": self._expected(), **self._of_gate(str(arguments.get("moment")))}
         if module == "canary_soak":
             return {"wait_timeout": self.soak_time() + SOAK_MARGIN}
+        return self._of_act(module, state)
+
+    def _of_act(self, module: str, state: Any) -> dict[str, Any]:
+        batch = self.so_far.batch
         if module == "shard_allocation" and state == "prepared":
             return {"batch": batch["members"]}
         if module == "shard_allocation" and state == "drained":
             leaving = batch["members"] if batch.get("by") == "removal" else batch.get("drained", [])
             return {"batch": leaving, "wait_timeout": self.so_far.seconds_left()}
+        if module == "pool_image" and state == "present":
+            pool = self.given("roll_pool") or {}
+            options = {"pool": "name", "container": "container", "image": "target_image", "strategy": "rolled_by"}
+            return {option: pool.get(name) for option, name in options.items()}
         if module == "node_engine_switch":
             # Consent covers this image, whatever Longhorn has as its default by now.
-            return {"nodes": batch["members"], "image": localhost(self.variables)["begin_plan"]["image"]}
+            return {"nodes": batch["members"], "image": self._plan["image"]}
         return {}
+
+    @property
+    def _plan(self) -> Mapping[str, Any]:
+        """The plan of the whole run."""
+        return localhost(self.variables).get("begin_plan") or {}
+
+    def pools(self) -> list[Mapping[str, Any]]:
+        """Its pools, as the plan has them."""
+        own = self.so_far.batch.get("pools", ())
+        return [each for each in self._plan.get("pools", ()) if each["name"] in own]
 
     def _of_gate(self, moment: str) -> dict[str, Any]:
         members = self.so_far.batch["members"]
         if moment == "after_batch":
             return {"batch": members}
         if moment == "before_batch":
-            return {"batch": members, "wait_limit": self.so_far.seconds_left(), "since": self.done_before()}
+            limits = {"wait_limit": self.so_far.seconds_left(), "since": self.done_before()}
+            # In check mode nothing becomes of the batches before this one.
+            waits = self.so_far.waits and not self.variables.get("ansible_check_mode")
+            return {"batch": members, "wait": waits, **limits}
         if moment == "before_stop":
             # For answers; if the proof does not hold, the batch is begun again sooner.
             of_member = int(self.given("upgrade_member_timeout") or 1800)
@@ -80,9 +101,10 @@ class BatchOfRun:
         """The members on whose hosts all has succeeded; empty if the members are on no hosts of the inventory."""
         return [] if self.so_far.hosts is None else self.so_far.hosts.started
 
-    def troubles(self) -> list[str]:
-        """One sentence for each host of a member on which something has failed, or that cannot be reached any more."""
-        return [] if self.so_far.hosts is None else troubles(self.variables, self.so_far.batch)
+    def trouble(self) -> str:
+        """A sentence for each host of a member on which something has failed, or that is out of reach."""
+        found = [] if self.so_far.hosts is None else troubles(self.variables, self.so_far.batch)
+        return " ".join(f"{each.rstrip('.')}." for each in found)
 
     def failure(self) -> dict[str, Any]:
         """The failure of the task for which a rescue runs. For a task of the user (`roll_of_user`), that is named."""
@@ -95,12 +117,12 @@ class BatchOfRun:
 
     def _expected(self) -> Any:
         """The members that are to be there. Those that batches before this one have removed are expected no more."""
-        return self.so_far.batch.get("expected") or self.given("upgrade_all_members")
+        return self.so_far.batch.get("expected") or self._plan.get("members")
 
     def _of_record(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         of_batch = {"batch": self.so_far.batch["name"]}
         if arguments.get("batch_state") == "upgrading":
-            own = {"deadline": self.so_far.deadline, "pause_at": self.given("upgrade_pause_at")}
+            own = {"deadline": self.so_far.deadline, "pause_at": self._plan.get("pause_at")}
             request = localhost(self.variables).get("begin_request") or {}
             return {**of_batch, **own, "requested": {name: request[name] for name in ("source", "digest") if request}}
         if arguments.get("batch_state") == "waiting":
@@ -237,7 +259,8 @@ def _yes(value: Any) -> bool:
 ANSWERS: Mapping[str, Callable[[BatchOfRun], Any]] = {
     "held_up": lambda batch: batch.so_far.held_up(),
     "upgraded": lambda batch: batch.so_far.upgraded(),
-    "members": lambda batch: batch.so_far.members(),
+    "took": lambda batch: [*(localhost(batch.variables).get("roll_took") or ()), *batch.so_far.members()],
+    "pools": lambda batch: batch.pools(),
     "gate": lambda batch: batch.gate(),
     "own_moment": lambda batch: "before" if batch.is_first() else "between",
     "own_files": lambda batch: batch.own_files(),
@@ -245,6 +268,6 @@ ANSWERS: Mapping[str, Callable[[BatchOfRun], Any]] = {
     "last_parts": lambda batch: batch.last_parts(),
     "failure": lambda batch: batch.failure(),
     "started": lambda batch: batch.started(),
-    "troubles": lambda batch: batch.troubles(),
+    "trouble": lambda batch: batch.trouble(),
 }
 """The answers about a batch by question."""

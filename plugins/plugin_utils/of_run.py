@@ -15,10 +15,10 @@ from ..module_utils.run.order import STARTED, not_begun
 from ..module_utils.run.record.phases import Deed, Event, Phase
 from ..module_utils.run.steps import means_yes
 from .batch_of_run import GROUP
+from .capacity_of_run import added as added_capacity
 from .hosts_of_run import HostsOfRun, texts_in
 from .registered import OF_SETTLING, registered
 from .run_options import Given, value_of
-from .step_of_run import added as added_capacity
 
 SILENCES = "settle_silenced"
 SHOWN = ("batches", *FORETOLD)

@@ -13,6 +13,7 @@ from typing import Any
 from ..module_utils.run.order import Stage, Standing, lined_up, lost_hosts, not_begun, parts, sizes, unconsented
 from ..module_utils.run.steps import Moment, means_yes
 from .batch_of_run import GROUP
+from .capacity_of_run import grown
 from .hosts_of_run import texts_in
 from .of_run import Run
 from .run_options import Given, value_of
@@ -100,6 +101,7 @@ ANSWERS: Mapping[str, Callable[[OrderOfRun, Any], Any]] = {
     "sizes": lambda order, _about: sizes(order.plan, order.run.hosts.places()),
     "had_batches": lambda order, _about: order.standing.had_batches,
     "keeps_capacity": lambda order, _about: order.run.keeps_capacity(),
+    "grown": lambda order, _about: grown(order.given),
     "pools_to_settle": lambda order, _about: pools_to_settle(order.given, order.run),
     "own_tasks_after": lambda order, _about: order.run.own_tasks_after(),
     "not_begun": lambda _order, about: not_begun(about),

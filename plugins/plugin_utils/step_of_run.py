@@ -9,11 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..module_utils.run.steps import ADDS, LIMITS, Moment, Step, means_yes, taken
-from .registered import registered
+from .capacity_of_run import done, options_of_member
 from .run_options import Given, value_of
-
-ADDING, REMOVING = "steps_add_capacity", "steps_remove_capacity"
-"""The beginning of the names of the results with which capacity is added and removed."""
 
 
 def steps_of(given: Given, moment: Moment) -> list[Step]:
@@ -38,24 +35,14 @@ def options_of_step(module: str, arguments: Mapping[str, Any], given: Given, var
     no_worse = given("upgrade_health_policy") == "no_worse"
     # The record knows the time at which the upgrade started, also in its later runs.
     started = begun.get("record", {}).get("started") if no_worse else None
-    return {"wait_timeout": step["timeout"], "baseline": started}
-
-
-def added(given: Given, variables: Mapping[str, Any]) -> str:
-    """The capacity that was added for the time of the upgrade, in words; empty once it is removed."""
-    removed, come = _done(variables, REMOVING), _done(variables, ADDING)
-    gone = bool(removed) and not any(result.get("failed") for result in removed)
-    return ", ".join((given("begin_plan") or {}).get("adds", ())) if come and not gone else ""
-
-
-def _done(variables: Mapping[str, Any], prefix: str) -> list[Mapping[str, Any]]:
-    return [result for _name, result in registered(variables, prefix) if not result.get("skipped")]
+    own = options_of_member(given) if module == "extra_member" and "state" not in arguments else {}
+    return {"wait_timeout": step["timeout"], "baseline": started, **own}
 
 
 def _tried(step: Mapping[str, Any], begun: Mapping[str, Any], given: Given, variables: Mapping[str, Any]) -> Any:
     known = next(each for each in steps_of(given, Moment(given("steps_moment"))) if each.name == step["name"])
     before = (given("steps_noted") or {}).get("step", {})
-    results = [] if known.own else _done(variables, known.results)
+    results = [] if known.own else done(variables, known.results)
     return {
         **{limit: step[limit] for limit in LIMITS},
         "waits": given("upgrade_step_waits") or "",

@@ -27,7 +27,7 @@ SHELLS = ("begin", "finish", "roll", "settle", "steps")
 READ_BY_CODE = {
     "begin": ("plugin_utils/of_run.py", "plugin_utils/order_of_run.py"),
     "finish": ("plugin_utils/of_run.py",),
-    "opensearch": ("plugin_utils/settling_of_run.py",),
+    "opensearch": ("plugin_utils/capacity_of_run.py", "plugin_utils/settling_of_run.py"),
     "restart": ("plugin_utils/settling_of_run.py",),
     "roll": ("plugin_utils/batch_of_run.py",),
     "steps": ("plugin_utils/step_of_run.py", "module_utils/run/steps.py"),

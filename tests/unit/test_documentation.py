@@ -37,7 +37,15 @@ GROUPS = yaml.safe_load((ROOT / "meta" / "runtime.yml").read_text(encoding="utf-
 OF_RUN: Mapping[str, Json] = {
     **{name: {"pools": [], "batch": []} for name in REPLACING},
     **{name: {"event": "completed"} for name in MODULES if "event" in contract_of(name).argument_spec},
-    "upgrade_record": {"request": "request.yml", "approval": "canary", "batch": "batch-01", "step": "alerts", "tried": {"since": 1}},
+    "upgrade_record": {
+        "request": "request.yml",
+        "approval": "canary",
+        "batch": "batch-01",
+        "step": "alerts",
+        "tried": {"since": 1},
+    },
+    "extra_member": {"pool": "data"},
+    "pool_image": {"pool": "data", "image": "opensearch:3.8.0"},
     "upgrade_notice": {"state": "started"},
     "upgrade_request": {"source": "request.yml"},
     "tell": {"ending": {"target_version": "3.8.0"}},

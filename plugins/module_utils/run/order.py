@@ -138,7 +138,7 @@ def parts(stage: Stage, run: Standing) -> list[str]:
 
 def lined_up(plan: Plan, places: Mapping[str, str], deadline: int) -> list[dict[str, Any]]:
     """The hosts of the next play: each batch by its name, followed by the hosts of its members (`places`), if any."""
-    return [host for batch in plan["batches"] for host in _hosts_of(batch, plan, places, deadline)]
+    return [host for batch in plan["batches"] for host in _hosts_of(batch, places, deadline)]
 
 
 def sizes(plan: Plan, places: Mapping[str, str]) -> list[int]:
@@ -146,13 +146,11 @@ def sizes(plan: Plan, places: Mapping[str, str]) -> list[int]:
     return [1 + (len(batch["members"]) if places else 0) for batch in plan["batches"]]
 
 
-def _hosts_of(batch: Mapping[str, Any], plan: Plan, places: Mapping[str, str], deadline: int) -> list[dict[str, Any]]:
-    pools = [each for each in plan.get("pools") or () if each["name"] in batch["pools"]] if "pools" in batch else None
+def _hosts_of(batch: Mapping[str, Any], places: Mapping[str, str], deadline: int) -> list[dict[str, Any]]:
     whole = {
         "name": batch["name"],
         "label": f"{batch['name']}: {batch['reason']}; {batch['proof']}",
         "batch": batch,
-        **({"pools": pools} if pools is not None else {}),
         **({"places": dict(places)} if places else {}),
         "local": True,
     }

@@ -46,6 +46,45 @@ def test_an_ordinary_batch_goes_down_and_comes_back() -> None:
     assert batch(roll_recorded={"record": {"phase": "Upgrading"}}).last_parts() == []
 
 
+PLAN: Json = {
+    "members": ["data-0", "main-0"],
+    "pools": [
+        {"name": "data", "container": "search", "target_image": "i:2", "rolled_by": "OnDelete"},
+        {"name": "main"},
+    ],
+}
+
+
+def test_a_batch_knows_its_pools_and_each_pool_gives_its_image() -> None:
+    found = batch({"begin_plan": PLAN}, roll_pool=PLAN["pools"][0])
+    assert found.pools() == [PLAN["pools"][0]]
+    assert found.options("pool_image", {"state": "present"}) == {
+        **{"pool": "data", "container": "search", "image": "i:2", "strategy": "OnDelete"},
+    }
+    assert batch({"begin_plan": PLAN}, upgrade_batch={"name": "n1", "members": ["n1"]}).pools() == []
+
+
+def test_a_gate_expects_all_members_of_the_plan_and_waits_for_none_in_check_mode() -> None:
+    gate = ("cluster_health_gate", {"moment": "before_batch"})
+    found = batch({"begin_plan": PLAN}).options(*gate)
+    assert (found["batch"], found["expected"], found["wait"]) == (["data-0"], ["data-0", "main-0"], True)
+    assert batch({"begin_plan": PLAN}, ansible_check_mode=True).options(*gate)["wait"] is False
+    assert batch({"begin_plan": PLAN}, upgrade_wait="false").options(*gate)["wait"] is False
+
+
+def test_a_member_that_is_cured_first_comes_back_as_its_pool_is() -> None:
+    assert "target_version" not in batch().options("pod_ondelete_roll", {})
+    cured = batch(upgrade_batch={**BATCH, "cures": True}).options("pod_ondelete_roll", {})
+    assert cured["target_version"] is None
+
+
+def test_only_the_shards_that_would_be_lost_leave_a_batch_that_comes_back() -> None:
+    drained = ("shard_allocation", {"state": "drained"})
+    assert batch(upgrade_batch={**BATCH, "drained": ["data-9"]}).options(*drained)["batch"] == ["data-9"]
+    assert batch(upgrade_batch={**BATCH, "by": "removal"}).options(*drained)["batch"] == ["data-0"]
+    assert batch().options("shard_allocation", {"state": "prepared"}) == {"batch": ["data-0"]}
+
+
 def test_the_users_own_tasks_and_the_soak_come_first() -> None:
     assert parts(upgrade_tasks_before="a.yml", upgrade_soak_time="60") == [
         *["own_tasks.yml", "soak.yml", "down.yml", "back.yml"],

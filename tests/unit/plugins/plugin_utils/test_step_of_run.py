@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.steps import Moment
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.step_of_run import added, options_of_step, steps_of
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.capacity_of_run import added
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.step_of_run import options_of_step, steps_of
 
 Json = dict[str, Any]
 WAITS = {"code": "node_not_ready", "state": "waiting", "message": "Node a is not ready."}

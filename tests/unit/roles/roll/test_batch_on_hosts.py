@@ -87,7 +87,7 @@ def rolled(
     common = {
         "target_version": NEW,
         "upgrade_member_role": str(member_role(folder)),
-        "upgrade_all_members": list(members),
+        "begin_plan": {"members": list(members)},
         "upgrade_member_timeout": 2,
         **QUIET,
         **variables,

@@ -100,10 +100,9 @@ def test_each_part_is_a_task_file_of_its_role() -> None:
             assert (ROOT / "roles" / role / "tasks" / name).is_file(), name
 
 
-def test_each_batch_is_a_host_with_the_pools_of_its_members() -> None:
-    first, second = lined_up(PLAN, {}, 100)
+def test_each_batch_is_a_host() -> None:
+    first, _second = lined_up(PLAN, {}, 100)
     assert (first["name"], first["of"], first["local"], first["deadline"]) == ("batch-01", "batch-01", True, 100)
-    assert (first["pools"], second["pools"]) == ([{"name": "data"}], [{"name": "main"}])
     assert first["label"] == "batch-01: serial; green"
     assert "places" not in first
     assert sizes(PLAN, {}) == [1, 1]
@@ -121,11 +120,6 @@ def test_hosts_of_members_follow_their_batch() -> None:
     assert [each["places"] for each in hosts if each["local"]] == [PLACES, PLACES]
     assert not any("batch" in each for each in hosts if not each["local"])
     assert sizes(PLAN, PLACES) == [3, 2]
-
-
-def test_a_batch_without_pools_has_none() -> None:
-    (host,) = lined_up({"batches": [{"name": "n", "members": ["n"], "reason": "", "proof": ""}]}, {}, 0)
-    assert "pools" not in host
 
 
 @pytest.mark.parametrize(("consent", "answer"), [("abc", ""), ("", "yes"), ("", " YES "), ("abc", "no")])

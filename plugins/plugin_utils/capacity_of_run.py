@@ -1,0 +1,40 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The capacity that a run adds for the time of the upgrade, read from its plan and the results of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .registered import registered
+from .run_options import Given
+
+ADDING, REMOVING = "steps_add_capacity", "steps_remove_capacity"
+"""The beginning of the names of the results with which capacity is added and removed."""
+
+
+def grown(given: Given) -> Mapping[str, Any]:
+    """The pool that is to have one member more, as the plan has it; empty if there is none."""
+    pools = (given("begin_plan") or {}).get("pools") or ()
+    return next((each for each in pools if each["name"] == given("upgrade_extra_member")), {})
+
+
+def options_of_member(given: Given) -> dict[str, Any]:
+    """The options of the task that gives that pool one member more."""
+    pool = grown(given)
+    options = {"pool": "name", "image": "target_image", "container": "container", "strategy": "rolled_by"}
+    return {option: pool.get(name) for option, name in options.items()}
+
+
+def added(given: Given, variables: Mapping[str, Any]) -> str:
+    """The capacity that was added for the time of the upgrade, in words; empty once it is removed."""
+    removed, come = done(variables, REMOVING), done(variables, ADDING)
+    gone = bool(removed) and not any(result.get("failed") for result in removed)
+    return ", ".join((given("begin_plan") or {}).get("adds", ())) if come and not gone else ""
+
+
+def done(variables: Mapping[str, Any], prefix: str) -> list[Mapping[str, Any]]:
+    """The results whose names begin so, of tasks that were not skipped."""
+    return [result for _name, result in registered(variables, prefix) if not result.get("skipped")]
