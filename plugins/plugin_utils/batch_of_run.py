@@ -124,7 +124,11 @@ class BatchOfRun:
         if arguments.get("batch_state") == "upgrading":
             own = {"deadline": self.so_far.deadline, "pause_at": self._plan.get("pause_at")}
             request = localhost(self.variables).get("begin_request") or {}
-            return {**of_batch, **own, "requested": {name: request[name] for name in ("source", "digest") if request}}
+            return {
+                **of_batch,
+                **own,
+                "requested": {name: request[name] for name in ("source", "digest")} if request else None,
+            }
         if arguments.get("batch_state") == "waiting":
             return {**of_batch, "results": self.so_far.members()}
         of_failure = self._of_failure() if arguments.get("batch_state") == "failed" else {}

@@ -37,10 +37,11 @@ from ..module_utils.common.words import printable
 from ..module_utils.entry.guard import perform_guarded
 from .arguments_check import CheckedArguments, check_arguments, plain
 from .batch_of_run import batch_of_run
+from .connection_inputs import unanswered
 from .fleet_of_run import Fleet
 from .inputs_of_run import options_of_inputs
 from .of_run import Run, words_of_notice
-from .run_options import ALL, ASKED, NONE, SYSTEM, as_list, given_by, given_options, is_given
+from .run_options import ALL, ASKED, NONE, SYSTEM, as_list, given_by, given_options
 from .serving_playbooks import options_of_playbook
 from .settling_of_run import options_to_settle
 from .spoken import Speech, speech_of
@@ -147,7 +148,8 @@ class InProcessAction(ActionBase):
             found |= Fleet(given, variables).options(name, own)
             batch = batch_of_run(variables, given)
             found |= batch.options(name, own) if batch is not None else {}
-        return {**{option: value for option, value in found.items() if option in options and is_given(value)}, **own}
+        given_too = {option: value for option, value in found.items() if option in options and not unanswered(value)}
+        return {**given_too, **own}
 
     def _run_somewhere(self, tmp: str | None, variables: dict[str, Any]) -> Result:
         result: Result = super().run(tmp, variables)

@@ -170,7 +170,7 @@ class Run:
             "at": self.given("upgrade_at") if acts else None,
             "confirmed": self.plan["digest"] if begins else None,
             "lease_duration": (self.given("upgrade_lease_duration") or LEASE) if own else None,
-            "request": self.requested(),
+            "request": self.requested() or None,
             "show": bool(self.given("begin_shows")),
             "shown": {name: self.plan[name] for name in SHOWN if name in self.plan} if begins else None,
             "groups": self.hosts.members(),

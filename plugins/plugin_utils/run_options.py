@@ -69,12 +69,7 @@ def given_options(
         found["wait_timeout"] = given(limit)
     if given(GROUPS):
         found |= _of_plain_hosts(options, arguments)
-    return {option: value for option, value in found.items() if is_given(value)}
-
-
-def is_given(value: Any) -> bool:
-    """Whether a value is more than an empty text, null or an empty dictionary."""
-    return value != {} and not unanswered(value)
+    return {option: value for option, value in found.items() if value != {} and not unanswered(value)}
 
 
 def as_list(value: Any, option: Mapping[str, Any]) -> Any:

@@ -25,7 +25,7 @@ def options_to_settle(module: str, arguments: Mapping[str, Any], given: Given, r
     if arguments.get("state") not in STATES or "part" in arguments:
         return {}
     if module == "shard_allocation":
-        reset = None if run.plan else value_of("upgrade_reset", given)
+        reset = None if run.plan else value_of("upgrade_reset", given) or []
         return {"before": run.plan.get("settings"), "batch": run.plan.get("members", []), "reset": reset}
     if module in ("extra_machines", "pool_image"):
         return {"wait": run.waits_for_settling() if run.plan else True}

@@ -37,6 +37,7 @@ def test_a_run_looks_again_at_what_it_has_changed() -> None:
         "batch": [],
         "reset": ["b", "c"],
     }
+    assert options("shard_allocation", put_back)["reset"] == []
     assert options("shard_allocation", {**put_back, "part": "batch"}, begin_plan=PLAN) == {}
     assert options("shard_allocation", {"state": "restricted"}, begin_plan=PLAN) == {}
 
