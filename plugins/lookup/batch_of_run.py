@@ -24,8 +24,8 @@ options:
       - V(gate) gives the options of the gate of a batch that may be divided.
       - V(own_moment) and V(own_files) give those of the user's own tasks before the batch.
       - V(parts) gives the task files of the role C(stateful.upgrade.roll) for this host. V(first_parts) are those
-        before the batch goes down, and V(last_parts) those at its end.
-      - For members on hosts of the inventory, V(started) gives those on whose hosts all has succeeded, and V(troubles)
+        before the batch goes down, and V(pools) its pools, as the plan has them.
+      - For members on hosts of the inventory, V(started) gives those on whose hosts all has succeeded, and V(trouble)
         a sentence for each other host.
     type: list
     elements: str

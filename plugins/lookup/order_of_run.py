@@ -24,8 +24,8 @@ options:
       - V(grown) gives the pool that is to have one member more, as the plan has it.
       - V(lost) gives the refusal of hosts that cannot be reached.
       - V(own_tasks_after) gives the files of the user's own tasks after the last batch.
-      - V(had_batches) and V(keeps_capacity) are questions about the end, and V(pools_to_settle) gives the pools whose
-        update strategies are put back.
+      - V(had_batches), V(stopped), V(waits), V(keeps_capacity) and V(keeps_silences) are questions about the end, and
+        V(pools_to_settle) gives the pools whose update strategies are put back.
       - V(not_begun) gives the end of a run that is refused or waits, from the result that says so.
       - V(unconsented) gives the refusal of a plan that was not agreed to, from the answer at the terminal.
     type: list

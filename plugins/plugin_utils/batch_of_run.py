@@ -129,10 +129,10 @@ class BatchOfRun:
                 **own,
                 "requested": {name: request[name] for name in ("source", "digest")} if request else None,
             }
-        if arguments.get("batch_state") == "waiting":
-            return {**of_batch, "results": self.so_far.members()}
+        if "batch_state" not in arguments and self.so_far.held_up():
+            return {**of_batch, "batch_state": "waiting", "results": self.so_far.members()}
         of_failure = self._of_failure() if arguments.get("batch_state") == "failed" else {}
-        return {**of_batch, **self.so_far.record(), **of_failure}
+        return {**of_batch, "batch_state": "done", **self.so_far.record(), **of_failure}
 
     def _of_failure(self) -> dict[str, Any]:
         failure = localhost(self.variables).get("roll_failure", {})
@@ -170,12 +170,6 @@ class BatchOfRun:
         """The task files of the role roll before the batch goes down."""
         soaks = self.soak_time() > 0 and not self.variables.get("ansible_check_mode")
         return [*(["own_tasks.yml"] if self.own_files() else []), *(["soak.yml"] if soaks else [])]
-
-    def last_parts(self) -> list[str]:
-        """The task files of the role roll at the end of the batch."""
-        recorded = (self.given("roll_recorded") or {}).get("record")
-        untold = not recorded and not self.variables.get("ansible_check_mode")
-        return [*(["waits.yml"] if self.so_far.held_up() else []), *(["unrecorded.yml"] if untold else [])]
 
     def _own_variable(self) -> str:
         return "upgrade_tasks_before" if self.is_first() else "upgrade_tasks_between"
@@ -263,13 +257,12 @@ def _yes(value: Any) -> bool:
 ANSWERS: Mapping[str, Callable[[BatchOfRun], Any]] = {
     "held_up": lambda batch: batch.so_far.held_up(),
     "upgraded": lambda batch: batch.so_far.upgraded(),
-    "took": lambda batch: [*(localhost(batch.variables).get("roll_took") or ()), *batch.so_far.members()],
+    "members": lambda batch: batch.so_far.members(),
     "pools": lambda batch: batch.pools(),
     "gate": lambda batch: batch.gate(),
     "own_moment": lambda batch: "before" if batch.is_first() else "between",
     "own_files": lambda batch: batch.own_files(),
     "first_parts": lambda batch: batch.first_parts(),
-    "last_parts": lambda batch: batch.last_parts(),
     "failure": lambda batch: batch.failure(),
     "started": lambda batch: batch.started(),
     "trouble": lambda batch: batch.trouble(),

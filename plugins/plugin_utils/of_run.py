@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from ..module_utils.run.end import NOTICES, End, Found
 from ..module_utils.run.order import STARTED, not_begun
 from ..module_utils.run.record.phases import Deed, Event, Phase
 from ..module_utils.run.steps import means_yes
-from .batch_of_run import GROUP
+from .batch_of_run import GROUP, BatchOfRun, batch_of_run
 from .capacity_of_run import added as added_capacity
 from .hosts_of_run import HostsOfRun, texts_in
 from .registered import OF_SETTLING, registered
@@ -25,7 +25,6 @@ SHOWN = ("batches", *FORETOLD)
 """The parts of the plan that was shown for the plan that is made again under the lock."""
 RESULTS = {
     "failure": "roll_failure",
-    "waiting": "roll_waiting",
     "gate": "finish_gate",
     "silences": SILENCES,
     "remarks": "finish_remarks",
@@ -67,6 +66,30 @@ class Run:
         """Whether a step or a batch has failed, or the last gate."""
         return self.given("roll_failure") is not None or bool((self.given("finish_gate") or {}).get("msg"))
 
+    @property
+    def stopped(self) -> bool:
+        """Whether a step or a batch has failed, or waits."""
+        return self.given("roll_failure") is not None or bool(self.waiting())
+
+    def waiting(self) -> list[Any]:
+        """The reasons that the pass has ended with, before the first batch or at the last one that has begun."""
+        last: list[Any] = next((each.so_far.held_up() for each in self._batches() if each.so_far.results), [])
+        return self.given("steps_waiting") or last
+
+    def _batches(self) -> Iterator[BatchOfRun]:
+        """The batches of the play, the last one first."""
+        hostvars = self.variables.get("hostvars", {})
+        for host in reversed(self.variables.get("groups", {}).get(GROUP, [])):
+            batch = batch_of_run(hostvars[host], hostvars[host].get)
+            if batch is not None:
+                yield batch
+
+    def _took(self) -> list[Any]:
+        """The outcome of each member, where no record tells it."""
+        if (self.given("finish_ended") or {}).get("record") or self.variables.get("ansible_check_mode"):
+            return []
+        return [each for batch in reversed([*self._batches()]) for each in batch.so_far.members()]
+
     def options(self, module: str, options: Collection[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The options that it gives to a task of the collection; `options` are the names of all that the module has."""
         if set(options) >= OF_PLANS:
@@ -98,7 +121,7 @@ class Run:
         elif step is not None and "failure" not in found:
             said = f"The step {step['step']} has failed ({step['task']}): {step['message']}"
             found |= {"own_failures": [said], "own_codes": step["codes"]}
-        found |= {"waiting": found.get("waiting") or self.given("steps_waiting") or []}
+        found |= {"waiting": self.waiting()}
         put_back = [each for _name, each in registered(self.variables, OF_SETTLING, without={SILENCES})]
         # A run goes on with the things that its next one needs, and settling alone names them.
         left = [{"verdict": each["left"]} for each in put_back if "left" in each and not self.plan]
@@ -119,7 +142,7 @@ class Run:
             "found": (self.given("finish_found") or "") if shown else "",
             "record": (self.given("finish_ended") or {}).get("record", {}),
             "record_name": (plan.get("lock") or {}).get("name", ""),
-            "took": self.given("roll_took") or [],
+            "took": self._took(),
             "outdated": plan.get("outdated", []),
         }
 
@@ -141,7 +164,7 @@ class Run:
 
     def keeps_capacity(self) -> bool:
         """Whether the capacity that was added stays: until the upgrade is completed."""
-        return bool(self.plan.get("adds")) or self.failed or self.given("roll_waiting") is not None
+        return bool(self.plan.get("adds")) or self.failed or bool(self.waiting())
 
     def waits_for_settling(self) -> bool:
         """Whether putting back is waited for. A failed run has waited in vain already, and does not wait again."""

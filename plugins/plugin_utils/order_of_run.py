@@ -65,6 +65,7 @@ class OrderOfRun:
             waits=(plan.get("verdict") or {}).get("state") == "waiting",
             passed_over=given("begin_waiting") is not None,
             lost=bool(self.lost()),
+            stopped=self.run.stopped,
             batches=batches,
             commenced=bool(plan.get("commenced")),
             silences=bool(value_of("upgrade_silences", given)),
@@ -77,7 +78,7 @@ class OrderOfRun:
 
     def hosts(self) -> list[dict[str, Any]]:
         """The hosts of the next play; none if a step has failed, or waits."""
-        if self.given("roll_failure") is not None or self.given("roll_waiting") is not None:
+        if self.run.stopped:
             return []
         return lined_up(
             self.plan, self.run.hosts.places(), int(self.clock()) + int(self.given("upgrade_run_timeout") or 0)
@@ -101,6 +102,9 @@ ANSWERS: Mapping[str, Callable[[OrderOfRun, Any], Any]] = {
     "sizes": lambda order, _about: sizes(order.plan, order.run.hosts.places()),
     "had_batches": lambda order, _about: order.standing.had_batches,
     "keeps_capacity": lambda order, _about: order.run.keeps_capacity(),
+    "keeps_silences": lambda order, _about: bool(order.run.waiting()) and order.given("roll_failure") is None,
+    "stopped": lambda order, _about: order.run.stopped,
+    "waits": lambda order, _about: bool(order.run.waiting()),
     "grown": lambda order, _about: grown(order.given),
     "pools_to_settle": lambda order, _about: pools_to_settle(order.given, order.run),
     "own_tasks_after": lambda order, _about: order.run.own_tasks_after(),

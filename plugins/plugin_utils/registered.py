@@ -15,7 +15,8 @@ SIGNS = frozenset({"failed", "verdict"})
 
 def registered(variables: Mapping[str, Any], prefix: str, without: Collection[str] = ()) -> list[tuple[str, Any]]:
     """The results with their names, in the order of their tasks; those of a loop one by one."""
-    found = [(name, value) for name, value in variables.items() if name.startswith(prefix) and name not in without]
+    # Ansible fills the templates of a variable in as its value is read.
+    found = [(name, variables[name]) for name in variables if name.startswith(prefix) and name not in without]
     whole = [(name, value) for name, value in found if isinstance(value, Mapping)]
     each = [(name, one) for name, value in whole for one in value.get("results", (value,))]
     return [(name, one) for name, one in each if isinstance(one, Mapping) and SIGNS & one.keys()]

@@ -38,6 +38,7 @@ OF_RUN: Mapping[str, Json] = {
     **{name: {"pools": [], "batch": []} for name in REPLACING},
     **{name: {"event": "completed"} for name in MODULES if "event" in contract_of(name).argument_spec},
     "upgrade_record": {
+        "batch_state": "done",
         "request": "request.yml",
         "approval": "canary",
         "batch": "batch-01",

@@ -43,6 +43,8 @@ class Standing:
     """Whether this pass has ended so."""
     lost: bool = False
     """Whether the plan takes members down on hosts that cannot be reached."""
+    stopped: bool = False
+    """Whether a step or a batch has failed or waits, so that the whole is not to be proven."""
     batches: bool = False
     commenced: bool = False
     """Whether a batch of the upgrade has begun in an earlier run."""
@@ -118,7 +120,8 @@ ORDER: Mapping[Stage, Sequence[Part]] = {
     ),
     Stage.TO_PUT_BACK: (
         (REFUSAL, lambda run: not run.planned),
-        ("prove.yml", lambda run: run.ends),
+        ("prove.yml", lambda run: run.ends and not (run.stopped or run.checks)),
+        ("put_back.yml", lambda run: run.ends),
     ),
     Stage.TO_END: (
         ("own_tasks.yml", lambda run: run.ends and run.own_tasks_after and not run.checks),

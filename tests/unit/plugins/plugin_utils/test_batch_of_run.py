@@ -43,7 +43,6 @@ def parts(localhost: Json | None = None, **more: Any) -> list[str]:
 
 def test_an_ordinary_batch_goes_down_and_comes_back() -> None:
     assert parts() == ["down.yml", "back.yml"]
-    assert batch(roll_recorded={"record": {"phase": "Upgrading"}}).last_parts() == []
 
 
 PLAN: Json = {
@@ -109,16 +108,14 @@ def test_a_member_on_a_host_of_its_own_has_no_batch() -> None:
     assert parts_of_host(with_hosts, with_hosts.get) == ["hosts.yml"]
 
 
-def test_a_batch_without_a_record_notes_its_times_itself_but_not_in_check_mode() -> None:
-    assert batch().last_parts() == ["unrecorded.yml"]
-    assert batch(ansible_check_mode=True).last_parts() == []
-
-
 def test_a_single_pass_ends_at_a_batch_that_waits() -> None:
     waits = {"code": "shards_moving", "state": "waiting", "message": "Shards move.", "remedy": ""}
     result = {"failed": False, "verdict": {"state": "waiting", "reasons": [waits]}}
-    here = batch(upgrade_wait=False, roll_before=result, roll_recorded={"record": {"phase": "Upgrading"}})
-    assert here.last_parts() == ["waits.yml"]
+    here = batch(upgrade_wait=False, roll_before=result)
+    assert here.options("upgrade_record", {"state": "batch"})["batch_state"] == "waiting"
+    assert batch(roll_before=result).options("upgrade_record", {"state": "batch"})["batch_state"] == "done"
+    failed = here.options("upgrade_record", {"state": "batch", "batch_state": "failed"})
+    assert "waited" in failed
 
 
 def test_a_gate_before_a_batch_may_divide_it_and_lets_upgraded_members_through() -> None:

@@ -51,7 +51,7 @@ def test_no_batch_is_lined_up_after_a_step_that_has_failed_or_waits() -> None:
     assert [each["name"] for each in asked("hosts", upgrade_run_timeout="50")] == ["batch-01"]
     assert asked("hosts", upgrade_run_timeout="50")[0]["deadline"] == 150
     assert asked("hosts", roll_failure={"message": "It has failed."}) == []
-    assert asked("hosts", roll_waiting=[{"message": "It waits."}]) == []
+    assert asked("hosts", steps_waiting=[{"message": "It waits."}]) == []
 
 
 HOSTS = {
@@ -80,7 +80,7 @@ def test_only_hosts_whose_members_go_down_have_to_be_reached() -> None:
 def test_capacity_stays_until_the_upgrade_is_completed() -> None:
     assert asked("keeps_capacity") is False
     assert asked("keeps_capacity", begin_plan={**PLAN, "adds": ["one member more"]}) is True
-    assert asked("keeps_capacity", roll_waiting=[]) is True
+    assert asked("keeps_capacity", steps_waiting=[{"message": "It waits."}]) is True
     assert asked("keeps_capacity", finish_gate={"msg": "It is red."}) is True
 
 

@@ -96,7 +96,9 @@ def rolled(
         json.dumps({"all": {"hosts": {BATCH: {**local, "upgrade_batch_host": BATCH, **itself}, **hosts}}})
     )
     role = {"name": "stateful.upgrade.roll", "rolespec_validate": False}
-    shown = {"ansible.builtin.debug": {"msg": "{{ [roll_took | default([]), roll_failure | default({})] }}"}}
+    members = "query('stateful.upgrade.batch_of_run', 'members')"
+    noted = f"[{members}, hostvars.localhost.roll_failure | default({{}})]"
+    shown = {"ansible.builtin.debug": {"msg": f"{{{{ {noted} }}}}"}}
     with served(servers) as url:
         connection = {"group/stateful.upgrade.all": {"opensearch": {"hosts": [url]}}}
         plays = [
@@ -106,7 +108,7 @@ def rolled(
                 "module_defaults": connection,
                 "tasks": [{"ansible.builtin.import_role": role}],
             },
-            {"hosts": "localhost", "gather_facts": False, "tasks": [shown]},
+            {"hosts": BATCH, "gather_facts": False, "tasks": [shown]},
         ]
         playbook = folder / "play.json"
         playbook.write_text(json.dumps(plays))

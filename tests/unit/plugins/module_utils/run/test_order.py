@@ -43,11 +43,12 @@ def order(run: Standing) -> list[list[str]]:
 
 
 def test_an_ordinary_run_has_no_part_that_does_nothing() -> None:
-    assert order(PLANNED) == [[], ["confirm.yml", "locked.yml"], ["line_up.yml"], ["prove.yml"], ["end.yml"]]
+    put_back = ["prove.yml", "put_back.yml"]
+    assert order(PLANNED) == [[], ["confirm.yml", "locked.yml"], ["line_up.yml"], put_back, ["end.yml"]]
 
 
 def test_a_run_with_everything_has_all_parts_but_those_of_another_end() -> None:
-    files = {name for stage in order(replace(EVERYTHING, passed_over=False)) for name in stage}
+    files = {name for stage in order(replace(EVERYTHING, passed_over=False, stopped=False)) for name in stage}
     acting = {name for stage, chosen in ORDER.items() if stage is not Stage.TO_SHOW for name, _due in chosen}
     assert acting - files == {"waiting.yml", "refuse.yml", "give.yml"}
 
@@ -87,9 +88,16 @@ def test_check_mode_asks_nobody_and_takes_no_task_of_the_user(run: Standing) -> 
 
 
 @given(STANDINGS)
+def test_the_whole_is_proven_before_all_is_put_back_unless_the_run_has_stopped(run: Standing) -> None:
+    chosen = parts(Stage.TO_PUT_BACK, run)
+    assert ("prove.yml" in chosen) == (run.ends and not run.stopped and not run.checks)
+    assert chosen in ([], ["refuse.yml"], ["put_back.yml"], ["prove.yml", "put_back.yml"])
+
+
+@given(STANDINGS)
 def test_everything_is_put_back_and_told_by_every_run_that_has_taken_the_lock(run: Standing) -> None:
     locks = "locked.yml" in parts(Stage.TO_LOCK, run) and run.planned and not run.passed_over
-    ends = parts(Stage.TO_PUT_BACK, run) == ["prove.yml"] and parts(Stage.TO_END, run)[-1:] == ["end.yml"]
+    ends = parts(Stage.TO_PUT_BACK, run)[-1:] == ["put_back.yml"] and parts(Stage.TO_END, run)[-1:] == ["end.yml"]
     assert ends or not locks
 
 
