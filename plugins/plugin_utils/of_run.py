@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -78,9 +79,12 @@ class Run:
 
     def _batches(self) -> Iterator[BatchOfRun]:
         """The batches of the play, the last one first."""
-        hostvars = self.variables.get("hostvars", {})
-        for host in reversed(self.variables.get("groups", {}).get(GROUP, [])):
-            batch = batch_of_run(hostvars[host], hostvars[host].get)
+        hosts = self.variables.get("groups", {}).get(GROUP, [])
+        # The variables of another host have neither.
+        shared = {"hostvars": self.variables.get("hostvars", {}), "ansible_play_hosts": hosts}
+        for host in reversed(hosts):
+            variables = ChainMap(shared, shared["hostvars"][host])
+            batch = batch_of_run(variables, variables.get)
             if batch is not None:
                 yield batch
 
@@ -88,7 +92,8 @@ class Run:
         """The outcome of each member, where no record tells it."""
         if (self.given("finish_ended") or {}).get("record") or self.variables.get("ansible_check_mode"):
             return []
-        return [each for batch in reversed([*self._batches()]) for each in batch.so_far.members()]
+        done = [each.so_far for each in self._batches() if "roll_recorded" in each.variables]
+        return [each for batch in reversed(done) if not batch.held_up() for each in batch.members()]
 
     def options(self, module: str, options: Collection[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The options that it gives to a task of the collection; `options` are the names of all that the module has."""

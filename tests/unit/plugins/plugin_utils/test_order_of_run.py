@@ -100,3 +100,20 @@ def test_nobody_has_agreed_to_the_plan() -> None:
     assert asked("unconsented", "yes") == {}
     assert asked("unconsented", "")["verdict"]["reasons"][0]["code"] == "not_confirmed"
     assert asked("unconsented", "", upgrade_confirm="abc") == {}
+
+
+def test_the_last_batch_that_has_begun_says_for_what_the_pass_has_waited() -> None:
+    waits = {"code": "shards_moving", "state": "waiting", "message": "Shards move.", "remedy": ""}
+    waiting = {"failed": False, "verdict": {"state": "waiting", "reasons": [waits]}}
+    hosts = {
+        "batch-01": {"upgrade_batch": BATCH, "upgrade_batch_host": "batch-01", "roll_recorded": {"failed": False}},
+        "batch-02": {"upgrade_batch": {**BATCH, "name": "batch-02"}, "roll_before": waiting, "upgrade_wait": False},
+        "batch-03": {"upgrade_batch": {**BATCH, "name": "batch-03"}},
+    }
+    play = {"groups": {"stateful_upgrade_batches": [*hosts]}, "hostvars": hosts}
+    assert [asked(question, **play) for question in ("waits", "stopped", "keeps_silences")] == [True, True, True]
+    assert asked("to_put_back", **play) == ["put_back.yml"]
+    assert asked("keeps_silences", **play, roll_failure={"message": "It has failed."}) is False
+    done = {**play, "hostvars": {**hosts, "batch-02": {**hosts["batch-02"], "upgrade_wait": True}}}
+    assert [asked(question, **done) for question in ("waits", "stopped")] == [False, False]
+    assert asked("to_put_back", **done) == ["prove.yml", "put_back.yml"]
