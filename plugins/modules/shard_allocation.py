@@ -125,6 +125,11 @@ options:
     type: list
     elements: str
     default: []
+  drained:
+    description: With O(state=prepared), the members whose shards move to others then, as with O(state=drained).
+    type: list
+    elements: str
+    default: []
   wait:
     description: Whether to ask again while the cluster does not answer, and to wait until members are drained.
   wait_timeout:

@@ -56,10 +56,9 @@ class BatchOfRun:
     def _of_act(self, module: str, state: Any) -> dict[str, Any]:
         batch = self.so_far.batch
         if module == "shard_allocation" and state == "prepared":
-            return {"batch": batch["members"]}
-        if module == "shard_allocation" and state == "drained":
             leaving = batch["members"] if batch.get("by") == "removal" else batch.get("drained", [])
-            return {"batch": leaving, "wait_timeout": self.so_far.seconds_left()}
+            moving = {"drained": leaving, "wait_timeout": self.so_far.seconds_left()} if leaving else {}
+            return {"batch": batch["members"], **moving}
         if module == "pool_image" and state == "present":
             pool = self.given("roll_pool") or {}
             options = {"pool": "name", "container": "container", "image": "target_image", "strategy": "rolled_by"}

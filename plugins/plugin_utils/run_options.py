@@ -25,7 +25,7 @@ NONE, SHARED, ALL = "none", "shared", "all"
 GROUPS = f"{PREFIX}groups"
 """The groups of plain hosts, which are in no namespace, and whose lock is in the cluster itself."""
 LIMITS = {task: name for name, each in table().items() for task in each.limit_of}
-"""The variable for the `wait_timeout` of a module, or of one with an option."""
+"""The variable for the `wait_timeout` of a module, or of one with an option, or with one of this value."""
 
 
 class Given(Protocol):
@@ -79,7 +79,8 @@ def as_list(value: Any, option: Mapping[str, Any]) -> Any:
 
 def limit_of(module: str, arguments: Mapping[str, Any]) -> str:
     """The variable for the `wait_timeout` of a task; empty if there is none."""
-    tasks = [f"{module} {option}={value}" for option, value in arguments.items()] + [module]
+    tasks = [f"{module} {option}={value}" for option, value in arguments.items()]
+    tasks += [f"{module} {option}" for option, value in arguments.items() if value] + [module]
     return next((LIMITS[each] for each in tasks if each in LIMITS), "")
 
 

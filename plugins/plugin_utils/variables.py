@@ -84,7 +84,7 @@ class Variable:
     """The variable of a system without which it does nothing."""
     limit_of: tuple[str, ...] = ()
     """The tasks of the roles whose `wait_timeout` it is: a module, or one with an option (`cluster_health_gate
-    moment=joined`), which goes before the module alone."""
+    moment=joined`, or `shard_allocation drained` for any value), which goes before the module alone."""
     option_of: tuple[str, ...] | None = None
     """The modules whose options it gives: a module, whose option has its name without the prefix, or one with another
     option (`process_restart.way`). By default every module with an option of its name."""

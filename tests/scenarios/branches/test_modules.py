@@ -205,6 +205,15 @@ def test_a_member_is_drained_and_taken_back(standing: Cluster, tasks: Tasks) -> 
         assert undrained["changed"]
         assert settings(standing)["persistent"] == {name: "theirs"}
         standing.ask("/_cluster/settings", "PUT", {"persistent": {name: None}})
+        prepared, restored = tasks.play(
+            step("shard_allocation", state="prepared", rebalance="none", batch=MEMBERS, drained=[LAST], wait=False),
+            step("shard_allocation", state="restored"),
+        )
+        assert prepared["actions"][0]["action"] == "flushed"
+        assert prepared["diff"]["after"][f"persistent {name}"] == LAST
+        assert (prepared["waited"][0]["code"], prepared["verdict"]["state"]) == ("draining", "passed")
+        assert restored["changed"]
+        assert settings(standing) == {"persistent": {}, "transient": {}}
     with index(standing, "everywhere", shards=1, replicas=2):
         (refused,) = tasks.play(step("shard_allocation", state="drained", batch=[LAST]))
     assert (codes(refused), refused["changed"]) == (["drain_impossible"], False)

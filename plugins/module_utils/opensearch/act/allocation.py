@@ -75,6 +75,7 @@ CONTRACT = Contract(
         "part": {"type": "str", "default": "all", "choices": ["all", "batch"]},
         "flush": {"type": "bool", "default": True},
         "batch": {"type": "list", "elements": "str", "default": []},
+        "drained": {"type": "list", "elements": "str", "default": []},
         "take_over": {"type": "str", "default": ""},
         "archived": {"type": "str", "default": "remove", "choices": ["remove", "refuse"]},
         "before": {"type": "dict"},
@@ -87,9 +88,23 @@ CONTRACT = Contract(
 def carry_out(task: Task, client: OpenSearchClient, may_be_red: Container[str] = ()) -> Outcome:
     """Bring about the option `state`, and wait until it is done, but for no copy of an index in `may_be_red`.
 
+    Once all is prepared, the shards of the members in `drained` move to others. That is waited for also in one pass, at
+    whose end the exclusion is taken back.
+
     Raises:
         Refusal: it was not done, or only in part.
     """
+    done = _carried_out(task, client, may_be_red)
+    leaving = task.params["drained"] if task.params["state"] == "prepared" else []
+    if not leaving or not done.verdict.passed:
+        return done
+    draining = replace(task, params={**task.params, "state": "drained", "batch": leaving, "wait": True})
+    left = _carried_out(draining, client, may_be_red)
+    verdict = Verdict((*done.verdict.reasons, *left.verdict.reasons))
+    return replace(left, verdict=verdict, changed=done.changed or left.changed, before=done.before)
+
+
+def _carried_out(task: Task, client: OpenSearchClient, may_be_red: Container[str]) -> Outcome:
     meter = _Meter(client, task.clock)
     acts: dict[str, _Act] = {
         "prepared": prepare,

@@ -78,10 +78,10 @@ def test_a_member_that_is_cured_first_comes_back_as_its_pool_is() -> None:
 
 
 def test_only_the_shards_that_would_be_lost_leave_a_batch_that_comes_back() -> None:
-    drained = ("shard_allocation", {"state": "drained"})
-    assert batch(upgrade_batch={**BATCH, "drained": ["data-9"]}).options(*drained)["batch"] == ["data-9"]
-    assert batch(upgrade_batch={**BATCH, "by": "removal"}).options(*drained)["batch"] == ["data-0"]
-    assert batch().options("shard_allocation", {"state": "prepared"}) == {"batch": ["data-0"]}
+    prepared = ("shard_allocation", {"state": "prepared"})
+    assert batch(upgrade_batch={**BATCH, "drained": ["data-9"]}).options(*prepared)["drained"] == ["data-9"]
+    assert batch(upgrade_batch={**BATCH, "by": "removal"}).options(*prepared)["drained"] == ["data-0"]
+    assert batch().options(*prepared) == {"batch": ["data-0"]}
 
 
 def test_the_users_own_tasks_and_the_soak_come_first() -> None:

@@ -105,7 +105,7 @@ def test_nobody_has_agreed_to_the_plan() -> None:
 def test_the_last_batch_that_has_begun_says_for_what_the_pass_has_waited() -> None:
     waits = {"code": "shards_moving", "state": "waiting", "message": "Shards move.", "remedy": ""}
     waiting = {"failed": False, "verdict": {"state": "waiting", "reasons": [waits]}}
-    hosts = {
+    hosts: dict[str, Any] = {
         "batch-01": {"upgrade_batch": BATCH, "upgrade_batch_host": "batch-01", "roll_recorded": {"failed": False}},
         "batch-02": {"upgrade_batch": {**BATCH, "name": "batch-02"}, "roll_before": waiting, "upgrade_wait": False},
         "batch-03": {"upgrade_batch": {**BATCH, "name": "batch-03"}},

@@ -65,6 +65,8 @@ def test_who_gave_a_connection_as_a_dictionary_is_told_of_its_option() -> None:
         ("cluster_health_gate", {"moment": "joined"}, "upgrade_member_timeout"),
         ("pod_ondelete_roll", {}, "upgrade_member_timeout"),
         ("shard_allocation", {"state": "drained"}, "upgrade_batch_timeout"),
+        ("shard_allocation", {"state": "prepared", "drained": ["data-0"]}, "upgrade_batch_timeout"),
+        ("shard_allocation", {"state": "prepared", "drained": []}, ""),
         ("upgrade_plan", {}, "upgrade_preflight_timeout"),
         ("upgrade_lock", {"state": "stopped"}, "upgrade_abort_timeout"),
         ("upgrade_plan", {"state": "begun"}, ""),
