@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -49,6 +50,14 @@ def test_an_upgrade_in_one_process(here: World) -> None:
     again = here.play(PLAYBOOK, given)
     assert again.code == 0, again.output
     assert deletions(here, cluster) == sorted(before.pods)
+
+
+def test_a_batch_has_few_tasks_and_none_that_only_skips(here: World) -> None:
+    done = here.play(PLAYBOOK, here.confirmed(here.cluster(FROM).variables(TO)))
+    counted = re.findall(r"^(\S+) +: ok=(\d+) .* skipped=(\d+) ", done.output, flags=re.MULTILINE)
+    batches = {host: (int(ok), int(skipped)) for host, ok, skipped in counted if host.startswith("batch-")}
+    assert len(batches) == 3, done.output
+    assert all(ok <= 10 and skipped == 0 for ok, skipped in batches.values()), batches
 
 
 def killed_behind(here: World, number: int) -> bool:
