@@ -33,7 +33,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "output.md"
 KIND = "data with manager"
 PROOF = "Every shard of the batch keeps a started copy elsewhere ({count} of {count}), {voters} voting members stay"
 NIGHT = datetime(2026, 11, 21, 2, 0, 0, tzinfo=timezone.utc)
-SHOWN = 6
+SHOWN = 3
 """Lines of the progress of a large upgrade at its begin and at its end that the page shows."""
 
 
@@ -151,9 +151,9 @@ def page() -> str:
             "# Output",
             "",
             "Plan, progress and end of a run are plain text, one line a change. A terminal also has one line that is",
-            "written over: it shows what is waited for, since when, and how long that usually takes. A log gets such",
-            "a line only after 15 s without any other. So a member takes two lines, and one more for each 15 s that it",
-            "is away. `make pages` writes this page with the code that prints these lines; the upgrades are simulated.",
+            "written over: the wait, since when, and how long it usually takes. A log gets such a line only after 15 s",
+            "without any other. `make pages` writes this page with the code that prints these lines; the upgrades are",
+            "simulated.",
             "",
             "## Three members",
             "",
@@ -161,7 +161,7 @@ def page() -> str:
             *(line for part in small for line in part),
             "```",
             "",
-            "The live line of a terminal meanwhile:",
+            "The live line of a terminal:",
             "",
             "```text",
             "⠼ 2/3 members-0   starting 26 s (usually 28 s)",

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from itertools import groupby
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.known_settings import DYNAMIC, STATIC
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.setting_rules import REGISTERED, RULES
@@ -13,10 +13,9 @@ from tests.checks.tree import ROOT
 PAGE = ROOT / "docs" / "restart-settings.md"
 _HEAD = """# Settings and restarts
 
-A changed setting needs one of five ways. The playbook [restart](restart.md#restart-or-new-pod) chooses by this table.
-Of several rules for a setting the most exact one counts. A user's own way, by setting or by pattern, comes before all
-of them (`upgrade_setting_ways`).
-This page is made by code (`make pages`).
+A changed setting needs one of five ways, by which the playbook [restart](restart.md#restart-or-new-pod) chooses. Of
+several rules for a setting the most exact one counts; your own (`upgrade_setting_ways`) come before all of them. This
+page is made by code (`make pages`).
 
 | Way | Meaning |
 |---|---|
@@ -26,13 +25,13 @@ This page is made by code (`make pages`).
 | `coordinated` | All processes stop before the first one starts: members with and without it cannot be one cluster. |
 | `never` | A member with data cannot change it. |
 
-A setting that no rule knows, such as one of a plugin, is `rolling`, and the plan says so. So is one that only some
-versions take while they run. A setting that the pod sets beside the file, by a variable such as `node.attr.zone` or
-`ES_SETTING_…`, or by an argument `-E…`, needs a new pod, since that wins over the file.
+A setting without a rule, such as one of a plugin, or that only some versions take while they run, is `rolling`; the
+plan names the former. A setting that the pod sets, by a variable such as `node.attr.zone` or `ES_SETTING_…`, or by an
+argument `-E…`, needs a new pod, since that wins over the file.
 
 ## Rules
 
-| Setting | Way | Reason | Source |
+| Settings | Way | Reason | Source |
 |---|---|---|---|
 """
 _END = """
@@ -40,23 +39,21 @@ _END = """
 
 The servers know {all} settings of their own, read from the published jars of OpenSearch 1.3.20, 2.11.1, 2.19.6 and
 3.8.0 and of Elasticsearch 7.17.29 and 8.19.0. {dynamic} of them are `dynamic` in every version that knows them, and
-{static} are `rolling`, but for those with a rule above. Real members are asked whether they take them
+{static} are `rolling`, but for those with a rule above
+([the list](../plugins/module_utils/restart/judge/known_settings.py)). Real members are asked whether they take them
 (`tests/lab/opensearch/test_setting_table.py`).
-
-| First part of the name | dynamic | rolling |
-|---|---|---|
 """
 
 
 def page() -> str:
-    """The whole page."""
-    known = DYNAMIC | STATIC
+    """The whole page. Settings with the same way, reason and source share a row."""
     own = sorted(
         (rule for rule in RULES if rule.source != REGISTERED),
-        key=lambda rule: (-rule.way.rank, rule.pattern),
+        key=lambda rule: (-rule.way.rank, rule.why, rule.source, rule.pattern),
     )
-    rows = [f"| `{rule.pattern}` | `{rule.way.value}` | {rule.why} | {rule.source} |" for rule in own]
-    dynamic, static = (Counter(name.split(".")[0] for name in names) for names in (DYNAMIC, STATIC))
-    counts = [f"| `{part}` | {dynamic[part]} | {static[part]} |" for part in sorted({*dynamic, *static})]
-    end = _END.format(all=len(known), dynamic=len(DYNAMIC), static=len(STATIC))
-    return "\n".join([_HEAD + "\n".join(rows), end + "\n".join(counts), ""])
+    rows = [
+        f"| {', '.join(f'`{rule.pattern}`' for rule in rules)} | `{way.value}` | {why} | {source} |"
+        for (way, why, source), rules in groupby(own, lambda rule: (rule.way, rule.why, rule.source))
+    ]
+    end = _END.format(all=len(DYNAMIC | STATIC), dynamic=len(DYNAMIC), static=len(STATIC))
+    return "\n".join([_HEAD + "\n".join(rows), end])

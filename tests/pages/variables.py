@@ -22,25 +22,22 @@ PAGE = ROOT / "docs" / "variables.md"
 _HEAD = """# Variables
 
 Each playbook takes the variables that name it, or `every`; `opensearch[_hosts]` stands for `opensearch` and
-`opensearch_hosts`. The other playbooks (`plan`, `status`, `abort` and so on) take those of the system, whose role is
+`opensearch_hosts`. The other playbooks (`plan`, `status`, `abort` and so on) take those of the system whose role is
 given with `-e upgrade_system=…` (default `stateful.upgrade.opensearch`). Each option of a connection has a variable of
-its own, too, such as `upgrade_opensearch_hosts` ([connections.md](connections.md)).
-`ansible-doc -t role stateful.upgrade.opensearch` describes them in full, and so it does for the roles `restart`,
-`restart_hosts`, `longhorn` and `fleet`. An unknown variable that begins with `upgrade_`, and a value that no run can
-use, are refused before anything is asked of a server, all of them at once.
+its own, such as `upgrade_opensearch_hosts` ([connections.md](connections.md)).
+`ansible-doc -t role stateful.upgrade.opensearch` describes them in full, as for the roles `restart`, `restart_hosts`,
+`longhorn` and `fleet`. Unknown variables that begin with `upgrade_`, and values that no run can use, are refused all at
+once, before anything is asked of a server.
 
 Give them in a file (`-e @upgrade.yml`), one by one (`-e upgrade_members=search-0,search-1`), or in a survey of AWX. A
-list may be a text with commas, and a number or a yes and no may be text. An empty text counts as not given, except for
+list may be a text with commas; a number, or a yes or no, may be text. An empty text counts as not given, except for
 yes and no, for the numbers that may be 0, and for `upgrade_groups`. [examples/upgrade.yml](examples/upgrade.yml) is
-such a file with everything that is often given.
-
-This page is made by code (`make pages`).
+such a file. This page is made by code (`make pages`).
 """
 _EXPERT = """
 ## Expert
 
-Each of these has a default that is right for most clusters. The plan names a consent (`upgrade_allow_…`) if it needs
-one.
+The defaults are right for most clusters. The plan names a consent (`upgrade_allow_…`) if it needs one.
 """
 _END = """
 ## Options of ansible-playbook
@@ -106,4 +103,4 @@ def _meaning(variable: Variable) -> str:
         several = variable.option["type"] == "list"
         text += f" {'Any' if several else 'One'} of {', '.join(f'V({each})' for each in choices)}." if choices else ""
     text = _MARKUP.sub(r"`\1`", text).replace("|", "\\|")
-    return f"{text} See [{variable.see.partition('#')[0]}]({variable.see})." if variable.see else text
+    return f"{text} [More]({variable.see})" if variable.see else text
