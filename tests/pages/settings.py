@@ -31,8 +31,11 @@ argument `-E…`, needs a new pod, since that wins over the file.
 
 ## Rules
 
-| Settings | Way | Reason | Source |
-|---|---|---|---|
+Each rule has its source in [the code](../plugins/module_utils/restart/judge/setting_rules.py). Drain a member before it
+gives up its data.
+
+| Settings | Way | Reason |
+|---|---|---|
 """
 _END = """
 ## Settings of the servers themselves
@@ -46,14 +49,14 @@ The servers know {all} settings of their own, read from the published jars of Op
 
 
 def page() -> str:
-    """The whole page. Settings with the same way, reason and source share a row."""
+    """The whole page. Settings with the same way and reason share a row."""
     own = sorted(
         (rule for rule in RULES if rule.source != REGISTERED),
-        key=lambda rule: (-rule.way.rank, rule.why, rule.source, rule.pattern),
+        key=lambda rule: (-rule.way.rank, rule.why, rule.pattern),
     )
     rows = [
-        f"| {', '.join(f'`{rule.pattern}`' for rule in rules)} | `{way.value}` | {why} | {source} |"
-        for (way, why, source), rules in groupby(own, lambda rule: (rule.way, rule.why, rule.source))
+        f"| {', '.join(f'`{rule.pattern}`' for rule in rules)} | `{way.value}` | {why} |"
+        for (way, why), rules in groupby(own, lambda rule: (rule.way, rule.why))
     ]
     end = _END.format(all=len(DYNAMIC | STATIC), dynamic=len(DYNAMIC), static=len(STATIC))
     return "\n".join([_HEAD + "\n".join(rows), end])
