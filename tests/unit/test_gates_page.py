@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "gates.md"
 ROW = re.compile(
     r"^\| `(?P<name>\w+)` \| (?P<moments>[\w, ]*?) ?(?:\((?P<on_request>[^)]+)\))? \| (?P<proof>proof )?"
-    r"\| (?P<codes>[^|]+) \| (?P<asks>[^|]+) \| (?P<remedy>[^|]+) \|$"
+    r"\| (?P<codes>[^|]+) \| (?P<asks>[^|]+) \|$"
 )
 
 
