@@ -23,7 +23,8 @@ from ..monitoring.prometheus_alerts import OF_ALERTS
 from ..monitoring.selectors import selectors_in
 from ..monitoring.server import Server
 from ..monitoring.soak import Measured, Soak, judge_soak, limits_in
-from .record.record import BatchRecord, Record
+from .record.batches import BatchRecord
+from .record.record import Record
 from .record.upgrade_record import store_of
 
 CONTRACT = Contract(

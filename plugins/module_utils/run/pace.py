@@ -11,9 +11,10 @@ from statistics import fmean, median
 from typing import Any
 
 from ..common.words import duration
+from .record.batches import BatchRecord
 from .record.figures import longest_absence, seconds_between
 from .record.phases import Phase
-from .record.record import BatchRecord, Record
+from .record.record import Record
 
 
 def seconds_a_batch(records: Iterable[Record]) -> float | None:
@@ -50,7 +51,7 @@ def has_commenced(records: Iterable[Record], target: str, cluster: str) -> bool:
     """Whether a batch of the upgrade to this target has begun, in whichever run, and nobody has ended it since."""
     ended = (Phase.COMPLETED, Phase.ABORTED)
     same = (one for one in records if (one.cluster, one.target_version) == (cluster, target) and one.phase not in ended)
-    return any(batch.state != "pending" for record in same for batch in record.batches)
+    return any(each.state != "pending" for record in same for each in record.tries)
 
 
 def usual_absence(record: Record) -> float | None:
@@ -67,7 +68,7 @@ def figures_of(record: Record) -> dict[str, Any]:
         "started": record.started,
         "seconds": None if seconds is None else round(seconds),
         "batches": len(record.batches),
-        "members": len({name for batch in record.batches for name in batch.members}),
+        "members": len({name for each in record.tries for name in each.members}),
         "usual_seconds": usual_absence(record),
     }
 

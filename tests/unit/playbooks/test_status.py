@@ -84,6 +84,22 @@ def test_status_tells_of_a_member_that_somebody_else_has_upgraded() -> None:
     assert "  done     data-4, data-4 upgraded by somebody else" in lines
 
 
+def test_status_shows_the_earlier_tries_of_a_batch() -> None:
+    tries = [
+        {"state": state, "members": ["data-4", "data-5"], "started": f"t{number}"}
+        for number, state in enumerate(("failed", "upgrading", "waiting"))
+    ]
+    batch = {"state": "done", "members": ["data-4"], "took": [], "waited": [], "tries": tries}
+    record = {"name": "upgrade-1", "phase": "Upgrading", "batches": [batch], "lock": None}
+    lines = rendered("playbooks/templates/status.j2", status_records=[record], status_free=True)
+    assert [line for line in lines if "data-4" in line] == [
+        "  stopped  data-4, data-5, try 1 of the batch below, t0",
+        "  interrupted data-4, data-5, try 2 of the batch below, t1",
+        "  paused   data-4, data-5, try 3 of the batch below, t2",
+        "  done     data-4",
+    ]
+
+
 def test_status_tells_how_far_each_pool_is_and_which_version_was_deployed_last() -> None:
     pools = [
         {"name": "data", "status": "upgrading", "left": ["data-1", "data-0"]},

@@ -97,7 +97,7 @@ def _failed(end: Ending, words: Words) -> Iterator[str]:
 def _done(end: Ending, words: Words) -> Iterator[str]:
     record = end.record
     seconds = seconds_between(record.started, record.updated) if record else None
-    runs = {batch.run for batch in record.batches if batch.run} if record else ()
+    runs = {each.run for each in record.tries if each.run} if record else ()
     yield "Done" if seconds is None else f"Done in {duration(seconds)}"
     yield _count(end, words) + (f" in {len(runs)} runs" if len(runs) > 1 else "")
     yield "everything put back"
@@ -143,8 +143,8 @@ def _longest_wait(record: Record) -> Iterator[str]:
 
 def _told(end: Ending) -> Items:
     """The outcomes of the members over all runs of the upgrade; those of this run if no record tells more."""
-    batches = end.record.batches if end.record else ()
-    return [one for batch in batches for one in batch.took] or end.took
+    tries = end.record.tries if end.record else ()
+    return [one for each in tries for one in each.took] or end.took
 
 
 def _upgraded(end: Ending) -> set[str]:

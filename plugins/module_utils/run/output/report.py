@@ -17,9 +17,10 @@ from typing import Any
 from ..counts import Compared, compared
 from ..pace import figures_of
 from ..record.acts import PUT_BACK, stays
+from ..record.batches import BatchRecord
 from ..record.figures import figure, moment, number
 from ..record.phases import Deed, Phase
-from ..record.record import BatchRecord, Record
+from ..record.record import Record
 
 PHASES = ("stop", "schedule", "image", "start", "join")
 """The parts of a member's absence, in order; each is measured as `<name>_seconds`."""
@@ -38,9 +39,13 @@ MOST_WAITS = 20
 """Waits that a report names, the longest."""
 
 
+STOPPED = {"failed": "stopped", "upgrading": "interrupted", "waiting": "paused"}
+"""The words for a try that another one has followed, by the state in which its run has left it."""
+
+
 @dataclass(frozen=True)
 class Bar:
-    """A batch on the timeline; times are seconds on its axis."""
+    """A batch, or an earlier try of it, on the timeline; times are seconds on its axis."""
 
     name: str
     members: tuple[str, ...]
@@ -56,6 +61,11 @@ class Bar:
     """The health that the gate of the batch has found; empty if it was not kept."""
     green_seconds: float | None
     """Seconds from its end until the next gate first found all whole; None if no gate has seen it."""
+    row: int = 0
+    """The row of its batch, in the order in which the batches began. All tries of a batch have the same."""
+    number: int = 1
+    """The number of this try of the batch, out of so many `tries`."""
+    tries: int = 1
 
 
 @dataclass(frozen=True)
@@ -116,6 +126,10 @@ class Report:
     """The things that the system has counted before and after, such as documents."""
     compared: tuple[tuple[str, float | None, float | None], ...]
     """Names, figures now and figures then of the upgrade before; empty without one."""
+    rows: int = 0
+    """The batches on the timeline."""
+    repeated: int = 0
+    """The batches that more than one run has begun."""
     replaced: int = 0
     """The members among them that ran the target version already, and were replaced for a changed template."""
 
@@ -129,17 +143,28 @@ class Report:
 
 @dataclass(frozen=True)
 class _Span:
+    name: str
+    """The name of the batch now: an earlier run may have had another one for it."""
     batch: BatchRecord
     begin: float
     end: float
+    number: int
+    tries: int
+
+    @property
+    def state(self) -> str:
+        """The state in words; an earlier try is over, however its run has left it."""
+        state = self.batch.state
+        return STOPPED.get(state, state) if self.number < self.tries else state
 
 
 def report_of(record: Record) -> Report:
     """The report of a record. Batches that have not begun are not on the timeline."""
     spans = sorted(_spans(record), key=lambda span: (span.begin, span.end))
     starts, pauses = _axis(spans)
-    bars = tuple(_bar(span, start) for span, start in zip(spans, starts, strict=True))
-    took = [each for batch in record.batches for each in batch.took]
+    rows = {name: number for number, name in enumerate(dict.fromkeys(span.name for span in spans))}
+    bars = tuple(_bar(span, start, rows[span.name]) for span, start in zip(spans, starts, strict=True))
+    took = [each for one in record.tries for each in one.took]
     cut = sum(pause.seconds for pause in pauses)
     whole = max((span.end for span in spans), default=0.0) - min((span.begin for span in spans), default=0.0)
     return Report(
@@ -149,14 +174,16 @@ def report_of(record: Record) -> Report:
         pauses=pauses,
         length=max((each.end for each in bars), default=0.0),
         at_work=whole - cut,
-        runs=len({each.run for each in record.history} | {each.run for each in record.batches if each.run}),
-        members=len({name for batch in record.batches for name in batch.members}),
+        runs=len({each.run for each in record.history} | {each.run for each in record.tries if each.run}),
+        members=len({name for each in record.tries for name in each.members}),
         phases=tuple((name, sum(number(each, f"{name}_seconds") for each in took)) for name in PHASES),
         waits=waits_of(record)[:MOST_WAITS],
         changes=_changes(record),
         health=record.health,
         counts=compared(record.counts),
         compared=_compared(record),
+        rows=len(rows),
+        repeated=sum(bool(batch.tries) for batch in record.batches),
         replaced=len({name for batch in record.batches for name in batch.outdated}),
         skipped=record.skipped,
     )
@@ -170,7 +197,7 @@ def _title(record: Record) -> str:
 
 def waits_of(record: Record) -> tuple[Wait, ...]:
     """All that an upgrade has waited for, in its batches and beside them, the longest first."""
-    told = [(batch.name, each) for batch in record.batches for each in batch.waited]
+    told = [(batch.name, each) for batch in record.batches for one in (*batch.tries, batch) for each in one.waited]
     told += [(str(each.get("during", "")), each) for each in record.waited]
     found = (Wait(during, str(each.get("message", "")), number(each, "seconds")) for during, each in told)
     return tuple(sorted(found, key=lambda wait: -wait.seconds))
@@ -198,10 +225,15 @@ def _compared(record: Record) -> tuple[tuple[str, float | None, float | None], .
 
 
 def _spans(record: Record) -> Iterator[_Span]:
+    earlier = [(batch, each) for batch in record.batches for each in batch.tries]
     for batch in record.batches:
-        begin, end = moment(batch.started), moment(batch.ended or record.updated)
-        if begin is not None and end is not None:
-            yield _Span(batch, begin.timestamp(), max(begin.timestamp(), end.timestamp()))
+        # The members of one try may be planned in several batches, of which the first one has it.
+        elsewhere = sum(of is not batch and not {*each.members}.isdisjoint(batch.members) for of, each in earlier)
+        for place, each in enumerate((*batch.tries, batch), elsewhere + 1):
+            begin, end = moment(each.started), moment(each.ended or record.updated)
+            if begin is not None and end is not None:
+                last = max(begin.timestamp(), end.timestamp())
+                yield _Span(batch.name, each, begin.timestamp(), last, place, elsewhere + len(batch.tries) + 1)
 
 
 def _axis(spans: Sequence[_Span]) -> tuple[list[float], tuple[Pause, ...]]:
@@ -229,13 +261,13 @@ def _busy(spans: Iterable[_Span]) -> float:
     return busy
 
 
-def _bar(span: _Span, begin: float) -> Bar:
+def _bar(span: _Span, begin: float, row: int) -> Bar:
     longest: Mapping[str, Any] = max(span.batch.took, key=lambda each: number(each, "total_seconds"), default={})
     seconds = span.end - span.begin
     return Bar(
-        name=span.batch.name,
+        name=span.name,
         members=span.batch.members,
-        state=span.batch.state,
+        state=span.state,
         begin=begin,
         end=begin + seconds,
         seconds=seconds,
@@ -243,4 +275,7 @@ def _bar(span: _Span, begin: float) -> Bar:
         shares=tuple((name, number(longest, f"{name}_seconds")) for name in PHASES),
         health=span.batch.health,
         green_seconds=span.batch.green_seconds,
+        row=row,
+        number=span.number,
+        tries=span.tries,
     )

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from .batches import BATCH_STATES
 from .conditions import StepState
 from .phases import Phase
-from .record import BATCH_STATES, Record
+from .record import Record
 
 PREFIX = "stateful_upgrade"
 HELP = {

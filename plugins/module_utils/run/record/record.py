@@ -19,14 +19,13 @@ from ..counts import Counts
 from ..start.approvals import Approval, Hold, Point, points_in
 from ..start.recorded_start import Start
 from ..start.request import Requested, requested_in
+from .batches import NOT_ENDED, BatchRecord, Items, planned_batches
 from .conditions import Condition, taken_since
 from .figures import longest_first
 from .phases import EXPLAINED, Deed, Event, Phase, follow
 from .pool_status import PoolRecord, deed_of, outside_of, planned, rolled
 from .upgrades import Upgrade, upgrade_of, with_upgrade
 
-BATCH_STATES = ("pending", "upgrading", "done", "failed", "waiting")
-NOT_ENDED = ("upgrading", "waiting")
 SCHEMA = 1
 LONGEST_REASON = 500
 """Characters of a reason that are kept."""
@@ -39,31 +38,6 @@ MOST_WAITS = 20
 
 _FIRST = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 """Between two sentences."""
-
-Items = tuple[Mapping[str, Any], ...]
-
-
-@dataclass(frozen=True)
-class BatchRecord:
-    """One batch of the plan and how far it came; `took` and `waited` are the results of the modules."""
-
-    name: str
-    pools: tuple[str, ...]
-    members: tuple[str, ...]
-    state: str = "pending"
-    run: str = ""
-    started: str = ""
-    ended: str = ""
-    took: Items = ()
-    waited: Items = ()
-    cures: bool = False
-    """Whether its members are only brought back as their pool is, to be upgraded in a later batch."""
-    health: str = ""
-    """The word of the system for its health when the gate of this batch had passed."""
-    outdated: tuple[str, ...] = ()
-    """Its members that ran the target version already, and were replaced for another reason: a changed template."""
-    green_seconds: float | None = None
-    """Seconds from its end until the next gate first found all whole; None if no gate has seen it."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +130,11 @@ class Record:
         return f"upgrade {self.aim}" if self.deed is Deed.UPGRADE else self.deed.value
 
     @property
+    def tries(self) -> tuple[BatchRecord, ...]:
+        """Its batches, each behind the tries of it that were stopped."""
+        return tuple(each for batch in self.batches for each in (*batch.tries, batch))
+
+    @property
     def batches_done(self) -> int:
         """The number of its batches that are done."""
         return sum(batch.state == "done" for batch in self.batches)
@@ -196,9 +175,6 @@ def planned_record(
     previous: Record | None, earlier: Record | None, plan: Mapping[str, Any], run: str, who: str, at: str
 ) -> Record:
     """The record of this plan before anything happens; `earlier` is the same upgrade as it came to be until now."""
-    batches = tuple(_batch_of(each, earlier, plan["before"]) for each in plan["batches"])
-    going = {name for batch in batches for name in batch.members}
-    kept = _named_apart(_kept(earlier.batches, going, plan), earlier.batches, batches) if earlier is not None else ()
     # The time before its start is no time of the upgrade.
     begun_before = earlier is not None and bool(earlier.run)
     return Record(
@@ -211,7 +187,9 @@ def planned_record(
         reason="",
         started=earlier.started if earlier is not None and begun_before else at,
         updated=at,
-        batches=kept + batches,
+        batches=planned_batches(plan, earlier.batches, earlier.updated)
+        if earlier is not None
+        else planned_batches(plan),
         history=previous.history if previous is not None else (),
         upgrades=previous.upgrades if previous is not None else (),
         pools=planned(plan),
@@ -236,44 +214,6 @@ def half_way(plan: Mapping[str, Any]) -> bool:
     """Whether some members run the target version and others another one: somebody has begun without a record."""
     versions = {str(version).partition(" ")[0] for version in plan["before"].values() if version is not None}
     return plan["target_version"] in versions and len(versions) > 1
-
-
-def _batch_of(planned: Mapping[str, Any], earlier: Record | None, before: Mapping[str, Any]) -> BatchRecord:
-    """A planned batch. A member that is away says nothing of its cause, which an earlier run has noted."""
-    members = tuple(planned["members"])
-    noted_before = {name for each in earlier.batches for name in each.outdated} if earlier is not None else set[str]()
-    outdated = {*(planned.get("outdated") or ())} | {n for n in members if n in noted_before and before.get(n) is None}
-    return BatchRecord(
-        planned["name"],
-        tuple(planned["pools"]),
-        members,
-        cures=planned["cures"],
-        outdated=tuple(name for name in members if name in outdated),
-    )
-
-
-def _kept(batches: Sequence[BatchRecord], going: set[str], plan: Mapping[str, Any]) -> tuple[BatchRecord, ...]:
-    """The earlier batches that are not planned again; one that a killed run left under way has come to its end."""
-    there = {name for name, version in plan["before"].items() if version == plan["target_version"]}
-    return tuple(
-        replace(each, state="done") if there.issuperset(each.members) else each
-        for each in batches
-        if not going & {*each.members}
-    )
-
-
-def _named_apart(
-    kept: Sequence[BatchRecord], earlier: Sequence[BatchRecord], planned: Sequence[BatchRecord]
-) -> tuple[BatchRecord, ...]:
-    """The earlier batches under names that are not planned again: each plan counts its own batches from one."""
-    numbers = {run: number for number, run in enumerate(dict.fromkeys(each.run for each in earlier if each.run), 1)}
-    taken = {each.name for each in planned}
-    found = list[BatchRecord]()
-    for each in kept:
-        name = f"{each.name} (run {numbers[each.run]})" if each.name in taken and each.run else each.name
-        found.append(replace(each, name=name))
-        taken.add(name)
-    return tuple(found)
 
 
 def batch_changed(
@@ -356,7 +296,7 @@ def dated(record: Record) -> Record:
         record.phase.value,
         record.started,
         record.updated if record.phase is Phase.COMPLETED else "",
-        [(each.started, each.ended, each.state == "done") for each in record.batches],
+        [(each.begun, each.ended, each.state == "done") for each in record.batches],
         record.conditions,
     )
     if record.upgrades and record.upgrades[-1] == replace(now, completed=record.upgrades[-1].completed):

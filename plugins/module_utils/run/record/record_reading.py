@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ...common.errors import refusal
@@ -14,11 +15,12 @@ from ..counts import parse_counts
 from ..start.approvals import parse_approval, parse_hold, parse_point
 from ..start.recorded_start import parse_start
 from ..start.request import requested_in
+from .batches import BATCH_STATES, BatchRecord
 from .conditions import parse_condition
 from .figures import figure
 from .phases import FORMER, Deed, Phase, phase_of
 from .pool_status import pool_record_of
-from .record import BATCH_STATES, SCHEMA, BatchRecord, Entry, Record
+from .record import SCHEMA, Entry, Record
 from .upgrades import parse_upgrade
 
 FORMER_BATCH_STATE = "rolling"
@@ -82,6 +84,10 @@ def _record(raw: Json) -> Record:
 
 
 def _batch(raw: Json) -> BatchRecord:
+    return replace(_one_try(raw), tries=listed(raw, "tries", _one_try, ()))
+
+
+def _one_try(raw: Json) -> BatchRecord:
     state = one_of(raw, "state", (*BATCH_STATES, FORMER_BATCH_STATE))
     return BatchRecord(
         name=field(raw, "name"),

@@ -11,8 +11,9 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from ..counts import without_parts
+from .batches import BatchRecord
 from .figures import longest_first
-from .record import BatchRecord, Record
+from .record import Record
 
 LONGEST = 200
 """The most characters of an awaited reason in a record that has to be shortened."""
@@ -26,7 +27,7 @@ def record_text(record: Record, most: int) -> str:
 
     Details that do not tell how far the upgrade is are dropped first, from the oldest batches on: all waits but the
     longest, then the stages of each member. Then only the sums of the counts are left, then nothing of waits and
-    members. Then all history but its end goes, and at last the batches do.
+    members, and no earlier tries. Then all history but its end goes, and at last the batches do.
     """
     for shorter in (
         _each_batch(_longest_wait),
@@ -70,15 +71,16 @@ def _without(record: Record, too_much: int, shorter: Callable[[BatchRecord], Bat
 
 def _longest_wait(batch: BatchRecord) -> BatchRecord:
     longest = [{**wait, "message": str(wait.get("message", ""))[:LONGEST]} for wait in longest_first(batch.waited)[:1]]
-    return replace(batch, waited=tuple(longest))
+    return replace(batch, waited=tuple(longest), tries=tuple(map(_longest_wait, batch.tries)))
 
 
 def _members_alone(batch: BatchRecord) -> BatchRecord:
-    return replace(batch, took=tuple({name: one[name] for name in _MEMBER if name in one} for one in batch.took))
+    took = tuple({name: one[name] for name in _MEMBER if name in one} for one in batch.took)
+    return replace(batch, took=took, tries=tuple(map(_members_alone, batch.tries)))
 
 
 def _no_detail(batch: BatchRecord) -> BatchRecord:
-    return replace(batch, waited=(), took=())
+    return replace(batch, waited=(), took=(), tries=())
 
 
 def _length(batch: BatchRecord) -> int:

@@ -27,10 +27,10 @@ from ..start.request import REQUESTED, requested_in
 from ..start.say import STATES, may_begin, say
 from ..start.schedule import closed
 from ..start.upgrade_request import unchanged
+from .batches import BATCH_STATES
 from .conditions import Failure, StepState
 from .metrics import measured
 from .phases import ENDINGS
-from .record import BATCH_STATES
 from .record_files import Files
 from .record_keeping import Nowhere, RecordStore, begins_after, note, show_records, unwritten
 from .record_store import ConfigMaps

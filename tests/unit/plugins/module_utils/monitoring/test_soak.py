@@ -22,8 +22,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.soak i
     limits_in,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.canary_soak import end_of, soaking
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import BatchRecord, Entry, Record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Entry, Record
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.monitoring_inputs import faults_of_monitoring
 
 ERRORS, LATENCY = Limit("errors", "sum(errors)", None, 1.5), Limit("latency", "max(latency)", 0.8, None)

@@ -7,8 +7,9 @@ from typing import Any
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.pace import figures_of, with_last
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.acts import MOST, counted, stays
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import BatchRecord, Record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 
 AT = "2026-11-21T02:00:00Z"
 

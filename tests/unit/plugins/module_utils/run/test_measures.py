@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import StepState, after_step
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.measures import HELP, measures_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import BatchRecord, Record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.recorded_start import Start
 
 AT, LATER = "2026-12-01T12:00:00Z", "2026-12-01T12:01:30Z"

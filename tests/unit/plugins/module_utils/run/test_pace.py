@@ -12,8 +12,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.pace import (
     seconds_a_batch,
     seconds_left,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import BatchRecord, Record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 
 BEGUN = "2026-11-21T23:59:30Z"
 

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BATCH_STATES, BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Event, Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.pool_status import STATUSES, PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
-    BATCH_STATES,
     KEPT,
-    BatchRecord,
     Entry,
     Record,
     batch_changed,
@@ -33,7 +32,7 @@ NEW, OLD = "3.8.0", "2.19.6"
 pytestmark = pytest.mark.usefixtures("uncollected")
 TEXTS = st.text(max_size=8)
 ITEMS = st.lists(st.dictionaries(TEXTS, st.none() | st.integers() | TEXTS, max_size=2), max_size=2).map(tuple)
-BATCHES = st.builds(
+TRIES = st.builds(
     BatchRecord,
     name=TEXTS,
     pools=st.lists(TEXTS, max_size=2).map(tuple),
@@ -45,6 +44,7 @@ BATCHES = st.builds(
     outdated=st.lists(TEXTS, max_size=2).map(tuple),
     green_seconds=st.none() | st.floats(0, 1e6),
 )
+BATCHES = st.builds(replace, TRIES, tries=st.lists(TRIES, max_size=2).map(tuple))
 POOLS = st.builds(PoolRecord, name=TEXTS, status=st.sampled_from(STATUSES), left=st.lists(TEXTS, max_size=2).map(tuple))
 RECORDS = st.builds(
     Record,

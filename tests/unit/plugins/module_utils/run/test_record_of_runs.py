@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.report import report_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import KEPT_TRIES
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import (
     Condition,
     StepState,
@@ -44,6 +45,66 @@ def test_each_plan_counts_its_batches_from_one_and_those_of_earlier_runs_keep_th
         ("batch-01", ("a",), "noon", "t8", "t9"),
     ]
     assert record.batches[0].took == ({"total_seconds": 30},)
+
+
+def test_a_batch_that_was_stopped_and_is_taken_again_is_one_batch_with_two_tries() -> None:
+    record = begun(None, numbered("c", "b", "a"), "night", "ops", "2026-11-23T02:00:00Z")
+    record = changed(
+        changed(record, "batch-01", "upgrading", "2026-11-23T02:00:00Z"), "batch-01", "done", "2026-11-23T02:00:10Z"
+    )
+    record = changed(record, "batch-02", "upgrading", "2026-11-23T02:00:10Z")
+    away = {"name": "b", "action": "replaced", "total_seconds": 4.0, "stop_seconds": 4.0}
+    record = changed(record, "batch-02", "failed", "2026-11-23T02:00:20Z", away)
+    record = begun(record, numbered("b", "a"), "day", "dev", "2026-11-23T02:00:21Z")
+    assert record is not None
+    (bar,) = [each for each in report_of(record).bars if each.members == ("b",)]
+    assert (bar.name, bar.state, bar.number, bar.tries) == ("batch-01", "stopped", 1, 2)
+    record = changed(record, "batch-01", "upgrading", "2026-11-23T02:00:21Z")
+    record = changed(record, "batch-01", "done", "2026-11-23T02:00:30Z", away)
+    made = report_of(record)
+    assert [(each.name, each.row, each.state, each.number, each.tries, each.seconds) for each in made.bars] == [
+        ("batch-01 (run 1)", 0, "done", 1, 1, 10.0),
+        ("batch-01", 1, "stopped", 1, 2, 10.0),
+        ("batch-01", 1, "done", 2, 2, 9.0),
+    ]
+    assert (made.rows, made.repeated, made.members, made.runs, len(record.batches)) == (2, 1, 3, 2, 3)
+    assert dict(made.phases)["stop"] == 8.0
+    assert parse_record(json.dumps(record.as_result()), "here") == record
+
+
+def test_a_try_goes_to_one_of_the_batches_that_take_its_members_again() -> None:
+    together = {"name": "batch-01", "pools": ["data"], "members": ["a", "b", "c"], "cures": False}
+    record = begun(None, {**numbered("c", "b", "a"), "batches": [together]}, "night", "ops", "2026-11-23T02:00:00Z")
+    record = changed(record, "batch-01", "upgrading", "2026-11-23T02:00:00Z")
+    # The run was killed after "c" was back.
+    record = begun(record, numbered("b", "a"), "day", "dev", "2026-11-23T02:05:00Z")
+    record = changed(record, "batch-01", "upgrading", "2026-11-23T02:05:11Z")
+    record = changed(record, "batch-02", "upgrading", "2026-11-23T02:05:12Z")
+    made = report_of(record)
+    assert [(each.members, each.row, each.state, each.number, each.tries) for each in made.bars] == [
+        (("a", "b", "c"), 0, "interrupted", 1, 2),
+        (("b",), 0, "upgrading", 2, 2),
+        (("a",), 1, "upgrading", 2, 2),
+    ]
+    assert (made.repeated, made.members, made.at_work) == (1, 3, 61.0 - 60.0)
+
+
+def test_a_pass_that_only_waited_is_no_try_and_the_oldest_tries_go() -> None:
+    record = first("b", "a")
+    for number in range(KEPT_TRIES + 3):
+        record = changed(record, "batch-01.b", "upgrading", f"t{number:02d}")
+        record = changed(record, "batch-01.b", "failed", f"t{number:02d}")
+        record = begun(record, plan("b", "a"), f"run-{number:02d}", "ops", f"t{number:02d}") or record
+    waiting = changed(changed(record, "batch-01.b", "upgrading", "t80"), "batch-01.b", "waiting", "t81")
+    after = begun(waiting, plan("b", "a"), "day", "ops", "t90")
+    assert after is not None
+    assert [each.started for each in after.batches[0].tries] == [f"t{number:02d}" for number in range(3, 13)]
+    assert after.batches[0].tries == record.batches[0].tries
+    down = changed(record, "batch-01.b", "upgrading", "t80")
+    down = changed(down, "batch-01.b", "waiting", "t81", {"name": "b", "action": "replaced"})
+    after = begun(down, plan("b", "a"), "day", "ops", "t90")
+    assert after is not None
+    assert after.batches[0].tries[-1].started == "t80"
 
 
 def test_a_step_that_no_run_takes_any_more_is_not_left_in_progress() -> None:

@@ -17,10 +17,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.report
     report_of,
     waits_of,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
-    BatchRecord,
     Entry,
     Record,
     waited_for,
@@ -277,6 +277,23 @@ def test_markdown_tells_them_too() -> None:
     assert "- persistent a.b: changed 2 times, put back 1 time" in page
     assert "- image of pool data: changed 1 time, stays" in page
     assert "| seconds from begin to end | 600 | 900 |" in page
+
+
+@pytest.mark.parametrize(
+    ("form", "shown"), [("html", "data-2: {}, {:.1f} s"), ("md", "| batch-2 | data-2 | {} | {:.0f} |")]
+)
+def test_a_repeated_batch_is_one_of_the_batches_and_shows_each_try(form: str, shown: str) -> None:
+    stopped = batch(1, "02:00:11", "02:00:16", state="failed")
+    again = replace(TWO[1], tries=(replace(stopped, members=("data-2",)),))
+    page = drawn(form, record(TWO[0], again))
+    assert shown.format("stopped, try 1 of 2", 5) in page
+    assert shown.format("done, try 2 of 2", 20) in page
+    assert "2 batches" in page
+    assert "1 begun by several runs" in page
+    # A bar and two phases of each try are in one row, with one label.
+    assert (page.count('y="25"'), page.count(">data-2</text>")) == ((6, 1) if form == "html" else (0, 0))
+    assert page.count('class="failed"') == (1 if form == "html" else 0)
+    assert "several runs" not in drawn(form, record(*TWO))
 
 
 @pytest.mark.parametrize("form", ["html", "md"])

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.counts import counted_before, without_parts
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Event, Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
     KEPT,
-    BatchRecord,
     Entry,
     Record,
     noted,
@@ -47,6 +47,16 @@ def record(*batches: BatchRecord, history: int = 1) -> Record:
 def test_what_fits_is_kept_as_it_is() -> None:
     whole = record(*(batch(number) for number in range(20)))
     assert parse_record(record_text(whole, MOST), "here") == whole
+
+
+def test_the_earlier_tries_of_batches_get_shorter_with_them() -> None:
+    tries = tuple(batch(number) for number in range(10))
+    kept = parse_record(record_text(record(*(batch(number, tries=tries) for number in range(200))), MOST), "here")
+    assert not kept.batches[0].tries
+    assert len(kept.batches) == 200
+    kept = parse_record(record_text(record(*(batch(number, tries=tries) for number in range(110))), MOST), "here")
+    first = kept.batches[0].tries[0]
+    assert (len(first.waited), len(first.waited[0]["message"])) == (1, 200)
 
 
 @pytest.mark.parametrize("count", [558, 1000])

@@ -16,8 +16,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.plan_t
     other_order,
     plan_lines,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import BatchRecord, Record, waited_for
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record, waited_for
 
 WORDS = Words(
     system="OpenSearch", changes=("update strategy of 1 pool", "3 cluster settings"), stays=("image of 1 pool",)

@@ -25,8 +25,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run import runs
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock import upgrade_lock
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import name_for
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import upgrade_record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import BatchRecord, Record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_files import Files
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_keeping import Nowhere, read_records
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.start import start

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import StepState, after_step
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import BatchRecord, Record, dated
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record, dated
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.size import record_text
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.upgrades import (

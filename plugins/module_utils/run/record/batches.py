@@ -1,0 +1,124 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The batches of a record over all runs: those of the plan now, those that are over, and the tries that were stopped.
+
+A run that takes the members of a stopped batch again plans them anew. Its batch keeps that earlier try, so that both
+are seen as one batch, and counted once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+BATCH_STATES = ("pending", "upgrading", "done", "failed", "waiting")
+NOT_ENDED = ("upgrading", "waiting")
+KEPT_TRIES = 10
+"""Earlier tries of a batch that are kept, the newest."""
+UNTOUCHED = "untouched"
+"""The action of a member that stayed as it was."""
+
+Items = tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class BatchRecord:
+    """One batch of the plan and how far it came; `took` and `waited` are the results of the modules."""
+
+    name: str
+    pools: tuple[str, ...]
+    members: tuple[str, ...]
+    state: str = "pending"
+    run: str = ""
+    started: str = ""
+    ended: str = ""
+    took: Items = ()
+    waited: Items = ()
+    cures: bool = False
+    """Whether its members are only brought back as their pool is, to be upgraded in a later batch."""
+    health: str = ""
+    """The word of the system for its health when the gate of this batch had passed."""
+    outdated: tuple[str, ...] = ()
+    """Its members that ran the target version already, and were replaced for another reason: a changed template."""
+    green_seconds: float | None = None
+    """Seconds from its end until the next gate first found all whole; None if no gate has seen it."""
+    tries: tuple[BatchRecord, ...] = ()
+    """Earlier tries of its members, by runs that did not finish them, the oldest first. They have none themselves."""
+
+    @property
+    def begun(self) -> str:
+        """The time at which it, or the first of its tries, has begun; empty before that."""
+        return min((each.started for each in (*self.tries, self) if each.started), default="")
+
+
+def planned_batches(
+    plan: Mapping[str, Any], earlier: Sequence[BatchRecord] = (), updated: str = ""
+) -> tuple[BatchRecord, ...]:
+    """The batches of a plan, behind those of earlier runs of the same upgrade that are not planned again.
+
+    `updated` is the time at which the earlier ones were last written, which ends those that a killed run left.
+    """
+    batches = tuple(_batch_of(each, earlier, plan["before"]) for each in plan["batches"])
+    going = {name for batch in batches for name in batch.members}
+    return _named_apart(_kept(earlier, going, plan), earlier, batches) + tuple(_with_tries(batches, earlier, updated))
+
+
+def _batch_of(planned: Mapping[str, Any], earlier: Sequence[BatchRecord], before: Mapping[str, Any]) -> BatchRecord:
+    """A planned batch. A member that is away says nothing of its cause, which an earlier run has noted."""
+    members = tuple(planned["members"])
+    noted_before = {name for each in earlier for name in each.outdated}
+    outdated = {*(planned.get("outdated") or ())} | {n for n in members if n in noted_before and before.get(n) is None}
+    return BatchRecord(
+        planned["name"],
+        tuple(planned["pools"]),
+        members,
+        cures=planned["cures"],
+        outdated=tuple(name for name in members if name in outdated),
+    )
+
+
+def _with_tries(batches: Sequence[BatchRecord], earlier: Sequence[BatchRecord], updated: str) -> Iterator[BatchRecord]:
+    """The planned batches with the earlier tries of their members, each at the first batch that has one of these."""
+    left = [each for batch in earlier for each in (*batch.tries, _as_try(batch, updated)) if _counts(each)]
+    for batch in batches:
+        ours = [each for each in left if not {*each.members}.isdisjoint(batch.members)]
+        left = [each for each in left if each not in ours]
+        yield replace(batch, tries=tuple(sorted(ours, key=lambda each: each.started)[-KEPT_TRIES:]))
+
+
+def _as_try(batch: BatchRecord, updated: str) -> BatchRecord:
+    return replace(batch, tries=(), ended=batch.ended or updated)
+
+
+def _counts(batch: BatchRecord) -> bool:
+    """Whether it is a try of what is planned again. A pass that only waited is none: the next waits for the same."""
+    touched = any(each.get("action") != UNTOUCHED for each in batch.took)
+    brought_back = batch.cures and batch.state == "done"
+    return bool(batch.started) and (batch.state != "waiting" or touched) and not brought_back
+
+
+def _kept(batches: Sequence[BatchRecord], going: set[str], plan: Mapping[str, Any]) -> tuple[BatchRecord, ...]:
+    """The earlier batches that are not planned again; one that a killed run left under way has come to its end."""
+    there = {name for name, version in plan["before"].items() if version == plan["target_version"]}
+    return tuple(
+        replace(each, state="done") if there.issuperset(each.members) else each
+        for each in batches
+        if not going & {*each.members}
+    )
+
+
+def _named_apart(
+    kept: Sequence[BatchRecord], earlier: Sequence[BatchRecord], planned: Sequence[BatchRecord]
+) -> tuple[BatchRecord, ...]:
+    """The earlier batches under names that are not planned again: each plan counts its own batches from one."""
+    begun = sorted((each for batch in earlier for each in (*batch.tries, batch)), key=lambda each: each.started)
+    numbers = {run: number for number, run in enumerate(dict.fromkeys(each.run for each in begun if each.run), 1)}
+    taken = {each.name for each in planned}
+    found = list[BatchRecord]()
+    for each in kept:
+        name = f"{each.name} (run {numbers[each.run]})" if each.name in taken and each.run else each.name
+        found.append(replace(each, name=name))
+        taken.add(name)
+    return tuple(found)
