@@ -211,6 +211,12 @@ green_seconds:
   returned: success, except at V(before_stop) and V(joined)
   type: int
   sample: 13
+health_away:
+  description:
+    - The health of the cluster at the first look after members of the batch went down. Allocation is restricted then.
+  returned: at V(joined)
+  type: str
+  sample: yellow
 going:
   description: The members of O(batch) that may go. These are all of them unless the batch was split.
   returned: success, except at V(before_stop) and V(joined)

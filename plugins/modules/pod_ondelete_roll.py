@@ -232,6 +232,12 @@ members:
       start_seconds: 7.1
       join_seconds: 0.2
       total_seconds: 9.9
+health_away:
+  description:
+    - The health of the cluster at the first look after members of the batch went down. Allocation is restricted then.
+  returned: with O(until=joined), if a look was answered
+  type: str
+  sample: yellow
 actions:
   description: Each act, with its time.
   returned: always

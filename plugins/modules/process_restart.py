@@ -186,6 +186,12 @@ way:
   returned: with O(state=restarted)
   type: str
   sample: kubelet
+health_away:
+  description:
+    - The health of the cluster at the first look after members of the batch went down. Allocation is restricted then.
+  returned: with O(until=joined), if a look was answered
+  type: str
+  sample: yellow
 downtime_seconds:
   description:
     - Seconds from the first process that was asked to end to the last one that has joined, if all members have

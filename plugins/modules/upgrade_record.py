@@ -187,6 +187,10 @@ options:
     description: The word for the health of the cluster, as the gate before the batch, or the last gate, has found it.
     type: str
     default: ''
+  health_away:
+    description: The word for the health while the members of the batch were away.
+    type: str
+    default: ''
   green_seconds:
     description:
       - Seconds after which the cluster was green after the batch before, or with O(state=ended) after the last one, as

@@ -11,6 +11,7 @@ from dataclasses import replace
 from ..common.task import Task
 from ..common.verdict import Reason, Verdict, combine
 from ..kubernetes.state import Namespace, Pod, StatefulSet
+from .absence import Absence
 from .act.hand_over import HandOver
 from .act.restricting import Restriction
 from .judge.back import judge_back
@@ -40,6 +41,8 @@ class BatchProof:
         self._paths: dict[str, tuple[str, ...]] = {}
         self._hand_over = HandOver(task, client, self._batch, self._policy)
         self._restriction = Restriction(task, client, self._batch, self._policy.allow_red_indices)
+        self.absence = Absence(client, health=params.get("until") == "joined")
+        """The looks at the members once they went."""
         self.former: dict[str, str] = {}
         """The process of each member as the last proof has seen it (ephemeral id)."""
 
@@ -89,7 +92,7 @@ class BatchProof:
         """Whether these members have joined as other processes than at the proof."""
         # For a member that was not there at the proof any process would count, so its pod has to be Ready.
         known = self.former.keys() >= {*names}
-        return known and judge_back(observe_members(self._client, names), names, self._target, self.former).passed
+        return known and judge_back(self.absence.look(names), names, self._target, self.former).passed
 
     def on_target(self, names: Collection[str]) -> frozenset[str]:
         """Those of these members that are seen to run the target version; all of them if there is none."""
@@ -100,4 +103,4 @@ class BatchProof:
 
     def joined(self, names: Collection[str]) -> Verdict:
         """Whether these members are in the cluster, on the target version if there is one."""
-        return judge_back(observe_members(self._client, names), names, self._target)
+        return judge_back(self.absence.look(names), names, self._target)

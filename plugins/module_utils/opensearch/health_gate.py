@@ -12,13 +12,13 @@ from typing import Any
 
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
+from .absence import Absence
 from .act.restricting import wait_proven
 from .gate import BEFORE_STOP, GATE, JOINED, Judged, scope_of, wait_at_gate
 from .in_parts import IN_PARTS, in_parts
 from .judge.back import judge_back
 from .judge.gates import UPGRADED, Scope
 from .observe.client import OpenSearchClient, connect
-from .observe.cluster import observe_members
 from .observe.look import Look
 from .observe.state import ClusterMember, ClusterState
 
@@ -30,11 +30,12 @@ def run(task: Task) -> Outcome:
     scope = scope_of(task)
     client = connect(task.params["opensearch"], task.params["kubernetes"])
     if scope.moment == JOINED:
+        absence = Absence(client)
         members, back = task.wait(
-            lambda: observe_members(client, scope.batch),
+            lambda: absence.look(scope.batch),
             lambda seen: judge_back(seen, scope.batch, scope.target, task.params["former_processes"]),
         )
-        return Outcome(back, before=_of_members(members), next=_next(scope, back))
+        return Outcome(back, before=_of_members(members), next=_next(scope, back), more=absence.as_result())
     if scope.moment == BEFORE_STOP:
         outcome = in_parts(task, client, task.params["batch"], partial(_before_stop, task, client, scope))[-1]
         return replace(outcome, changed=bool(task.journal.as_result()))

@@ -21,6 +21,7 @@ from ..kubernetes.state import Pod
 from ..pools.pod_roll import Questions, roll
 from ..run.begin_and_end import part_of
 from . import shard_allocation
+from .absence import worst_of
 from .act.restricting import RESTRICTING
 from .batch_proof import BatchProof
 from .gate import SELECTION, Judged
@@ -84,7 +85,7 @@ def together(outcomes: Sequence[Outcome]) -> Outcome:
         changed=any(outcome.changed for outcome in outcomes),
         before=_pods([outcome.before for outcome in reversed(parts)]),
         after=_pods([outcome.after or {} for outcome in parts]),
-        more={**last.more, "members": list(members.values())},
+        more={**last.more, "members": list(members.values()), **worst_of(outcome.more for outcome in parts)},
     )
 
 
@@ -120,7 +121,7 @@ def _replace(task: Task, search: OpenSearchClient, before: Callable[[Pod], None]
     return replace(
         outcome,
         verdict=combine((outcome.verdict, Verdict(batch.remarks))),
-        more={**outcome.more, "members": members},
+        more={**outcome.more, "members": members, **batch.absence.as_result()},
     )
 
 

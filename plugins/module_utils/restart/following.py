@@ -14,8 +14,7 @@ from ..common.task import Task
 from ..common.verdict import Reason, State, Verdict, as_verdict, combine, waiting
 from ..kubernetes.pods import list_events
 from ..kubernetes.state import Pod
-from ..opensearch.observe.client import OpenSearchClient
-from ..opensearch.observe.cluster import observe_members
+from ..opensearch.absence import Absence
 from ..opensearch.observe.state import ClusterMember
 from ..pools.crash_log import last_words
 from ..pools.follow import EVENTS, words_of_stuck
@@ -89,7 +88,7 @@ class Follower:
 
     task: Task
     looking: Looking
-    search: OpenSearchClient
+    absence: Absence
     way: Way
     marks: Marks
     configurations: Configurations
@@ -139,7 +138,7 @@ class Follower:
         if not phases & STARTING:
             return {}
         try:
-            return observe_members(self.search, list(there))
+            return self.absence.look(list(there))
         except Unreachable as error:
             if not phases & TOGETHER:
                 raise

@@ -215,7 +215,9 @@ class _Restart:
             for name in batch.going if verdict.passed else ():
                 self._marks.set(batch.pods[name], batch.marks[name].next_phase)
             return self._outcome(batch, verdict)
-        follower = Follower(self._task, self._looking, self._search, self._way, self._marks, self._configurations)
+        follower = Follower(
+            self._task, self._looking, self._proof.absence, self._way, self._marks, self._configurations
+        )
         stages = Stages(STAGES, self._task.params["usual_seconds"])
         try:
             for name in batch.going:
@@ -287,7 +289,7 @@ class _Restart:
         verdict = combine((verdict, Verdict(self._proof.remarks)))
         changed = bool(self._task.journal.as_result()) or self._prepared
         measured = follower.together_seconds if follower and follower.together else None
-        away = {"downtime_seconds": measured} if measured else {}
+        away = {**({"downtime_seconds": measured} if measured else {}), **self._proof.absence.as_result()}
         return _outcome(batch, verdict, changed=changed, follower=follower, way=self._way.name, more=away)
 
 

@@ -94,6 +94,7 @@ class BatchSoFar:
             "waited": unique(each for result in results for each in result.get("waited", ())),
             "acts": unique(each for result in results for each in result.get("actions", ())),
             "health": next(filter(None, map(_health, results)), ""),
+            "health_away": next((each["health_away"] for each in results if each.get("health_away")), ""),
             "green_seconds": self.green_seconds(),
         }
 

@@ -26,7 +26,7 @@ from .managed_indices import CONFIGURATION, FIELDS, Managed
 from .plugins import Installed, parse_installed
 from .products import product_of
 from .recoveries import UNKNOWN, Recoveries, parse_recoveries
-from .routing import parse_copies
+from .routing import health_of, parse_copies
 from .settings import Settings, parse_settings
 from .state import (
     ClusterMember,
@@ -57,6 +57,10 @@ ANSWERING = "5s"
 all until the request times out, and could not be named."""
 PAGE, WINDOW = 1000, 10_000
 """Managed indices that are asked for at once and in all. Each page makes the plugin read the state of all of them."""
+_IDENTITIES = "nodes.*.name,nodes.*.ephemeral_id"
+_ACTIVITY = ",".join(
+    f"routing_table.indices.*.shards.*.{name}" for name in ("primary", "state", "unassigned_info.reason")
+)
 _SCOPES = ("defaults", "persistent", "transient")
 _STATE = ",".join(
     (
@@ -216,17 +220,31 @@ def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str,
 
     The state is asked first, so that a new process is never seen with the version of the old one.
     """
-    wanted = set(names)
+    return _members(client, names, "nodes", _IDENTITIES)[0]
+
+
+def observe_absence(client: OpenSearchClient, names: Iterable[str]) -> tuple[dict[str, ClusterMember], str]:
+    """The same in as many requests, with the health of the cluster; that is empty if it cannot be told."""
+    members, state = _members(client, names, "nodes,routing_table", f"{_IDENTITIES},{_ACTIVITY}")
+    return members, health_of(state.get("routing_table"))
+
+
+def _members(
+    client: OpenSearchClient, names: Iterable[str], metrics: str, fields: str
+) -> tuple[dict[str, ClusterMember], Json]:
+    """The named members, and the state that was asked for them."""
+    wanted, seen = set(names), dict[str, Any]()
 
     def ask() -> tuple[Json, Json]:
-        state = client.get("/_cluster/state/nodes", filter_path="nodes.*.name,nodes.*.ephemeral_id")
+        state = client.get(f"/_cluster/state/{metrics}", filter_path=fields)
+        seen.update(state)
         there = {identity: state["nodes"][identity] for identity, name in _names(state).items() if name in wanted}
         return _nodes(client), {"nodes": there}
 
     nodes, state = _agreeing(ask)
     with reading(BOTH):
         members = parse_members(nodes, part(state, "nodes"))
-    return {member.name: member for member in members.values() if member.name in wanted}
+    return {member.name: member for member in members.values() if member.name in wanted}, seen
 
 
 def observe_data_paths(client: OpenSearchClient) -> DataPaths:

@@ -9,6 +9,7 @@ The checks are those that the servers make themselves (server source, IndexRouti
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from ...common.reading import Json, Unreadable, flag, listed, named, one_of, optional_text, part, text, whole, within
 from .state import Index, ShardCopy
@@ -21,6 +22,31 @@ def parse_copies(routing_table: Json, indices: Mapping[str, Index], members: Col
     """Every shard copy of `routing_table.indices`; `members` are the ids of those in the cluster."""
     tables = named(routing_table, "indices", lambda name, table: _index(name, table, indices, members), {})
     return tuple(copy for copies in tables.values() for copy in copies)
+
+
+def health_of(routing_table: Any) -> str:
+    """The health that the servers make of it: red without an active primary, yellow without an active replica.
+
+    A primary that no member has held yet is yellow (server source, ClusterShardHealth.getInactivePrimaryHealth). Empty
+    if it cannot be read: this is a figure for people, and no decision depends on it.
+    """
+    try:
+        tables = named(
+            part({"table": routing_table}, "table"), "indices", lambda _name, table: part(table, "shards"), {}
+        )
+        shards = [listed(table, number, _activity) for table in tables.values() for number in table]
+    except Unreadable:
+        return ""
+    inactive = [activity for copies in shards for activity in copies if activity]
+    return max(inactive, key=("yellow", "red").index, default="green")
+
+
+def _activity(copy: Json) -> str:
+    """The health of a shard of which this copy alone is not active; empty if it is."""
+    if one_of(copy, "state", STATES) in {"STARTED", "RELOCATING"}:
+        return ""
+    fresh = within(copy, "unassigned_info", lambda info: text(info, "reason", ""), {}) == "INDEX_CREATED"
+    return "red" if flag(copy, "primary") and not fresh else "yellow"
 
 
 def _index(name: str, table: Json, indices: Mapping[str, Index], members: Collection[str]) -> Sequence[ShardCopy]:

@@ -59,6 +59,8 @@ class Bar:
     """The seconds of each phase of that absence."""
     health: str
     """The health that the gate of the batch has found; empty if it was not kept."""
+    health_away: str
+    """The health while its members were away; empty if nobody has seen it."""
     green_seconds: float | None
     """Seconds from its end until the next gate first found all whole; None if no gate has seen it."""
     row: int = 0
@@ -274,6 +276,7 @@ def _bar(span: _Span, begin: float, row: int) -> Bar:
         away=number(longest, "total_seconds"),
         shares=tuple((name, number(longest, f"{name}_seconds")) for name in PHASES),
         health=span.batch.health,
+        health_away=span.batch.health_away,
         green_seconds=span.batch.green_seconds,
         row=row,
         number=span.number,

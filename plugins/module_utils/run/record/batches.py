@@ -40,6 +40,8 @@ class BatchRecord:
     """Whether its members are only brought back as their pool is, to be upgraded in a later batch."""
     health: str = ""
     """The word of the system for its health when the gate of this batch had passed."""
+    health_away: str = ""
+    """The same while its members were away; empty if nobody has seen it."""
     outdated: tuple[str, ...] = ()
     """Its members that ran the target version already, and were replaced for another reason: a changed template."""
     green_seconds: float | None = None

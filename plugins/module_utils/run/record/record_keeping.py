@@ -368,9 +368,8 @@ def _seen(record: Record | None, params: Mapping[str, Any]) -> Record | None:
     if record is None:
         return None
     health = params["health"]
-    batches = tuple(
-        replace(each, health=health) if health and each.name == params["batch"] else each for each in record.batches
-    )
+    found = {name: params[name] for name in ("health", "health_away") if params[name]}
+    batches = tuple(replace(each, **found) if each.name == params["batch"] else each for each in record.batches)
     whole = health if health and not params["batch"] else record.health
     seen = replace(
         record, batches=batches, acts=counted(record.acts, params["acts"]), health=whole, codes=tuple(params["codes"])

@@ -101,6 +101,7 @@ def _one_try(raw: Json) -> BatchRecord:
         waited=listed(raw, "waited", _shallow),
         cures=flag(raw, "cures", default=False),
         health=text(raw, "health", ""),
+        health_away=text(raw, "health_away", ""),
         outdated=texts(raw, "outdated", ()),
         green_seconds=figure(raw, "green_seconds"),
     )

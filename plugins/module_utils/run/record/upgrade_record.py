@@ -59,6 +59,7 @@ CONTRACT = Contract(
         "summary": {"type": "str", "default": ""},
         "codes": {"type": "list", "elements": "str", "default": []},
         "health": {"type": "str", "default": ""},
+        "health_away": {"type": "str", "default": ""},
         "green_seconds": {"type": "int"},
         "counted": {"type": "dict", "default": {}},
         "acts": {"type": "list", "elements": "dict", "default": []},

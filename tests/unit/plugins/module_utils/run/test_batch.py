@@ -82,5 +82,10 @@ def test_the_record_has_waits_and_acts_once_and_what_the_gate_has_seen() -> None
         "waited": [wait],
         "acts": [act],
         "health": "yellow",
+        "health_away": "",
         "green_seconds": 0,
     }
+    away = {"health_away": "red", **PASSED}
+    assert (
+        batch(("roll_before", gate), ("roll_replaced", away), ("roll_ready", PASSED)).record()["health_away"] == "red"
+    )

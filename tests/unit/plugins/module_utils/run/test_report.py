@@ -185,7 +185,7 @@ def test_more_batches_than_a_timeline_can_show_are_drawn_by_their_seconds() -> N
 def test_markdown_names_the_batches_and_the_waits() -> None:
     page = drawn("md", record(*TWO))
     assert "# Upgrade of opensearch to 3.8.0: Completed" in page
-    assert "| batch-2 | data-2 | done | 20 | 4.0 |  |  |" in page
+    assert "| batch-2 | data-2 | done | 20 | 4.0 |  |  |  |" in page
     assert "- 2.0 s, batch-2: <logs-2> recovers." in page
 
 
@@ -201,7 +201,7 @@ def seen() -> Record:
     return replace(
         record(
             replace(TWO[0], health="green"),
-            replace(TWO[1], health="yellow", green_seconds=13.0),
+            replace(TWO[1], health="yellow", health_away="red", green_seconds=13.0),
         ),
         acts=(
             {**act, "action": "set"},
@@ -263,6 +263,18 @@ def test_the_page_shows_health_changes_and_the_comparison(count: int) -> None:
     assert ">900</td>" in page
 
 
+def test_the_health_while_members_are_away_is_drawn_as_it_was_seen_and_grey_where_nobody_saw_it() -> None:
+    page = drawn("html", seen())
+    assert [page.count(f'<rect class="{each}"') for each in ("green", "yellow", "red", "gone")] == [2, 1, 1, 1]
+    assert "members away, not seen" in page
+    assert "yellow when data-2 went down, red in the 4.0 s away" in page
+    whole = replace(seen(), batches=tuple(replace(each, health_away="yellow") for each in seen().batches))
+    assert 'class="gone"' not in drawn("html", whole)
+    assert "members away, not seen" not in drawn("html", whole)
+    odd = replace(whole, batches=(replace(whole.batches[0], health_away='"><script>', health="<b>"),))
+    assert [tag in drawn("html", odd) for tag in ("<script>", "<b>")] == [False, False]
+
+
 @pytest.mark.parametrize(("form", "shown"), [("md", "| deployed | {} |"), ("html", ". Deployed: {}.")])
 def test_the_deployed_version_is_told_with_the_one_on_the_way(form: str, shown: str) -> None:
     going = replace(record(*TWO, phase=Phase.UPGRADING), deployed_version="2.19.6")
@@ -273,7 +285,7 @@ def test_the_deployed_version_is_told_with_the_one_on_the_way(form: str, shown: 
 
 def test_markdown_tells_them_too() -> None:
     page = drawn("md", seen())
-    assert "| batch-2 | data-2 | done | 20 | 4.0 | yellow | 13 |" in page
+    assert "| batch-2 | data-2 | done | 20 | 4.0 | yellow | red | 13 |" in page
     assert "- persistent a.b: changed 2 times, put back 1 time" in page
     assert "- image of pool data: changed 1 time, stays" in page
     assert "| seconds from begin to end | 600 | 900 |" in page

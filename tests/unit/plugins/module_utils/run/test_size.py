@@ -54,7 +54,7 @@ def test_the_earlier_tries_of_batches_get_shorter_with_them() -> None:
     kept = parse_record(record_text(record(*(batch(number, tries=tries) for number in range(200))), MOST), "here")
     assert not kept.batches[0].tries
     assert len(kept.batches) == 200
-    kept = parse_record(record_text(record(*(batch(number, tries=tries) for number in range(110))), MOST), "here")
+    kept = parse_record(record_text(record(*(batch(number, tries=tries) for number in range(100))), MOST), "here")
     first = kept.batches[0].tries[0]
     assert (len(first.waited), len(first.waited[0]["message"])) == (1, 200)
 

@@ -40,6 +40,7 @@ DEFAULTS: Json = {
     "acts": [],
     "counted": {},
     "green_seconds": None,
+    "health_away": "",
     "deadline": 0,
     "pause_at": 0,
     "approvals": [],
