@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.runs.world import CalledCluster, World, world
+from tests.runs.world import CalledCluster, Killed, World, world
+from tests.sandbox.web import Request
 from tests.scenarios.cluster import Fingerprint
 from tests.scenarios.playbook import PLAYBOOK
 
 FROM, TO = "2.19.6", "3.8.0"
+REPORT = "stateful.upgrade.report"
 KILLS = (1, 5, 9, 14, 20, 27, 35, 44, 54, 65, 76)
 """The acts of a run behind which it is killed; `make soak` does it behind each."""
 
@@ -78,6 +82,41 @@ def killed_behind(here: World, number: int) -> bool:
 @pytest.mark.parametrize("number", KILLS)
 def test_killed_behind_an_act_and_run_again(here: World, number: int) -> None:
     assert killed_behind(here, number)
+
+
+def test_the_report_has_each_try_the_health_and_the_conditions(here: World, tmp_path: Path) -> None:
+    cluster = here.cluster(FROM)
+    cluster.ask("/orders", "PUT", {"settings": {"number_of_shards": 2, "number_of_replicas": 1}})
+    cluster.until_green()
+    given = here.confirmed(cluster.variables(TO))
+    went = len(deletions(here, cluster))
+
+    def second_batch_is_proven(request: Request) -> None:
+        """Before it goes down, its pod is offered to the API server."""
+        if (request.method, len(deletions(here, cluster))) == ("POST", went + 1) and request.path.endswith("/pods"):
+            raise Killed
+
+    here.calling.after = second_batch_is_proven
+    with pytest.raises(Killed):
+        here.play(PLAYBOOK, given)
+    here.calling.after = lambda _request: None
+    assert here.play(PLAYBOOK, given).code == 0
+    file = tmp_path / "report.json"
+    known = {name: given[name] for name in ("upgrade_namespace", "upgrade_kubernetes")}
+    told = here.play(REPORT, {**known, "upgrade_report_path": str(file)})
+    assert told.code == 0, told.output
+    found = json.loads(file.read_text(encoding="utf-8"))
+    bars = found["report"]["bars"]
+    assert [(bar["row"], bar["state"], bar["number"], bar["tries"]) for bar in bars] == [
+        (0, "done", 1, 1),
+        (1, "interrupted", 1, 2),
+        (1, "done", 2, 2),
+        (2, "done", 1, 1),
+    ]
+    assert [(bar["health"], bar["health_away"]) for bar in bars if bar["away"]] == [("green", "yellow")] * 3
+    assert {each["status"] for each in found["record"]["conditions"]} == {"True"}
+    assert found["record"]["conditions"][-1]["type"] == "Ended"
+    assert found["record"]["upgrades"][-1]["conditions"] == found["record"]["conditions"]
 
 
 @pytest.mark.soak

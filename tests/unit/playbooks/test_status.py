@@ -84,6 +84,19 @@ def test_status_tells_of_a_member_that_somebody_else_has_upgraded() -> None:
     assert "  done     data-4, data-4 upgraded by somebody else" in lines
 
 
+def test_status_shows_conditions_and_says_which_are_steps() -> None:
+    conditions = [
+        {"type": name, "reason": "in_progress", "last_probe_time": "t1", "message": said}
+        for name, said in (("BatchesDone", "1 of 2 done"), ("snapshot", ""))
+    ]
+    record = {"name": "upgrade-1", "phase": "Upgrading", "conditions": conditions, "lock": None}
+    lines = rendered("playbooks/templates/status.j2", status_records=[record], status_free=False)
+    assert [line for line in lines if "in progress" in line] == [
+        "  BatchesDone: in progress, t1: 1 of 2 done",
+        "  step snapshot: in progress, t1",
+    ]
+
+
 def test_status_shows_the_earlier_tries_of_a_batch() -> None:
     tries = [
         {"state": state, "members": ["data-4", "data-5"], "started": f"t{number}"}

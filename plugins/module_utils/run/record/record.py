@@ -24,7 +24,7 @@ from .conditions import Condition, taken_since
 from .figures import longest_first
 from .phases import EXPLAINED, Deed, Event, Phase, follow
 from .pool_status import PoolRecord, deed_of, outside_of, planned, rolled
-from .upgrades import Upgrade, upgrade_of, with_upgrade
+from .upgrades import Upgrade
 
 SCHEMA = 1
 LONGEST_REASON = 500
@@ -287,21 +287,6 @@ def noted(record: Record, event: Event, message: str, at: str) -> Record:
     if phase in EXPLAINED or event is Event.STOPPED:
         reason = one_sentence(message) or record.reason or f"The run told no reason when it was {event.value}."
     return replace(record, phase=phase, reason=reason, updated=at, history=history)
-
-
-def dated(record: Record) -> Record:
-    """The record with the times of this upgrade behind those of the upgrades before it."""
-    now = upgrade_of(
-        record.target_version,
-        record.phase.value,
-        record.started,
-        record.updated if record.phase is Phase.COMPLETED else "",
-        [(each.begun, each.ended, each.state == "done") for each in record.batches],
-        record.conditions,
-    )
-    if record.upgrades and record.upgrades[-1] == replace(now, completed=record.upgrades[-1].completed):
-        return record
-    return replace(record, upgrades=with_upgrade(record.upgrades, now))
 
 
 def waited_for(record: Record, during: str, waited: Sequence[Mapping[str, Any]]) -> Record:

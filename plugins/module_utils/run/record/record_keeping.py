@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from ...common.attempts import until_unchanged
@@ -21,8 +21,9 @@ from ..lock.lock_watch import life_of
 from ..pace import done_text, usual_absence, with_last
 from .acts import counted
 from .conditions import Failure, StepState, after_step, told_of
+from .milestones import conditions_of, dated
 from .phases import Event, Phase
-from .record import Record, batch_changed, begun, dated, ended, green_after, waited_for
+from .record import Record, batch_changed, begun, ended, green_after, waited_for
 from .record_reading import parse_record
 from .size import record_text
 
@@ -205,7 +206,7 @@ def show_records(store: RecordStore, seen: tuple[Mapping[str, Lock], Verdict]) -
     shown = [
         {
             "name": name,
-            **records[name].as_result(),
+            **_whole(records[name]),
             "deployed": records[name].deployed,
             "aim": records[name].aim,
             "lock": _holder(locks.get(name)),
@@ -214,6 +215,10 @@ def show_records(store: RecordStore, seen: tuple[Mapping[str, Lock], Verdict]) -
     ]
     unrecorded = [{"name": name, "lock": _holder(lock)} for name, lock in sorted(locks.items()) if name not in records]
     return Outcome(combine((denied, broken)), more={"records": shown + unrecorded})
+
+
+def _whole(record: Record) -> dict[str, Any]:
+    return {**record.as_result(), "conditions": [asdict(each) for each in conditions_of(record)]}
 
 
 def _holder(lock: Lock | None) -> dict[str, Any] | None:
@@ -275,8 +280,9 @@ def _shown(task: Task, record: Record | None) -> dict[str, Any]:
         return {}
     if task.params["state"] in ("batch", "step"):
         batches = tuple(each for each in record.batches if each.name == task.params["batch"])
-        record = replace(record, batches=batches, history=record.history[-1:], acts=(), waited=(), counts=None)
-    return record.as_result()
+        less = replace(record, batches=batches, history=record.history[-1:], acts=(), waited=(), counts=None)
+        return less.as_result()
+    return _whole(record)
 
 
 def _tell_done(task: Task, record: Record | None) -> None:

@@ -26,13 +26,15 @@ def record_text(record: Record, most: int) -> str:
     """The text of the record in at most so many characters, which are bytes.
 
     Details that do not tell how far the upgrade is are dropped first, from the oldest batches on: all waits but the
-    longest, then the stages of each member. Then only the sums of the counts are left, then nothing of waits and
-    members, and no earlier tries. Then all history but its end goes, and at last the batches do.
+    longest, then the stages of each member. Then only the sums of the counts are left and no conditions of former
+    upgrades, then nothing of waits and members, and no earlier tries. Then all history but its end goes, and at last
+    the batches do.
     """
     for shorter in (
         _each_batch(_longest_wait),
         _each_batch(_members_alone),
         _sums_alone,
+        _former_without_conditions,
         _each_batch(_no_detail),
         _end_of_history,
         _each_batch(None),
@@ -46,6 +48,10 @@ def record_text(record: Record, most: int) -> str:
 
 def _sums_alone(record: Record, _too_much: int) -> Record:
     return replace(record, counts=without_parts(record.counts))
+
+
+def _former_without_conditions(record: Record, _too_much: int) -> Record:
+    return replace(record, upgrades=tuple(replace(each, conditions=()) for each in record.upgrades))
 
 
 def _end_of_history(record: Record, _too_much: int) -> Record:

@@ -33,7 +33,11 @@ class Upgrade:
     members_completed: str = ""
     """The moment at which its last batch was done."""
     conditions: tuple[Condition, ...] = ()
-    """One for each of its steps; empty in a record that was written before they were kept."""
+    """See `milestones.conditions_of`; empty in a record that was written before they were kept."""
+
+    def is_of(self, version: str, started: str) -> bool:
+        """Whether it is the upgrade to this version that began at that time."""
+        return (self.version, self.started) == (version, started)
 
 
 def upgrade_of(
@@ -53,7 +57,9 @@ def upgrade_of(
 
 def with_upgrade(earlier: Sequence[Upgrade], now: Upgrade) -> tuple[Upgrade, ...]:
     """All upgrades, of which the last is the present one: it goes on until it is completed or another version comes."""
-    same = bool(earlier) and not earlier[-1].completed and earlier[-1].version == now.version
+    last = earlier[-1] if earlier else None
+    goes_on = last is not None and not last.completed and last.version == now.version
+    same = last is not None and (goes_on or last.is_of(now.version, now.started))
     return (*(earlier[:-1] if same else earlier), now)[-KEPT_UPGRADES:]
 
 

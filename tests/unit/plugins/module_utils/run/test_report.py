@@ -18,6 +18,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.report
     waits_of,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.milestones import conditions_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
@@ -306,6 +307,17 @@ def test_a_repeated_batch_is_one_of_the_batches_and_shows_each_try(form: str, sh
     assert (page.count('y="25"'), page.count(">data-2</text>")) == ((6, 1) if form == "html" else (0, 0))
     assert page.count('class="failed"') == (1 if form == "html" else 0)
     assert "several runs" not in drawn(form, record(*TWO))
+
+
+@pytest.mark.parametrize(
+    ("form", "shown"), [("html", "<td>Ended</td><td>in progress</td>"), ("md", "- Ended: in progress")]
+)
+def test_the_conditions_stand_in_every_report(form: str, shown: str) -> None:
+    whole = replace(record(*TWO, phase=Phase.UPGRADING), reason="It is <red>.")
+    page = drawn(form, replace(whole, conditions=conditions_of(whole)))
+    assert shown in page
+    assert ("It is &lt;red&gt;." if form == "html" else "It is <red>.") in page
+    assert "Ended" not in drawn(form, whole)
 
 
 @pytest.mark.parametrize("form", ["html", "md"])

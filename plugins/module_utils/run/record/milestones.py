@@ -1,0 +1,110 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The conditions of a whole upgrade: its start, its gates, its batches, its notices and its end, and its steps. Pure.
+
+They are made from what the record holds anyway, so that a plain upgrade has them, too. Each is there once it has begun.
+Their names begin with a capital letter, as those of Kubernetes do; the name of a step is the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...common.words import enumerate_few, shortened
+from .batches import UNTOUCHED, BatchRecord
+from .conditions import Condition, StepState
+from .phases import Phase
+from .record import Record
+from .upgrades import upgrade_of, with_upgrade
+
+LONGEST = 300
+"""Characters of a message."""
+
+
+def conditions_of(record: Record) -> tuple[Condition, ...]:
+    """All conditions of an upgrade: those of its parts, in their order, and behind its start those of its steps."""
+    start, batches, end = _start(record), _batches(record), _end(record)
+    return (*start, *record.conditions, *batches, *end)
+
+
+def dated(record: Record) -> Record:
+    """The record with the times and conditions of this upgrade behind those of the upgrades before it."""
+    now = upgrade_of(
+        record.target_version,
+        record.phase.value,
+        record.started,
+        _completed(record),
+        [(each.begun, each.ended, each.state == "done") for each in record.batches],
+        conditions_of(record),
+    )
+    return replace(record, upgrades=with_upgrade(record.upgrades, now))
+
+
+def _completed(record: Record) -> str:
+    """The time at which it was completed, whatever was noted later, such as a notice; empty before that."""
+    if record.phase is not Phase.COMPLETED:
+        return ""
+    same = (each.completed for each in record.upgrades[-1:] if each.is_of(record.target_version, record.started))
+    return next(filter(None, same), record.updated)
+
+
+def _start(record: Record) -> Iterator[Condition]:
+    begun, start = bool(record.run), record.start
+    if start is not None:
+        since = start.checked or record.started
+        late = f", late since {start.delayed}" if start.delayed else ""
+        missed = f". {record.reason}" if record.reason and not begun else ""
+        said = f"from {start.at} to {start.end}, {start.policy}{late}{missed}"
+        yield _condition(record, "Scheduled", since, record.started if begun else "", said)
+    if begun:
+        message = f"run {record.run} of {record.who} took the lock, with consent to plan {record.digest}"
+        yield _condition(record, "Started", record.started, record.started, message)
+        skipped = f"without the checks {enumerate_few(record.skipped)}" if record.skipped else ""
+        yield _condition(record, "GateBeforeUpgrade", record.started, record.started, skipped)
+
+
+def _batches(record: Record) -> Iterator[Condition]:
+    begun = min((each.begun for each in record.batches if each.begun), default="")
+    if not begun:
+        return
+    count, passed, done = len(record.batches), sum(map(_is_let_through, record.batches)), record.batches_done
+    whole = max(each.ended for each in record.batches) or record.updated if done == count else ""
+    yield _condition(record, "GatesBeforeBatches", begun, whole, f"{passed} of {count} passed")
+    stopped = f". {record.reason}" if record.reason else ""
+    yield _condition(record, "BatchesDone", begun, whole, f"{done} of {count} done{stopped}")
+
+
+def _is_let_through(batch: BatchRecord) -> bool:
+    """Whether the gate of a batch has let it go down. Its health is noted at its end."""
+    return batch.state == "done" or any(each.get("action") != UNTOUCHED for each in batch.took)
+
+
+def _end(record: Record) -> Iterator[Condition]:
+    if record.notices:
+        told = enumerate_few(dict.fromkeys(key.rpartition("-")[0] for key in record.notices))
+        yield _condition(record, "NoticesSent", record.started, record.started, f"{len(record.notices)} sent: {told}")
+    completed = _completed(record)
+    rolled = record.run and record.batches_done == len(record.batches)
+    since = max((each.ended for each in record.batches), default="") or record.started
+    if rolled or completed:
+        yield _condition(record, "GateAfterUpgrade", since, completed, record.health if completed else record.reason)
+    if rolled or completed or record.reason:
+        said = "proven, and everything put back" if completed else record.reason
+        yield _condition(record, "Ended", since, completed, said)
+
+
+def _condition(record: Record, name: str, since: str, completed: str, message: str) -> Condition:
+    """A condition that has begun; it is completed if it has a time for that."""
+    done = bool(completed)
+    return Condition(
+        type=name,
+        status="True" if done else "False",
+        reason=(StepState.COMPLETED if done else StepState.IN_PROGRESS).value,
+        message=shortened(message, LONGEST),
+        start_time=since,
+        complete_time=completed,
+        last_probe_time=completed or record.updated,
+        last_transition_time=completed or since,
+    )
