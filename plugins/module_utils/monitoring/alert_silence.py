@@ -10,14 +10,14 @@ from typing import Any
 
 from ..common.arguments import CONNECTIONS, WAIT
 from ..common.errors import Refusal
-from ..common.moments import utc_now
+from ..common.moments import moment_text, utc_now
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Reason, Verdict, as_verdict, remark
 from .alertmanager import Alertmanager
 from .alerts import Alert
 from .selectors import Selector, selectors_in
 from .server import Server
-from .silences import Silence, steps_to
+from .silences import OVER, Silence, lost, steps_to
 
 MOST = 5
 """Alerts that are named of those that a silence hides."""
@@ -67,7 +67,10 @@ def run(task: Task) -> Outcome:
 
 
 def _held(task: Task, manager: Alertmanager, wanted: Sequence[Selector]) -> Outcome:
-    held = task.ask(manager.held)
+    known = task.ask(manager.known)
+    held = [each for each in known if each.state != OVER]
+    # A run that ends its silences says which of them were over before.
+    found = judge_lost(lost(known, task.run, [] if wanted else selectors_in(task.params["silences"], "silences")))
     steps, now = steps_to(wanted, held), utc_now()
     task.still_wanted()
     for selector in steps.made:
@@ -84,7 +87,7 @@ def _held(task: Task, manager: Alertmanager, wanted: Sequence[Selector]) -> Outc
                 manager.end(silence)
     before = {"silences": _texts(held)}
     after = {"silences": sorted(each.text for each in wanted)}
-    return Outcome(Verdict(), bool(steps.made or steps.ended or renewed), before, after)
+    return Outcome(found, bool(steps.made or steps.ended or renewed), before, after)
 
 
 @as_verdict
@@ -95,6 +98,18 @@ def judge_hidden(hidden: Sequence[tuple[Selector, Sequence[Alert]]]) -> Iterator
         more = f" and {len(alerts) - MOST} more" if len(alerts) > MOST else ""
         said = f"hides {', '.join(named)}{more}" if alerts else "hides no alert now"
         yield remark("silence_hides", f"The silence {selector.text} {said}.")
+
+
+@as_verdict
+def judge_lost(silences: Sequence[Silence]) -> Iterator[Reason]:
+    """The silences that were over before the run was, as remarks."""
+    for each in silences:
+        how = "somebody ended it" if each.ended_by_hand else "it was not made to last any more"
+        yield remark(
+            "silence_lost",
+            f"The silence {each.selector.text} was over at {moment_text(each.ends)}, before the run ended: {how}.",
+            "It was not put back, so alerts may have been sent since.",
+        )
 
 
 def _texts(silences: Sequence[Silence]) -> list[str]:

@@ -14,7 +14,7 @@ from ..common.reading import text, whole_part
 from .alerts import Alert, alert_with
 from .selectors import Selector
 from .server import Server
-from .silences import Silence, comment_of, creator_of, is_due, ours, parse_silence
+from .silences import OVER, Silence, comment_of, creator_of, is_due, parse_silence
 
 API = "/api/v2"
 
@@ -31,9 +31,14 @@ class Alertmanager:
 
     def held(self) -> list[Silence]:
         """The silences of the upgrade that are not over."""
+        return [each for each in self.known() if each.state != OVER]
+
+    def known(self) -> list[Silence]:
+        """All silences of the upgrade, also those that are over, which the server forgets after some days."""
         raw = self._server.get(f"{API}/silences")
         with self._server.understood():
-            return ours([parse_silence(whole_part(each)) for each in raw], self._owner)
+            silences = [parse_silence(whole_part(each)) for each in raw]
+        return [each for each in silences if each.creator == creator_of(self._owner)]
 
     def hidden_by(self, selector: Selector) -> list[Alert]:
         """The alerts there are that a silence with this selector would hide."""

@@ -38,6 +38,13 @@ class Silence:
     ends: datetime
     state: str
     """active, pending or expired."""
+    updated: datetime | None = None
+    """The time of its last change; None if the server does not say."""
+
+    @property
+    def ended_by_hand(self) -> bool:
+        """Whether it was ended before its time: that sets both times to the same (silence/silence.go, expire)."""
+        return self.updated is not None and self.ends - self.updated < timedelta(seconds=1)
 
 
 def creator_of(owner: str) -> str:
@@ -50,9 +57,13 @@ def comment_of(run: str) -> str:
     return f"An upgrade is under way, run {run}. It ends by itself if that run dies."
 
 
-def ours(silences: Iterable[Silence], owner: str) -> list[Silence]:
-    """The silences of an upgrade that are not over."""
-    return [each for each in silences if each.creator == creator_of(owner) and each.state != OVER]
+def lost(silences: Iterable[Silence], run: str, wanted: Sequence[Selector]) -> list[Silence]:
+    """The silences of a run that still wants them, and that are over without one in their place: the last of each."""
+    found = sorted(silences, key=lambda silence: silence.ends)
+    there = {each.selector.key for each in found if each.state != OVER}
+    keys = {each.key for each in wanted} - there
+    over = {each.selector.key: each for each in found if each.state == OVER and each.comment == comment_of(run)}
+    return [each for key, each in over.items() if key in keys]
 
 
 @dataclass(frozen=True)
@@ -95,6 +106,7 @@ def parse_silence(raw: Json) -> Silence:
         starts=text(raw, "startsAt"),
         ends=_moment(raw, "endsAt"),
         state=text(part(raw, "status"), "state"),
+        updated=_moment(raw, "updatedAt") if "updatedAt" in raw else None,
     )
 
 

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring import alert_silence
+from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.alert_silence import judge_lost
 from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.alerts import (
     alert_with,
     ignored_in,
@@ -20,10 +24,12 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.select
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.server import Server
 from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.silences import (
+    OVER,
     Silence,
     comment_of,
     creator_of,
     is_due,
+    lost,
     parse_silence,
     steps_to,
 )
@@ -123,6 +129,50 @@ def test_a_silence_is_renewed_after_a_third_of_its_time_and_by_another_run_at_on
     assert not is_due(kept, comment_of("night"), NOW, duration)
     assert is_due(kept, comment_of("night"), NOW + timedelta(seconds=2), duration)
     assert is_due(kept, comment_of("day"), NOW, duration)
+
+
+def test_a_silence_that_was_over_before_its_run_is_named_once_and_not_one_that_has_a_successor() -> None:
+    wanted = [parse_selector(each) for each in ('a="x"', 'c=~"z"')]
+
+    def over(number: int, text: str, run: str, minutes: int, last_for: int = 0) -> Silence:
+        ends = NOW + timedelta(minutes=minutes)
+        there = silence(number, text, comment_of(run), ends)
+        return replace(there, state=OVER, updated=ends - timedelta(seconds=last_for))
+
+    others = [over(1, 'a="x"', "day", 3), over(2, 'b="y"', "night", 3)]
+    known = [over(4, 'a="x"', "night", 2), over(3, 'a="x"', "night", 1), *others]
+    assert [each.id for each in lost([*known, silence(5, 'c=~"z"', comment_of("night"))], "night", wanted)] == ["4"]
+    assert lost([*known, silence(5, 'a="x"', comment_of("night"))], "night", wanted) == []
+    by_hand, run_out = over(1, 'a="x"', "night", 1), over(2, 'c=~"z"', "night", 1, last_for=900)
+    said = [reason.message for reason in judge_lost(lost([by_hand, run_out], "night", wanted)).reasons]
+    assert [each.rpartition(": ")[2] for each in said] == ["somebody ended it.", "it was not made to last any more."]
+    assert 'The silence a="x" was over at 2026-12-01T12:01:00Z' in said[0]
+
+
+def test_the_end_of_a_run_names_the_silences_that_somebody_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = {
+        "id": "1",
+        "matchers": [{"name": "a", "value": "x"}],
+        "createdBy": creator_of("lock"),
+        "comment": comment_of("night"),
+        "startsAt": "2026-12-01T12:00:00.000Z",
+        "endsAt": "2026-12-01T12:10:00.123Z",
+        "updatedAt": "2026-12-01T12:10:00.123Z",
+        "status": {"state": "expired"},
+    }
+    asked: list[str] = []
+
+    def get(_server: Server, path: str) -> list[Any]:
+        asked.append(path)
+        return [raw]
+
+    monkeypatch.setattr(Server, "get", get)
+    given = {**SERVER, "url": "https://alerts:9093", "silence_duration": 900}
+    lock = {"name": "lock", "run": "night"}
+    own = {"alertmanager": given, "lock": lock, "state": "absent", "silences": ['a="x"'], "wait": False}
+    result = perform(alert_silence.run, Task(params=alert_silence.CONTRACT.arguments({}, **own)))
+    assert ([each["code"] for each in result["verdict"]["reasons"]], result["changed"]) == (["silence_lost"], False)
+    assert asked == ["/api/v2/silences"]
 
 
 @pytest.mark.parametrize("ends", ["2026-12-01T12:00:00.12345Z", "2026-12-01T12:00:00Z", "2026-12-01T13:00:00.5+01:00"])
