@@ -116,6 +116,11 @@ options:
     type: list
     elements: dict
     default: []
+  plan:
+    description:
+      - With O(state=ended), the plan with which the run has begun. If its record was removed meanwhile, it is started
+        again with that.
+    type: dict
   green_seconds:
     description: With O(state=ended), the seconds after which the cluster was green after the last batch.
     type: int

@@ -37,7 +37,10 @@ options:
     choices: [read, begun, step, batch, ended, settled, absent, held, resumed, approved]
     default: read
   plan:
-    description: The result of M(stateful.upgrade.pool_order).
+    description:
+      - The result of M(stateful.upgrade.pool_order). With O(state=batch) and O(state=ended) it is the plan of a run
+        that has written its record before. If that was removed meanwhile, it is started again with this plan.
+      - C(done) are the batches of it that are done, each with C(name), C(started) and C(ended).
     type: dict
   step:
     description: The name of a step.

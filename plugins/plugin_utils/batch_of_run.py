@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
+from ..module_utils.common.moments import moment_text
 from ..module_utils.run.batch import BatchSoFar, OfHosts
 from ..module_utils.run.failure import failure_of
 from .hosts_of_run import texts_in
@@ -20,6 +23,11 @@ GROUP = "stateful_upgrade_batches"
 """The group of the hosts that are batches, in their order."""
 REPLACING = ("pod_ondelete_roll", "process_restart")
 """The modules that replace pods or processes of a batch, or follow them."""
+OF_RECORD = (
+    *("cluster_uuid", "target_version", "digest", "deployed_version", "deed", "approvals"),
+    *("pools", "members", "left", "batches", "before"),
+)
+"""The fields of a plan that a record is made of."""
 SOAK_MARGIN = 1800
 """Seconds that a batch or a cluster that went first has in addition to its soak time to prove itself."""
 
@@ -123,15 +131,24 @@ class BatchOfRun:
         if arguments.get("batch_state") == "upgrading":
             own = {"deadline": self.so_far.deadline, "pause_at": self._plan.get("pause_at")}
             request = localhost(self.variables).get("begin_request") or {}
-            return {
-                **of_batch,
-                **own,
-                "requested": {name: request[name] for name in ("source", "digest")} if request else None,
-            }
+            requested = {name: request[name] for name in ("source", "digest")} if request else None
+            return {**of_batch, **own, "plan": self._of_lost_record(), "requested": requested}
+        of_batch |= {"plan": self._of_lost_record()}
         if "batch_state" not in arguments and self.so_far.held_up():
             return {**of_batch, "batch_state": "waiting", "results": self.so_far.members()}
         of_failure = self._of_failure() if arguments.get("batch_state") == "failed" else {}
         return {**of_batch, "batch_state": "done", **self.so_far.record(), **of_failure}
+
+    def _of_lost_record(self) -> dict[str, Any] | None:
+        """The plan, if the last note found no record. It is long, and given only then."""
+        last = self.given("roll_begun") or self._recorded_before()
+        return known_plan(self.variables) if last.get("record") == {} else None
+
+    def _recorded_before(self) -> Mapping[str, Any]:
+        """The note at the end of the batch before this one; empty without one."""
+        hosts = self.variables["groups"].get(GROUP, [])
+        before = hosts[: hosts.index(self._host)][-1:] if self._host in hosts else []
+        return next((of_batch(self.variables, host).get("roll_recorded") or {} for host in before), {})
 
     def _of_failure(self) -> dict[str, Any]:
         failure = localhost(self.variables).get("roll_failure", {})
@@ -142,11 +159,7 @@ class BatchOfRun:
         own tasks came in between."""
         if self.own_files():
             return ""
-        hosts = self.variables["groups"].get(GROUP, [])
-        here = hosts.index(self._host) if self._host in hosts else 0
-        before = self.variables["hostvars"][hosts[here - 1]].get("upgrade_batch_host", "") if here else ""
-        recorded = self.variables["hostvars"][before].get("roll_recorded", {}) if before else {}
-        return str(recorded.get("at") or "")
+        return str(self._recorded_before().get("at") or "")
 
     @property
     def _host(self) -> str:
@@ -222,6 +235,45 @@ def localhost(variables: Mapping[str, Any]) -> Mapping[str, Any]:
     """The variables of the controller, which has those of the whole run."""
     found: Mapping[str, Any] = variables.get("hostvars", {}).get("localhost", {})
     return found
+
+
+def of_batch(variables: Mapping[str, Any], host: str) -> Mapping[str, Any]:
+    """The variables with the results of the tasks of a batch, given its host in the group of batches."""
+    hostvars = variables["hostvars"]
+    found: Mapping[str, Any] = (
+        hostvars[host].get("upgrade_batch_host") and hostvars[hostvars[host]["upgrade_batch_host"]]
+    )
+    return found or {}
+
+
+def batches_of(variables: Mapping[str, Any]) -> Iterator[BatchOfRun]:
+    """The batches of the play, the last one first, seen from any host."""
+    hosts = variables.get("groups", {}).get(GROUP, [])
+    # The variables of another host have neither.
+    shared = {"hostvars": variables.get("hostvars", {}), "ansible_play_hosts": hosts}
+    for host in reversed(hosts):
+        there = ChainMap(shared, shared["hostvars"][host])
+        batch = batch_of_run(there, there.get)
+        if batch is not None:
+            yield batch
+
+
+def known_plan(variables: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The plan of the run for its record, with the batches that are done; None if the run has written no record."""
+    plan = localhost(variables).get("begin_plan") or {}
+    if not plan.get("recorded"):
+        return None
+    done = []
+    for batch in batches_of(variables):
+        begun, recorded = batch.given("roll_begun") or {}, batch.given("roll_recorded") or {}
+        if recorded.get("at") and not batch.so_far.held_up():
+            times = {"started": _moment(begun.get("at")), "ended": _moment(recorded["at"])}
+            done.append({"name": batch.so_far.batch["name"], **times})
+    return {**{name: plan[name] for name in OF_RECORD if name in plan}, **plan["recorded"], "done": done[::-1]}
+
+
+def _moment(seconds: Any) -> str:
+    return moment_text(datetime.fromtimestamp(int(seconds), timezone.utc)) if seconds else ""
 
 
 def troubles(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]:

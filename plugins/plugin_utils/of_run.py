@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from ..module_utils.run.end import NOTICES, End, Found
 from ..module_utils.run.order import STARTED, not_begun
 from ..module_utils.run.record.phases import Deed, Event, Phase
 from ..module_utils.run.steps import means_yes
-from .batch_of_run import GROUP, BatchOfRun, batch_of_run
+from .batch_of_run import GROUP, batches_of, known_plan
 from .capacity_of_run import added as added_capacity
 from .hosts_of_run import HostsOfRun, texts_in
 from .registered import OF_SETTLING, registered
@@ -74,25 +73,16 @@ class Run:
 
     def waiting(self) -> list[Any]:
         """The reasons that the pass has ended with, before the first batch or at the last one that has begun."""
-        last: list[Any] = next((each.so_far.held_up() for each in self._batches() if each.so_far.results), [])
+        last: list[Any] = next(
+            (each.so_far.held_up() for each in batches_of(self.variables) if each.so_far.results), []
+        )
         return self.given("steps_waiting") or last
-
-    def _batches(self) -> Iterator[BatchOfRun]:
-        """The batches of the play, the last one first."""
-        hosts = self.variables.get("groups", {}).get(GROUP, [])
-        # The variables of another host have neither.
-        shared = {"hostvars": self.variables.get("hostvars", {}), "ansible_play_hosts": hosts}
-        for host in reversed(hosts):
-            variables = ChainMap(shared, shared["hostvars"][host])
-            batch = batch_of_run(variables, variables.get)
-            if batch is not None:
-                yield batch
 
     def _took(self) -> list[Any]:
         """The outcome of each member, where no record tells it."""
         if (self.given("finish_ended") or {}).get("record") or self.variables.get("ansible_check_mode"):
             return []
-        done = [each.so_far for each in self._batches() if "roll_recorded" in each.variables]
+        done = [each.so_far for each in batches_of(self.variables) if "roll_recorded" in each.variables]
         return [each for batch in reversed(done) if not batch.held_up() for each in batch.members()]
 
     def options(self, module: str, options: Collection[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -206,7 +196,8 @@ class Run:
         }
 
     def _to_end(self) -> dict[str, Any]:
-        return {**self.end().recorded(), "groups": self.hosts.members()}
+        own = {"groups": self.hosts.members(), "plan": known_plan(self.variables)}
+        return {**self.end().recorded(), **own}
 
     def _last_done(self) -> str:
         """The time at which the last batch was done; empty if none was."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kubernetes import client, config
 
 from tests.runs.world import CalledCluster, Killed, World, world
 from tests.sandbox.web import Request
@@ -117,6 +118,34 @@ def test_the_report_has_each_try_the_health_and_the_conditions(here: World, tmp_
     assert {each["status"] for each in found["record"]["conditions"]} == {"True"}
     assert found["record"]["conditions"][-1]["type"] == "Ended"
     assert found["record"]["upgrades"][-1]["conditions"] == found["record"]["conditions"]
+
+
+def test_a_record_that_is_removed_in_mid_run_is_started_again(here: World, tmp_path: Path) -> None:
+    cluster = here.cluster(FROM)
+    given = here.confirmed(cluster.variables(TO))
+    went, removed = len(deletions(here, cluster)), list[str]()
+
+    def remove_once(request: Request) -> None:
+        """The record goes while the second member is away."""
+        if removed or len(deletions(here, cluster)) < went + 2:
+            return
+        removed.append(request.path)
+        with config.new_client_from_config(str(here.sandbox.kubeconfig())) as api:
+            client.CoreV1Api(api).delete_collection_namespaced_config_map(cluster.namespace)
+
+    here.calling.after = remove_once
+    done = here.play(PLAYBOOK, given)
+    here.calling.after = lambda _request: None
+    assert done.code == 0, done.output
+    assert removed
+    assert "The record of the upgrade was removed while the run was at work" in done.output
+    file = tmp_path / "report.json"
+    known = {name: given[name] for name in ("upgrade_namespace", "upgrade_kubernetes")}
+    assert here.play(REPORT, {**known, "upgrade_report_path": str(file)}).code == 0
+    found = json.loads(file.read_text(encoding="utf-8"))
+    assert found["record"]["phase"] == "Completed"
+    assert [bar["state"] for bar in found["report"]["bars"]] == ["done"] * 3
+    assert found["record"]["system"] == "opensearch"
 
 
 @pytest.mark.soak

@@ -23,6 +23,8 @@ from .output.plan_text import Words, other_order
 from .pace import placed
 from .record.phases import Deed
 
+RECORDED = ("system", "request", "skipped", "started")
+"""The fields of the record of a run that its plan does not have. Without a record there are none."""
 Work = Callable[[Task], Outcome]
 FORETOLD = ("commenced", "predicted_seconds", "prediction")
 """The values that the plan of a run takes from the one that was shown, since it reads no earlier records."""
@@ -203,5 +205,6 @@ def _begun(task: Task, parts: Parts) -> Outcome:
     # The diff shows the settings that were put back; the rest of the outcome is the plan's.
     found = dict(restored.before if restored.after is None else restored.after)
     foretold = {name: shown[name] for name in FORETOLD if name in shown}
-    more = {**plan.more, **foretold, "batches": places, "before": plan.before, "settings": found}
+    kept = {name: recorded[name] for name in RECORDED if name in recorded}
+    more = {**plan.more, **foretold, "batches": places, "before": plan.before, "settings": found, "recorded": kept}
     return replace(restored, verdict=verdict, next=plan.next, more=more)

@@ -59,7 +59,17 @@ def contract_of(system: System) -> Contract:
             **{name: upgrade_lock.CONTRACT.argument_spec[name] for name in ("kept_in", "lease_duration", "take_over")},
             **{
                 name: upgrade_record.CONTRACT.argument_spec[name]
-                for name in ("event", "summary", "codes", "health", "acts", "waited", "green_seconds", "approvals")
+                for name in (
+                    "event",
+                    "summary",
+                    "codes",
+                    "health",
+                    "acts",
+                    "waited",
+                    "green_seconds",
+                    "approvals",
+                    "plan",
+                )
             },
         },
         required_if=[

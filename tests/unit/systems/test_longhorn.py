@@ -151,7 +151,7 @@ def test_a_killed_run_is_gone_on_with(played: Played) -> None:
     assert "was interrupted" in played.play("stateful.upgrade.status", upgrade_system=SYSTEM)
     played.refuses_to_remove_snapshots()
     said = played.play("stateful.upgrade.longhorn", upgrade_confirm=played.agreed())
-    assert "upgraded to v1.12.0 · everything put back" in said
+    assert "upgraded to v1.12.0 in 2 runs · everything put back" in said
     assert "Snapshots of the upgrade were not removed: upgrade-" in " ".join(said.split())
     assert played.seen("leftovers") == []
     assert played.driver.longhorn.observer.by_acts == []
@@ -189,7 +189,7 @@ def test_a_pass_ends_at_the_first_thing_that_waits_and_the_next_run_goes_on(play
     assert '"upgrade_state": "waiting"' in said
     assert "The node that it has begun stays marked" in said
     assert "n1: upgrade.stateful/engine-switch" in played.seen("leftovers")
-    assert "1 upgraded to v1.12.0 · everything put back" in played.play("stateful.upgrade.longhorn", **first)
+    assert "1 upgraded to v1.12.0 in 2 runs · everything put back" in played.play("stateful.upgrade.longhorn", **first)
     assert played.seen("leftovers") == []
     assert played.driver.longhorn.observer.by_acts == []
 

@@ -67,6 +67,17 @@ def planned_batches(
     return _named_apart(_kept(earlier, going, plan), earlier, batches) + tuple(_with_tries(batches, earlier, updated))
 
 
+def with_done(batches: Sequence[BatchRecord], run: str, done: Sequence[Mapping[str, Any]]) -> tuple[BatchRecord, ...]:
+    """The batches, of which a run knows that these are `done`, each with its `name` and the times of start and end."""
+    times = {each["name"]: each for each in done}
+    return tuple(
+        replace(one, state="done", run=run, started=times[one.name]["started"], ended=times[one.name]["ended"])
+        if one.name in times
+        else one
+        for one in batches
+    )
+
+
 def _batch_of(planned: Mapping[str, Any], earlier: Sequence[BatchRecord], before: Mapping[str, Any]) -> BatchRecord:
     """A planned batch. A member that is away says nothing of its cause, which an earlier run has noted."""
     members = tuple(planned["members"])

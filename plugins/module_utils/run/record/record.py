@@ -19,7 +19,7 @@ from ..counts import Counts
 from ..start.approvals import Approval, Hold, Point, points_in
 from ..start.recorded_start import Start
 from ..start.request import Requested, requested_in
-from .batches import NOT_ENDED, BatchRecord, Items, planned_batches
+from .batches import NOT_ENDED, BatchRecord, Items, planned_batches, with_done
 from .conditions import Condition, taken_since
 from .figures import longest_first
 from .phases import EXPLAINED, Deed, Event, Phase, follow
@@ -161,6 +161,25 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
     said = "goes on" if found or (earlier is not None and earlier.run) else "begins"
     said += f": {fresh.aim}, {count} member{'' if count == 1 else 's'}, plan {plan['digest']}"
     return noted(fresh, Event.AGREED, said, at)
+
+
+def started_again(plan: Mapping[str, Any], run: str, who: str, at: str) -> Record:
+    """The record of a run that is under way, with all that the run knows. The one that it wrote at its start is gone.
+
+    `plan` is the plan of its start. Its field `done` has the batches that are done, and their times.
+    """
+    fresh = planned_record(None, None, plan, run, who, at)
+    done = plan.get("done") or ()
+    batches = with_done(fresh.batches, run, done)
+    upgraded = [name for each in batches if each.state == "done" and not each.cures for name in each.members]
+    fresh = replace(
+        fresh,
+        started=plan.get("started") or at,
+        batches=batches,
+        pools=rolled(fresh.pools, upgraded, fresh.deed, done=True),
+    )
+    agreed = noted(fresh, Event.AGREED, f"was started again: it was removed while run {run} was at work", at)
+    return replace(agreed, phase=Phase.UPGRADING) if done else agreed
 
 
 def going_on(previous: Record | None, plan: Mapping[str, Any]) -> Record | None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from ...common.attempts import until_unchanged
 from ...common.errors import Refusal, refusal
 from ...common.moments import now_seconds, now_text, utc_now
 from ...common.task import Outcome, Task
-from ...common.verdict import Reason, Verdict, as_verdict, combine, remark
+from ...common.verdict import Reason, Verdict, combine, remark
 from ..counts import Counts, counted_after, counted_before
 from ..lock.held_lock import who
 from ..lock.lock import Lock
@@ -22,9 +22,10 @@ from ..pace import done_text, usual_absence, with_last
 from .acts import counted
 from .conditions import Failure, StepState, after_step, told_of
 from .milestones import conditions_of, dated
-from .phases import Event, Phase
-from .record import Record, batch_changed, begun, ended, green_after, waited_for
+from .phases import Event
+from .record import Record, batch_changed, begun, ended, green_after, started_again, waited_for
 from .record_reading import parse_record
+from .remarks import judge_aborted, judge_kept_nowhere, judge_there
 from .size import record_text
 
 ATTEMPTS = 10
@@ -249,7 +250,7 @@ def note(task: Task, store: RecordStore) -> Outcome:
         )
     if isinstance(store, Nowhere):
         _tell_done(task, None)
-        return Outcome(_kept_nowhere(params), more={"record": {}, "at": at})
+        return Outcome(judge_kept_nowhere(params), more={"record": {}, "at": at})
     if not params["lock"]:
         raise refusal(
             "lock_missing",
@@ -266,11 +267,11 @@ def note(task: Task, store: RecordStore) -> Outcome:
     more = {"record": shown[1], "at": at, "usual_seconds": usual_absence(after) if after is not None else None}
     if after is not None and params["state"] == "step":
         more["step"] = told_of(after.conditions, params["step"], utc_now())
-    missing = _missing(task, after)
+    missing = judge_there(params, task.run, before, after)
     for reason in missing.reasons:
         # The result of a note is not shown while the run goes on.
         task.progress(f"{reason.message} {reason.remedy}")
-    verdict = combine((missing, _aborted(params, after)))
+    verdict = combine((missing, judge_aborted(params, after)))
     return Outcome(verdict, before != after, shown[0], shown[1], more=more)
 
 
@@ -290,42 +291,15 @@ def _tell_done(task: Task, record: Record | None) -> None:
         task.voice.done(done_text(task.params["results"], record))
 
 
-def _missing(task: Task, record: Record | None) -> Verdict:
-    batch = task.params["batch"]
-    if task.params["state"] != "batch" or (record is not None and any(each.name == batch for each in record.batches)):
-        return Verdict()
-    said = f"There is no record of batch {batch} of run {task.run}, so nothing was noted."
-    return Verdict((remark("record_missing", said, "Something removed it; the upgrade does not need it."),))
+def _change(task: Task) -> Change:
+    params, at = task.params, now_text()
+    if params["plan"] and params["state"] != "begun":
+        # The run has written it before, and somebody has removed it since.
+        return lambda record: _next(task)(record or started_again(params["plan"], task.run, who(), at))
+    return _next(task)
 
 
-def _aborts(params: Mapping[str, Any]) -> bool:
-    return bool(params["state"] == "ended" and params["event"] == Event.ABORTED.value)
-
-
-def _kept_nowhere(params: Mapping[str, Any]) -> Verdict:
-    if not _aborts(params):
-        return Verdict()
-    said = "No record of the upgrade is kept (upgrade_record_kept_in=none), so the next run goes on with it."
-    return Verdict((remark("aborted_without_record", said, "Start none, or keep a record."),))
-
-
-@as_verdict
-def _aborted(params: Mapping[str, Any], record: Record | None) -> Iterator[Reason]:
-    """The end of an upgrade that was to be aborted, whoever has aborted it."""
-    if not _aborts(params):
-        return
-    if record is not None and record.phase is Phase.ABORTED:
-        yield remark(
-            "upgrade_aborted",
-            f"The {record.title} is Aborted.",
-            "No run goes on with it before the playbook resume.",
-        )
-        return
-    last = f": the {record.title} is {record.phase.value}" if record is not None else ""
-    yield remark("no_upgrade_under_way", f"No upgrade is under way{last}, so none was aborted.")
-
-
-def _change(task: Task) -> Callable[[Record | None], Record | None]:
+def _next(task: Task) -> Change:
     params, at = task.params, now_text()
     if params["state"] == "begun":
         return lambda previous: _beside(

@@ -1,0 +1,56 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The remarks on a note in a record: it was removed, none is kept, or the upgrade was aborted. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...common.verdict import Reason, as_verdict, remark
+from .phases import Event, Phase
+from .record import Record
+
+
+@as_verdict
+def judge_there(params: Mapping[str, Any], run: str, before: Record | None, after: Record | None) -> Iterator[Reason]:
+    """Whether the record was there that a task with these options changes, and still has its batch."""
+    batch, state = params["batch"], params["state"]
+    if state != "begun" and before is None and after is not None:
+        yield remark(
+            "record_started_again",
+            "The record of the upgrade was removed while the run was at work, and was started again.",
+            "It has what the run knows; the history, the waits and the times of members before are lost.",
+        )
+    elif state == "batch" and (after is None or all(each.name != batch for each in after.batches)):
+        said = f"There is no record of batch {batch} of run {run}, so nothing was noted."
+        yield remark("record_missing", said, "Something removed it; the upgrade does not need it.")
+
+
+@as_verdict
+def judge_kept_nowhere(params: Mapping[str, Any]) -> Iterator[Reason]:
+    """Whether it matters that no record is kept."""
+    if _aborts(params):
+        said = "No record of the upgrade is kept (upgrade_record_kept_in=none), so the next run goes on with it."
+        yield remark("aborted_without_record", said, "Start none, or keep a record.")
+
+
+@as_verdict
+def judge_aborted(params: Mapping[str, Any], record: Record | None) -> Iterator[Reason]:
+    """The end of an upgrade that was to be aborted, whoever has aborted it."""
+    if not _aborts(params):
+        return
+    if record is not None and record.phase is Phase.ABORTED:
+        yield remark(
+            "upgrade_aborted",
+            f"The {record.title} is Aborted.",
+            "No run goes on with it before the playbook resume.",
+        )
+        return
+    last = f": the {record.title} is {record.phase.value}" if record is not None else ""
+    yield remark("no_upgrade_under_way", f"No upgrade is under way{last}, so none was aborted.")
+
+
+def _aborts(params: Mapping[str, Any]) -> bool:
+    return bool(params["state"] == "ended" and params["event"] == Event.ABORTED.value)

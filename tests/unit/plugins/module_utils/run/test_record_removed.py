@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A record that somebody removes while the run is at work."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_upgrade_record import (
+    BATCH,
+    PLAN,
+    Records,
+    codes,
+)
+
+
+@pytest.fixture
+def records(monkeypatch: pytest.MonkeyPatch) -> Records:
+    return Records(monkeypatch)
+
+
+KNOWN = {**PLAN, "system": "opensearch", "skipped": ["disk"], "started": "2026-01-01T00:00:00Z"}
+
+
+def test_a_record_that_is_removed_in_mid_run_is_started_again_with_what_the_run_knows(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    records.api.objects.clear()
+    lost = records.task(**BATCH, batch_state="upgrading")
+    assert (codes(lost), lost["record"]) == (["record_missing"], {})
+    took = [{"name": "a", "total_seconds": 30.5}]
+    again = records.task(**BATCH, batch_state="done", results=took, plan=KNOWN)
+    assert (codes(again), again["changed"], again["record"]["batches"][0]["took"]) == (
+        ["record_started_again"],
+        True,
+        took,
+    )
+    assert records.lines[-1].startswith("The record of the upgrade was removed while the run was at work")
+    found = again["record"]
+    assert (found["started"], found["system"], found["skipped"]) == ("2026-01-01T00:00:00Z", "opensearch", ["disk"])
+    assert codes(records.task("ended", event="completed", plan=KNOWN)) == []
+    (shown,) = records.task("read")["records"]
+    assert (shown["phase"], shown["deployed_version"]) == ("Completed", "3.8.0")
+    assert shown["history"][0]["message"] == "was started again: it was removed while run night was at work"
+
+
+def test_a_record_that_is_removed_before_the_end_has_the_batches_that_are_done(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    records.api.objects.clear()
+    done = [{"name": BATCH["batch"], "started": "2026-01-01T00:00:05Z", "ended": "2026-01-01T00:00:09Z"}]
+    ended = records.task("ended", event="completed", plan={**KNOWN, "done": done})
+    assert codes(ended) == ["record_started_again"]
+    (batch,) = ended["record"]["batches"]
+    assert (batch["state"], batch["run"], batch["started"], batch["ended"]) == (
+        "done",
+        "night",
+        *[*done[0].values()][1:],
+    )
+    assert [pool["status"] for pool in ended["record"]["pools"]] == ["upgraded"]
+    assert (ended["record"]["phase"], ended["record"]["deployed_version"]) == ("Completed", "3.8.0")
