@@ -104,8 +104,7 @@ def side_by_side(task: Task, parts: Sequence[Part]) -> list[Outcome]:
         except BaseException:
             stopped.set()
             raise
-    for _outcome, waited in done:
-        task.waited.seconds.update(waited.seconds)
+    task.waited.also([waited for _outcome, waited in done])
     return [outcome for outcome, _waited in done]
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
@@ -101,6 +101,15 @@ class Waited:
             (reason.code, self._first.setdefault(reason.code, reason.message)): None for reason in verdict.deciding()
         }
         for key in keys:
+            self.seconds[key] = self.seconds.get(key, 0.0) + seconds
+
+    def also(self, parts: Sequence[Waited]) -> None:
+        """Count the waits of parts that have run at the same time: seconds for one reason count once."""
+        longest: dict[tuple[str, str], float] = {}
+        for part in parts:
+            for key, seconds in part.seconds.items():
+                longest[key] = max(seconds, longest.get(key, 0.0))
+        for key, seconds in longest.items():
             self.seconds[key] = self.seconds.get(key, 0.0) + seconds
 
     def as_result(self) -> list[dict[str, Any]]:

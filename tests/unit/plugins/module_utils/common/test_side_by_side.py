@@ -54,6 +54,18 @@ def test_acts_and_what_was_waited_for_come_together() -> None:
     assert sorted(each["code"] for each in task.waited.as_result()) == ["a", "b"]
 
 
+def test_parts_that_wait_for_the_same_at_once_have_its_longest_seconds_in_addition_to_those_before() -> None:
+    task = Task(WAIT)
+    task.waited.seconds[("a", "Not yet.")] = 5.0
+
+    def work(part: Task) -> Outcome:
+        part.waited.seconds[("a", "Not yet.")] = part.params["seconds"]
+        return Outcome(Verdict())
+
+    side_by_side(task, [Part(work, {**WAIT, "seconds": seconds}) for seconds in (2.0, 10.0, 3.0)])
+    assert task.waited.as_result() == [{"code": "a", "message": "Not yet.", "seconds": 15.0}]
+
+
 def test_an_interruption_ends_a_part_that_waits_and_goes_on_itself() -> None:
     began = threading.Event()
     ended: list[Any] = []
