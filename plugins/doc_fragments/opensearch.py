@@ -180,7 +180,7 @@ options:
     elements: str
     default: []
     choices: [pending_tasks, unassigned, progress, allocation, overrides, disk, snapshots, tasks, index_management,
-      archived, settings, certificates, last_snapshot, plugins]
+      archived, settings, certificates, last_snapshot, plugins, images]
   snapshot_age:
     description:
       - The age that the last successful snapshot may have at most before the upgrade, such as V(24h). An older one is

@@ -35,13 +35,6 @@ options:
   target_version:
     description: The version to upgrade to. Needed unless O(state=ended).
     required: false
-  prove_images:
-    description:
-      - Prove with throw-away pods that the new images can be pulled, and hold the plugins of the members. That is left
-        out if the plan is refused anyway, or the members are not pods. With V(plugins) in O(skip_checks) the images are
-        only pulled.
-    type: bool
-    default: true
   image_timeout:
     description: Seconds to wait for the images, if O(wait_timeout) is not more.
     type: int

@@ -18,7 +18,7 @@ from tests.runs.prepared import Time
 from tests.sandbox.sandbox import Sandbox
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.playbook import PLAN, PLAYBOOK, Played, digest_in
+from tests.scenarios.playbook import PLAN, PLAYBOOK, Played, digest_in, without_images
 
 ASKING = ("GET", "HEAD")
 REVIEWS = "/apis/authorization.k8s.io/"
@@ -58,7 +58,7 @@ class World:
 
     def confirmed(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         """The variables with consent to the present plan."""
-        planned = self.play(PLAN, {**variables, "upgrade_skip_image_check": True})
+        planned = self.play(PLAN, without_images(variables))
         return {**variables, "upgrade_confirm": digest_in(planned)}
 
     def acts(self) -> list[tuple[str, str]]:

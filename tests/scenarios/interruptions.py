@@ -22,7 +22,7 @@ from tests.lab.errors import LabError
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster, Fingerprint
 from tests.scenarios.playbook import PATIENCE as PLAYED
-from tests.scenarios.playbook import PLAYBOOK, Played, Playing, confirmed, play
+from tests.scenarios.playbook import PLAYBOOK, Played, Playing, confirmed, play, without_images
 from tests.scenarios.wire import Act, Pattern, Trap, Wire, wired
 
 END = 120.0
@@ -138,7 +138,7 @@ class Siege:
             run = ansible_runner.run(
                 private_data_dir=str(directory),
                 playbook=PLAYBOOK,
-                extravars={**self.variables, **wire.variables(), "upgrade_skip_image_check": True},
+                extravars=without_images({**self.variables, **wire.variables()}),
                 envvars={**self.environment, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
                 cancel_callback=asked.is_set,
                 settings={"pexpect_timeout": CANCEL},
@@ -188,7 +188,7 @@ class Siege:
 
     def _start(self, wire: Wire, **more: Any) -> Playing:
         self.wires.append(wire)
-        variables = {**self.variables, **wire.variables(), "upgrade_skip_image_check": True, **more}
+        variables = {**without_images({**self.variables, **wire.variables()}), **more}
         return Playing(PLAYBOOK, variables, self.environment)
 
     def _end(self, run: Playing) -> None:

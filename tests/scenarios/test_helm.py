@@ -82,7 +82,7 @@ def test_releases_of_the_official_chart_go_zone_by_zone(
     }
     siege = Siege.lay(cluster, TO, ansible_environment, **ZONES, **consent)
     with Traffic.start(cluster.target, tmp_path) as traffic:
-        with siege.running(upgrade_skip_image_check=False) as (wire, run):
+        with siege.running(upgrade_skip_checks=[]) as (wire, run):
             played = run.wait()
         report = traffic.stop()
     print(played.output, report.table(), sep="\n")

@@ -18,6 +18,7 @@ from ..pools.given_images import given_images, judge_images
 from .both_sides import see
 from .judge.admission import judge_left, left_by
 from .judge.batches import BATCHING, Batch, Cutting, batches_of
+from .judge.checks import IMAGES
 from .judge.given_order import judge_canary, judge_order, place_of
 from .judge.index_names import index_names, judge_covered
 from .judge.named_pools import by_kind, judge_groups, pools_named
@@ -158,7 +159,7 @@ def _conditions(params: Mapping[str, Any], policy: Policy, cutting: Cutting) -> 
             f"{each['extra']} extra machines of {each['namespace']}/{each['name']}"
             for each in params.get("extra_machines") or ()
         ),
-        *(f"without {check}" for check in params.get("skip_checks") or ()),
+        *(f"without {check}" for check in params.get("skip_checks") or () if check != IMAGES),
         f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']} {params['strategy']}",
     ]
 

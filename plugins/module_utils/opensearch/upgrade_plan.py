@@ -21,6 +21,7 @@ from ..run.output.plan_text import Words, counted
 from . import extra_member, health_gate, image_plugins, pool_order, shard_allocation
 from .act.cluster_lock import lock_store
 from .gate import SELECTION
+from .judge.checks import IMAGES
 from .observe.client import connect
 from .observe.cluster import uuid_for
 from .observe.documents import count_documents
@@ -78,7 +79,7 @@ def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
     if not params["groups"] and order.verdict.passed:
         yield Part(admission.run, {**params, "planned": _returning(more)})
     # Without the rights that the plan misses, or with a wrong image, the throw-away pods would only repeat it.
-    if params["prove_images"] and order.verdict.passed and not params["groups"]:
+    if IMAGES not in params["skip_checks"] and order.verdict.passed and not params["groups"]:
         yield from (_proof_of_image(params, pool) for pool in _changing(more))
 
 
@@ -157,7 +158,6 @@ SYSTEM = System(
     options={
         **pool_order.CONTRACT.argument_spec,
         **SELECTION,
-        "prove_images": {"type": "bool", "default": True},
         "image_timeout": {"type": "int", "default": 300},
         "extra_machines": {**extra_machines.MACHINE_DEPLOYMENTS, "default": []},
         "management": extra_machines.MANAGEMENT,

@@ -152,14 +152,8 @@ def _around(task: Task, plan: Outcome, system: System) -> dict[str, Any]:
         "system": system.name,
         "deed": system.deed.value,
         "request": task.params["request"],
-        "skipped": _skipped(task.params),
+        "skipped": list(task.params.get("skip_checks") or ()),
     }
-
-
-def _skipped(params: Mapping[str, Any]) -> list[str]:
-    """The checks that the user leaves out, for the report. A system without such options has none."""
-    unproven = [] if params.get("prove_images", True) else ["images"]
-    return [*(params.get("skip_checks") or ()), *unproven]
 
 
 def _record(task: Task, **own: Any) -> Outcome:

@@ -31,7 +31,7 @@ def awx(siege: Siege, tmp_path: Path) -> Iterator[Controller]:
 def controller(siege: Siege, directory: Path, **variables: Any) -> Controller:
     """Jobs on the cluster of the siege, with further variables of the site."""
     (wire,) = siege.wires
-    site = {"upgrade_namespace": siege.cluster.namespace, "upgrade_skip_image_check": True, **variables}
+    site = {"upgrade_namespace": siege.cluster.namespace, "upgrade_skip_checks": ["images"], **variables}
     return Controller(
         Configuration.read(site_variables=site),
         {**siege.environment, "K8S_AUTH_HOST": wire.kubernetes},

@@ -142,7 +142,7 @@ def test_an_image_that_is_missing_on_the_second_member_is_cured_by_the_right_one
         begun = upgrade(cluster.variables(TO, upgrade_members=[first]), ansible_environment)
         assert begun.code == 0, begun.message
         before = cluster.fingerprint()
-        missing: dict[str, Any] = {"upgrade_image": f"opensearch:{TO}-missing", "upgrade_skip_image_check": True}
+        missing: dict[str, Any] = {"upgrade_image": f"opensearch:{TO}-missing", "upgrade_skip_checks": ["images"]}
         missing["upgrade_allow_left_behind"] = True
         stopped = upgrade(cluster.variables(TO, upgrade_members=[second], **missing), ansible_environment)
         print(stopped.output)

@@ -83,7 +83,7 @@ def test_passes_that_never_wait_upgrade_the_cluster(siege: Siege, tmp_path: Any)
 
 def test_a_refusal_is_told_from_waiting(siege: Siege) -> None:
     # Only work that is left counts: no throw-away pods that end by and by, and no wait for a busy manager.
-    quick = {"upgrade_skip_image_check": True, "upgrade_skip_checks": ["pending_tasks"]}
+    quick = {"upgrade_skip_checks": ["images", "pending_tasks"]}
     variables = {**siege.variables, **quick, "upgrade_wait": False, "upgrade_confirm": "p00000000000"}
     refused = play(PLAYBOOK, variables, siege.environment)
     assert refused.code != 0

@@ -68,7 +68,7 @@ def scale(cluster: Cluster, replicas: int) -> None:
 
 @pytest.mark.parametrize("answer", ["no", "yes"])
 def test_a_person_at_a_terminal_is_asked(siege: Siege, answer: str) -> None:
-    variables = {**siege.cluster.variables("3.8.0"), "upgrade_skip_image_check": True}
+    variables = {**siege.cluster.variables("3.8.0"), "upgrade_skip_checks": ["images"]}
     program, *arguments = command_of(PLAYBOOK, variables)
     environment = dict(siege.environment)
     terminal = pexpect.spawn(program, arguments, env=environment, timeout=LONGEST, encoding="utf-8")

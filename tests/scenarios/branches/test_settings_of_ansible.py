@@ -73,7 +73,7 @@ def folder(tmp_path: Path, siege: Siege) -> Path:
 
 def test_a_run_with_every_setting_that_could_change_its_course(siege: Siege, folder: Path) -> None:
     quiet = {**siege.environment, "ANSIBLE_CONFIG": settings(folder, QUIET)}
-    planned = play(PLAN, {**siege.variables, "upgrade_skip_image_check": True}, quiet)
+    planned = play(PLAN, {**siege.variables, "upgrade_skip_checks": ["images"]}, quiet)
     assert planned.code == 0
     assert "Plan: 3 to upgrade, 0 already on 3.8.0." in planned.output
     own = {"JUNIT_OUTPUT_DIR": str(folder / "junit"), "ANSIBLE_CALLBACK_TREE_DIR": str(folder / "tree")}

@@ -51,7 +51,7 @@ def test_the_answers_of_a_survey_upgrade_a_cluster(siege: Siege, ansible_environ
         "upgrade_members": ", ".join(f"{POOL}-{ordinal}" for ordinal in range(3)),
         "upgrade_pools": POOL,
         "upgrade_recoveries": "0",
-        "upgrade_skip_image_check": "yes",
+        "upgrade_skip_checks": "images, overrides",
         "upgrade_wait": "true",
     }
     played = upgrade(answers, ansible_environment, "-vvv", "--diff")

@@ -39,6 +39,10 @@ class Check:
     """Whether a look of the gate judges it. Otherwise another part of the plan does."""
 
 
+IMAGES = "images"
+"""The check that the new images can be pulled. Consent does not cover whether it was made: an image that cannot be
+pulled stops the run at its first member in any case."""
+
 _BEFORE = (BEFORE_UPGRADE, BEFORE_BATCH)
 _AFTER = (AFTER_BATCH, AFTER_UPGRADE)
 
@@ -122,6 +126,19 @@ CHECKS: tuple[Check, ...] = (
             "plugin_of_another_version",
             "plugins_on_hosts",
             "plugins_unknown",
+        ),
+        in_gate=False,
+    ),
+    Check(
+        IMAGES,
+        (BEFORE_UPGRADE,),
+        (
+            "image_looked_into",
+            "image_not_proven",
+            "image_not_pulled",
+            "image_not_usable",
+            "image_pull_unschedulable",
+            "image_pulling",
         ),
         in_gate=False,
     ),

@@ -113,7 +113,7 @@ def test_a_namespace_without_room_for_the_proof_says_the_way_out(
     (reason,) = pulled(kubernetes, monkeypatch)["verdict"]["reasons"]
     assert (reason["state"], reason["code"]) == ("refused", "image_not_proven")
     assert "exceeded quota: full" in reason["message"]
-    assert "upgrade_skip_image_check" in reason["remedy"]
+    assert "skip_checks: [images]" in reason["remedy"]
 
 
 @pytest.mark.parametrize("times", [1, 4])

@@ -154,6 +154,13 @@ def test_a_user_may_know_a_setting_better_than_the_table(room: Room) -> None:
     assert codes(plan(room, "my.plugin: 1\n", setting_ways={"my.*": "perhaps"})) == {"setting_way_unknown": "refused"}
 
 
+def test_consent_covers_the_checks_that_are_left_out_but_for_the_proof_of_images(room: Room) -> None:
+    plain, without_images, without_disk = (
+        plan(room, skip_checks=skip)["digest"] for skip in ([], ["images"], ["disk"])
+    )
+    assert (without_images == plain, without_disk == plain) == (True, False)
+
+
 def test_a_setting_that_the_pod_itself_sets_takes_a_new_pod(room: Room) -> None:
     spec = room.api.objects[f"{SETS}/data"]["spec"]["template"]["spec"]
     spec["containers"][0]["env"] = [{"name": "node.attr.rack", "value": "r0"}]

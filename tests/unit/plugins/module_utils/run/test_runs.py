@@ -258,9 +258,7 @@ def test_remarks_do_not_stand_in_the_way(begins: Begins) -> None:
     assert codes(begins.plan("begun")) == ["record_missing"]
 
 
-@pytest.mark.parametrize(
-    ("given", "skipped"), [({}, []), ({"skip_checks": ["disk"], "prove_images": False}, ["disk", "images"])]
-)
+@pytest.mark.parametrize(("given", "skipped"), [({}, []), ({"skip_checks": ["disk", "images"]}, ["disk", "images"])])
 def test_the_record_gets_the_checks_that_are_left_out(begins: Begins, given: Json, skipped: list[str]) -> None:
     begins.plan("begun", **given)
     assert begins.made[-1][1]["plan"]["skipped"] == skipped

@@ -166,7 +166,7 @@ def test_all_that_stands_in_the_way_is_told_at_once(modules: Modules) -> None:
 
 
 def test_no_pod_is_made_for_a_plan_that_is_refused_or_where_none_is_wanted(modules: Modules) -> None:
-    modules.plan(prove_images=False)
+    modules.plan(skip_checks=["images"])
     modules.says["pool_order"] = Verdict((refused("no_path", "No way leads there.", "Go elsewhere."),))
     result = modules.plan()
     assert (codes(result), "image_plugins" in modules.names()) == (["no_path"], False)
