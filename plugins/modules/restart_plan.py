@@ -94,20 +94,20 @@ options:
     description: Whether an elected manager hands over to another one before its batch goes down.
     type: bool
     default: true
-  restart_by:
+  replace_pods:
     description:
       - Whether the process of a member restarts in its pod, or its pod is replaced.
       - V(auto) takes the least that is enough for each member. A pod is replaced for a setting that is part of it,
         for a configuration that does not come into a running pod, and for a changed pod template. Everything else is
         a restart of the process. Settings that the members take while they run restart nobody.
-      - V(process) leaves all pods. A change that needs new pods is refused, and a changed template is left for later.
-      - V(pod) replaces all pods that are due, also for a change for which a restart of the process is enough.
+      - V(never) leaves all pods. A change that needs new pods is refused, and a changed template is left for later.
+      - V(always) replaces all pods that are due, also for a change for which a restart of the process is enough.
     type: str
-    choices: [auto, process, pod]
+    choices: [auto, never, always]
     default: auto
-  setting_ways:
+  setting_needs:
     description:
-      - The way that a change of a setting needs, by the name of the setting or a pattern with an asterisk. It comes
+      - The need of a change of a setting needs, by the name of the setting or a pattern with an asterisk. It comes
         before the collection's own table of settings. The ways are V(dynamic), V(rolling), V(new_pod), V(coordinated)
         and V(never).
     type: dict

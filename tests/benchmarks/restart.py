@@ -36,7 +36,8 @@ from tests.stage import environment, perform, raised
 
 RESTART = "stateful.upgrade.restart"
 SETTING = "indices.query.bool.max_clause_count"
-WAYS = ("process", "pod")
+REPLACED = {"process": "never", "pod": "always"}
+WAYS = tuple(REPLACED)
 GOAL = 0.8
 """The ratio that a restart of the process is to stay below."""
 
@@ -94,7 +95,10 @@ def _run(cluster: Cluster, by: str, value: int, directory: Path) -> Restarted:
     """One run that brings the setting with this value, once all its members are Ready."""
     cluster.until_ready()
     given = {name: each for name, each in cluster.variables("").items() if name != "target_version"}
-    given |= {"upgrade_restart_by": by, "upgrade_configuration": [{"pool": POOL, "contents": _wanted(cluster, value)}]}
+    given |= {
+        "upgrade_replace_pods": REPLACED[by],
+        "upgrade_configuration": [{"pool": POOL, "contents": _wanted(cluster, value)}],
+    }
     around = environment()
     given["upgrade_confirm"] = digest_of({**given, "upgrade_system": RESTART}, around)
     with Traffic.start(cluster.target, directory) as traffic:

@@ -14,7 +14,7 @@ PAGE = ROOT / "docs" / "restart-settings.md"
 _HEAD = """# Settings and restarts
 
 A changed setting needs one of five ways, by which the playbook [restart](restart.md#restart-or-new-pod) chooses. Of
-several rules for a setting the most exact one counts; your own (`upgrade_setting_ways`) come before all of them. This
+several rules for a setting the most exact one counts; your own (`upgrade_setting_needs`) come before all of them. This
 page is made by code (`make pages`).
 
 | Way | Meaning |

@@ -93,7 +93,7 @@ class _Compared:
         marks: Mapping[str, Marked],
     ) -> None:
         self._pool, self._wanted, self._secret, self._marks = pool, wanted, secret, marks
-        self._ways = ways_in(params["setting_ways"] or {})
+        self._ways = ways_in(params["setting_needs"] or {})
         container = _container(params, pool)
         self._from_pod = from_pod(pool.template, container)
         self.mounted = mounted_in(pool, container, wanted)

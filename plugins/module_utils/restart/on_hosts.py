@@ -45,7 +45,7 @@ def order_on_hosts(task: Task) -> Outcome:
     wishes = (noted is not None and bool(due), bool(configurations and due))
     used_up = agreed_to(task, last) and not any(wishes)
     due = frozenset() if used_up else due
-    asked = _asked(drawn.pools, configurations, due, ways_in(task.params["setting_ways"]))
+    asked = _asked(drawn.pools, configurations, due, ways_in(task.params["setting_needs"]))
     every = Changes(
         tuple(dict.fromkeys(one for each in asked for found in each.changes.values() for one in found.changes))
     )

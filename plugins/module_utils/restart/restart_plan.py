@@ -69,7 +69,7 @@ def _order(task: Task) -> Outcome:
     marks = _marks(seen, task.params["annotation"])
     configuration = plan_configuration(task, seen, marks)
     request = request_of(marks, configuration.due, stops=keeps_stopped(task.params["way"]))
-    by = RunBy(task.params["restart_by"])
+    by = RunBy(task.params["replace_pods"])
     names = {mark.name for mark in marks}
     versions = {str(each.version) for each in seen.state.members.values() if each.name in names}
     target = target_of(max(versions)) if versions else target_of("0.0.0")
@@ -93,7 +93,8 @@ def _order(task: Task) -> Outcome:
     verdict = combine((*troubles, judge_request(request, marks, versions), *every.judged(task, seen, marks)))
     pools = tuple(_due(pool, choice, request, marks) for pool in found.values())
     drawn = pool_order.drawn_from(seen, pools, verdict)
-    conditions = (f"by {task.params['way']}", f"restart_by {by.value}", *every.conditions())
+    # Consent of an earlier version was to these words.
+    conditions = (f"by {task.params['way']}", f"restart_by {by.name.lower()}", *every.conditions())
     planned = pool_order.planned(_agreed(given, choice), drawn, target, conditions, every.at_once)
     planned = every.planned(planned, {pool.name: pool.kind.value for pool in found.values()})
     goes_on = configuration.due is not None or any(mark.phase for mark in marks)
@@ -348,9 +349,9 @@ SYSTEM = System(
         "agreed": {"type": "str"},
         **AGENT,
         **CONFIGURATION,
-        "setting_ways": {"type": "dict", "default": {}},
+        "setting_needs": {"type": "dict", "default": {}},
         **LICENCE,
-        "restart_by": {"type": "str", "default": RunBy.AUTO.value, "choices": [each.value for each in RunBy]},
+        "replace_pods": {"type": "str", "default": RunBy.AUTO.value, "choices": [each.value for each in RunBy]},
         "way": process_restart.CONTRACT.argument_spec["way"],
     },
     uuid=uuid_for,

@@ -106,7 +106,7 @@ def test_pods_are_replaced_by_the_same_command_where_that_is_needed(
     needs_pod = "node.attr.rack"
     wanted = {name: f"{content}{OTHER}: 90mb\n" for name, content in first.items()}
     wanted[replaced] += f"{needs_pod}: r1\n"
-    own = {"upgrade_setting_ways": {"node.attr.*": "new_pod"}}
+    own = {"upgrade_setting_needs": {"node.attr.*": "new_pod"}}
     with index(configured, "logs", shards=2, replicas=1):
         shown, done = restarted(configured, wanted, ansible_environment, **own)
         print(done.output)

@@ -24,13 +24,13 @@ from .settings_table import Changes, judge_changes
 
 
 class RunBy(str, Enum):
-    """The demand of the user."""
+    """The demand of the user (option `replace_pods`)."""
 
     AUTO = "auto"
     """Each member by the least that is enough."""
-    PROCESS = "process"
+    PROCESS = "never"
     """Every pod stays, or the run is refused."""
-    POD = "pod"
+    POD = "always"
     """Every pod is replaced."""
 
 
@@ -227,7 +227,7 @@ def _judge_demand(asked: Iterable[Asked], by: RunBy) -> Iterator[Reason]:
             yield refused(
                 "setting_needs_new_pod",
                 f"The change of {one[0]} in pool {each.pool} takes new pods, and they are to stay: {one[1]}.",
-                "Leave restart_by (upgrade_restart_by) at auto to have them replaced; or leave the setting as it is.",
+                "Leave replace_pods at auto to have them replaced; or leave the setting as it is.",
             )
 
 
@@ -242,7 +242,7 @@ def _judge_together(every: Changes, by: RunBy, coordinated: Collection[str]) -> 
             "restart_together_by_pods",
             f"All processes have to stop before the first one starts (for {why}). New pods cannot do that, since each"
             " starts as soon as it is made.",
-            "Leave restart_by (upgrade_restart_by) at auto.",
+            "Leave replace_pods at auto.",
         )
     replaced = [each.name for each in every.by(Way.NEW_POD)]
     # With a setting that needs it, the changes themselves are refused.
@@ -294,7 +294,7 @@ def _judge_kept(asked: Iterable[Asked], stay: Collection[str]) -> Iterator[Reaso
                 "template_kept",
                 f"The template of pool {each.pool} has changed. The processes of {enumerate_few(names)} restart in"
                 " their pods, which stay on the older template.",
-                "Run again with restart_by (upgrade_restart_by) at auto to have these pods replaced.",
+                "Run again with replace_pods: auto to have these pods replaced.",
             )
 
 
@@ -307,7 +307,7 @@ def _judge_dynamic(asked: Iterable[Asked], due: Collection[str]) -> Iterator[Rea
             "settings_dynamic",
             f"No member restarts for {enumerate_few(names)}: the members take that while they run.",
             "Set it with PUT _cluster/settings. The new configuration is written with the next restart that something"
-            " else needs; restart_by (upgrade_restart_by) with process restarts for it all the same.",
+            " else needs; replace_pods: never restarts for it all the same.",
         )
 
 

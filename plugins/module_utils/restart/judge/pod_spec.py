@@ -87,7 +87,7 @@ def judge_read(pool: str, secret: str, mounted: Mounted) -> Iterator[Reason]:
             "configuration_not_read",
             f"No server of pool {pool} would read Secret {secret}, not even in a new pod: {mounted.cause}.",
             f"Mount Secret {secret} as a directory, with one file for each pod. Or change the configuration at its"
-            " place, and run without a configuration and with restart_by (upgrade_restart_by) pod.",
+            " place, and run without a configuration and with replace_pods: always.",
         )
 
 

@@ -121,15 +121,15 @@ def test_diff_mode_shows_values_but_for_those_that_may_be_secrets(room: Room) ->
 
 
 @pytest.mark.parametrize(
-    ("added", "by", "way"),
+    ("added", "demand", "way"),
     [
         ("node.attr.rack: r1\n", "auto", "process"),
-        ("node.attr.rack: r1\n", "pod", "pod"),
+        ("node.attr.rack: r1\n", "always", "pod"),
         ("http.port: 9201\n", "auto", "pod"),
     ],
 )
-def test_a_pod_is_replaced_where_that_is_needed_or_demanded(room: Room, added: str, by: str, way: str) -> None:
-    result = plan(room, added, restart_by=by)
+def test_a_pod_is_replaced_where_that_is_needed_or_demanded(room: Room, added: str, demand: str, way: str) -> None:
+    result = plan(room, added, replace_pods=demand)
     assert (order_of(result), ways(result)) == (MEMBERS, [way, way])
     assert "refused" not in codes(result).values()
 
@@ -140,18 +140,18 @@ def test_a_run_that_is_narrowed_to_a_member_tells_of_that_one(room: Room) -> Non
 
 
 def test_a_demand_for_processes_is_refused_with_the_cause(room: Room) -> None:
-    assert codes(plan(room, "http.port: 9201\n", restart_by="process"))["setting_needs_new_pod"] == "refused"
+    assert codes(plan(room, "http.port: 9201\n", replace_pods="never"))["setting_needs_new_pod"] == "refused"
 
 
 def test_settings_that_members_take_while_they_run_restart_nobody(room: Room) -> None:
     result = plan(room, "cluster.max_shards_per_node: 900\n")
     assert (result["batches"], result["course"], codes(result)["settings_dynamic"]) == ([], "dynamic", "passed")
-    assert order_of(plan(room, "cluster.max_shards_per_node: 900\n", restart_by="process")) == MEMBERS
+    assert order_of(plan(room, "cluster.max_shards_per_node: 900\n", replace_pods="never")) == MEMBERS
 
 
 def test_a_user_may_know_a_setting_better_than_the_table(room: Room) -> None:
-    assert ways(plan(room, "my.plugin: 1\n", setting_ways={"my.*": "new_pod"})) == ["pod", "pod"]
-    assert codes(plan(room, "my.plugin: 1\n", setting_ways={"my.*": "perhaps"})) == {"setting_way_unknown": "refused"}
+    assert ways(plan(room, "my.plugin: 1\n", setting_needs={"my.*": "new_pod"})) == ["pod", "pod"]
+    assert codes(plan(room, "my.plugin: 1\n", setting_needs={"my.*": "perhaps"})) == {"setting_way_unknown": "refused"}
 
 
 def test_consent_covers_the_checks_that_are_left_out_but_for_the_proof_of_images(room: Room) -> None:
@@ -173,7 +173,7 @@ def test_a_secret_that_only_new_pods_read_takes_new_pods(room: Room) -> None:
     mount.update(mountPath="/usr/share/opensearch/config/opensearch.yml", subPath="data-0")
     result = plan(room, "node.attr.rack: r1\n")
     assert (ways(result), codes(result)["configuration_needs_new_pod"]) == (["pod", "pod"], "passed")
-    assert codes(plan(room, "node.attr.rack: r1\n", restart_by="process"))["configuration_needs_new_pod"] == "refused"
+    assert codes(plan(room, "node.attr.rack: r1\n", replace_pods="never"))["configuration_needs_new_pod"] == "refused"
 
 
 def test_a_secret_that_no_server_would_read_is_refused(room: Room) -> None:
@@ -181,7 +181,7 @@ def test_a_secret_that_no_server_would_read_is_refused(room: Room) -> None:
     spec["volumes"][1] = {"name": "configuration", "configMap": {"name": "settings"}}
     spec["containers"][0]["volumeMounts"][1]["mountPath"] = "/usr/share/opensearch/config"
     assert codes(plan(room, "node.attr.rack: r1\n"))["configuration_not_read"] == "refused"
-    assert ways(plan(room, restart_by="pod")) == ["pod"] * 6
+    assert ways(plan(room, replace_pods="always")) == ["pod"] * 6
 
 
 def test_a_changed_template_replaces_its_pods_with_the_same_command(room: Room) -> None:
@@ -205,7 +205,7 @@ def test_a_changed_template_replaces_its_pods_with_the_same_command(room: Room) 
     ]
     assert plan(room)["told"][-2:] == told
     assert (order_of(plan(room, "")), ways(plan(room, ""))) == (["data-0"], ["pod"])
-    stays = plan(room, restart_by="process")
+    stays = plan(room, replace_pods="never")
     assert ({*ways(stays)}, codes(stays)["template_kept"]) == ({"process"}, "passed")
 
 
@@ -219,12 +219,15 @@ def test_plugins_on_a_volume_of_the_pod_go_with_it(room: Room) -> None:
     spec = room.api.objects[f"{SETS}/data"]["spec"]["template"]["spec"]
     spec["containers"][0]["volumeMounts"].append({"name": "plugins", "mountPath": "/usr/share/opensearch/plugins"})
     spec["volumes"].append({"name": "plugins", "emptyDir": {}})
-    assert [plan(room, restart_by=by)["plugins"]["data"]["stay"] for by in ("process", "pod")] == [True, False]
+    assert [plan(room, replace_pods=replaced)["plugins"]["data"]["stay"] for replaced in ("never", "always")] == [
+        True,
+        False,
+    ]
 
 
 def test_a_template_of_another_version_is_no_restart(room: Room) -> None:
     room.api.objects[f"{SETS}/data"]["spec"]["template"]["spec"]["containers"][0]["image"] = "opensearch:3.8.0"
-    assert codes(plan(room, restart_by="pod"))["replacing_changes_version"] == "refused"
+    assert codes(plan(room, replace_pods="always"))["replacing_changes_version"] == "refused"
     assert "replacing_changes_version" not in codes(plan(room))
 
 
@@ -247,7 +250,7 @@ def test_a_killed_run_goes_on_by_the_way_that_it_had(room: Room) -> None:
 
 def test_the_digest_covers_contents_and_demand_and_stays_while_the_plan_is_carried_out(room: Room) -> None:
     first = plan(room, "http.port: 9201\n")["digest"]
-    others = [plan(room, "http.port: 9202\n"), plan(room, "http.port: 9201\n", restart_by="pod"), plan(room)]
+    others = [plan(room, "http.port: 9202\n"), plan(room, "http.port: 9201\n", replace_pods="always"), plan(room)]
     assert first not in [each["digest"] for each in others]
     begun(room, plan(room, "http.port: 9201\n"))
     keep(room, {"data-0": BASE, "data-1": f"{BASE}http.port: 9201\n", "data-1.previous": BASE})
