@@ -13,12 +13,15 @@ from typing import Any
 from ..module_utils.common.words import unique
 from ..module_utils.run.order import disagreement
 from .batch_of_run import SOAK_MARGIN
+from .monitoring_inputs import LIMITS, PROBES, SOAK
 from .run_options import Given, value_of
 from .variables import table
 
 GROUP = "stateful_upgrade_fleet"
 """The group of the clusters in the order of the waves."""
 PATH = "upgrade_fleet_path"
+BY_SOAK = (LIMITS, PROBES)
+"""The variables by which a cluster, or a batch, proves itself."""
 CANARY = "canary"
 """The name of the wave that goes first."""
 
@@ -56,7 +59,7 @@ class Fleet:
         """Whether this cluster is a canary that is upgraded, and has to prove itself."""
         canaries = [name for wave in self._waves if wave["name"] == CANARY for name in wave["clusters"]]
         done = self._cluster.get("state") == "done"
-        return done and self._host in canaries and int(self.given("upgrade_fleet_soak_time") or 0) > 0
+        return done and self._host in canaries and self._soak_time > 0
 
     def launched(self) -> dict[str, Any]:
         """The `playbook`, the `variables` with the consent, and the `secrets` for a launcher of the user."""
@@ -108,9 +111,19 @@ class Fleet:
 
     @property
     def _handed(self) -> dict[str, Any]:
-        """The variables of this host that are for the upgrade of its cluster, apart from the secrets among them."""
+        """The variables of this host that are for the upgrade of its cluster, apart from the secrets among them.
+
+        If only the cluster as a whole proves itself, the probes and limits are none of its upgrade.
+        """
         found: dict[str, Any] = self.given("fleet_given")
-        return found
+        variables = found["variables"]
+        of_fleet = BY_SOAK if self._soak_time and not int(variables.get(SOAK) or 0) else ()
+        return {**found, "variables": {name: value for name, value in variables.items() if name not in of_fleet}}
+
+    @property
+    def _soak_time(self) -> int:
+        """Seconds for which a canary proves itself."""
+        return int(self.given("upgrade_fleet_soak_time") or 0)
 
     @property
     def _cluster(self) -> Mapping[str, Any]:
@@ -128,16 +141,12 @@ class Fleet:
         return {"cause": unsaid if failure["message"] == "failed" else failure["message"], "codes": failure["codes"]}
 
     def _of_soak(self) -> dict[str, Any]:
-        """Without probes and limits of the fleet, those of the cluster count."""
-        own = {name: value for name, value in self._own("soak_probes", "soak_limits").items() if value}
-        seconds = int(self.given("upgrade_fleet_soak_time") or 0)
         return {
             "members": [self._host],
             "began": self._cluster["began"],
             "ended": self._cluster["ended"],
-            "soak_time": seconds,
-            "wait_timeout": seconds + SOAK_MARGIN,
-            **{name.removeprefix("soak_"): value for name, value in own.items()},
+            "soak_time": self._soak_time,
+            "wait_timeout": self._soak_time + SOAK_MARGIN,
         }
 
 

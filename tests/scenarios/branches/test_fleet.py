@@ -101,7 +101,7 @@ def digest(clusters: Clusters) -> str:
 
 
 def test_a_fleet_goes_no_further_than_a_canary_that_does_not_prove_itself(clusters: Clusters) -> None:
-    clusters.list({"staging": {"upgrade_fleet_soak_probes": [NOBODY]}})
+    clusters.list({"staging": {"upgrade_soak_probes": [NOBODY]}})
     stopped = clusters.play({**WAVES, "upgrade_fleet_confirm": digest(clusters)})
     assert stopped.code != 0
     assert clusters.states() == {"staging": "failed", "north": "not begun", "south": "not begun"}
@@ -114,7 +114,7 @@ def test_a_fleet_goes_no_further_than_a_canary_that_does_not_prove_itself(cluste
 def test_a_fleet_goes_wave_by_wave_and_stops_at_a_failure(clusters: Clusters) -> None:
     confirm = {**WAVES, "upgrade_fleet_confirm": digest(clusters)}
     frozen = {"upgrade_steps": [{"name": "frozen", "tasks": str(_failing(clusters.folder.parent))}]}
-    clusters.list({"staging": {"upgrade_fleet_soak_probes": [NOBODY]}, "north": frozen})
+    clusters.list({"staging": {"upgrade_soak_probes": [NOBODY]}, "north": frozen})
     stopped = clusters.play({**confirm, "upgrade_fleet_failures": 2})
     assert stopped.code != 0
     assert clusters.states() == {"staging": "failed", "north": "failed", "south": "not begun"}

@@ -103,11 +103,24 @@ def test_only_a_canary_that_is_upgraded_proves_itself(more: Json, soaks: bool) -
     assert fleet(**{"fleet_upgraded": DONE, **more}).soaks() is soaks
 
 
-def test_a_canary_proves_itself_by_the_probes_of_the_fleet_or_its_own() -> None:
-    soak = fleet(fleet_upgraded=DONE, upgrade_fleet_soak_time="60", upgrade_fleet_soak_probes="https://shop")
-    options = soak.options("canary_soak", {})
-    assert (options["members"], options["probes"]) == (["north"], ["https://shop"])
-    assert "limits" not in options
+@pytest.mark.parametrize(
+    ("of_fleet", "of_cluster", "handed"), [("60", 0, False), ("60", "30", True), (0, 0, True), (0, 30, True)]
+)
+def test_probes_of_a_canary_are_of_its_upgrade_only_if_its_first_batch_proves_itself(
+    of_fleet: Any, of_cluster: Any, handed: bool
+) -> None:
+    own = {"upgrade_soak_probes": ["https://shop"], "upgrade_soak_time": of_cluster}
+    given = {"variables": {**GIVEN["variables"], **own}, "secrets": {}}
+    there = fleet(fleet_given=given, fleet_upgraded=DONE, upgrade_fleet_soak_time=of_fleet)
+    upgraded = there.options("cluster_upgrade", {"state": "upgraded"})["variables"]
+    assert ("upgrade_soak_probes" in upgraded) is handed
+    assert upgraded.keys() >= GIVEN["variables"].keys()
+
+
+def test_a_canary_proves_itself_for_the_time_of_the_fleet() -> None:
+    options = fleet(fleet_upgraded=DONE, upgrade_fleet_soak_time="60").options("canary_soak", {})
+    assert (options["members"], options["soak_time"]) == (["north"], 60)
+    assert not {"probes", "limits"} & options.keys(), "they are those of the cluster"
     assert options["wait_timeout"] == 60 + SOAK_MARGIN
     assert fleet(fleet_given=None).options("canary_soak", {}) == {}
 
