@@ -36,7 +36,9 @@ OF_PLANS = {"announce", "confirmed", "lease_duration"}
 OWN_TASKS = ("upgrade_tasks_before", "upgrade_tasks_between", "upgrade_tasks_after", "upgrade_steps")
 """The tasks of the user, during which the lock is not renewed."""
 LEASE = 900
-"""Seconds for which the lock lasts then."""
+"""Seconds for which the lock lasts then. A lock that has lapsed stays with its run until another one takes it (tried in
+`test_guard.py`), so that longer tasks lose it only to a second run on another machine. After a kill that one waits for
+so long; a second run on the same machine sees that the processes are gone."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,7 @@ class Run:
             "announce": acts,
             "at": self.given("upgrade_at") if acts else None,
             "confirmed": self.plan["digest"] if begins else None,
-            "lease_duration": (self.given("upgrade_lease_duration") or LEASE) if own else None,
+            "lease_duration": LEASE if own else None,
             "request": self.requested() or None,
             "show": bool(self.given("begin_shows")),
             "shown": {name: self.plan[name] for name in SHOWN if name in self.plan} if begins else None,

@@ -33,6 +33,9 @@ from .start.request import REQUESTED, judge_due, requested_in
 from .start.schedule import SCHEDULE, schedule_in, to_cure
 from .start.start import start_of, start_under_lock
 
+FIT = 120
+"""Seconds for the system to be fit, before anything has begun. A cluster that takes longer needs a person, or time: the
+same plan can be made again later."""
 PATIENCE = upgrade_lock.CONTRACT.argument_spec["wait_timeout"]["default"]
 """Seconds for the lock and for each API, independent of the time for the system to be fit."""
 
@@ -47,7 +50,7 @@ def contract_of(system: System) -> Contract:
             **RECORD,
             **WAIT,
             **SCHEDULE,
-            "wait_timeout": {"type": "int", "default": 120},
+            "wait_timeout": {"type": "int", "default": FIT},
             "announce": {"type": "bool", "default": False},
             "show": {"type": "bool", "default": False},
             "state": {"type": "str", "default": "planned", "choices": ["planned", "begun", "ended"]},

@@ -29,7 +29,6 @@ UNANSWERED = dict.fromkeys(
         "upgrade_opensearch_ca_cert",
         "upgrade_opensearch_proxy",
         "upgrade_opensearch_validate_certs",
-        "upgrade_preflight_timeout",
         "upgrade_record_kept_in",
         "upgrade_take_over",
     ),

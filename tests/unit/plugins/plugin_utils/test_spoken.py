@@ -67,7 +67,7 @@ def test_who_gave_a_connection_as_a_dictionary_is_told_of_its_option() -> None:
         ("shard_allocation", {"state": "drained"}, "upgrade_batch_timeout"),
         ("shard_allocation", {"state": "prepared", "drained": ["data-0"]}, "upgrade_batch_timeout"),
         ("shard_allocation", {"state": "prepared", "drained": []}, ""),
-        ("upgrade_plan", {}, "upgrade_preflight_timeout"),
+        ("upgrade_plan", {}, ""),
         ("upgrade_lock", {"state": "stopped"}, "upgrade_abort_timeout"),
         ("upgrade_plan", {"state": "begun"}, ""),
         ("shard_allocation", {"state": "restored"}, ""),
@@ -86,7 +86,7 @@ def test_the_limit_of_a_wait_is_the_variable_behind_it(module: str, arguments: d
 def test_every_option_that_has_a_variable_of_its_name_is_told_as_that() -> None:
     options = {option for path in MODULES for option in DOCUMENTED.findall(path.read_text(encoding="utf-8"))}
     assert {name for name in options if f"upgrade_{name}" in KNOWN and "_" in name} <= {*PLAIN}
-    assert {"allow_single_copy", "soak_time", "lease_duration", "take_over"} <= {*PLAIN}
+    assert {"allow_single_copy", "soak_time", "take_over"} <= {*PLAIN}
     assert {*LIMITS.values()} <= KNOWN.keys()
 
 

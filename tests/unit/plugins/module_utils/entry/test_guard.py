@@ -87,6 +87,15 @@ def test_an_act_that_comes_first_renews_too() -> None:
     assert holder.asks(holder.guard.before_act) == ["read", "write"]
 
 
+def test_a_lock_that_has_lapsed_stays_with_its_run_until_another_one_takes_it() -> None:
+    holder = Holder()
+    holder.look()
+    holder.passes(10 * OURS.seconds)
+    assert holder.asks(holder.guard.before_act) == ["read", "write"]
+    holder.changed(run="day")
+    assert code_of(holder.guard.before_act) == "lock_lost"
+
+
 def test_a_look_does_not_ask_again_within_a_second_but_an_act_does() -> None:
     holder = Holder()
     holder.look()
