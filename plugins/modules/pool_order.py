@@ -166,6 +166,11 @@ left:
   type: list
   elements: str
   sample: []
+kubernetes_nodes:
+  description: The Kubernetes node of each member that is in a batch, if its pod has one.
+  returned: success
+  type: dict
+  sample: {data-0: worker-1}
 digest:
   description:
     - A C(p) and eleven hexadecimal digits. They stand for the state to which the plan brings the cluster, and for the

@@ -301,11 +301,7 @@ asks_without_batches:
   returned: unless O(state=ended)
   type: bool
   sample: false
-told:
-  description: The same as lines of the plan.
-  returned: unless O(state=ended)
-  type: list
-  elements: str
+told: {description: The same as lines of the plan., returned: unless O(state=ended), type: list, elements: str}
 outdated:
   description: Always empty. The members whose pods are replaced for a changed template are among RV(replaced).
   returned: unless O(state=ended)
@@ -323,6 +319,8 @@ settings:
   returned: with O(state=begun)
   type: dict
   sample: {persistent cluster.routing.allocation.enable: all}
+kubernetes_nodes:
+  {description: The Kubernetes node of each replaced pod., returned: if the user may list nodes, type: dict}
 digest:
   description: The same as that of M(stateful.upgrade.pool_order).
   returned: unless O(state=ended)

@@ -214,6 +214,11 @@ settings:
   returned: with O(state=begun)
   type: dict
   sample: {persistent cluster.routing.allocation.enable: all}
+kubernetes_nodes:
+  description: The same as that of M(stateful.upgrade.pool_order); empty if the user may not list Kubernetes nodes.
+  returned: unless O(state=ended)
+  type: dict
+  sample: {data-0: worker-1}
 digest:
   description: The same as that of M(stateful.upgrade.pool_order).
   returned: unless O(state=ended)

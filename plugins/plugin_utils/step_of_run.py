@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..module_utils.run.steps import ADDS, LIMITS, Moment, Step, means_yes, taken
+from ..module_utils.run.steps import ADDS, LIMITS, NODES, Moment, Step, means_yes, taken
 from .capacity_of_run import done, options_of_member
 from .run_options import Given, value_of
 
@@ -18,7 +18,7 @@ def steps_of(given: Given, moment: Moment) -> list[Step]:
     plan = given("begin_plan") or {}
 
     def has(needed: str) -> bool:
-        return bool(plan.get("adds") if needed == ADDS else value_of(needed, given))
+        return bool(plan.get(needed) if needed in (ADDS, NODES) else value_of(needed, given))
 
     return taken(given("upgrade_steps") or [], moment, has, commenced=bool(plan.get("commenced")))
 
@@ -36,6 +36,8 @@ def options_of_step(module: str, arguments: Mapping[str, Any], given: Given, var
     # The record knows the time at which the upgrade started, also in its later runs.
     started = begun.get("record", {}).get("started") if no_worse else None
     own = options_of_member(given) if module == "extra_member" and "state" not in arguments else {}
+    if module == "kubernetes_nodes":
+        own = {"names": sorted({*((given("begin_plan") or {}).get(NODES) or {}).values()})}
     return {"wait_timeout": step["timeout"], "baseline": started, **own}
 
 

@@ -1,17 +1,20 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The work of the module `kubernetes_nodes`: all Kubernetes nodes of a selector are fit."""
+"""The work of the module `kubernetes_nodes`: all of some Kubernetes nodes are fit."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from ..common.arguments import CONNECTIONS, WAIT
 from ..common.moments import moment_of
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine, waiting
 from .answers import reading_object
-from .client import connect
+from .client import KubernetesClient, connect
 from .node_fitness import NodeFitness, judge_fitness, parse_fitness
+from .rights import Right, may
 
 PATH = "/api/v1/nodes"
 CONTRACT = Contract(
@@ -21,6 +24,7 @@ CONTRACT = Contract(
         "wait_timeout": {"type": "int", "default": 300},
         "wait_sleep": {"type": "float", "default": 5.0},
         "label_selector": {"type": "str"},
+        "names": {"type": "list", "elements": "str", "default": []},
         "baseline": {"type": "str"},
     },
 )
@@ -28,7 +32,7 @@ CONTRACT = Contract(
 
 def run(task: Task) -> Outcome:
     """Look until all are fit. Nothing is changed."""
-    selector, given = task.params["label_selector"], task.params["baseline"]
+    selector, given, names = task.params["label_selector"], task.params["baseline"], task.params["names"]
     client = connect(task.params["kubernetes"])
     baseline = moment_of(given) if given else None
 
@@ -37,15 +41,24 @@ def run(task: Task) -> Outcome:
         for item in client.list(PATH, selector):
             with reading_object("Node", item):
                 found.append(parse_fitness(item))
-        return found
+        return [each for each in found if not names or each.name in names]
 
     def judge(nodes: list[NodeFitness]) -> Verdict:
-        return combine([judge_fitness(nodes, baseline), *([] if nodes else [_none(selector)])])
+        return combine([judge_fitness(nodes, baseline), *([] if nodes or names else [_none(selector)])])
 
     nodes, verdict = task.wait(look, judge, stoppable=True)
     return Outcome(verdict, more={"unfit": sorted(each.name for each in nodes if each.troubles)})
 
 
+def visible(client: KubernetesClient, nodes: Mapping[str, str]) -> dict[str, str]:
+    """The Kubernetes nodes of these members, if the user may look at them, which a Role in a namespace cannot allow.
+
+    Raises:
+        Refusal: the API does not say so.
+    """
+    return dict(nodes) if nodes and may(client, "", Right("list", "", "nodes")) else {}
+
+
 def _none(selector: str | None) -> Verdict:
     said = f"There is no Kubernetes node{f' with the labels {selector}' if selector else ''}."
-    return Verdict((waiting("kubernetes_nodes_missing", said, "Correct the labels (upgrade_node_selector)."),))
+    return Verdict((waiting("kubernetes_nodes_missing", said, "Correct label_selector."),))

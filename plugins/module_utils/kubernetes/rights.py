@@ -51,7 +51,7 @@ def missing_rights(client: KubernetesClient, namespace: str, needed: Iterable[Ri
         Refusal: the API does not answer the question.
     """
     wanted = list(dict.fromkeys(needed))
-    missing = [right for right in wanted if not _has(client, namespace, right)]
+    missing = [right for right in wanted if not may(client, namespace, right)]
     if not missing:
         return Verdict()
     # A Role is in a namespace that exists. Without any right, the name of the namespace may be misspelt.
@@ -111,7 +111,12 @@ def _no_namespace(client: KubernetesClient, namespace: str) -> Verdict:
     return Verdict((reason,))
 
 
-def _has(client: KubernetesClient, namespace: str, right: Right) -> bool:
+def may(client: KubernetesClient, namespace: str, right: Right) -> bool:
+    """Whether the user has a right in a namespace; an empty one stands for the whole cluster.
+
+    Raises:
+        Refusal: the API does not answer the question.
+    """
     resource, _slash, subresource = right.resource.partition("/")
     attributes = {"verb": right.verb, "group": right.group, "resource": resource}
     if namespace:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,6 +13,8 @@ from ..common.arguments import CONNECTIONS, CONSENT, WAIT
 from ..common.errors import Refusal, refusal
 from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, Verdict, as_verdict, combine, refused
+from ..kubernetes import client as kubernetes
+from ..kubernetes.kubernetes_nodes import visible
 from ..pools.deployers import DEPLOYERS, judge_owner
 from ..pools.given_images import given_images, judge_images
 from .both_sides import see
@@ -303,9 +305,29 @@ def _outcome(
             "broken": sorted(name for name, version in before.items() if version is None),
             "outdated": outdated,
             "left": list(left),
+            "kubernetes_nodes": _kubernetes_nodes(drawn.sets, going) if drawn.sets else {},
             "digest": digest,
         },
     )
+
+
+def with_visible_nodes(task: Task, planned: Outcome) -> Outcome:
+    """The plan with those Kubernetes nodes of its members that the user may look at.
+
+    Raises:
+        Refusal: the Kubernetes API does not answer.
+    """
+    nodes = planned.more.get("kubernetes_nodes")
+    if not nodes:
+        return planned
+    seen = task.ask(lambda: visible(kubernetes.connect(task.params["kubernetes"]), nodes))
+    return replace(planned, more={**planned.more, "kubernetes_nodes": seen})
+
+
+def _kubernetes_nodes(sets: Seen, going: Collection[str]) -> dict[str, str]:
+    """The Kubernetes node of each member that goes, if its pod has one."""
+    there = (pod for pods in sets.pods.values() for pod in pods)
+    return {pod.name: pod.kubernetes_node for pod in there if pod.name in going and pod.kubernetes_node}
 
 
 def _batch_result(batch: Batch, proofs: Proofs) -> dict[str, Any]:

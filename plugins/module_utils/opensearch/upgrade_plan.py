@@ -48,7 +48,7 @@ def _order(task: Task) -> Outcome:
         for batch in order.more.get("batches", ())
     ]
     own = {"batches": batches, "adds": list(_adds(params))} if "batches" in order.more else {}
-    return replace(order, more={**order.more, **own})
+    return pool_order.with_visible_nodes(task, replace(order, more={**order.more, **own}))
 
 
 def _emptied(params: Mapping[str, Any], more: Mapping[str, Any]) -> list[Mapping[str, Any]]:

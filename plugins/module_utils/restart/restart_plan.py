@@ -98,7 +98,7 @@ def _order(task: Task) -> Outcome:
     planned = pool_order.planned(_agreed(given, choice), drawn, target, conditions, every.at_once)
     planned = every.planned(planned, {pool.name: pool.kind.value for pool in found.values()})
     goes_on = configuration.due is not None or any(mark.phase for mark in marks)
-    return once(planned, last, goes_on=goes_on, used_up=used_up)
+    return pool_order.with_visible_nodes(task, once(planned, last, goes_on=goes_on, used_up=used_up))
 
 
 @dataclass(frozen=True)
@@ -155,6 +155,10 @@ class _Wishes:
             "plugins": dict(self.plugins),
             "members": expected,
             "outdated": [],
+            # A process that restarts in its pod needs no place.
+            "kubernetes_nodes": {
+                name: node for name, node in planned.more["kubernetes_nodes"].items() if name in shown.replaced
+            },
             "batches": [*batches, *sizes.batches(len(batches), expected, kinds)],
             "added": sizes.added,
             "removed": sizes.removed,

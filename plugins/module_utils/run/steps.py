@@ -80,12 +80,12 @@ class Step:
         }
 
 
-ADDS = "adds"
-"""In place of a variable: the plan adds capacity for the time of the upgrade."""
+ADDS, NODES = "adds", "kubernetes_nodes"
+"""In place of a variable, a part of the plan: the capacity that it adds, and the Kubernetes nodes of its pods."""
 LIMITS = ("timeout", "late_after", "retries", "retries_unreachable")
 """The keys with which a user limits a step, also one of the collection."""
 ALERTS = "Prove that no alert fires that the upgrade has to heed"
-NODES = "Prove that the Kubernetes nodes are fit"
+FIT = "Prove that the Kubernetes nodes are fit"
 KNOWN = (
     Step(
         "dependencies",
@@ -95,7 +95,7 @@ KNOWN = (
         needs="upgrade_dependencies",
     ),
     Step("alerts", Moment.BEFORE, ALERTS, "prometheus_alerts", needs="upgrade_prometheus", once=True),
-    Step("nodes", Moment.BEFORE, NODES, "kubernetes_nodes", needs="upgrade_node_selector", once=True),
+    Step("nodes", Moment.BEFORE, FIT, "kubernetes_nodes", needs=NODES, once=True),
     Step(
         "capacity",
         Moment.BEFORE,
@@ -109,7 +109,7 @@ KNOWN = (
     Step("silences", Moment.BEFORE, "Hold the silences of the upgrade", "alert_silence", needs="upgrade_silences"),
     Step("capacity_after", Moment.AFTER, tasks="remove_capacity.yml", needs=ADDS),
     Step("alerts_after", Moment.AFTER, ALERTS, "prometheus_alerts", needs="upgrade_prometheus"),
-    Step("nodes_after", Moment.AFTER, NODES, "kubernetes_nodes", needs="upgrade_node_selector"),
+    Step("nodes_after", Moment.AFTER, FIT, "kubernetes_nodes", needs=NODES),
 )
 """The steps of the collection, in their order."""
 

@@ -59,7 +59,6 @@ def test_a_kill_behind_each_step_leaves_nothing_behind(
         with prometheus(tmp_path) as alerts, alertmanager(tmp_path) as silences, webhook() as hook:
             given: dict[str, Any] = {
                 **cluster.variables(TO, user="admin"),
-                "upgrade_node_selector": "kubernetes.io/os=linux",
                 "upgrade_dependencies": [cluster.url.replace("http", "tcp")],
                 "upgrade_prometheus_url": alerts.url,
                 "upgrade_alertmanager_url": silences.url,

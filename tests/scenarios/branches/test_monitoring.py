@@ -61,7 +61,6 @@ def test_alerts_are_heeded_and_the_silences_of_a_killed_run_are_taken_over_and_e
             silences.fire({"alertname": "Slow", "namespace": "search", "severity": "warning"})
             given = {
                 **cluster.variables(TO, user="admin"),
-                "upgrade_node_selector": "kubernetes.io/os=linux",
                 # No pod that pulls an image gets a place on a Kubernetes node that is cordoned.
                 "upgrade_skip_checks": ["images"],
                 "upgrade_prometheus_url": alerts.url,

@@ -39,6 +39,15 @@ def test_the_steps_are_those_whose_variables_are_given() -> None:
     assert steps_of({**PROMETHEUS, "begin_plan": {"commenced": True}}.get, Moment.BEFORE) == []
 
 
+def test_the_nodes_of_the_plan_are_proven_before_and_after_it() -> None:
+    planned: Json = {
+        "begin_plan": {"kubernetes_nodes": {"data-1": "worker-2", "data-0": "worker-1", "hot-0": "worker-1"}}
+    }
+    assert [each.name for moment in Moment for each in steps_of(planned.get, moment)] == ["nodes", "nodes_after"]
+    found = options(doing("nodes", **planned), "kubernetes_nodes")
+    assert found == {"wait_timeout": 1800, "baseline": None, "names": ["worker-1", "worker-2"]}
+
+
 def test_a_gate_of_a_step_has_its_time_and_the_baseline_of_the_record() -> None:
     assert options(doing("alerts"), "prometheus_alerts") == {"wait_timeout": 1800, "baseline": None}
     no_worse = doing("alerts", upgrade_health_policy="no_worse")

@@ -62,6 +62,14 @@ def test_each_trouble_is_named_and_a_taint_of_somebody_else_is_none(room: Room) 
     assert room.look(wait=False, label_selector="kubernetes.io/os=windows")["verdict"]["state"] == "waiting"
 
 
+def test_only_nodes_that_are_named_count_and_one_that_is_gone_does_not(room: Room) -> None:
+    room.node("a")
+    room.node("b", unschedulable=True)
+    assert room.look(names=["a", "gone"], wait=False)["verdict"]["state"] == "passed"
+    assert room.look(names=["gone"], wait=False)["verdict"]["state"] == "passed"
+    assert room.look(names=["a", "b"], wait=False)["unfit"] == ["b"]
+
+
 def test_the_same_trouble_as_at_the_baseline_stops_nothing(room: Room) -> None:
     room.node("a", taints=[taint("unschedulable", EARLY)])
     assert room.look(baseline=BEGUN)["verdict"]["state"] == "passed"
