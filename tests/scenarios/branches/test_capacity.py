@@ -161,6 +161,7 @@ def test_machines_are_added_before_the_first_batch_and_taken_away_at_the_end(
         until("the first machine", lambda: workers.there() == (1, 1, []), 30)
         machines = {"upgrade_extra_machines": [{"name": "workers", "namespace": "management", "extra": 2}]}
         where = {**cluster.variables(TO), **machines}
+        where["upgrade_management"] = where["upgrade_kubernetes"]
         unknown = {"upgrade_extra_machines": [{"name": "wrokers", "namespace": "management"}]}
         refused = play(PLAN, {**where, **unknown}, ansible_environment)
         assert "There is no MachineDeployment wrokers in namespace management" in refused.message, refused.output

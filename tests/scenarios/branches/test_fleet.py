@@ -83,6 +83,7 @@ def clusters(ground: Ground, ansible_environment: Mapping[str, str], tmp_path: P
 
 
 WAVES: Mapping[str, Any] = {
+    "upgrade_fleet_playbook": "opensearch",
     "upgrade_fleet_canary": "staging",
     "upgrade_fleet_waves": [1, "100%"],
     "upgrade_fleet_soak_time": 1,

@@ -20,6 +20,8 @@ from tests.scenarios.playbook import PLAYBOOK, Playing, confirmed, play
 
 FROM, TO = "2.19.6", "3.8.0"
 LOST = {"alertname": "Lost", "severity": "critical"}
+KNOWN, WATCHDOG = {"alertname": "Known", "severity": "page"}, {"alertname": "Watchdog", "severity": "none"}
+IGNORED = {"alerts": 'alertname="Known"', "reason": "it is known", "owner": "search", "until": "2099-12-31"}
 SILENCE = 'namespace="search",severity="warning"'
 
 
@@ -33,13 +35,13 @@ def held_up_by_an_alert_and_by_a_node(
     ground: Ground, given: Mapping[str, Any], environment: Mapping[str, str], alerts: Prometheus
 ) -> None:
     """Two passes, each of which names the thing that stands in its way, and what the silence would hide."""
-    alerts.fire(LOST)
+    alerts.fire(LOST, KNOWN, WATCHDOG)
     with ground.client() as api:
         found: Any = client.CoreV1Api(api).list_node().items[0]
     node = found.metadata.name
     cordon(ground, node, cordoned=True)
     first = play(PLAYBOOK, {**given, "upgrade_wait": False}, environment)
-    alerts.fire()
+    alerts.fire(KNOWN, WATCHDOG)
     second = play(PLAYBOOK, {**given, "upgrade_wait": False}, environment)
     cordon(ground, node, cordoned=False)
     print(first.output, second.output, sep="\n")
@@ -66,6 +68,9 @@ def test_alerts_are_heeded_and_the_silences_of_a_killed_run_are_taken_over_and_e
                 "upgrade_prometheus_url": alerts.url,
                 "upgrade_alertmanager_url": silences.url,
                 "upgrade_silences": [SILENCE],
+                "upgrade_alerts": ['severity=~"critical|page"'],
+                "upgrade_alerts_ignored": [IGNORED],
+                "upgrade_watchdog": WATCHDOG["alertname"],
             }
             given = confirmed(given, environment)
             held_up_by_an_alert_and_by_a_node(ground, given, environment, alerts)
@@ -82,7 +87,7 @@ def test_alerts_are_heeded_and_the_silences_of_a_killed_run_are_taken_over_and_e
             assert silences.active() == []
             assert [each["id"] for each in silences.silences()] == [left["id"]]
             # A warning is none of those that are heeded, and the step before the start is not taken again.
-            alerts.fire({**LOST, "severity": "warning"})
+            alerts.fire({**LOST, "severity": "warning"}, WATCHDOG)
             done = play(PLAYBOOK, given, environment)
             print(done.output)
             assert done.code == 0, done.message

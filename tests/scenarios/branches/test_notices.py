@@ -14,6 +14,7 @@ from tests.scenarios.ground import Ground
 from tests.scenarios.playbook import PLAYBOOK, confirmed, play, upgrade
 
 FROM, TO = "2.19.6", "3.8.0"
+BODY = {name: f"{{{{ upgrade_notice.{name} }}}}" for name in ("state", "codes")}
 
 
 def test_each_state_is_told_once(ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path) -> None:
@@ -23,6 +24,7 @@ def test_each_state_is_told_once(ground: Ground, ansible_environment: Mapping[st
     try:
         with webhook() as hook:
             given = {**cluster.variables(TO), "upgrade_webhook": f"{hook.url}/200/Never-Told"}
+            given["upgrade_webhook_body"] = {**BODY, "channel": "search"}
             given = confirmed(given, ansible_environment)
             assert hook.got == []
             early = {"upgrade_at": moment(7_200), "upgrade_wait": False}
@@ -36,6 +38,7 @@ def test_each_state_is_told_once(ground: Ground, ansible_environment: Mapping[st
             assert not [each for each in (*passes, stopped, done) if "Never-Told" in each.output]
             assert hook.states == ["waiting", "started", "failed", "completed"]
             assert hook.got[2]["codes"] == ["own_tasks_failed"]
+            assert {each["channel"] for each in hook.got} == {"search"}
         away = upgrade(given, ansible_environment)
         assert away.code == 0, away.message
     finally:

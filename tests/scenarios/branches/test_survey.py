@@ -13,7 +13,6 @@ from tests.scenarios.playbook import upgrade
 SECRET = "Never-To-Be-Seen-4711"
 UNANSWERED = dict.fromkeys(
     (
-        "upgrade_abort_timeout",
         "upgrade_add_checks",
         "upgrade_allow_field_managers",
         "upgrade_batch_timeout",

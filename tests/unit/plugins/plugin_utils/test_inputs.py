@@ -87,8 +87,8 @@ def test_what_belongs_to_another_playbook_does_nothing_and_is_refused() -> None:
         for name in ("upgrade_pools", "upgrade_wait")
     ]
     # One file of variables serves a run, and what is asked beside it.
-    assert said("settle", upgrade_batching="zones", upgrade_member_role="role", upgrade_abort_timeout=5) == []
-    assert said("opensearch", upgrade_abort_timeout=5) == []
+    assert said("settle", upgrade_batching="zones", upgrade_member_role="role", upgrade_pause_reason="frozen") == []
+    assert said("opensearch", upgrade_pause_reason="frozen") == []
 
 
 def test_what_a_run_makes_is_not_given_but_may_be_there() -> None:
@@ -114,7 +114,7 @@ def test_the_name_of_a_member_belongs_to_a_host() -> None:
         ("upgrade_batch_timeout", True, " is 'True', and must be a whole number, 1 or more."),
         ("upgrade_run_timeout", -1, " is '-1', and must be a whole number, 0 or more."),
         ("upgrade_recoveries", 1.5, " is '1.5', and must be a whole number, 0 or more."),
-        ("upgrade_abort_timeout", [], " must be a whole number, 1 or more."),
+        ("upgrade_gate_timeout", [], " must be a whole number, 1 or more."),
         ("upgrade_recoveries", None, " is null: give it a value, or leave it out."),
         ("upgrade_wait", "perhaps", " is 'perhaps', and must be true or false."),
         ("upgrade_batching", "zone", " is 'zone', and must be one of serial, zones, disjoint."),

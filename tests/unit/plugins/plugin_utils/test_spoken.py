@@ -68,7 +68,7 @@ def test_who_gave_a_connection_as_a_dictionary_is_told_of_its_option() -> None:
         ("shard_allocation", {"state": "prepared", "drained": ["data-0"]}, "upgrade_batch_timeout"),
         ("shard_allocation", {"state": "prepared", "drained": []}, ""),
         ("upgrade_plan", {}, ""),
-        ("upgrade_lock", {"state": "stopped"}, "upgrade_abort_timeout"),
+        ("upgrade_lock", {"state": "stopped"}, ""),
         ("upgrade_plan", {"state": "begun"}, ""),
         ("shard_allocation", {"state": "restored"}, ""),
         ("upgrade_record", {}, ""),
