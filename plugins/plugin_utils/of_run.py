@@ -19,6 +19,7 @@ from .capacity_of_run import added as added_capacity
 from .hosts_of_run import HostsOfRun, texts_in
 from .registered import OF_SETTLING, registered
 from .run_options import Given, value_of
+from .variables import names
 
 SILENCES = "settle_silenced"
 SHOWN = ("batches", *FORETOLD)
@@ -33,12 +34,13 @@ RESULTS = {
 """The variables with the results of the tasks of a run, by the field of `Found`."""
 OF_PLANS = {"announce", "confirmed", "lease_duration"}
 """Options that every module has that plans, begins and ends the runs of a system."""
-OWN_TASKS = ("upgrade_tasks_before", "upgrade_tasks_between", "upgrade_tasks_after", "upgrade_steps")
-"""The tasks of the user, during which the lock is not renewed."""
 LEASE = 900
-"""Seconds for which the lock lasts then. A lock that has lapsed stays with its run until another one takes it (tried in
-`test_guard.py`), so that longer tasks lose it only to a second run on another machine. After a kill that one waits for
-so long; a second run on the same machine sees that the processes are gone."""
+"""Seconds for which the lock lasts if there are tasks of the user's own.
+
+A lock that has lapsed stays with its run until another one takes it (tried in `test_guard.py`), so that longer tasks
+lose it only to a second run on another machine. After a kill that one waits for so long; a second run on the same
+machine sees that the processes are gone.
+"""
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ class Run:
     def _to_begin(self) -> dict[str, Any]:
         """A run waits for its start, and announces itself; a plan that is only shown does not."""
         acts = bool(self.given("begin_acts"))
-        own = any(self.given(name) for name in OWN_TASKS) or self.hosts.members() is not None
+        own = any(self.given(name) for name in names(lambda each: each.holds_tasks)) or self.hosts.members() is not None
         begins = self.given("begin_state") == "begun"
         return {
             "state": self.given("begin_state"),

@@ -20,9 +20,8 @@ from ansible.vars.manager import VariableManager
 from jinja2.exceptions import UndefinedError
 
 from ..module_utils.common.words import shortened
+from .variables import table
 
-NAMES = ("upgrade_fleet_launcher", "upgrade_tasks_before", "upgrade_tasks_between", "upgrade_tasks_after")
-"""The variables that name such files."""
 STEPS = "upgrade_steps"
 """The variable whose steps each name one."""
 PLACE = "The error appears to be in"
@@ -33,7 +32,8 @@ LONGEST = 250
 
 def faults_of_task_files(given: Mapping[str, Any], loader: Any) -> Iterator[str]:
     """One sentence for each file that is not there, or that Ansible cannot read as tasks. `loader` is Ansible's own."""
-    named = {name: _paths(given.get(name)) for name in NAMES}
+    holding = [name for name, each in table().items() if each.holds_tasks]
+    named = {name: _paths(given.get(name)) for name in holding if name != STEPS}
     named[STEPS] = [str(step["tasks"]) for step in steps_in(given.get(STEPS)) if step.get("tasks")]
     for name, paths in named.items():
         for path in paths:

@@ -92,6 +92,9 @@ class Variable:
     """Modules that have an option of its name, and do not take it."""
     shared: bool = False
     """Whether tasks of the user take it, too, where they ask for the variables that all tasks of a run share."""
+    holds_tasks: bool = False
+    """Whether it names files of tasks of the user's own. They are read before anything is touched, and nothing renews
+    the lock while they run."""
     removed: str = ""
     """For a variable of a former version, what happens or is to be given instead of it."""
     made: bool = False

@@ -91,3 +91,14 @@ def test_a_file_that_is_not_there_is_named_with_the_place_that_was_looked_at(
     ]
     # A playbook that puts back needs no task of the user, and may run on another machine.
     assert said(given, tmp_path, ansible_environment, "settle") == []
+
+
+def test_a_gate_of_workloads_is_such_a_file(tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
+    gate = {
+        "upgrade_system": "stateful.upgrade.longhorn",
+        "target_version": "v1.12.1",
+        "upgrade_workload_gate": "gate.yml",
+    }
+    sentences = said(gate, tmp_path, ansible_environment, "longhorn")
+    missing = "upgrade_workload_gate names gate.yml, and there is no file"
+    assert [each for each in sentences if each.startswith(missing)], sentences
