@@ -10,6 +10,7 @@ from typing import Any
 
 from ..module_utils.common.verdict import sentence_of
 from .of_run import Run
+from .records_shown import status
 from .run_options import Given
 
 SAYING = ("approved", "held", "resumed")
@@ -29,7 +30,7 @@ def options_of_playbook(module: str, arguments: Mapping[str, Any], given: Given,
     if module == "upgrade_record" and (state == "settled" or arguments.get("event") == "aborted"):
         return {"acts": run.end().acts}
     if module == "tell" and "lines" not in arguments and not run.plan:
-        return settled(given, run)
+        return status(given) if given("status_read") is not None else settled(given, run)
     return {}
 
 

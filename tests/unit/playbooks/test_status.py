@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The text that status shows of a record, from the template itself."""
+"""The text that status shows of records, and the parts of a report."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from ansible.plugins.filter.core import FilterModule
-from jinja2 import ChainableUndefined, Environment, FileSystemLoader
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.status_text import status_lines
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.records_shown import report, status
 
-ROOT = Path(__file__).resolve().parents[3]
 TOOK = [
     {"name": "data-0", "action": "replaced", "total_seconds": 9.96},
     {"name": "data-1", "action": "replaced", "total_seconds": None},
@@ -21,14 +19,30 @@ TOOK = [
 ]
 
 
-def rendered(path: str, **variables: Any) -> list[str]:
-    """The lines of a template, with Ansible's filters and its way of ending lines."""
-    beside = FileSystemLoader((ROOT / path).parent)
-    environment = Environment(  # noqa: S701 - text for a terminal
-        loader=beside, trim_blocks=True, undefined=ChainableUndefined
-    )
-    environment.filters.update(FilterModule().filters())
-    return environment.from_string((ROOT / path).read_text(encoding="utf-8")).render(**variables).splitlines()
+HEAD: dict[str, Any] = {
+    "name": "upgrade-1",
+    "phase": "Upgrading",
+    "aim": "to 3.8.0",
+    "started": "t0",
+    "digest": "p1",
+    "run": "",
+    "lock": None,
+    "batches": [],
+}
+
+
+LOCK = {
+    "processes": "alive",
+    "who": "ops",
+    "run": "night",
+    "renewed": "2026-01-01T00:00:00.1Z",
+    "doing": "",
+    "stop": "",
+}
+
+
+def lines_of(record: dict[str, Any], *, free: bool) -> list[str]:
+    return status_lines([{**HEAD, **record}], [], "in namespace search", free=free)
 
 
 @pytest.mark.parametrize(
@@ -44,27 +58,22 @@ def rendered(path: str, **variables: Any) -> list[str]:
     ],
 )
 def test_only_who_has_seen_the_lock_says_that_nobody_is_at_work(given: dict[str, Any], free: bool) -> None:
-    (play,) = yaml.safe_load((ROOT / "playbooks/status.yml").read_text(encoding="utf-8"))
-    (shows,) = [task for task in play["tasks"] if task["name"] == "Show the records"]
-    environment = Environment(undefined=ChainableUndefined)  # noqa: S701 - text for a terminal
-    assert environment.from_string(shows["vars"]["status_free"]).render(**given) == str(free)
+    read = {"records": [{**HEAD, "run": "night"}], **given.get("status_read", {})}
+    lock = {"name": "upgrade-1", **given["status_lock"]} if "status_lock" in given else None
+    variables = {"upgrade_namespace": "search", **given, "status_read": read, "status_lock": lock}
+    said = "No run is at work on it" in "".join(status(variables.get)["lines"])
+    assert said is free
 
 
 def test_status_says_nothing_of_who_is_at_work_where_the_lock_is_told_elsewhere() -> None:
     record = {"name": "upgrade-1", "phase": "Upgrading", "lock": None, "run": "night"}
-    lines = rendered("playbooks/templates/status.j2", status_records=[record], status_free=False)
+    lines = lines_of(record, free=False)
     assert [line for line in lines if line][1:] == []
 
 
 def test_status_tells_why_a_record_could_not_be_read() -> None:
     unread = {"message": "The record is not readable.", "remedy": "Look at it."}
-    lines = rendered(
-        "playbooks/templates/status.j2",
-        status_records=[],
-        upgrade_namespace="search",
-        status_read={"verdict": {"reasons": [unread]}},
-    )
-    assert [line for line in lines if line] == [
+    assert status_lines([], [unread], "in namespace search", free=False) == [
         "There is no readable record of an upgrade in namespace search.",
         "Note: The record is not readable. Look at it.",
     ]
@@ -73,14 +82,14 @@ def test_status_tells_why_a_record_could_not_be_read() -> None:
 def test_status_tells_of_a_member_that_is_down() -> None:
     batch = {"state": "failed", "members": ["data-0", "data-1"], "took": TOOK[:2], "waited": []}
     record = {"name": "upgrade-1", "phase": "Upgrading", "batches": [batch], "lock": None}
-    lines = rendered("playbooks/templates/status.j2", status_records=[record], status_free=True)
+    lines = lines_of(record, free=True)
     assert "  failed   data-0, data-1, 10.0 s, data-1 deleted, NOT back" in lines
 
 
 def test_status_tells_of_a_member_that_somebody_else_has_upgraded() -> None:
     batch = {"state": "done", "members": ["data-4"], "took": TOOK[4:], "waited": []}
     record = {"name": "upgrade-1", "phase": "Upgrading", "batches": [batch], "lock": None}
-    lines = rendered("playbooks/templates/status.j2", status_records=[record], status_free=True)
+    lines = lines_of(record, free=True)
     assert "  done     data-4, data-4 upgraded by somebody else" in lines
 
 
@@ -90,7 +99,7 @@ def test_status_shows_conditions_and_says_which_are_steps() -> None:
         for name, said in (("BatchesDone", "1 of 2 done"), ("snapshot", ""))
     ]
     record = {"name": "upgrade-1", "phase": "Upgrading", "conditions": conditions, "lock": None}
-    lines = rendered("playbooks/templates/status.j2", status_records=[record], status_free=False)
+    lines = lines_of(record, free=False)
     assert [line for line in lines if "in progress" in line] == [
         "  BatchesDone: in progress, t1: 1 of 2 done",
         "  step snapshot: in progress, t1",
@@ -104,7 +113,7 @@ def test_status_shows_the_earlier_tries_of_a_batch() -> None:
     ]
     batch = {"state": "done", "members": ["data-4"], "took": [], "waited": [], "tries": tries}
     record = {"name": "upgrade-1", "phase": "Upgrading", "batches": [batch], "lock": None}
-    lines = rendered("playbooks/templates/status.j2", status_records=[record], status_free=True)
+    lines = lines_of(record, free=True)
     assert [line for line in lines if "data-4" in line] == [
         "  stopped  data-4, data-5, try 1 of the batch below, t0",
         "  interrupted data-4, data-5, try 2 of the batch below, t1",
@@ -119,9 +128,9 @@ def test_status_tells_how_far_each_pool_is_and_which_version_was_deployed_last()
         {"name": "managers", "status": "pending", "left": [f"m-{number}" for number in range(7)]},
         {"name": "search", "status": "upgraded", "left": []},
     ]
-    record = {"name": "upgrade-1", "phase": "Upgrading", "target_version": "3.8.0", "lock": {"processes": "alive"}}
+    record = {"name": "upgrade-1", "phase": "Upgrading", "target_version": "3.8.0", "lock": LOCK}
     shown = {**record, "deployed": "2.19.6, on the way to 3.8.0", "pools": pools, "outside": ["other-0"]}
-    lines = rendered("playbooks/templates/status.j2", status_records=[shown], status_free=True)
+    lines = lines_of(shown, free=True)
     assert lines[2] == "  deployed 2.19.6, on the way to 3.8.0"
     assert [line for line in lines if line.startswith("  pool ")] == [
         "  pool data: upgrading, 2 left (data-1, data-0)",
@@ -148,7 +157,7 @@ def test_status_tells_the_phase_with_its_reason(phase: str, reason: str, said: s
     batches = [{"name": "batch-01", "members": ["a"], "took": [], "waited": [], "state": "failed"}]
     told = {"name": "upgrade-1", "phase": phase, "aim": "to 3.8.0", "reason": reason, "run": "night", "lock": None}
     record = {**told, "digest": "p1", "batches": batches if reason.startswith("Member") else []}
-    lines = rendered("playbooks/templates/status.j2", status_records=[record], status_free=True)
+    lines = lines_of(record, free=True)
     assert lines[0].startswith(f"upgrade-1: {phase}, to 3.8.0")
     assert lines[0].endswith(reason or "plan p1")
     assert ([line for line in lines[1:] if line] or [""])[0].startswith(said)
@@ -159,7 +168,7 @@ def test_status_tells_of_a_version_that_all_members_run() -> None:
     pools = [{"name": "data", "status": "upgraded", "left": []}]
     record = {"name": "upgrade-1", "phase": "Completed", "target_version": "3.8.0", "lock": None}
     shown = {**record, "deployed": "3.8.0", "pools": pools, "outside": []}
-    lines = rendered("playbooks/templates/status.j2", status_records=[shown], status_free=True)
+    lines = lines_of(shown, free=True)
     assert lines[1:3] == ["  deployed 3.8.0", "  pool data: upgraded"]
 
 
@@ -172,5 +181,55 @@ def test_status_of_a_record_of_before_tells_no_version() -> None:
         "batches": [],
     }
     for shown in (record, {**record, "pools": [], "outside": [], "deployed_version": ""}):
-        lines = rendered("playbooks/templates/status.j2", status_records=[shown], status_free=True)
+        lines = lines_of(shown, free=True)
         assert len([line for line in lines if line]) == 1
+
+
+UNREAD = {"message": "Kubernetes gives no answer.", "remedy": "See that it runs."}
+RECORD = {**HEAD, "run": "night"}
+
+
+def test_status_fails_after_its_lines_if_there_was_no_answer() -> None:
+    silent = {"verdict": {"state": "waiting", "reasons": [UNREAD]}, "msg": "not this"}
+    alone = status({"status_read": silent, "upgrade_namespace": "search"}.get)
+    assert alone == {"lines": [], "last_words": "Kubernetes gives no answer. See that it runs."}
+    left = {"code": "restart_interrupted", "message": "a is stopped.", "remedy": "Run again."}
+    given = {"status_read": {"records": []}, "status_pods": {"verdict": {"reasons": [left, {**left, "code": "x"}]}}}
+    assert status({**given, "upgrade_namespace": "search"}.get)["lines"] == [
+        "There is no record of an upgrade in namespace search.",
+        "a is stopped. Run again.",
+    ]
+    hosts = {"status_read": {"records": [RECORD]}, "upgrade_groups": "search", "status_lock": {"msg": "No answer."}}
+    assert status(hosts.get)["last_words"] == "No answer."
+
+
+def test_status_of_hosts_shows_the_record_of_their_cluster_and_its_lock() -> None:
+    lock = {"name": "upgrade-1", "before": {"run": None}, "verdict": {"state": "passed", "reasons": []}}
+    records = [RECORD, {**RECORD, "name": "upgrade-2"}]
+    shown = status({"status_read": {"records": records}, "upgrade_groups": "a", "status_lock": lock}.get)
+    assert not any("upgrade-2" in line for line in shown["lines"])
+    assert shown["lines"][-1] == "No run is at work on this cluster."
+    assert shown["last_words"] == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "refusal"),
+    [
+        ({"report_read": {"msg": "No answer."}}, "No answer."),
+        ({"report_read": {"records": [RECORD]}, "upgrade_report_path": "r.pdf"}, "r.pdf: let it end with .html"),
+        ({"report_read": {"records": [{"name": "upgrade-1", "lock": {}}]}}, "no record of an upgrade in namespace"),
+        ({"report_read": {"records": [RECORD]}, "upgrade_report_path": ""}, ""),
+    ],
+)
+def test_a_report_is_refused_in_one_sentence(given: dict[str, Any], refusal: str) -> None:
+    made = report({"upgrade_namespace": "search", **given}.get)
+    assert (refusal in made["refusal"]) if refusal else made["refusal"] == ""
+
+
+def test_a_report_is_of_the_last_record_in_the_folder_of_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    records = [{**RECORD, "digest": "p0"}, RECORD, {"name": "locked", "lock": {}}]
+    made = report({"report_read": {"records": records}, "upgrade_report_path": "night.md"}.get)
+    assert (made["path"], made["form"], made["record"]["digest"]) == (str(tmp_path / "night.md"), "md", "p1")

@@ -1,0 +1,140 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The lines of the playbook status: how far each upgrade is, who is at work on it, and what is waited for. Pure.
+
+A record is a result of the module `upgrade_record`. One that cannot be read has a name and its lock alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ...common.verdict import sentence_of
+
+Record = Mapping[str, Any]
+OVER = ("Completed", "Aborted")
+"""Phases in which nothing keeps an upgrade from going on."""
+TRIES = {"failed": "stopped", "upgrading": "interrupted", "waiting": "paused"}
+"""The words for the end of an earlier try of a batch."""
+NAMED = 5
+"""Members that a line names, the first."""
+GO_ON = "Run the playbook again to go on, or settle to put settings back."
+
+
+def status_lines(records: Sequence[Record], said: Sequence[Mapping[str, Any]], place: str, *, free: bool) -> list[str]:
+    """The lines about all records of a place, such as `in namespace search`, and the reasons of reading them.
+
+    `free` says whether it is known that no run holds a lock that the records do not show.
+    """
+    lines = [line for record in records for line in _about(record, free)]
+    if not records:
+        lines = [f"There is no {'readable ' if said else ''}record of an upgrade {place}."]
+    return lines + [f"Note: {sentence_of(each)}" for each in said]
+
+
+def _about(record: Record, free: bool) -> Iterator[str]:
+    if "phase" in record:
+        yield _head(record)
+    yield from (f"  {line}" for line in _within(record, free))
+
+
+def _head(record: Record) -> str:
+    start = record.get("start") or {}
+    begun = f"begun {record['started']}"
+    if start and not record["run"]:
+        begun = f"starts {start['at']} (window until {start['end']}, {start['policy']})"
+    parts = [record["phase"], record["aim"], begun, f"plan {record['digest']}", record.get("reason")]
+    return f"{record['name']}: {', '.join(str(part) for part in parts if part)}"
+
+
+def _within(record: Record, free: bool) -> Iterator[str]:
+    going = record.get("phase") not in OVER
+    yield from _of_run(record, free)
+    yield from _of_start(record)
+    if record.get("deployed"):
+        yield f"deployed {record['deployed']}"
+    for pool in record.get("pools") or ():
+        left = pool["left"]
+        yield f"pool {pool['name']}: {pool['status']}" + (f", {len(left)} left ({_first(left)})" if left else "")
+    if record.get("outside"):
+        yield f"in none of these pools, and not on {record['target_version']}: {_first(record['outside'])}"
+    if record.get("hold") and going:
+        hold = record["hold"]
+        yield f"paused by {hold['by']} since {hold['at']}" + (f": {hold['reason']}" if hold["reason"] else "")
+    for each in record.get("approvals") or ():
+        yield f"{each['name']} approved by {each['by']}, {each['at']}"
+    if record.get("points") and going:
+        points = (f"{point['name']} (batches done: {point['after']})" for point in record["points"])
+        yield f"stops for approval: {', '.join(points)}"
+    for each in record.get("conditions") or ():
+        yield _condition(each)
+    for batch in record.get("batches") or ():
+        yield from _batch(batch)
+    for entry in record.get("history") or ():
+        yield f"{' '.join(filter(None, (entry['at'], entry['run'], entry['phase'])))}: {entry['message']}"
+        yield from (f"  {line}" for line in entry.get("more") or ())
+
+
+def _of_run(record: Record, free: bool) -> Iterator[str]:
+    """The run that is at work on it, or was."""
+    lock, phase, run = record.get("lock"), record.get("phase"), record.get("run")
+    if lock and lock["processes"] in ("gone", "ending"):
+        gone = f"The run {lock['run']} of {lock['who']} was interrupted: its processes on this machine are gone."
+        yield f"{gone} {GO_ON}"
+    elif lock:
+        waits = f", waiting: {lock['doing']}" if lock["doing"] else ""
+        asked = f", asked to stop {lock['stop']}" if lock["stop"] else ""
+        yield f"{lock['who']} is at work (run {lock['run']}, lock renewed {lock['renewed'][:19]}Z){waits}{asked}"
+    elif free and run and phase in ("Pending", "Upgrading") and not record.get("reason"):
+        yield f"No run is at work on it: the run {run} was interrupted. {GO_ON}"
+    elif free and phase == "Upgrading":
+        failed = any(batch["state"] == "failed" for batch in record["batches"])
+        cause = "a batch has failed" if failed else "its last run has stopped"
+        yield f"No run is at work on it: {cause}. Fix the cause and run the playbook again to go on."
+
+
+def _of_start(record: Record) -> Iterator[str]:
+    start = record.get("start") or {}
+    if not start or record.get("phase") != "Pending":
+        return
+    for finding in start["findings"]:
+        yield f"to be fixed before the start: {finding}{' (new)' if finding in start['new'] else ''}"
+    for finding in start["cured"]:
+        yield f"fixed since the check before: {finding}"
+
+
+def _condition(condition: Mapping[str, Any]) -> str:
+    """Those of steps have names in small letters."""
+    name = str(condition["type"])
+    state = f"{condition['reason'].replace('_', ' ')}, {condition['last_probe_time']}"
+    message = f": {condition['message']}" if condition["message"] else ""
+    return f"{'step ' if name.islower() else ''}{name}: {state}{message}"
+
+
+def _batch(batch: Mapping[str, Any]) -> Iterator[str]:
+    for number, each in enumerate(batch.get("tries") or (), 1):
+        state = TRIES.get(each["state"], each["state"])
+        yield f"{state:<8} {', '.join(each['members'])}, try {number} of the batch below, {each['started']}"
+    outdated = batch.get("outdated") or ()
+    parts = [", ".join(batch["members"]), *(["template changed"] if outdated else [])]
+    parts += filter(None, (_took(each, outdated) for each in batch["took"]))
+    parts += [f"longest wait {wait['seconds']} s: {wait['message']}" for wait in batch["waited"][:1]]
+    yield f"{batch['state']:<8} {', '.join(parts)}"
+
+
+def _took(took: Mapping[str, Any], outdated: Sequence[str]) -> str:
+    """The outcome of one member; empty if there is nothing to say."""
+    seconds, action, name = took.get("total_seconds"), took.get("action"), took.get("name")
+    if isinstance(seconds, (int, float)):
+        return f"{float(round(seconds, 1))} s"
+    if action == "kept":
+        return f"{name} {'replaced' if name in outdated else 'upgraded'} by somebody else"
+    deleted = "deleted, " if action == "replaced" else ""
+    return f"{name} {deleted}NOT back" if action in ("replaced", "followed") else ""
+
+
+def _first(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"

@@ -1,0 +1,86 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The records as the playbooks status and report show them, from the results of their tasks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..module_utils.common.verdict import sentence_of
+from ..module_utils.run.output.status_text import status_lines
+from .run_options import GROUPS, Given
+
+FORMS = ("html", "md", "json")
+"""The endings of the file of a report."""
+LEFT = "restart_interrupted"
+"""The code of a process that a restart has left."""
+
+
+def status(given: Given) -> dict[str, Any]:
+    """The lines of the playbook status, and the last words if somebody gave no answer."""
+    read, lock = given("status_read") or {}, given("status_lock") or {}
+    hosts, before = bool(given(GROUPS)), lock.get("before") or {}
+    lines, unanswered = list[str](), list[Mapping[str, Any]]()
+    if "records" in read:
+        # The lock of hosts is told below. If it could not be asked for, the records of all clusters are shown.
+        ours = [each for each in read["records"] if each["name"] == lock["name"]] if "name" in lock else read["records"]
+        lines += status_lines(ours, _reasons(read), _place(given), free=_free(given, read, before))
+    else:
+        unanswered.append(read)
+    lines += [sentence_of(each) for each in _reasons(given("status_pods") or {}) if each["code"] == LEFT]
+    if hosts and "run" in before and not unanswered:
+        lines += [str(each["message"]) for each in _reasons(lock)] or ["No run is at work on this cluster."]
+    elif hosts and "run" not in before:
+        unanswered.append(lock)
+    return {"lines": lines, "last_words": _unanswered(unanswered[0]) if unanswered else ""}
+
+
+def report(given: Given) -> dict[str, Any]:
+    """The `path` and the `form` of a report, with its `record`, or the `refusal`.
+
+    A relative path begins in the folder where the playbook was started.
+    """
+    read = given("report_read") or {}
+    path = os.path.realpath(str(given("upgrade_report_path") or "upgrade-report.html"))
+    form = os.path.splitext(path)[1].removeprefix(".")
+    records = [each for each in read.get("records", ()) if "phase" in each]
+    refusal = ""
+    if "records" not in read:
+        refusal = _unanswered(read)
+    elif form not in FORMS:
+        refusal = f"upgrade_report_path is {path}: let it end with .html, .md or .json, which chooses the form."
+    elif not records:
+        refusal = (
+            f"There is no record of an upgrade {_place(given)}. Run the upgrade first, or say with "
+            "upgrade_record_kept_in and upgrade_record_path at which place its record is kept."
+        )
+    return {"path": path, "form": form, "refusal": refusal, "record": records[-1] if records else {}}
+
+
+def _free(given: Given, read: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+    """Whether it is known that no run holds a lock beside those that the records show.
+
+    A lock in the cluster of a namespace is not asked for, so that no answer can tell that no run is at work.
+    """
+    if given(GROUPS):
+        return "run" in before and before["run"] is None
+    seen = "lock_not_seen" not in {each["code"] for each in _reasons(read)}
+    return seen and (given("upgrade_lock_kept_in") or "kubernetes") == "kubernetes"
+
+
+def _place(given: Given) -> str:
+    return "of this cluster" if given(GROUPS) else f"in namespace {given('upgrade_namespace')}"
+
+
+def _unanswered(result: Mapping[str, Any]) -> str:
+    """A task that makes one look and gets no answer waits, and does not fail: its reasons are its message."""
+    said = [sentence_of(each).strip() for each in _reasons(result)]
+    return "\n".join(said) or str(result.get("msg", ""))
+
+
+def _reasons(result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    found: Sequence[Mapping[str, Any]] = (result.get("verdict") or {}).get("reasons", ())
+    return found
