@@ -73,10 +73,12 @@ class Speech:
         )
 
     def result(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """The result with its sentences in those words: the message, and the reasons of the verdict."""
+        """The result with its sentences in those words: the message, lines that were shown, and the reasons."""
         changed = dict(result)
         if isinstance(result.get("msg"), str):
             changed["msg"] = self.text(result["msg"])
+        if isinstance(result.get("lines"), list):
+            changed["lines"] = [self.text(line) for line in result["lines"]]
         verdict = result.get("verdict")
         if isinstance(verdict, Mapping):
             reasons = [

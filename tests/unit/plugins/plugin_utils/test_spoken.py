@@ -118,6 +118,9 @@ def test_a_result_is_told_so_and_nothing_else_of_it_changes() -> None:
     told = Speech(own=True, limit="").result(result)
     assert told["msg"] == "upgrade_skip_checks"
     assert told["before"] == {"skip_checks": 1}
+    assert Speech(own=True, limit="").result({"lines": ["Note (skip_checks)."]})["lines"] == [
+        "Note (upgrade_skip_checks)."
+    ]
     assert told["verdict"]["reasons"] == [
         {
             "state": "refused",
