@@ -26,7 +26,8 @@ options:
       - V(own_tasks_after) gives the files of the user's own tasks after the last batch.
       - V(had_batches), V(stopped), V(waits), V(keeps_capacity) and V(keeps_silences) are questions about the end, and
         V(pools_to_settle) gives the pools whose update strategies are put back.
-      - V(not_begun) gives the end of a run that is refused or waits, from the result that says so.
+      - V(not_begun) gives the end of a run that is refused or waits.
+      - V(statistics) gives the custom statistics of the end of a run.
       - V(unconsented) gives the refusal of a plan that was not agreed to, from the answer at the terminal.
     type: list
     elements: raw

@@ -71,6 +71,10 @@ class BatchOfRun:
             pool = self.given("roll_pool") or {}
             options = {"pool": "name", "container": "container", "image": "target_image", "strategy": "rolled_by"}
             return {option: pool.get(name) for option, name in options.items()}
+        if module == "tell" and self.given("roll_restarted") is not None:
+            away, plan = self.given("roll_restarted")["downtime_seconds"], self._plan
+            predicted = f"the plan predicted {plan['predicted_seconds']} s for the batch ({plan['prediction']})"
+            return {"lines": [f"The whole cluster was away for {away} s; {predicted}."]}
         if module == "node_engine_switch":
             # Consent covers this image, whatever Longhorn has as its default by now.
             return {"nodes": batch["members"], "image": self._plan["image"]}
@@ -94,7 +98,8 @@ class BatchOfRun:
             limits = {"wait_limit": self.so_far.seconds_left(), "since": self.done_before()}
             # In check mode nothing becomes of the batches before this one.
             waits = self.so_far.waits and not self.variables.get("ansible_check_mode")
-            return {"batch": members, "wait": waits, **limits}
+            # If all members go together, none has to stay, and the cluster only has to be whole.
+            return {"batch": [] if self.so_far.batch.get("together") else members, "wait": waits, **limits}
         if moment == "before_stop":
             # For answers; if the proof does not hold, the batch is begun again sooner.
             of_member = int(self.given("upgrade_member_timeout") or 1800)
@@ -129,7 +134,7 @@ class BatchOfRun:
     def _of_record(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         of_batch = {"batch": self.so_far.batch["name"]}
         if arguments.get("batch_state") == "upgrading":
-            own = {"deadline": self.so_far.deadline, "pause_at": self._plan.get("pause_at")}
+            own = {"deadline": self.so_far.deadline, "pause_at": self._plan.get("pause_at"), "wait": self.so_far.waits}
             request = localhost(self.variables).get("begin_request") or {}
             requested = {name: request[name] for name in ("source", "digest")} if request else None
             return {**of_batch, **own, "plan": self._of_lost_record(), "requested": requested}

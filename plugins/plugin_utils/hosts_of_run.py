@@ -45,7 +45,7 @@ class HostsOfRun:
         return list(self.variables.get("groups", {}).get(group, ()))
 
     def _member(self, host: str) -> str:
-        return str(self._of(host).get("begin_member") or host)
+        return str(self._of(host).get("upgrade_member") or host)
 
     def _of(self, host: str) -> Mapping[str, Any]:
         found: Mapping[str, Any] = self.variables["hostvars"][host]

@@ -85,8 +85,11 @@ class InputsOfRun:
 
 def options_of_inputs(module: str, given: Given) -> dict[str, Any]:
     """The options of a task with which a playbook looks to its variables and its request (`inputs_of`)."""
-    option = {"upgrade_request": "source", "upgrade_record": "request"}.get(module)
-    return {option: request_source(given)} if option and given("inputs_of") is not None else {}
+    if given("inputs_of") is None or module not in ("upgrade_record", "upgrade_request"):
+        return {}
+    place = request_source(given)
+    record = {"request": place, "retention": given("upgrade_record_retention")}
+    return record if module == "upgrade_record" else {"source": place}
 
 
 def request_source(given: Given) -> str:

@@ -82,6 +82,11 @@ class Run:
         )
         return self.given("steps_waiting") or last
 
+    def _health(self) -> str:
+        """The cluster as the last gate has found it, in words."""
+        status = ((self.given("finish_gate") or {}).get("before") or {}).get("status")
+        return f"the cluster is {status}" if status else ""
+
     def _took(self) -> list[Any]:
         """The outcome of each member, where no record tells it."""
         if (self.given("finish_ended") or {}).get("record") or self.variables.get("ansible_check_mode"):
@@ -102,7 +107,10 @@ class Run:
             words = {"unit": self.plan.get("unit"), "deed": self.plan.get("deed")}
             return {**words, "last_words": ending.pop("last_words"), "ending": ending}
         if module == "cluster_health_gate" and arguments.get("moment") == "after_upgrade":
-            return {"since": self._last_done(), "target_version": self.plan.get("target_version")}
+            gone = self.plan.get("removed") or ()
+            stay = [name for name in self.plan.get("members") or () if name not in gone]
+            of_plan = {"expected": stay, "target_version": self.plan.get("target_version")}
+            return {"since": self._last_done(), **of_plan}
         return {}
 
     def requested(self) -> dict[str, str]:
@@ -138,7 +146,7 @@ class Run:
             "put_back": self.given("finish_put_back") or "",
             "waiting_lead": self.given("finish_pass_over") or "",
             "planned": bool(plan.get("batches")),
-            "found": (self.given("finish_found") or "") if shown else "",
+            "found": (self.given("finish_found") or self._health()) if shown else "",
             "record": (self.given("finish_ended") or {}).get("record", {}),
             "record_name": (plan.get("lock") or {}).get("name", ""),
             "took": self._took(),
@@ -158,8 +166,12 @@ class Run:
             end = self.end()
             found = {"state": NOTICES[end.event], "cause": end.summary, "codes": end.codes}
         else:
-            found = {"state": "started"} if part == STARTED else not_begun(self.given("begin_refused") or {})
+            found = {"state": "started"} if part == STARTED else self.not_begun()
         return {"state": found.get("state", ""), "cause": found.get("cause", ""), "codes": found.get("codes", [])}
+
+    def not_begun(self) -> dict[str, Any]:
+        """The end of a run that is refused, or waits: as the plan says, or a later result (`begin_refused`)."""
+        return not_begun(self.given("begin_refused") or self.plan)
 
     def keeps_capacity(self) -> bool:
         """Whether the capacity that was added stays: until the upgrade is completed."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..module_utils.run.order import Stage, Standing, lined_up, lost_hosts, not_begun, parts, sizes, unconsented
+from ..module_utils.run.order import Stage, Standing, lined_up, lost_hosts, parts, sizes, unconsented
 from ..module_utils.run.steps import Moment, means_yes
 from .batch_of_run import GROUP
 from .capacity_of_run import grown
@@ -88,6 +88,10 @@ class OrderOfRun:
         """The hosts that the plan takes members down on, and that cannot be reached."""
         return self.run.hosts.lost(name for each in self.plan.get("batches") or () for name in each["members"])
 
+    def statistics(self) -> dict[str, Any]:
+        """The custom statistics of the end of a run."""
+        return {**self.run.end().statistics(), "upgrade_record": (self.plan.get("lock") or {}).get("name", "")}
+
     def unconsented(self, answer: Any) -> dict[str, Any]:
         """The refusal of a plan that was not agreed to; empty if it was."""
         return unconsented(str(self.plan["digest"]), self._consent(), str(answer or ""))
@@ -108,7 +112,8 @@ ANSWERS: Mapping[str, Callable[[OrderOfRun, Any], Any]] = {
     "grown": lambda order, _about: grown(order.given),
     "pools_to_settle": lambda order, _about: pools_to_settle(order.given, order.run),
     "own_tasks_after": lambda order, _about: order.run.own_tasks_after(),
-    "not_begun": lambda _order, about: not_begun(about),
+    "statistics": lambda order, _about: order.statistics(),
+    "not_begun": lambda order, _about: order.run.not_begun(),
     "unconsented": lambda order, about: order.unconsented(about),
 }
 """The answers by question; the second argument is that about which is asked."""

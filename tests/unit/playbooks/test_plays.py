@@ -14,9 +14,10 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def plays() -> Iterator[Any]:
-    for path in sorted((ROOT / "playbooks").glob("*.yml")):
+    for path in sorted([*(ROOT / "playbooks").glob("*.yml"), *(ROOT / "playbooks" / "plays").glob("*.yml")]):
         for play in yaml.safe_load(path.read_text(encoding="utf-8")):
-            yield pytest.param(play, id=f"{path.stem}-{play['name']}")
+            if "ansible.builtin.import_playbook" not in play:
+                yield pytest.param(play, id=f"{path.stem}-{play['name']}")
 
 
 @pytest.mark.parametrize("play", plays())

@@ -57,9 +57,9 @@ def test_no_batch_is_lined_up_after_a_step_that_has_failed_or_waits() -> None:
 HOSTS = {
     "groups": {"data": ["h1", "h2"], "managers": ["h3"]},
     "hostvars": {
-        "h1": {"begin_member": "data-0", "begin_reached": {"ping": "pong"}},
-        "h2": {"begin_member": "data-1", "begin_reached": {"unreachable": True, "msg": "Connection refused"}},
-        "h3": {"begin_member": "h3", "begin_reached": {}},
+        "h1": {"upgrade_member": "data-0", "begin_reached": {"ping": "pong"}},
+        "h2": {"upgrade_member": "data-1", "begin_reached": {"unreachable": True, "msg": "Connection refused"}},
+        "h3": {"upgrade_member": "h3", "begin_reached": {}},
     },
     "upgrade_groups": "data, managers",
     "upgrade_confirm": "abc",
