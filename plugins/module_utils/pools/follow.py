@@ -1,14 +1,19 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Following members until they are Ready and have joined, with the time each stage took."""
+"""Following members that went down until they are back, with the time each stage took.
+
+A member goes and comes back in one of two ways: its pod is replaced (`Replacing`), or its process is restarted in its
+pod (`restart/following.py`). The follower has what is common to both: the memory of each member between looks, the
+events of one that is slow, and the evidence about one that is stuck.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ..common.errors import Refusal, Unreachable
 from ..common.verdict import Verdict, combine
@@ -19,12 +24,14 @@ from ..kubernetes.pods import kubernetes_node_is_ready, list_events, list_pods
 from ..kubernetes.state import Event, Pod, StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set
 from .crash_log import LOOKED_AT, last_words
-from .judge import judge_revision
+from .judge import judge_revision, pod_is_settled
 from .partition import judge_same
 from .put_back import judge_images_stay
 from .replacement import SLOW, Sighting, Stage, blockers_of, fails_to_pull, judge_replacement, stage_of
 
 EVENTS = 5
+NO_EVIDENCE: Mapping[str, Any] = {"events": [], **last_words([])}
+"""The result fields about a stuck member of which nothing can be read."""
 
 _PHASES = (
     ("stop_seconds", Stage.STOPPING, Stage.RECREATING),
@@ -35,20 +42,16 @@ _PHASES = (
 )
 
 
+Seen = TypeVar("Seen")
+
+
 @dataclass(frozen=True)
-class View:
+class View(Generic[Seen]):
     """One look at all members followed."""
 
-    pools: tuple[StatefulSet, ...]
-    """Empty while the API gives no answer."""
-    sightings: tuple[Sighting, ...]
-    joined: Verdict
-    """The verdict of the cluster on the batch; it is asked once all members are Ready."""
-    unreachable: Verdict
-    early: bool = False
-    """Whether all have joined although not all are Ready, and that is enough."""
-    made_again: Verdict = field(default_factory=Verdict)
-    """A refusal if a pool is no longer the one that was followed, or has another image."""
+    seen: Seen
+    verdict: Verdict
+    """It passes once all of them are back."""
 
 
 class FailingPull:
@@ -79,17 +82,19 @@ def _age(pod: Pod) -> float:
 
 
 @dataclass
-class _Trail:
+class Trail:
     """The memory of one member between looks."""
 
     old_uid: str
-    stage: Stage
+    """The UID of the pod that was deleted; empty if none was."""
     since: float
+    """The time at which its stage was first seen."""
+    stage: Stage = Stage.STOPPING
     reached: dict[Stage, float] = field(default_factory=dict)
     failing_pull: FailingPull = field(default_factory=FailingPull)
 
-    def note(self, pod: Pod | None, now: float) -> None:
-        stage = stage_of(self.old_uid, pod)
+    def note(self, stage: Stage, now: float) -> None:
+        """Note the present stage."""
         if stage is not self.stage:
             self.stage, self.since = stage, now
         self.reach(stage, now)
@@ -101,152 +106,67 @@ class _Trail:
             if first <= each <= stage:
                 self.reached.setdefault(each, now)
 
+    def is_slow(self, now: float) -> bool:
+        """Whether it is in its stage for long and not Ready, so that its events are asked for."""
+        return now - self.since > SLOW and self.stage < Stage.READY
 
-def pool_named_in(pools: Sequence[StatefulSet], member: str) -> StatefulSet:
-    """The pool of a followed member, found by name alone, since the pool may have been scaled down meanwhile."""
-    return next(pool for pool in pools if pool.name == member.rpartition("-")[0])
+    @property
+    def total_seconds(self) -> float | None:
+        """Seconds from the first stage until it has joined; None before that."""
+        if Stage.JOINED not in self.reached:
+            return None
+        return round(self.reached[Stage.JOINED] - self.reached[min(self.reached)], 2)
 
 
+@dataclass
 class Follower:
-    """Looks at the members of a batch. `old_uids` holds the UID of each deleted pod, empty if none was deleted."""
+    """Follows the members of a batch until they are back, in whichever way they went."""
 
-    def __init__(
-        self,
-        client: KubernetesClient,
-        clock: Clock,
-        pools: Sequence[StatefulSet],
-        old_uids: Mapping[str, str],
-        joined: Callable[[], Verdict],
-        early: Callable[[Collection[str]], bool] | None = None,
-    ) -> None:
-        """`early` is given if it is enough to have joined. It is asked once all run on the wanted revision."""
-        self._early = early
-        self._client = client
-        self._clock = clock
-        self._pools = tuple(pools)
-        self._joined = joined
-        start = clock.now()
-        self._trails = {
-            member: _Trail(uid, Stage.STOPPING, start, {Stage.STOPPING: start} if uid else {})
-            for member, uid in old_uids.items()
-        }
+    client: KubernetesClient
+    clock: Clock
+    trails: dict[str, Trail] = field(default_factory=dict)
+    """The members that are followed."""
 
-    def leave_out(self, names: Collection[str]) -> None:
+    def follow(self, member: str, old_uid: str = "", stage: Stage | None = None) -> None:
+        """Follow a member from now on. Without a stage it has the one in which the first look finds its pod."""
+        now = self.clock.now()
+        self.trails[member] = Trail(old_uid, now, stage or Stage.STOPPING, {} if stage is None else {stage: now})
+
+    def leave_out(self, names: Iterable[str]) -> None:
         """Follow these members no longer, since they stay up after all."""
         for name in names:
-            self._trails.pop(name, None)
-
-    def follows(self, member: str) -> bool:
-        """Whether this member is followed."""
-        return member in self._trails
-
-    def look(self) -> View:
-        """One look. If the API gives no answer, the view holds only that."""
-        try:
-            pools = tuple(get_stateful_set(self._client, each.namespace, each.name) for each in self._pools)
-            sightings = self._sightings(pools)
-        except Unreachable as error:
-            return View((), (), Verdict(), error.as_waiting())
-        pairs = zip(self._pools, pools, strict=True)
-        made_again = combine(judge(*pair) for pair in pairs for judge in (judge_same, judge_images_stay))
-        view = View(pools, sightings, Verdict(), Verdict(), made_again=made_again)
-        if not made_again.passed:
-            return view
-        # No answer of the cluster counts as "not joined yet"; the state of the pods is told all the same.
-        if not verdict_of(view).passed:
-            try:
-                early = self._joined_early(pools, sightings)
-            except Unreachable:
-                early = False
-            if not early:
-                return view
-            self._all_joined()
-            return View(pools, sightings, Verdict(), Verdict(), early=True)
-        try:
-            joined = self._joined()
-        except Unreachable as error:
-            joined = error.as_waiting()
-        if joined.passed:
-            self._all_joined()
-        return View(pools, sightings, joined, Verdict())
-
-    def _joined_early(self, pools: tuple[StatefulSet, ...], sightings: tuple[Sighting, ...]) -> bool:
-        started = all(
-            each.pod is not None
-            and each.stage >= Stage.STARTING
-            and each.pod.revision == pool_named_in(pools, each.member).update_revision
-            for each in sightings
-        )
-        return started and self._early is not None and self._early([*self._trails])
-
-    def _all_joined(self) -> None:
-        for trail in self._trails.values():
-            trail.reach(Stage.JOINED, self._clock.now())
-
-    def _sightings(self, pools: Sequence[StatefulSet]) -> tuple[Sighting, ...]:
-        """All members followed."""
-        named = {
-            pool.name: {pod.name: pod for pod in list_pods(self._client, pool.namespace, pool.selector)}
-            for pool in pools
-        }
-        # A pod that matches the selector of a pool may be controlled by another.
-        own = {
-            pool.name: {name: pod for name, pod in named[pool.name].items() if pod.owner_uid == pool.uid}
-            for pool in pools
-        }
-        now, sightings = self._clock.now(), list[Sighting]()
-        for member in self._trails:
-            pool = pool_named_in(pools, member)
-            pod = named[pool.name].get(member)
-            seen = self._sighting(pool, own[pool.name], member, now)
-            sightings.append(replace(seen, owned=judge_owned(pool, [pod] if pod else [])))
-        return tuple(sightings)
-
-    def _sighting(self, pool: StatefulSet, pods: Mapping[str, Pod], member: str, now: float) -> Sighting:
-        trail, pod = self._trails[member], pods.get(member)
-        trail.note(pod, now)
-        slow = now - trail.since > SLOW and trail.stage < Stage.READY
-        node = pod.kubernetes_node if pod and slow and trail.stage in {Stage.STOPPING, Stage.STARTING} else ""
-        return Sighting(
-            member=member,
-            old_uid=trail.old_uid,
-            pod=pod,
-            in_stage=now - trail.since,
-            failing_pull=trail.failing_pull.seconds(pod, now),
-            events=self._events(pool, pod) if slow else (),
-            kubernetes_node_ready=kubernetes_node_is_ready(self._client, node) if node else None,
-            blockers=() if pod else blockers_of(pool, pods, member),
-        )
-
-    def _events(self, pool: StatefulSet, pod: Pod | None) -> tuple[Event, ...]:
-        if pod is None:
-            return list_events(self._client, pool.namespace, "StatefulSet", pool.name, pool.uid)
-        return list_events(self._client, pool.namespace, "Pod", pod.name, pod.uid)
+            self.trails.pop(name, None)
 
     def timings(self, member: str) -> dict[str, float | None]:
         """Seconds of each phase, as precise as the looks are frequent; None for a phase that is not complete."""
-        trail = self._trails.get(member)
+        trail = self.trails.get(member)
         reached = trail.reached if trail else {}
-        begun = min(reached, default=Stage.JOINED)
-        phases = (*_PHASES, ("total_seconds", begun, Stage.JOINED))
         return {
-            name: round(reached[end] - reached[start], 2) if start in reached and end in reached else None
-            for name, start, end in phases
+            **{
+                name: round(reached[end] - reached[start], 2) if start in reached and end in reached else None
+                for name, start, end in _PHASES
+            },
+            "total_seconds": trail.total_seconds if trail else None,
         }
 
-    def evidence(self, sighting: Sighting) -> dict[str, Any]:
-        """Result fields: the last events and log lines of a stuck member, as far as the user may read them."""
-        pod = sighting.pod
+    def events(self, pool: StatefulSet, pod: Pod | None) -> tuple[Event, ...]:
+        """The events of a pod, or of its pool while it is not there."""
+        about = ("StatefulSet", pool.name, pool.uid) if pod is None else ("Pod", pod.name, pod.uid)
+        return list_events(self.client, pool.namespace, *about)
+
+    def evidence(self, pool: StatefulSet, pod: Pod | None, before: Sequence[Event] = ()) -> dict[str, Any]:
+        """Result fields: the last events and log lines of a stuck member, as far as the user may read them.
+
+        `before` are the events that an earlier look has read.
+        """
         try:
-            pool = pool_named_in(self._pools, sighting.member)
-            events = [each.sentence() for each in self._events(pool, pod)[-EVENTS:]]
-            words = words_of_stuck(self._client, pod) if pod else last_words([])
+            events, words = self.events(pool, pod), _words_of_stuck(self.client, pod) if pod else last_words([])
         except Refusal:
-            return {"events": [each.sentence() for each in sighting.events[-EVENTS:]], **last_words([])}
-        return {"events": events, **words}
+            events, words = tuple(before), last_words([])
+        return {"events": [each.sentence() for each in events[-EVENTS:]], **words}
 
 
-def words_of_stuck(client: KubernetesClient, pod: Pod) -> dict[str, Any]:
+def _words_of_stuck(client: KubernetesClient, pod: Pod) -> dict[str, Any]:
     """Result fields: the end of the log of a container that does not become Ready, of its last start if it crashed."""
     stuck = [each for each in pod.containers if not each.ready and (each.state == "running" or each.restart_count)]
     for container in stuck:
@@ -260,16 +180,112 @@ def words_of_stuck(client: KubernetesClient, pod: Pod) -> dict[str, Any]:
     return last_words([])
 
 
-def verdict_of(view: View) -> Verdict:
-    """The verdict of a look. It passes once every member is Ready on the wanted revision, and has joined."""
-    if not view.pools:
-        return view.unreachable
-    if not view.made_again.passed:
-        return view.made_again
-    if view.early:
-        return Verdict()
-    revision = combine([judge_revision(pool) for pool in view.pools])
-    if not revision.passed:
-        return revision
-    verdicts = [judge_replacement(pool_named_in(view.pools, each.member), each) for each in view.sightings]
-    return combine([*verdicts, view.joined])
+def pool_named_in(pools: Sequence[StatefulSet], member: str) -> StatefulSet:
+    """The pool of a followed member, found by name alone, since the pool may have been scaled down meanwhile."""
+    return next(pool for pool in pools if pool.name == member.rpartition("-")[0])
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """The replacements of all members followed, as one look has seen them. It is empty if the API gave no answer."""
+
+    pools: tuple[StatefulSet, ...] = ()
+    sightings: Mapping[str, Sighting] = field(default_factory=dict)
+
+    def is_settled(self, member: str) -> bool:
+        """Whether the pod of a member is seen to be Ready on the wanted revision."""
+        pod = self.sightings[member].pod if member in self.sightings else None
+        return pod is not None and pod_is_settled(pool_named_in(self.pools, member), pod)
+
+    def judge(self) -> Verdict:
+        """Whether every pod is Ready on the wanted revision."""
+        revision = combine(map(judge_revision, self.pools))
+        if not revision.passed:
+            return revision
+        return combine(
+            judge_replacement(pool_named_in(self.pools, name), each) for name, each in self.sightings.items()
+        )
+
+    def have_started(self) -> bool:
+        """Whether all members run, on the wanted revision, Ready or not."""
+        return all(
+            each.pod is not None
+            and each.stage >= Stage.STARTING
+            and each.pod.revision == pool_named_in(self.pools, name).update_revision
+            for name, each in self.sightings.items()
+        )
+
+
+@dataclass(frozen=True)
+class Replacing:
+    """Members whose pods are replaced: the controller of their pool makes each pod again, which starts its member."""
+
+    follower: Follower
+    pools: Sequence[StatefulSet]
+    joined: Callable[[], Verdict]
+    """The verdict of the cluster on the batch; it is asked once all members are Ready."""
+    early: Callable[[Collection[str]], bool] | None = None
+    """It is given if it is enough to have joined. It is asked once all run on the wanted revision."""
+
+    def look(self) -> View[Replaced]:
+        """One look. If the API gives no answer, the view holds only that."""
+        follower = self.follower
+        try:
+            pools = tuple(get_stateful_set(follower.client, each.namespace, each.name) for each in self.pools)
+            seen = Replaced(pools, _sightings(follower, pools))
+        except Unreachable as error:
+            return View(Replaced(), error.as_waiting())
+        pairs = zip(self.pools, pools, strict=True)
+        made_again = combine(judge(*pair) for pair in pairs for judge in (judge_same, judge_images_stay))
+        verdict = self._judge(seen) if made_again.passed else made_again
+        if verdict.passed:
+            for trail in follower.trails.values():
+                trail.reach(Stage.JOINED, follower.clock.now())
+        return View(seen, verdict)
+
+    def _judge(self, seen: Replaced) -> Verdict:
+        ready = seen.judge()
+        try:
+            if ready.passed:
+                return self.joined()
+            early = seen.have_started() and self.early is not None and self.early([*self.follower.trails])
+            return Verdict() if early else ready
+        except Unreachable as error:
+            # No answer of the cluster counts as "not joined yet"; the state of the pods is told all the same.
+            return error.as_waiting() if ready.passed else ready
+
+
+def _sightings(follower: Follower, pools: Sequence[StatefulSet]) -> dict[str, Sighting]:
+    """All members followed."""
+    named = {
+        pool.name: {pod.name: pod for pod in list_pods(follower.client, pool.namespace, pool.selector)}
+        for pool in pools
+    }
+    # A pod that matches the selector of a pool may be controlled by another.
+    own = {
+        pool.name: {name: pod for name, pod in named[pool.name].items() if pod.owner_uid == pool.uid} for pool in pools
+    }
+    sightings = dict[str, Sighting]()
+    for member in follower.trails:
+        pool = pool_named_in(pools, member)
+        pod = named[pool.name].get(member)
+        seen = _sighting(follower, pool, own[pool.name], member)
+        sightings[member] = replace(seen, owned=judge_owned(pool, [pod] if pod else []))
+    return sightings
+
+
+def _sighting(follower: Follower, pool: StatefulSet, pods: Mapping[str, Pod], member: str) -> Sighting:
+    trail, pod, now = follower.trails[member], pods.get(member), follower.clock.now()
+    trail.note(stage_of(trail.old_uid, pod), now)
+    slow = trail.is_slow(now)
+    node = pod.kubernetes_node if pod and slow and trail.stage in {Stage.STOPPING, Stage.STARTING} else ""
+    return Sighting(
+        member=member,
+        old_uid=trail.old_uid,
+        pod=pod,
+        in_stage=now - trail.since,
+        failing_pull=trail.failing_pull.seconds(pod, now),
+        events=follower.events(pool, pod) if slow else (),
+        kubernetes_node_ready=kubernetes_node_is_ready(follower.client, node) if node else None,
+        blockers=() if pod else blockers_of(pool, pods, member),
+    )

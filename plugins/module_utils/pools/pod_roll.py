@@ -28,7 +28,7 @@ from ..kubernetes.stateful_sets import get_stateful_set, named_in, observe_names
 from .admission import judge_successors
 from .crash_log import with_cause
 from .disruption import judge_budgets
-from .follow import Follower, View, pool_named_in, verdict_of
+from .follow import Follower, Replaced, Replacing, View
 from .judge import (
     judge_controller,
     judge_members,
@@ -36,12 +36,11 @@ from .judge import (
     judge_revision,
     judge_strategy,
     pod_is_current,
-    pod_is_settled,
 )
 from .partition import judge_one_at_a_time, lowering
 from .pod_deletion import PROOF_AGE, delete_pod, may_be_gone
 from .put_back import judge_put_back
-from .replacement import STAGES
+from .replacement import STAGES, Stage
 from .roll_batch import Batch, Done
 
 Proof = Callable[[Sequence[StatefulSet], Namespace, Collection[str]], Verdict]
@@ -294,24 +293,31 @@ def _replaced(
         return questions.joined([name for name in batch.members if name not in done.left])
 
     stages = Stages(STAGES, task.params.get("usual_seconds"))
-    follower = Follower(client, task.clock, batch.pools, batch.followed(), joined, questions.early)
+    follower = Follower(client, task.clock)
+    how = Replacing(follower, batch.pools, joined, questions.early)
+    for name, old_uid in batch.followed().items():
+        follower.follow(name, old_uid, Stage.STOPPING if old_uid else None)
     try:
         stays = _delete(task, client, batch, done, questions, observe)
         follower.leave_out(done.left)
-        view, verdict = replace(task, stages=stages).wait(follower.look, verdict_of)
+        view, verdict = replace(task, stages=stages).wait(how.look, lambda seen: seen.verdict)
     except Refusal as error:
         return _outcome(batch, done, task.verdict_of(error), follower)
     return _outcome(batch, done, combine((verdict, stays)), follower, view)
 
 
 def _outcome(
-    batch: Batch, done: Done, verdict: Verdict, follower: Follower | None = None, view: View | None = None
+    batch: Batch,
+    done: Done,
+    verdict: Verdict,
+    follower: Follower | None = None,
+    view: View[Replaced] | None = None,
 ) -> Outcome:
-    sightings = {each.member: each for each in view.sightings} if view else {}
-    homes = batch.homes
+    homes, seen = batch.homes, view.seen if view else Replaced()
     results: list[dict[str, Any]] = []
     for name in batch.members:
-        pod = sightings[name].pod if name in sightings else batch.pods.get(name)
+        sighting = seen.sightings.get(name)
+        pod = sighting.pod if sighting else batch.pods.get(name)
         node = pod.kubernetes_node if pod else ""
         result: dict[str, Any] = {
             "name": name,
@@ -321,8 +327,8 @@ def _outcome(
         }
         if follower is not None:
             result.update(follower.timings(name))
-            if verdict.state is State.REFUSED and name in sightings and not _settled(view, name):
-                result.update(follower.evidence(sightings[name]))
+            if verdict.state is State.REFUSED and sighting and not seen.is_settled(name):
+                result.update(follower.evidence(homes[name], pod, sighting.events))
         results.append(result)
     verdict = with_cause(verdict, results)
     revision = ", ".join(pool.update_revision or "" for pool in batch.pools)
@@ -343,11 +349,4 @@ def _action(batch: Batch, done: Done, name: str, follower: Follower | None) -> s
         return "replaced"
     if name in batch.settled:
         return "kept"
-    return "followed" if follower and follower.follows(name) else "untouched"
-
-
-def _settled(view: View | None, name: str) -> bool:
-    if view is None or not view.pools:
-        return False
-    pods = [each.pod for each in view.sightings if each.member == name]
-    return any(pod is not None and pod_is_settled(pool_named_in(view.pools, name), pod) for pod in pods)
+    return "followed" if follower and name in follower.trails else "untouched"

@@ -12,14 +12,12 @@ from typing import Any
 from ..common.errors import Refusal, Unreachable
 from ..common.task import Task
 from ..common.verdict import Reason, State, Verdict, as_verdict, combine, waiting
-from ..kubernetes.pods import list_events
 from ..kubernetes.state import Pod
 from ..opensearch.absence import Absence
 from ..opensearch.observe.state import ClusterMember
-from ..pools.crash_log import last_words
-from ..pools.follow import EVENTS, words_of_stuck
+from ..pools.follow import NO_EVIDENCE, Follower, View, pool_named_in
 from ..pools.judge import pool_of
-from ..pools.replacement import SLOW, Sighting, judge_replacement
+from ..pools.replacement import Sighting, Stage, judge_replacement
 from .act.marks import Marks
 from .configurations import Configurations
 from .judge.phases import (
@@ -47,52 +45,29 @@ ASK_AGAIN = 30.0
 """Seconds after which a process that has not ended is asked again."""
 
 
-@dataclass(frozen=True)
-class View:
-    """One look at the processes under way."""
-
-    batch: Batch
-    verdict: Verdict
-
-
-def verdict_of(view: View) -> Verdict:
-    """The verdict of a look. It passes once no restart of the batch is under way any more."""
-    return view.verdict
-
-
 @dataclass
-class _Trail:
-    """The memory of one pod between looks."""
+class Restarting:
+    """The steps of restarts that are due, which each look makes. Each may be made again after a kill."""
 
-    begun: float
-    phase_since: float
-    phase: Phase | None
-    followed: bool = False
-    """Whether its restart was under way at the first look of this task."""
-    ended: float | None = None
-    asked: float | None = None
-    """The moment in which its process was last asked to end."""
-    together: bool = False
-    """Whether its restart is one of all members at once."""
-    stays: bool = False
-    """Whether its process has ended and stays stopped, since a person wants that."""
-    labelled: bool = False
-    """Whether this task has seen to its labels."""
-    restarts: Mapping[str, int] = field(default_factory=dict)
-    """The restarts of each container when this task began to follow the pod."""
-
-
-@dataclass
-class Follower:
-    """Looks at the pods of a batch, and makes the steps that are due. Each may be made again after a kill."""
-
+    follower: Follower
     task: Task
     looking: Looking
     absence: Absence
     way: Way
     marks: Marks
     configurations: Configurations
-    _trails: dict[str, _Trail] = field(default_factory=dict)
+    _together: bool = False
+    """Whether the members that were followed restart all at once."""
+    _resting: set[str] = field(default_factory=set)
+    """The pods whose processes have ended and stay stopped, since a person wants that."""
+    _adopted: set[str] = field(default_factory=set)
+    """The pods whose restart was under way at the first look of this task."""
+    _asked: dict[str, float] = field(default_factory=dict)
+    """The time at which each process was last asked to end."""
+    _labelled: set[str] = field(default_factory=set)
+    """The pods to whose labels this task has seen."""
+    _restarts: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    """The restarts of each container when this task began to follow the pod."""
     _silence: str = ""
     """The cause for which no server has answered the last look; empty if one has, or none was asked."""
 
@@ -104,18 +79,16 @@ class Follower:
         """
         process = self.task.ask(lambda: self.way.look(pod))
         self.marks.set(pod, mark.next_phase, process.identity or NO_PROCESS, member)
-        now = self.task.clock.now()
-        together = mark.phase in TOGETHER
-        self._trails[pod.name] = _Trail(now, now, mark.next_phase, together=together, restarts=_restarts(pod))
+        self._follow(pod, replace(mark, phase=mark.next_phase))
         self.task.progress(f"{pod.name} goes down")
 
-    def look(self) -> View:
+    def look(self) -> View[Batch]:
         """One look, with the steps that are due in it."""
         batch = self.looking.look()
         if not batch.verdict.passed:
             return View(batch, batch.verdict)
         there = {name: (batch.marks[name], batch.pods[name]) for name in batch.marks if name in batch.down}
-        gone = [name for name in self._trails if name not in batch.marks]
+        gone = [name for name in self.follower.trails if name not in batch.marks]
         members = self._members(there)
         try:
             found = {name: self._process(batch, mark, pod, members) for name, (mark, pod) in there.items()}
@@ -126,10 +99,19 @@ class Follower:
             return View(batch, error.verdict)
         verdicts: list[Verdict] = [Verdict(tuple(map(_pod_missing, gone)))]
         for name, (mark, pod) in there.items():
-            trail = self._trails.setdefault(name, self._new(mark, pod))
+            if name not in self.follower.trails:
+                self._follow(pod, mark)
+                self._adopted.add(name)
             others = [(batch.marks[n], found[n]) for n in there if n != name and not _rests(batch.marks[n], found[n])]
-            verdicts.append(self._step(batch, mark, pod, found[name], others, trail))
-        return View(self._after(batch), combine(verdicts))
+            verdicts.append(self._step(batch, mark, pod, found[name], others))
+        ended = {name for name, trail in self.follower.trails.items() if Stage.JOINED in trail.reached}
+        marks = {name: replace(mark, phase=None) if name in ended else mark for name, mark in batch.marks.items()}
+        return View(replace(batch, marks=marks), combine(verdicts))
+
+    def _follow(self, pod: Pod, mark: Marked) -> None:
+        self.follower.follow(pod.name, stage=_stage(mark.phase))
+        self._together = self._together or mark.phase in TOGETHER
+        self._restarts[pod.name] = {each.name: each.restart_count for each in pod.containers}
 
     def _members(self, there: Mapping[str, tuple[Marked, Pod]]) -> Mapping[str, ClusterMember]:
         """The members of the cluster, once one is to join. While all are stopped together, nobody answers."""
@@ -144,11 +126,6 @@ class Follower:
                 raise
             self._silence = error.verdict.reasons[0].message
             return {}
-
-    def _new(self, mark: Marked, pod: Pod) -> _Trail:
-        now = self.task.clock.now()
-        together = mark.phase in TOGETHER
-        return _Trail(now, now, mark.phase, followed=True, together=together, restarts=_restarts(pod))
 
     def _process(self, batch: Batch, mark: Marked, pod: Pod, members: Mapping[str, ClusterMember]) -> Process:
         """The process of a pod, with the configuration that it is to have once that is its turn."""
@@ -179,117 +156,103 @@ class Follower:
         pod: Pod,
         process: Process,
         others: list[tuple[Marked, Process]],
-        trail: _Trail,
     ) -> Verdict:
         """The act that is due for one pod, its next phase, and the reason to wait for it."""
         if mark.phase in STOPPING and not is_stopped(mark, process) and process.has_configuration:
-            self._stop(pod, process, trail)
+            self._stop(pod, process)
         if mark.phase in STARTING and may_start(mark, others):
-            self._label(batch, pod, trail)
-            self._start(pod, process, trail)
-        trail.stays = _rests(mark, process)
-        if trail.stays:
+            self._label(batch, pod)
+            self._start(pod, process)
+        if _rests(mark, process):
+            self._resting.add(mark.name)
             return judge_resting((mark.name,))
+        self._resting.discard(mark.name)
         after = advanced(mark, process, others)
         if after is not mark.phase:
             # Only an agent knows the content that the process has read. Else it is the one that was written before.
             brought = process.checksum if process.expected and self.way.keeps_stopped else mark.chosen
             self.marks.set(pod, after, configuration=brought)
-            trail.phase, trail.phase_since = after, self.task.clock.now()
+            self.follower.trails[pod.name].note(_stage(after), self.task.clock.now())
             if after is None:
-                trail.ended = self.task.clock.now()
                 return Verdict()
         of_phase = _judge_phase(replace(mark, phase=after), process, self._silence)
         # Its pod cannot become Ready before its process was started, so its probe is not at fault.
         held = not process.running and not (process.has_configuration and may_start(mark, others))
-        return of_phase if held else combine((of_phase, self._judge_pod(batch, pod, trail)))
+        return of_phase if held else combine((of_phase, self._judge_pod(batch, pod)))
 
-    def _label(self, batch: Batch, pod: Pod, trail: _Trail) -> None:
+    def _label(self, batch: Batch, pod: Pod) -> None:
         """Give the pod the labels of its new roles, once in a task. They come before a process that has these roles."""
         pool = pool_of(batch.pools, pod.name)
-        if pool is not None and not trail.labelled:
+        if pool is not None and pod.name not in self._labelled:
             self.configurations.label(pool, pod)
-            trail.labelled = True
+            self._labelled.add(pod.name)
 
-    def _start(self, pod: Pod, process: Process, trail: _Trail) -> None:
+    def _start(self, pod: Pod, process: Process) -> None:
         """Have the process start. One that has started by itself on another content ends first."""
         if not process.running:
             self.task.still_wanted()
             self.way.start(pod, process.expected)
         elif self.way.keeps_stopped and not process.has_configuration:
-            self._stop(pod, process, trail)
+            self._stop(pod, process)
 
-    def _stop(self, pod: Pod, process: Process, trail: _Trail) -> None:
+    def _stop(self, pod: Pod, process: Process) -> None:
         now = self.task.clock.now()
-        if trail.asked is None or now - trail.asked >= ASK_AGAIN:
+        if pod.name not in self._asked or now - self._asked[pod.name] >= ASK_AGAIN:
             self.task.still_wanted()
             with self.task.journal.doing(("stopped_process", pod.name, {"uid": pod.uid, "process": process.identity})):
                 self.way.stop(pod, process)
-            trail.asked = now
+            self._asked[pod.name] = now
 
-    def _judge_pod(self, batch: Batch, pod: Pod, trail: _Trail) -> Verdict:
+    def _judge_pod(self, batch: Batch, pod: Pod) -> Verdict:
         """The trouble of a pod that does not become Ready: its container crashes, or its Kubernetes node is lost."""
-        pool = pool_of(batch.pools, pod.name)
-        if pool is None or trail.phase in STOPPING:
+        pool, trail, now = pool_of(batch.pools, pod.name), self.follower.trails[pod.name], self.task.clock.now()
+        if pool is None or trail.stage is Stage.STOPPING:
             return Verdict()
-        slow = self.task.clock.now() - trail.phase_since > SLOW
-        events = list_events(self.looking.client, pod.namespace, "Pod", pod.name, pod.uid) if slow else ()
-        pod = _since(pod, trail.restarts)
-        seen = Sighting(pod.name, "", pod, self.task.clock.now() - trail.phase_since, events=events)
+        events = self.follower.events(pool, pod) if trail.is_slow(now) else ()
+        pod = _since(pod, self._restarts[pod.name])
+        seen = Sighting(pod.name, "", pod, now - trail.since, events=events)
         # The pod stays, so it is of the revision that it had.
         verdict = judge_replacement(replace(pool, update_revision=pod.revision), seen)
         # The end that was asked for is no crash, however the kubelet tells it.
         return Verdict(tuple(each for each in verdict.reasons if each.code != "container_crashed" or _crashed(pod)))
 
-    def _after(self, batch: Batch) -> Batch:
-        ended = {name for name, trail in self._trails.items() if trail.ended is not None}
-        return replace(batch, marks={n: replace(m, phase=None) if n in ended else m for n, m in batch.marks.items()})
-
-    @property
-    def together(self) -> bool:
-        """Whether the members that were followed have restarted all at once."""
-        return any(trail.together for trail in self._trails.values())
-
-    @property
-    def together_seconds(self) -> float | None:
-        """Seconds from the first process that was asked to end to the last one that has joined; None before that."""
-        ended = [trail.ended for trail in self._trails.values() if trail.ended is not None]
-        if len(ended) < len(self._trails) or not ended:
-            return None
-        return round(max(ended) - min(trail.begun for trail in self._trails.values()), 2)
-
-    def action(self, name: str) -> str:
-        """The deed of this task with a pod: restarted, followed, stopped, or none."""
-        trail = self._trails.get(name)
-        if trail is None:
-            return "untouched"
-        return "stopped" if trail.stays else "followed" if trail.followed else "restarted"
-
     def result(self, name: str, verdict: Verdict) -> dict[str, Any]:
-        """The seconds of a restart, and the last log lines and events of a pod that is stuck."""
-        trail = self._trails.get(name)
+        """The deed of this task with a pod, the seconds, and the last log lines and events of a pod that is stuck."""
+        trail = self.follower.trails.get(name)
         if trail is None:
-            return {"total_seconds": None}
-        took = round(trail.ended - trail.begun, 2) if trail.ended is not None else None
-        stuck = trail.ended is None and verdict.state is State.REFUSED
-        return {"total_seconds": took, **(self._evidence(name) if stuck else {})}
+            return {"action": "untouched", "total_seconds": None}
+        action = "stopped" if name in self._resting else "followed" if name in self._adopted else "restarted"
+        stuck = Stage.JOINED not in trail.reached and verdict.state is State.REFUSED
+        evidence = self._evidence(name) if stuck else {}
+        return {"action": action, "total_seconds": trail.total_seconds, **evidence}
 
-    def _evidence(self, name: str) -> dict[str, Any]:
+    def _evidence(self, name: str) -> Mapping[str, Any]:
         try:
-            pod = self.looking.look().pods[name]
-            events = list_events(self.looking.client, pod.namespace, "Pod", name, pod.uid)
-            return {"events": [e.sentence() for e in events[-EVENTS:]], **words_of_stuck(self.looking.client, pod)}
-        except (Refusal, Unreachable, KeyError):
-            return {"events": [], **last_words([])}
+            batch = self.looking.look()
+        except Refusal:
+            return NO_EVIDENCE
+        pod = batch.pods.get(name)
+        return self.follower.evidence(pool_named_in(batch.pools, name), pod) if pod else NO_EVIDENCE
+
+    @property
+    def downtime(self) -> float | None:
+        """Seconds from the first process that was asked to end to the last one that has joined, if all restart at once.
+
+        It is None before that, and if they do not.
+        """
+        reached = [trail.reached for trail in self.follower.trails.values()]
+        if not self._together or not all(Stage.JOINED in each for each in reached):
+            return None
+        return round(max(each[Stage.JOINED] for each in reached) - min(min(each.values()) for each in reached), 2)
+
+
+def _stage(phase: Phase | None) -> Stage:
+    return Stage.JOINED if phase is None else Stage.STOPPING if phase in STOPPING else Stage.STARTING
 
 
 def _rests(mark: Marked, process: Process) -> bool:
     """Whether the process of a pod has ended that a person wants stopped."""
     return mark.rests and not process.running and process.held
-
-
-def _restarts(pod: Pod) -> dict[str, int]:
-    return {each.name: each.restart_count for each in pod.containers}
 
 
 def _since(pod: Pod, before: Mapping[str, int]) -> Pod:

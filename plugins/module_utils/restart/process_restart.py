@@ -27,10 +27,11 @@ from ..opensearch.batch_proof import BatchProof
 from ..opensearch.observe.client import OpenSearchClient, connect
 from ..opensearch.removal import remove_member
 from ..pools.crash_log import with_cause
+from ..pools.follow import Follower
 from .act.licence import bring_licence
 from .act.marks import Marks
 from .configurations import Configurations
-from .following import STAGES, Follower, judge_ready, verdict_of
+from .following import STAGES, Restarting, judge_ready
 from .judge.phases import PHASE, SCHEDULED, Phase, judge_words
 from .judge.request import judge_stops, judge_together
 from .licence_plan import licence_of
@@ -215,22 +216,23 @@ class _Restart:
             for name in batch.going if verdict.passed else ():
                 self._marks.set(batch.pods[name], batch.marks[name].next_phase)
             return self._outcome(batch, verdict)
-        follower = Follower(
-            self._task, self._looking, self._proof.absence, self._way, self._marks, self._configurations
+        how = Restarting(
+            Follower(self._cluster, self._task.clock),
+            *(self._task, self._looking, self._proof.absence, self._way, self._marks, self._configurations),
         )
         stages = Stages(STAGES, self._task.params["usual_seconds"])
         try:
             for name in batch.going:
-                follower.begin(batch.pods[name], batch.marks[name], self._proof.former.get(name, ""))
-            view, verdict = replace(self._task, stages=stages).wait(follower.look, verdict_of)
+                how.begin(batch.pods[name], batch.marks[name], self._proof.former.get(name, ""))
+            view, verdict = replace(self._task, stages=stages).wait(how.look, lambda seen: seen.verdict)
             verdict = combine((verdict, self._configurations.judge_begun()))
             if verdict.passed and self._due_again():
                 return self.run()
             if verdict.passed and self._task.params["until"] == "ready":
                 _batch, verdict = self._task.wait(self._looking.look, judge_ready)
         except Refusal as error:
-            return self._outcome(batch, self._task.verdict_of(error), follower)
-        return self._outcome(view.batch, verdict, follower)
+            return self._outcome(batch, self._task.verdict_of(error), how)
+        return self._outcome(view.seen, verdict, how)
 
     def _due_again(self) -> bool:
         """Mark the members whose restart has brought another content than the wanted one, as one of before may have."""
@@ -285,12 +287,12 @@ class _Restart:
         together = judge_together(marks, params["expected"], way, keeps_stopped=keeps, allowed=allowed)
         return combine((judge_stops(marks, way, keeps_stopped=keeps), together))
 
-    def _outcome(self, batch: Batch, verdict: Verdict, follower: Follower | None = None) -> Outcome:
+    def _outcome(self, batch: Batch, verdict: Verdict, how: Restarting | None = None) -> Outcome:
         verdict = combine((verdict, Verdict(self._proof.remarks)))
         changed = bool(self._task.journal.as_result()) or self._prepared
-        measured = follower.together_seconds if follower and follower.together else None
+        measured = how.downtime if how else None
         away = {**({"downtime_seconds": measured} if measured else {}), **self._proof.absence.as_result()}
-        return _outcome(batch, verdict, changed=changed, follower=follower, way=self._way.name, more=away)
+        return _outcome(batch, verdict, changed=changed, how=how, way=self._way.name, more=away)
 
 
 def _outcome(
@@ -298,7 +300,7 @@ def _outcome(
     verdict: Verdict,
     *,
     changed: bool,
-    follower: Follower | None = None,
+    how: Restarting | None = None,
     way: str = "",
     more: Mapping[str, Any] | None = None,
 ) -> Outcome:
@@ -306,10 +308,10 @@ def _outcome(
         {
             "name": name,
             "pool": batch.pool_of(name),
-            "action": follower.action(name) if follower else "untouched",
+            "action": "untouched",
             "phase": batch.phase(name),
             "uid": batch.pods[name].uid if name in batch.pods else "",
-            **(follower.result(name, verdict) if follower else {}),
+            **(how.result(name, verdict) if how else {}),
         }
         for name in batch.names
     ]
