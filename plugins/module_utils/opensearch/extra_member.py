@@ -30,15 +30,14 @@ from ..pools.extra import (
     MARK,
     changed_by_another,
     claims_of,
-    judge_extra,
     mark_of,
     marking,
-    next_member,
     shrinking,
     taking_over,
     unmarking,
 )
 from ..pools.pod_roll import Questions, roll
+from ..pools.size import next_member
 from ..run.begin_and_end import part_of, with_arguments
 from ..run.lock.lease import lease_at
 from ..run.lock.lock_watch import Writers, writer_of
@@ -46,6 +45,7 @@ from ..run.undo.temporary_changes import ATTEMPTS
 from ..run.undo.undo import Undo
 from . import pod_roll, shard_allocation
 from .batch_proof import BatchProof
+from .judge.sizes import judge_extra
 from .judge.upgrade_path import target_of
 from .observe.client import OpenSearchClient, connect
 from .observe.cluster import observe
@@ -94,20 +94,9 @@ def _foreseen(task: Task, cluster: KubernetesClient, search: OpenSearchClient) -
 
 
 def _judged(task: Task, cluster: KubernetesClient, pool: StatefulSet, state: ClusterState) -> Verdict:
-    names = pool.member_names()
-    members = {each.name: each for each in state.members.values()}
     claims = claims_of(pool, next_member(pool))
-    return combine(
-        (
-            judge_owner(pool, task.params["allow_field_managers"]),
-            judge_extra(
-                pool,
-                [each for each in claims if cluster.get(_claim_path(pool, each)) is not None],
-                [name for name in names if name in members and members[name].manager_eligible],
-                [name for name in names if name not in members],
-            ),
-        )
-    )
+    there = [each for each in claims if cluster.get(_claim_path(pool, each)) is not None]
+    return combine((judge_owner(pool, task.params["allow_field_managers"]), judge_extra(pool, there, state)))
 
 
 def _present(task: Task, cluster: KubernetesClient, search: OpenSearchClient) -> Outcome:

@@ -15,9 +15,10 @@ from ..common.verdict import Reason, Verdict, as_verdict, combine, waiting
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.state import Namespace, StatefulSet
 from ..kubernetes.stateful_sets import named_in, observe_namespace
-from ..pools.size import resize
+from ..pools.resizing import resize
+from ..pools.size import judge_last
 from .batch_proof import BatchProof
-from .judge.removal import judge_empty, judge_last
+from .judge.sizes import judge_empty
 from .observe.client import OpenSearchClient
 from .observe.cluster import observe, observe_members
 

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A pool with one member more for the time of an upgrade: the mark that tells so, and what is asked before. Pure.
+"""A pool with one member more for the time of an upgrade: the mark that tells so. Pure.
 
 The mark is an undo in an annotation of the StatefulSet. It is written in the same patch as the number of replicas, and
 goes when the member, its pod and its volumes are gone.
@@ -9,16 +9,15 @@ goes when the member, its pod and its volumes are gone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from ..common.errors import Refusal
-from ..common.verdict import Reason, as_verdict, refused
-from ..common.words import enumerate_few
 from ..kubernetes.state import Pod, StatefulSet
 from ..run.undo import undo_annotation
 from ..run.undo.undo import Change, Undo, Writer
+from .size import next_member
 
 MARK = "upgrade.stateful/extra-member"
 """The annotation of the StatefulSet that has the mark."""
@@ -56,11 +55,6 @@ def extra_member_of(pool: StatefulSet) -> str:
     return name if name in pool.member_names()[-1:] else ""
 
 
-def next_member(pool: StatefulSet) -> str:
-    """The name of the member that a pool gains with its next replica."""
-    return f"{pool.name}-{pool.first_ordinal + pool.replicas}"
-
-
 def marking(pool: StatefulSet, writer: Writer) -> dict[str, Any]:
     """The merge patch that gives the pool one member more, with its mark."""
     undo = Undo(writer, (Change(REPLICAS, pool.replicas, pool.replicas + 1),), {"member": next_member(pool)})
@@ -85,38 +79,6 @@ def unmarking(pool: StatefulSet) -> dict[str, Any]:
 def claims_of(pool: StatefulSet, member: str) -> tuple[str, ...]:
     """The names of the volume claims of a member (Kubernetes documentation, StatefulSets, Stable Storage)."""
     return tuple(f"{each}-{member}" for each in pool.claims)
-
-
-@as_verdict
-def judge_extra(
-    pool: StatefulSet, there: Collection[str], votes: Collection[str], down: Collection[str]
-) -> Iterator[Reason]:
-    """Whether a pool may have one member more. It is asked before that is made.
-
-    `there` are the volume claims that exist already under the names of its claims, `votes` the members of the pool that
-    can be elected, and `down` those that are not in the cluster.
-    """
-    if there:
-        yield refused(
-            "extra_member_claim_there",
-            f"The volume claim {enumerate_few(sorted(there))} is there already, so that the extra member of pool"
-            f" {pool.name} would start on the data of a former one.",
-            "Delete the claim if its data is not needed, or choose another pool (upgrade_extra_member).",
-        )
-    if votes:
-        yield refused(
-            "extra_member_votes",
-            f"The members of pool {pool.name} can be elected ({enumerate_few(sorted(votes))}), so that an extra one"
-            " would change who votes.",
-            "Choose a pool whose members cannot be elected (upgrade_extra_member).",
-        )
-    if down:
-        yield refused(
-            "extra_member_beside_broken",
-            f"{enumerate_few(sorted(down))} of pool {pool.name} {'is' if len(down) == 1 else 'are'} not in the cluster,"
-            " and an extra member takes no other's place.",
-            "Bring it back first, or leave out upgrade_extra_member.",
-        )
 
 
 def changed_by_another(pool: StatefulSet, mark: Undo) -> str:

@@ -1,43 +1,62 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Changing the number of members of a pool, guarded by the version of the StatefulSet that was looked at."""
+"""The members that a pool gains or loses with another size, for the time of a run or for good. Pure.
+
+A StatefulSet makes the member with the next ordinal, and removes the one with the highest ordinal and no other
+(Kubernetes documentation, StatefulSets, Deployment and Scaling Guarantees).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
-from ..common.attempts import until_unchanged
-from ..common.task import Task
-from ..kubernetes.client import KubernetesClient
+from ..common.verdict import Reason, as_verdict, refused
 from ..kubernetes.state import StatefulSet
-from ..kubernetes.stateful_sets import get_stateful_set, path_of
-
-ATTEMPTS = 10
-"""Conflicts in a row before a change is given up."""
 
 
-def resize(
-    task: Task, client: KubernetesClient, namespace: str, pool: str, wanted: Callable[[StatefulSet], int]
-) -> bool:
-    """Give a pool the number of members that `wanted` makes of it as it is now. The result says whether it was another.
+@dataclass(frozen=True)
+class Size:
+    """The wanted size of one pool."""
 
-    Raises:
-        Refusal: there is no such pool, it may not have that size, or the change was not made.
-    """
+    pool: StatefulSet
+    replicas: int
 
-    def attempt() -> bool:
-        found = get_stateful_set(client, namespace, pool)
-        replicas = wanted(found)
-        if replicas == found.replicas:
-            return False
-        if not task.check_mode:
-            task.still_wanted()
-        metadata = {"uid": found.uid, "resourceVersion": found.resource_version}
-        told = {"replicas": replicas, "before": found.replicas}
-        with task.journal.doing(("resized", f"StatefulSet {pool}", told)):
-            body = {"metadata": metadata, "spec": {"replicas": replicas}}
-            client.patch(path_of(namespace, pool), body, "merge", dry_run=task.check_mode)
-        return True
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The members that are to come, the lowest ordinal first."""
+        return tuple(name for name in self._wanted if name not in self.pool.member_names())
 
-    return until_unchanged(attempt, ATTEMPTS)
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """The members that are to go, the highest ordinal first."""
+        return tuple(name for name in reversed(self.pool.member_names()) if name not in self._wanted)
+
+    @cached_property
+    def _wanted(self) -> Sequence[str]:
+        return replace(self.pool, replicas=self.replicas).member_names()
+
+
+def sizes_in(pools: Iterable[StatefulSet], replicas: Mapping[str, int]) -> tuple[Size, ...]:
+    """The pools that are to have another size than they have; `replicas` are the wanted numbers by pool."""
+    wanted = (Size(pool, replicas[pool.name]) for pool in pools if pool.name in replicas)
+    return tuple(size for size in wanted if size.replicas != size.pool.replicas)
+
+
+def next_member(pool: StatefulSet) -> str:
+    """The name of the member that a pool gains with its next replica."""
+    return Size(pool, pool.replicas + 1).added[0]
+
+
+@as_verdict
+def judge_last(pool: StatefulSet, name: str) -> Iterator[Reason]:
+    """Whether a member is the one that its StatefulSet removes next."""
+    last = Size(pool, pool.replicas - 1).removed[0]
+    if name != last:
+        yield refused(
+            "removal_of_another",
+            f"Member {name} is to be removed, and StatefulSet {pool.name} would delete {last} now.",
+            "Remove the members with the highest ordinals, one after the other.",
+        )

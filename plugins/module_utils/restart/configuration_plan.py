@@ -18,6 +18,7 @@ from ..kubernetes import client as kubernetes
 from ..kubernetes.state import StatefulSet
 from ..opensearch.judge.set_pools import server_in
 from ..opensearch.observe.look import Seen
+from ..opensearch.size_plan import names_with
 from ..pools.images import container_for
 from .configurations import mounted_in
 from .given import configuration_in
@@ -32,7 +33,6 @@ from .observe.agent import PORT
 from .observe.pod_spec import elsewhere, from_pod, probes_of, shares_processes
 from .observe.secrets import read_secret
 from .observe.state import ConfigurationSecret
-from .size_plan import names_with
 
 
 @dataclass(frozen=True)

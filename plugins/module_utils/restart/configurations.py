@@ -15,8 +15,9 @@ from ..common.verdict import Reason, Verdict, combine
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.state import Pod, StatefulSet
 from ..opensearch.judge.set_pools import server_in
+from ..opensearch.size_plan import names_with, replicas_in
 from ..pools.images import container_for
-from ..pools.size import resize
+from ..pools.resizing import resize
 from .act.configuration import Place, add_missing, collect, complete, remove_unwanted, write
 from .act.labels import label_pod
 from .act.marks import Marks
@@ -40,7 +41,6 @@ from .judge.wanted import (
 from .observe.pod_spec import mounts_of
 from .observe.secrets import read_secret
 from .observe.state import ConfigurationSecret
-from .size_plan import names_with, replicas_in
 from .way import Way
 
 

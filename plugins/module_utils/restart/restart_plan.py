@@ -29,6 +29,7 @@ from ..opensearch.observe.client import connect
 from ..opensearch.observe.cluster import uuid_for
 from ..opensearch.observe.look import Seen
 from ..opensearch.shard_allocation import RECOVERIES, settings_of_a_run
+from ..opensearch.size_plan import REMOVAL, PlannedSizes, judge_planned, plan_sizes
 from ..pools import admission
 from ..pools.judge import is_down
 from ..run.begin_and_end import System, part_of
@@ -50,7 +51,6 @@ from .on_hosts import forget_on_hosts, note_on_hosts, order_on_hosts
 from .once import agreed_to, note_completed, note_request, once, settings_of
 from .options import AGENT, CONFIGURATION, LICENCE
 from .rights import CONFIGURING, MARKING
-from .size_plan import REMOVAL, PlannedSizes, judge_planned, plan_sizes
 from .template_plan import changed_templates, plugins_of
 from .ways import keeps_stopped
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from ...common.verdict import Reason, Verdict, as_verdict, combine, refused, remark
 from ...common.words import enumerate_few
+from ...opensearch.judge.sizes import OF_OTHER_VERSION
 from .phases import Marked, Phase
 from .pod_spec import Mounted, judge_mounted
 from .setting_rules import Way
@@ -278,10 +279,8 @@ def _judge_versions(asked: Iterable[Asked], replaced: Collection[str]) -> Iterat
         if not each.same_version and (names := each.due & {*replaced}):
             yield refused(
                 "replacing_changes_version",
-                f"New pods of pool {each.pool} ({enumerate_few(names)}) would run the image of its template, which is"
-                " not known to hold the version that its members run.",
-                "Upgrade the cluster first (playbook stateful.upgrade.opensearch), or put the image of the template"
-                " back.",
+                f"New pods of pool {each.pool} ({enumerate_few(names)}) {OF_OTHER_VERSION[0]}",
+                OF_OTHER_VERSION[1],
             )
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import size_plan
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Move
-from ansible_collections.stateful.upgrade.plugins.module_utils.restart import size_plan
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.configuration import checksum
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.once import REQUEST, Carried
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.restart_plan import SYSTEM

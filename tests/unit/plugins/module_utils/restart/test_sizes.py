@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.removal import judge_empty, judge_last
-from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.sizes import Size, judge_sizes, sizes_in
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.sizes import judge_empty, judge_sizes
+from ansible_collections.stateful.upgrade.plugins.module_utils.pools.size import Size, judge_last, sizes_in
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     cluster,

@@ -1,55 +1,30 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The members that a pool gains or loses, since the user wants another number of them. Pure.
+"""The size of a pool: what has to hold before it gains or loses members, for the time of a run or for good. Pure.
 
-A new member gets its key before its pod is made. A member that is not wanted is excluded from allocation, shown to hold
-no shard, and only then deleted with its pod, one at a time and the one with the highest ordinal first: a StatefulSet
-removes no other (Kubernetes documentation, StatefulSets, Deployment and Scaling Guarantees).
+A member that is not wanted is excluded from allocation, shown to hold no shard, and only then deleted with its pod.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Collection, Iterator
 
 from ...common.verdict import Reason, as_verdict, refused
 from ...common.words import enumerate_few
 from ...kubernetes.state import StatefulSet
-from ...opensearch.observe.state import ClusterState
+from ...pools.size import Size
+from ..observe.copies import left_on
+from ..observe.state import ClusterState
 
 FEWEST_MANAGERS = 3
 """The manager-eligible members that have to stay. Below that, the voting configuration keeps members that are gone
 (server source, Reconfigurator, and the documentation of `cluster.auto_shrink_voting_configuration`)."""
-
-
-@dataclass(frozen=True)
-class Size:
-    """The wanted size of one pool."""
-
-    pool: StatefulSet
-    replicas: int
-
-    @property
-    def added(self) -> tuple[str, ...]:
-        """The members that are to come, the lowest ordinal first."""
-        return tuple(name for name in self._wanted if name not in self.pool.member_names())
-
-    @property
-    def removed(self) -> tuple[str, ...]:
-        """The members that are to go, the highest ordinal first."""
-        return tuple(name for name in reversed(self.pool.member_names()) if name not in self._wanted)
-
-    @cached_property
-    def _wanted(self) -> Sequence[str]:
-        return replace(self.pool, replicas=self.replicas).member_names()
-
-
-def sizes_in(pools: Iterable[StatefulSet], replicas: Mapping[str, int]) -> tuple[Size, ...]:
-    """The pools that are to have another size than they have; `replicas` are the wanted numbers by pool."""
-    wanted = (Size(pool, replicas[pool.name]) for pool in pools if pool.name in replicas)
-    return tuple(size for size in wanted if size.replicas != size.pool.replicas)
+OF_OTHER_VERSION = (
+    "would run the image of its template, which is not known to hold the version that its members run.",
+    "Upgrade the cluster first (playbook stateful.upgrade.opensearch), or put the image of the template back.",
+)
+"""The words and the remedy for new pods of a pool."""
 
 
 @as_verdict
@@ -61,7 +36,7 @@ def judge_sizes(
     others: Collection[str] = (),
     unsure: Collection[str] = (),
 ) -> Iterator[Reason]:
-    """Whether the pools can have these sizes, as far as that shows before shards move.
+    """Whether the pools can have these sizes for good, as far as that shows before shards move.
 
     `together` says that the run restarts all processes at once. `others` are members that the user narrows the run to.
     `unsure` are the pools whose new pods are not known to run the version that their members run.
@@ -76,10 +51,8 @@ def judge_sizes(
         if size.added and size.pool.name in unsure:
             yield refused(
                 "added_of_other_version",
-                f"New members of pool {size.pool.name} ({enumerate_few(size.added)}) would run the image of its"
-                " template, which is not known to hold the version that its members run.",
-                "Upgrade the cluster first (playbook stateful.upgrade.opensearch), or put the image of the template"
-                " back.",
+                f"New members of pool {size.pool.name} ({enumerate_few(size.added)}) {OF_OTHER_VERSION[0]}",
+                OF_OTHER_VERSION[1],
             )
     yield from _few_managers(state, {name for size in sizes for name in size.removed})
     if sizes and (together or others):
@@ -108,3 +81,48 @@ def _few_managers(state: ClusterState, removed: Collection[str]) -> Iterator[Rea
             f"Without {enumerate_few(sorted(electable))} no member that can be elected is left; the others only vote.",
             "Keep a manager-eligible member without the role voting_only.",
         )
+
+
+@as_verdict
+def judge_extra(pool: StatefulSet, there: Collection[str], state: ClusterState) -> Iterator[Reason]:
+    """Whether a pool may have one member more for the time of a run. It is asked before that is made.
+
+    `there` are the volume claims that exist already under the names of its claims.
+    """
+    members = {member.name: member for member in state.members.values()}
+    votes = [name for name in pool.member_names() if name in members and members[name].manager_eligible]
+    down = [name for name in pool.member_names() if name not in members]
+    if there:
+        yield refused(
+            "extra_member_claim_there",
+            f"The volume claim {enumerate_few(sorted(there))} is there already, so that the extra member of pool"
+            f" {pool.name} would start on the data of a former one.",
+            "Delete the claim if its data is not needed, or choose another pool (upgrade_extra_member).",
+        )
+    if votes:
+        yield refused(
+            "extra_member_votes",
+            f"The members of pool {pool.name} can be elected ({enumerate_few(sorted(votes))}), so that an extra one"
+            " would change who votes.",
+            "Choose a pool whose members cannot be elected (upgrade_extra_member).",
+        )
+    if down:
+        yield refused(
+            "extra_member_beside_broken",
+            f"{enumerate_few(sorted(down))} of pool {pool.name} {'is' if len(down) == 1 else 'are'} not in the cluster,"
+            " and an extra member takes no other's place.",
+            "Bring it back first, or leave out upgrade_extra_member.",
+        )
+
+
+@as_verdict
+def judge_empty(state: ClusterState, names: Collection[str]) -> Iterator[Reason]:
+    """Whether these members hold no copy of any shard."""
+    for name in names:
+        if copies := left_on(state, [name]):
+            shards = [f"{copy.index}[{copy.shard}]" for copy in copies]
+            yield refused(
+                "removal_holds_shards",
+                f"Member {name} still holds {enumerate_few(shards)}, so it is not removed.",
+                "Run again: its shards move to other members first.",
+            )

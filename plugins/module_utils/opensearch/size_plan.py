@@ -13,12 +13,13 @@ from ..common.task import Task
 from ..common.verdict import Verdict, combine
 from ..common.words import first_few
 from ..kubernetes.state import StatefulSet
-from ..opensearch.judge.drain import judge_room
-from ..opensearch.observe.client import connect
-from ..opensearch.observe.copies import left_on
-from ..opensearch.observe.explaining import explain_moves
-from ..opensearch.observe.look import Seen
-from .judge.sizes import Size, judge_sizes, sizes_in
+from ..pools.size import Size, sizes_in
+from .judge.drain import judge_room
+from .judge.sizes import judge_sizes
+from .observe.client import connect
+from .observe.copies import left_on
+from .observe.explaining import explain_moves
+from .observe.look import Seen
 
 REMOVAL = "removal"
 """The way of a batch whose member is removed."""

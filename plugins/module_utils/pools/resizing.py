@@ -1,0 +1,43 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Changing the number of members of a pool, guarded by the version of the StatefulSet that was looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..common.attempts import until_unchanged
+from ..common.task import Task
+from ..kubernetes.client import KubernetesClient
+from ..kubernetes.state import StatefulSet
+from ..kubernetes.stateful_sets import get_stateful_set, path_of
+
+ATTEMPTS = 10
+"""Conflicts in a row before a change is given up."""
+
+
+def resize(
+    task: Task, client: KubernetesClient, namespace: str, pool: str, wanted: Callable[[StatefulSet], int]
+) -> bool:
+    """Give a pool the number of members that `wanted` makes of it as it is now. The result says whether it was another.
+
+    Raises:
+        Refusal: there is no such pool, it may not have that size, or the change was not made.
+    """
+
+    def attempt() -> bool:
+        found = get_stateful_set(client, namespace, pool)
+        replicas = wanted(found)
+        if replicas == found.replicas:
+            return False
+        if not task.check_mode:
+            task.still_wanted()
+        metadata = {"uid": found.uid, "resourceVersion": found.resource_version}
+        told = {"replicas": replicas, "before": found.replicas}
+        with task.journal.doing(("resized", f"StatefulSet {pool}", told)):
+            body = {"metadata": metadata, "spec": {"replicas": replicas}}
+            client.patch(path_of(namespace, pool), body, "merge", dry_run=task.check_mode)
+        return True
+
+    return until_unchanged(attempt, ATTEMPTS)
