@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..common.errors import NotUnderstood, Refusal
@@ -80,6 +80,20 @@ def named_in(seen: Namespace, name: str) -> StatefulSet:
         if each.name == name:
             return each
     raise Refusal(missing(seen.name, name, seen.pods))
+
+
+def observe_pools(
+    client: KubernetesClient, namespace: str, names: Iterable[str]
+) -> tuple[Namespace, tuple[StatefulSet, ...]]:
+    """A namespace with these StatefulSets, each once, all of whose pods have to be read.
+
+    Raises:
+        Refusal: one of them does not exist, or the API gives no usable answer.
+    """
+    there = observe_namespace(client, namespace)
+    pools = tuple(named_in(there, name) for name in dict.fromkeys(names))
+    there.need({name for pool in pools for name in pool.member_names()})
+    return there, pools
 
 
 def _pods_left(client: KubernetesClient, namespace: str) -> tuple[Pod, ...]:

@@ -44,8 +44,13 @@ class _Troubles(list[Verdict]):
         self.append(error.as_waiting() if isinstance(error, Unreachable) else error.verdict)
 
 
-def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
-    """Both sides, and all troubles on the way: an unreachable API and a wrong password are told together."""
+def see(task: Task) -> tuple[Seen, list[Verdict]]:
+    """Both sides, and all troubles on the way.
+
+    Raises:
+        Refusal: one side cannot be seen, or none of the sets belongs to the cluster. It has all troubles: an
+            unreachable API and a wrong password are told together.
+    """
     params = task.params
     first = task.first_answer is not None and params.get("wait", True)
     look = partial(_first_look if first else _both_sides, params)
@@ -54,7 +59,7 @@ def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     told = verdict.without_waiting() if verdict.state is State.REFUSED else verdict
     troubles = [told, judge_connection(params["opensearch"])]
     if there is None or members is None:
-        return None, troubles
+        raise Refusal(*combine(troubles).reasons)
     (namespace, every, budgets), (state, paths) = there, members
     joined = {member.name for member in state.members.values()}
     lasting = {s.name: without_absent_extra(s, namespace.pods_of(s), joined) for s in every}
@@ -62,8 +67,7 @@ def see(task: Task) -> tuple[Seen | None, list[Verdict]]:
     pods = {name: tuple(pod for _name, pod in sorted(of.items())) for name, (_set, of) in lasting.items()}
     named = sets if params["pools"] else tuple(s for s in sets if is_of_cluster(s, pods[s.name], state))
     if not named:
-        troubles.append(Verdict((_no_pool(namespace, sets, state),)))
-        return None, troubles
+        raise Refusal(*combine(troubles).reasons, _no_pool(namespace, sets, state))
     others = tuple(s for s in every if s.name not in {one.name for one in named})
     return Seen(named, pods, state, namespace.pods, others, budgets, paths), troubles
 

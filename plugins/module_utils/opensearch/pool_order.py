@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, CONSENT, WAIT
-from ..common.errors import Refusal, refusal
+from ..common.errors import refusal
 from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, Verdict, as_verdict, combine, refused
 from ..kubernetes import client as kubernetes
@@ -97,6 +97,14 @@ def run(task: Task) -> Outcome:
     params = task.params
     target = target_of(params["target_version"])
     return planned(task, drawn_from_hosts(task) if on_hosts(params) else _from_sets(task, target), target)
+
+
+def to_restart(task: Task, state: ClusterState, names: Collection[str]) -> tuple[Task, Version, frozenset[str]]:
+    """The task that plans a restart of these members, which keep their version, and that version; and all they have."""
+    versions = frozenset(str(each.version) for each in state.members.values() if each.name in names)
+    target = target_of(max(versions, default="0.0.0"))
+    params = CONTRACT.arguments(task.params, target_version=str(target))
+    return replace(task, params={**params, "skip_checks": task.params["skip_checks"]}), target, versions
 
 
 def planned(
@@ -198,8 +206,6 @@ def _from_sets(task: Task, target: Version) -> Drawn:
     """
     params = task.params
     seen, troubles = see(task)
-    if seen is None:
-        raise Refusal(*combine(troubles).reasons)
     pools = order_pools(
         pool_of_set(stateful_set, seen, params, target) for stateful_set in seen.sets if seen.pods[stateful_set.name]
     )

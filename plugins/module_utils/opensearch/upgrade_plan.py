@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -67,20 +67,23 @@ def _adds(params: Mapping[str, Any]) -> Iterator[str]:
 
 def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
     params, more = task.params, order.more
-    # A plan should be known within that time, however much progress there is.
-    of_gate = {"moment": "before_upgrade", "expected": more["members"], "batch": more["broken"]}
-    of_gate |= {"wait_limit": params["wait_timeout"], "batches": [batch["members"] for batch in more["batches"]]}
-    yield Part(health_gate.run, health_gate.CONTRACT.arguments(params, **of_gate))
+    yield first_gate(params, more, expected=more["members"], batches=[batch["members"] for batch in more["batches"]])
     if params["groups"] and "plugins" not in params["skip_checks"]:
         yield Part(image_plugins.run_on_hosts, image_plugins.CONTRACT.arguments(params))
     # Once a batch has begun, the upgrade has its additional capacity, or goes on without it.
     if more["batches"] and not more["commenced"] and order.verdict.passed:
         yield from _capacity(params)
     if not params["groups"] and order.verdict.passed:
-        yield Part(admission.run, {**params, "planned": _returning(more)})
+        yield Part(admission.run, {**params, "planned": returning(more, more["batches"], "container", "target_image")})
     # Without the rights that the plan misses, or with a wrong image, the throw-away pods would only repeat it.
     if IMAGES not in params["skip_checks"] and order.verdict.passed and not params["groups"]:
         yield from (_proof_of_image(params, pool) for pool in _changing(more))
+
+
+def first_gate(params: Mapping[str, Any], more: Mapping[str, Any], **own: Any) -> Part:
+    """The gate before the first batch of a plan. A plan should be known in its time, however much progress there is."""
+    own |= {"moment": "before_upgrade", "batch": more["broken"], "wait_limit": params["wait_timeout"]}
+    return Part(health_gate.run, health_gate.CONTRACT.arguments(params, **own))
 
 
 def _capacity(params: Mapping[str, Any]) -> Iterator[Part]:
@@ -93,12 +96,13 @@ def _capacity(params: Mapping[str, Any]) -> Iterator[Part]:
         yield Part(extra_machines.run, extra_machines.CONTRACT.arguments(params, **own))
 
 
-def _returning(more: Mapping[str, Any]) -> list[admission.Planned]:
-    """The pools with members whose pods are made again, each with its new image."""
-    going = {name for batch in more["batches"] for name in batch["members"]}
+def returning(more: Mapping[str, Any], batches: Iterable[Mapping[str, Any]], *fields: str) -> list[admission.Planned]:
+    """The pools with members of these batches, whose pods are made again. `fields` name the container and the image
+    that it gets before, if it gets one."""
+    going = {name for batch in batches for name in batch["members"]}
     return [
-        admission.Planned(pool["name"], members, pool["container"], pool["target_image"])
-        for pool in _changing(more)
+        admission.Planned(pool["name"], members, *(pool[field] for field in fields))
+        for pool in more["pools"]
         if (members := [name for name in pool["members"] if name in going])
     ]
 
@@ -153,17 +157,22 @@ def _announce(task: Task, order: Outcome, verdict: Verdict) -> None:
             warn(client, namespace, pool["name"], pool["uid"], " ".join(sentences(verdict).splitlines()))
 
 
+OPTIONS_OF_RUN = {
+    **SELECTION,
+    "recoveries": RECOVERIES,
+    "archived": shard_allocation.CONTRACT.argument_spec["archived"],
+}
+"""The options of every run on a cluster, also of one that restarts its processes."""
+
 SYSTEM = System(
     name="opensearch",
     options={
         **pool_order.CONTRACT.argument_spec,
-        **SELECTION,
+        **OPTIONS_OF_RUN,
         "image_timeout": {"type": "int", "default": 300},
         "extra_machines": {**extra_machines.MACHINE_DEPLOYMENTS, "default": []},
         "management": extra_machines.MANAGEMENT,
         "ephemeral": {"type": "str", "default": "drain", "choices": ["drain", "restart"]},
-        "recoveries": RECOVERIES,
-        "archived": shard_allocation.CONTRACT.argument_spec["archived"],
     },
     uuid=_uuid,
     lock_store=lock_store,

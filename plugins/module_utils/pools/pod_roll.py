@@ -24,7 +24,7 @@ from ..kubernetes.client import KubernetesClient
 from ..kubernetes.owners import judge_owned
 from ..kubernetes.pods import list_budgets
 from ..kubernetes.state import Namespace, Pod, StatefulSet
-from ..kubernetes.stateful_sets import get_stateful_set, named_in, observe_namespace, path_of
+from ..kubernetes.stateful_sets import get_stateful_set, observe_pools, path_of
 from .admission import judge_successors
 from .crash_log import with_cause
 from .disruption import judge_budgets
@@ -140,9 +140,7 @@ def _observe(
     questions: Questions,
     deleted: Collection[str],
 ) -> Batch:
-    there = observe_namespace(client, namespace)
-    pools = tuple(named_in(there, name) for name in dict.fromkeys(names))
-    there.need({name for pool in pools for name in pool.member_names()})
+    there, pools = observe_pools(client, namespace, names)
     governed = [
         verdict
         for pool in pools

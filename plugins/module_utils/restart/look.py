@@ -15,7 +15,7 @@ from ..kubernetes.client import KubernetesClient
 from ..kubernetes.owners import judge_owned
 from ..kubernetes.pods import list_budgets
 from ..kubernetes.state import Namespace, Pod, StatefulSet
-from ..kubernetes.stateful_sets import named_in, observe_namespace
+from ..kubernetes.stateful_sets import observe_pools
 from ..pools.disruption import judge_budgets
 from ..pools.judge import is_down, judge_controller, judge_members, judge_others, pool_of
 from .judge.phases import SCHEDULED, TOGETHER, UNDER_WAY, Marked, Phase, judge_alone, judge_words, marked, phase_of
@@ -108,9 +108,7 @@ class Looking:
         Raises:
             Refusal: one of its pools does not exist, or the API gives no answer.
         """
-        there = observe_namespace(self.client, self._namespace)
-        pools = tuple(named_in(there, name) for name in dict.fromkeys(self._pools))
-        there.need({name for pool in pools for name in pool.member_names()})
+        there, pools = observe_pools(self.client, self._namespace, self._pools)
         found = {name: pod for pool in pools for name, pod in there.pods_of(pool).items() if name in self._names}
         verdict = combine(
             (

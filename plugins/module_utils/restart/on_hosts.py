@@ -12,8 +12,6 @@ from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine
 from ..opensearch import pool_order
 from ..opensearch.judge.pools import Pool
-from ..opensearch.judge.upgrade_path import target_of
-from ..opensearch.observe.client import OpenSearchClient, connect
 from ..opensearch.observe.cluster import observe, read_settings
 from .judge.choice import Asked, lines_of
 from .judge.on_hosts import (
@@ -31,14 +29,14 @@ from .judge.once import carried_in
 from .judge.request import Request, judge_request
 from .judge.setting_rules import Way
 from .judge.settings_table import Changes, judge_changes, ways_in
-from .once import agreed_to, note_completed, note_request, once, write_note
+from .once import agreed_to, connected, note_completed, note_request, once, write_note
 
 
 def order_on_hosts(task: Task) -> Outcome:
     """The members that are due, in their order. Nothing is changed."""
     drawn = pool_order.drawn_from_hosts(task)
     state, names = drawn.state, {member.name for pool in drawn.pools for member in pool.members}
-    settings = task.ask(lambda: read_settings(_search(task)))
+    settings = task.ask(lambda: read_settings(connected(task)))
     configurations = configurations_in(task.params["configurations"])
     noted, last = noted_in(settings, state.uuid), carried_in(settings, state.uuid)
     due = due_on_hosts(names, noted, configurations, state)
@@ -49,13 +47,10 @@ def order_on_hosts(task: Task) -> Outcome:
     every = Changes(
         tuple(dict.fromkeys(one for each in asked for found in each.changes.values() for one in found.changes))
     )
-    versions = {str(each.version) for each in state.members.values() if each.name in names}
-    target = target_of(max(versions)) if versions else target_of("0.0.0")
+    given, target, versions = pool_order.to_restart(task, state, names)
     judged = judge_request(Request(due), (), versions)
     verdict = combine((drawn.verdict, judged, judge_changes(every), judge_together(every)))
     drawn = replace(drawn, pools=tuple(_due(pool, due) for pool in drawn.pools), verdict=verdict)
-    params = pool_order.CONTRACT.arguments(task.params, target_version=str(target))
-    given = replace(task, params={**params, "skip_checks": task.params["skip_checks"]})
     planned = pool_order.planned(given, drawn, target, conditions_on_hosts(configurations))
     # A member of the version is restarted all the same.
     batches = [{**batch, "restarts": True} for batch in planned.more["batches"]]
@@ -70,7 +65,7 @@ def note_on_hosts(task: Task, order: Outcome) -> Outcome:
     going = {name for batch in order.more["batches"] for name in batch["members"]}
     if not going or task.check_mode:
         return Outcome(Verdict())
-    search = _search(task)
+    search = connected(task)
     state, settings = task.ask(lambda: (observe(search), read_settings(search)))
     noted = noted_in(settings, state.uuid)
     left = noted.left(state) if noted else frozenset()
@@ -83,7 +78,7 @@ def note_on_hosts(task: Task, order: Outcome) -> Outcome:
 
 def forget_on_hosts(task: Task) -> Outcome:
     """Take the note away once no process that it names is left. A run that was narrowed may leave some."""
-    search = _search(task)
+    search = connected(task)
     state, settings = task.ask(lambda: (observe(search), read_settings(search)))
     noted = noted_in(settings, state.uuid)
     if settings.persistent.get(NOTE) is None or (noted and noted.left(state)):
@@ -91,10 +86,6 @@ def forget_on_hosts(task: Task) -> Outcome:
     # A run that is killed between the two leaves no member that is due, and its consent is used up by either.
     gone = write_note(task, search, settings, (NOTE, None), {"members": []})
     return _both(gone, note_completed(task))
-
-
-def _search(task: Task) -> OpenSearchClient:
-    return connect(task.params["opensearch"], task.params["kubernetes"])
 
 
 def _both(one: Outcome, other: Outcome) -> Outcome:

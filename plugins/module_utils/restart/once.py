@@ -27,7 +27,7 @@ from .judge.once import REQUEST, Carried, carried_in, judge_used_up, request_of_
 
 def settings_of(task: Task) -> Settings:
     """The settings of the cluster now."""
-    search = _search(task)
+    search = connected(task)
     return task.ask(lambda: read_settings(search))
 
 
@@ -64,7 +64,7 @@ def note_completed(task: Task) -> Outcome:
 
 
 def _note(task: Task, change: Callable[[Carried | None], Carried | None]) -> Outcome:
-    search = _search(task)
+    search = connected(task)
     settings, uuid = task.ask(lambda: (read_settings(search), cluster_uuid(search)))
     request = change(carried_in(settings, uuid))
     if request is None:
@@ -84,5 +84,6 @@ def write_note(
     return Outcome(Verdict(removed_remarks(removed)), changed=True)
 
 
-def _search(task: Task) -> OpenSearchClient:
+def connected(task: Task) -> OpenSearchClient:
+    """The client of the cluster that a task is about."""
     return connect(task.params["opensearch"], task.params["kubernetes"])

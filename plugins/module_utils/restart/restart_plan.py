@@ -17,22 +17,18 @@ from ..common.verdict import Verdict, combine
 from ..common.words import enumerate_few
 from ..kubernetes import client as kubernetes
 from ..kubernetes.rights import EXECUTE, PORT_FORWARD, missing_rights
-from ..opensearch import health_gate, pool_order, shard_allocation
-from ..opensearch.act.cluster_lock import lock_store
+from ..opensearch import pool_order, upgrade_plan
 from ..opensearch.both_sides import see
-from ..opensearch.gate import SELECTION
 from ..opensearch.judge.checks import IMAGES
 from ..opensearch.judge.pools import Pool
 from ..opensearch.judge.set_pools import pool_of_set
-from ..opensearch.judge.upgrade_path import target_of
 from ..opensearch.observe.client import connect
-from ..opensearch.observe.cluster import uuid_for
 from ..opensearch.observe.look import Seen
-from ..opensearch.shard_allocation import RECOVERIES, settings_of_a_run
+from ..opensearch.shard_allocation import settings_of_a_run
 from ..opensearch.size_plan import REMOVAL, PlannedSizes, judge_planned, plan_sizes
 from ..pools import admission
 from ..pools.judge import is_down
-from ..run.begin_and_end import System, part_of
+from ..run.begin_and_end import part_of
 from ..run.output.plan_text import Words
 from ..run.record.phases import Deed
 from . import process_restart
@@ -61,8 +57,6 @@ def _order(task: Task) -> Outcome:
         return order_on_hosts(task)
     # A pod that is made again has the image of before.
     seen, troubles = see(replace(task, params={**task.params, "skip_checks": [IMAGES]}))
-    if seen is None:
-        raise Refusal(*combine(troubles).reasons)
     words = judge_words(annotations_of(seen.sets, chain(*seen.pods.values())), task.params["annotation"])
     if not words.passed:
         raise Refusal(*words.reasons)
@@ -70,12 +64,8 @@ def _order(task: Task) -> Outcome:
     configuration = plan_configuration(task, seen, marks)
     request = request_of(marks, configuration.due, stops=keeps_stopped(task.params["way"]))
     by = RunBy(task.params["replace_pods"])
-    names = {mark.name for mark in marks}
-    versions = {str(each.version) for each in seen.state.members.values() if each.name in names}
-    target = target_of(max(versions)) if versions else target_of("0.0.0")
-    params = pool_order.CONTRACT.arguments(task.params, target_version=str(target))
-    given = replace(task, params={**params, "skip_checks": task.params["skip_checks"]})
-    found = {one.name: pool_of_set(one, seen, params, target) for one in seen.sets if seen.pods[one.name]}
+    given, target, versions = pool_order.to_restart(task, seen.state, {mark.name for mark in marks})
+    found = {one.name: pool_of_set(one, seen, given.params, target) for one in seen.sets if seen.pods[one.name]}
     last = carried_in(settings_of(task), seen.state.uuid)
     outdated = by is not RunBy.PROCESS and any(each.outdated for pool in found.values() for each in pool.members)
     wishes = (any(mark.phase for mark in marks), request.to_stop, configuration.due, outdated)
@@ -263,19 +253,12 @@ def _due(pool: Pool, choice: Choice, request: Request, marks: Iterable[Marked]) 
 def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
     params, more = task.params, order.more
     there = [name for name in more["members"] if name not in more.get("added", ())]
-    of_gate = {"moment": "before_upgrade", "expected": there, "batch": more["broken"]}
-    of_gate |= {"wait_limit": params["wait_timeout"], "target_version": more["target_version"]}
-    yield Part(health_gate.run, health_gate.CONTRACT.arguments(params, **of_gate))
+    yield upgrade_plan.first_gate(params, more, expected=there, target_version=more["target_version"])
     if not params["groups"]:
         yield Part(_rights, {**params, "batches": more["batches"]})
-        yield Part(admission.run, {**params, "planned": _returning(more)})
-
-
-def _returning(more: Mapping[str, Any]) -> list[admission.Planned]:
-    """The pools with pods that are replaced, which come back from the template that is there."""
-    going = {name for batch in more["batches"] if batch["by"] == "pod" for name in batch["members"]}
-    found = {pool["name"]: [name for name in pool["members"] if name in going] for pool in more["pools"]}
-    return [admission.Planned(name, members) for name, members in found.items() if members]
+        # The pods that are replaced come back from the template that is there.
+        replaced = [batch for batch in more["batches"] if batch["by"] == "pod"]
+        yield Part(admission.run, {**params, "planned": upgrade_plan.returning(more, replaced)})
 
 
 def _rights(task: Task) -> Outcome:
@@ -286,10 +269,6 @@ def _rights(task: Task) -> Outcome:
     in_place = any(batch["by"] == "process" for batch in params["batches"])
     rights = (*MARKING, *(of_way if in_place else ()), *(CONFIGURING if params["configuration"] else ()))
     return Outcome(task.ask(lambda: missing_rights(client, task.params["namespace"], rights)))
-
-
-def _put_back(task: Task) -> Outcome:
-    return part_of(task, shard_allocation.CONTRACT, shard_allocation.run, state="restored")
 
 
 def _schedule(task: Task, order: Outcome) -> Outcome:
@@ -332,7 +311,8 @@ def _words(params: Mapping[str, Any], more: Mapping[str, Any]) -> Words:
 
 
 _PLAN = pool_order.CONTRACT.argument_spec
-SYSTEM = System(
+SYSTEM = replace(
+    upgrade_plan.SYSTEM,
     name="restart",
     deed=Deed.RESTART,
     options={
@@ -344,10 +324,8 @@ SYSTEM = System(
                 *("allow_single_copy", "allow_quorum_loss", "allow_red_indices"),
             )
         },
-        **SELECTION,
+        **upgrade_plan.OPTIONS_OF_RUN,
         "configurations": {"type": "dict", "default": {}, "no_log": True},
-        "recoveries": RECOVERIES,
-        "archived": shard_allocation.CONTRACT.argument_spec["archived"],
         "annotation": process_restart.CONTRACT.argument_spec["annotation"],
         "allow_full_restart": {"type": "bool", "default": False},
         "agreed": {"type": "str"},
@@ -358,13 +336,12 @@ SYSTEM = System(
         "replace_pods": {"type": "str", "default": RunBy.AUTO.value, "choices": [each.value for each in RunBy]},
         "way": process_restart.CONTRACT.argument_spec["way"],
     },
-    uuid=uuid_for,
-    lock_store=lock_store,
     order=_order,
     preflight=_preflight,
-    put_back=_put_back,
+    announce=None,
     words=_words,
     first=_schedule,
     last=_last,
     has_target=False,
+    counting=None,
 )

@@ -12,7 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import pool_order
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import Settings
-from ansible_collections.stateful.upgrade.plugins.module_utils.restart import on_hosts, once
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart import once
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.once import (
     REQUEST,
     Carried,
@@ -85,7 +85,7 @@ def test_only_the_consent_to_the_last_request_with_its_points_is_used_up() -> No
 def servers(monkeypatch: pytest.MonkeyPatch) -> Servers:
     """Members on plain hosts."""
     made = Servers()
-    for module in (pool_order, on_hosts, once):
+    for module in (pool_order, once):
         monkeypatch.setattr(module, "connect", lambda *_options: made)
     return made
 
