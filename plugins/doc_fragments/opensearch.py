@@ -7,16 +7,11 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The options of a plan (`pool_order`), consents, checks of the gates (`SELECTION`), and those of `RESTRICTING`."""
+    """The options of a plan, of an upgrade (`pool_order`), a run (`OPTIONS_OF_RUN`), a batch (`OF_BATCH`), consents,
+    checks of the gates (`SELECTION`), and those of `RESTRICTING`."""
 
     PLAN = r"""
 options:
-  target_version:
-    description:
-      - The version to upgrade to.
-      - Members that run it already are replaced if the pod template of their StatefulSet has changed since.
-    type: str
-    required: true
   namespace:
     description: The namespace of the cluster's pods. Either this or O(groups) is given.
     type: str
@@ -39,21 +34,12 @@ options:
     description: Consider only StatefulSets with these labels.
     type: str
   members:
-    description: Upgrade only these members in this run. The default is all that are not on the target version.
+    description:
+      - Take only these members in this run. The default is all that are not on the target version; in a restart, all
+        that are to be restarted.
     type: list
     elements: str
     default: []
-  image:
-    description:
-      - The whole image of the target version, for all pools.
-      - For an image of its own for each pool, a mapping of pool to image, or a text such as V(hot=IMAGE,warm=IMAGE). An
-        asterisk in the name of a pool stands for any characters. A name that no pool has is refused.
-      - The default, also for a pool that is not named, is the repository of its present image with
-        O(target_version) as its tag. A leading v and an ending such as V(-fips) stay; an ending that may belong to one
-        version alone, such as V(-2), is refused.
-      - If all members of a pool run that version, its present image stays if its tag, or a member, shows that it holds
-        it.
-    type: raw
   container:
     description:
       - The container that runs OpenSearch.
@@ -71,17 +57,6 @@ options:
     type: list
     elements: str
     default: []
-  canary:
-    description:
-      - The member that goes first and alone, by its name, or by a node attribute, as V(canary=true). Of several members
-        with that attribute it is the first one in the order.
-      - A member of a pool that is rolled by partition goes by its ordinal, and is refused as a canary.
-    type: str
-  extra_member:
-    description:
-      - The pool that is to have one member more for the time of the upgrade. The
-        plan tells whether that is possible.
-    type: str
   batching:
     description:
       - The members that go down together. V(serial) takes one member at a time, pool after pool. V(zones) takes members
@@ -95,6 +70,55 @@ options:
     type: str
     choices: [serial, zones, disjoint]
     default: serial
+  zone_attribute:
+    description: The node attribute that names the zone of a member.
+    type: str
+    default: zone
+  max_unavailable:
+    description:
+      - The most members of a pool that go down together, as a number or as a percentage of the pool. A percentage is
+        rounded down, but never below one member.
+    type: str
+  hand_over:
+    description:
+      - Whether an elected manager will hand over to another one before its batch goes down. For a member that is a pod
+        M(stateful.upgrade.pod_ondelete_roll) or M(stateful.upgrade.process_restart) does it, for any other
+        M(stateful.upgrade.cluster_health_gate). Without a hand-over a cluster of two manager-eligible members stands
+        still while the elected one restarts, and the plan asks for O(allow_quorum_loss).
+    type: bool
+    default: true
+"""
+
+    UPGRADE = r"""
+options:
+  target_version:
+    description:
+      - The version to upgrade to.
+      - Members that run it already are replaced if the pod template of their StatefulSet has changed since.
+    type: str
+    required: true
+  image:
+    description:
+      - The whole image of the target version, for all pools.
+      - For an image of its own for each pool, a mapping of pool to image, or a text such as V(hot=IMAGE,warm=IMAGE). An
+        asterisk in the name of a pool stands for any characters. A name that no pool has is refused.
+      - The default, also for a pool that is not named, is the repository of its present image with
+        O(target_version) as its tag. A leading v and an ending such as V(-fips) stay; an ending that may belong to one
+        version alone, such as V(-2), is refused.
+      - If all members of a pool run that version, its present image stays if its tag, or a member, shows that it holds
+        it.
+    type: raw
+  canary:
+    description:
+      - The member that goes first and alone, by its name, or by a node attribute, as V(canary=true). Of several members
+        with that attribute it is the first one in the order.
+      - A member of a pool that is rolled by partition goes by its ordinal, and is refused as a canary.
+    type: str
+  extra_member:
+    description:
+      - The pool that is to have one member more for the time of the upgrade. The
+        plan tells whether that is possible.
+    type: str
   strategy:
     description:
       - The update strategy under which a StatefulSet is rolled. V(OnDelete) is set for the roll, and the former
@@ -105,15 +129,6 @@ options:
     type: str
     choices: [OnDelete, RollingUpdate]
     default: OnDelete
-  zone_attribute:
-    description: The node attribute that names the zone of a member.
-    type: str
-    default: zone
-  max_unavailable:
-    description:
-      - The most members of a pool that go down together, as a number or as a percentage of the pool. A percentage is
-        rounded down, but never below one member.
-    type: str
   allow_left_behind:
     description:
       - Consent to a plan of a new major version that leaves out a member which could not join again after a stop. The
@@ -122,14 +137,6 @@ options:
         also where its pool has a newer one.
     type: bool
     default: false
-  hand_over:
-    description:
-      - Whether an elected manager will hand over to another one before its batch goes down. For a member that is a pod
-        M(stateful.upgrade.pod_ondelete_roll) does it, for any other M(stateful.upgrade.cluster_health_gate). Without
-        a hand-over a cluster of two manager-eligible members stands still while the elected one restarts, and the plan
-        asks for O(allow_quorum_loss).
-    type: bool
-    default: true
   allow_field_managers:
     description:
       - Go on although one of these also manages the image or the update strategy of a pool. It may put the old image
@@ -138,6 +145,68 @@ options:
     elements: str
     default: []
     choices: [argocd, flux, configsync, kapp, gardener, crossplane, kubevela, k3s, fleet, terraform, pulumi, helm]
+"""
+
+    RUN = r"""
+options:
+  recoveries:
+    description: The shards that a member may recover at a time during the run, for the words of the plan.
+    type: int
+    default: 10
+  archived:
+    description: With O(state=begun), the fate of archived settings, see M(stateful.upgrade.shard_allocation).
+    type: str
+    choices: [remove, refuse]
+    default: remove
+"""
+
+    BATCH = r"""
+options:
+  pools:
+    description:
+      - Names of the StatefulSets that the members of the batch belong to; one is enough for a batch of one pool.
+      - Nothing is taken down while a pod of one of these pools is down, except pods of O(batch).
+    type: list
+    elements: str
+    required: true
+    aliases: [pool]
+  batch:
+    description: Names of the pods whose members go down together. Each belongs to one of O(pools).
+    type: list
+    elements: str
+    required: true
+  expected:
+    description:
+      - Names of all members that should be in the cluster. Nothing is taken down while one of them is missing, except
+        those in O(batch).
+    type: list
+    elements: str
+    default: []
+  proof_timeout:
+    description:
+      - Seconds to wait for the proof before anything goes down. When they are over, a task with a gate for the rest of
+        its batch begins again there. Any other task ends with the verdict V(waiting) and without a failure. The caller
+        can then change what keeps the proof from holding, such as restricted allocation. By default O(wait_timeout) is
+        the limit of this wait, too.
+      - Only time in which the cluster answers counts. For a cluster that does not answer, O(wait_timeout) is the limit.
+    type: int
+  hand_over:
+    description:
+      - Whether the elected manager hands over to another one before it goes down. If not, it goes as it is, and only
+        alone. If it alone votes, it then goes only with O(allow_quorum_loss).
+    type: bool
+    default: true
+  until:
+    description:
+      - V(ready) follows each member until its pod is Ready and it has joined the cluster.
+      - V(joined) follows each member only until the cluster lists it, as another process than before and on the target
+        version, if there is one. Its shards can come back meanwhile. Call again with V(ready) to see the pods Ready.
+    type: str
+    choices: [ready, joined]
+    default: ready
+  usual_seconds:
+    description: Seconds that members are usually away. Live lines say so, and tell the cause after twice as long.
+    type: float
 """
 
     CONSENT = r"""

@@ -11,6 +11,10 @@ class ModuleDocFragment:
 
     DOCUMENTATION = r"""
 options:
+  annotation:
+    description: The key of the annotation that holds the phase.
+    type: str
+    default: upgrade.stateful/restart-phase
   way:
     description:
       - The way in which a process is stopped and started.

@@ -43,32 +43,12 @@ author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
 options:
-  pools:
-    description:
-      - Names of the StatefulSets that the members of the batch belong to; one is enough for a batch of one pool.
-      - Nothing is taken down while a pod of one of these pools is down, except pods of O(batch).
-    type: list
-    elements: str
-    required: true
-    aliases: [pool]
-  batch:
-    description: Names of the pods that go down together. Each belongs to one of O(pools).
-    type: list
-    elements: str
-    required: true
   going:
     description:
       - The part of O(batch) that goes first, such as C(going) in the result of M(stateful.upgrade.cluster_health_gate).
         The rest goes after it, through O(gate). The default is all of O(batch).
     type: list
     elements: str
-  expected:
-    description:
-      - Names of all members that should be in the cluster. Nothing is taken down while one of them is missing, except
-        those in O(batch).
-    type: list
-    elements: str
-    default: []
   target_version:
     description: The version that the members of the batch must report when they have joined. The default is any.
     type: str
@@ -81,36 +61,11 @@ options:
     type: list
     elements: str
     default: []
-  until:
-    description:
-      - V(ready) follows each replacement until its pod is Ready and it has joined the cluster.
-      - V(joined) follows each replacement only until the cluster lists it, as another process than before and on
-        O(target_version). Its shards can come back meanwhile. Call again with V(ready) to see the pods Ready.
-    type: str
-    choices: [ready, joined]
-    default: ready
-  usual_seconds:
-    description: Seconds that members are usually away. Live lines say so, and tell the cause after twice as long.
-    type: float
   green_seconds:
     description:
       - Seconds after which the cluster was green after the batch before. The line of the first member that goes down
         says so.
     type: int
-  proof_timeout:
-    description:
-      - Seconds to wait for the proof before anything is deleted. When they are over, the batch is begun again through
-        O(gate). Without that option the task ends with the verdict V(waiting) and without a failure. The caller can
-        then change what keeps the proof from holding, such as restricted allocation. By default O(wait_timeout) is the
-        limit of this wait, too.
-      - Only time in which the cluster answers counts. For a cluster that does not answer, O(wait_timeout) is the limit.
-    type: int
-  hand_over:
-    description:
-      - Whether the elected manager hands over to another one before it goes down. If not, it goes as it is, and only
-        alone. If it alone votes, it then goes only with O(allow_quorum_loss).
-    type: bool
-    default: true
   wait_timeout:
     description:
       - Seconds to wait for the proof, and again for the batch to be back. When they are over, the task fails and names
@@ -132,6 +87,7 @@ extends_documentation_fragment:
   - stateful.upgrade.connections
   - stateful.upgrade.task
   - stateful.upgrade.task.namespace
+  - stateful.upgrade.opensearch.batch
   - stateful.upgrade.opensearch.consent
   - stateful.upgrade.opensearch.checks
   - stateful.upgrade.opensearch.in_parts

@@ -38,6 +38,7 @@ extends_documentation_fragment:
   - stateful.upgrade.connections
   - stateful.upgrade.task
   - stateful.upgrade.opensearch.plan
+  - stateful.upgrade.opensearch.upgrade
   - stateful.upgrade.opensearch.consent
 notes:
   - "OpenSearch permissions needed: C(cluster:monitor/state), C(cluster:monitor/nodes/info)."

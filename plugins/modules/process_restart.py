@@ -53,30 +53,6 @@ options:
     type: str
     choices: [scheduled, restarted, resumed, unscheduled, completed, removed, started, seen]
     default: restarted
-  pools:
-    description:
-      - Names of the StatefulSets that the members of the batch belong to; one is enough for a batch of one pool.
-      - Nothing is taken down while a pod of one of these pools is down, except pods of O(batch).
-    type: list
-    elements: str
-    required: true
-    aliases: [pool]
-  batch:
-    description: Names of the pods whose processes go down together. Each belongs to one of O(pools).
-    type: list
-    elements: str
-    required: true
-  expected:
-    description:
-      - Names of all members that should be in the cluster. Nothing is taken down while one of them is missing, except
-        those in O(batch).
-    type: list
-    elements: str
-    default: []
-  annotation:
-    description: The key of the annotation that holds the phase.
-    type: str
-    default: upgrade.stateful/restart-phase
   phase:
     description: The phase that a pod is scheduled with.
     type: str
@@ -86,28 +62,6 @@ options:
     description:
       - The container that runs the server. The default is the only one, or the one whose image is called opensearch.
     type: str
-  proof_timeout:
-    description:
-      - Seconds to wait for the proof before anything is stopped. When they are over, the task ends with the verdict
-        V(waiting) and without a failure. By default O(wait_timeout) is the limit of this wait, too.
-    type: int
-  hand_over:
-    description:
-      - Whether the elected manager hands over to another one before it goes down. If not, it goes as it is, and only
-        alone.
-    type: bool
-    default: true
-  until:
-    description:
-      - V(ready) follows each pod until it is Ready and its process has joined the cluster.
-      - V(joined) follows it only until the cluster lists its new process. Its shards can come back meanwhile. Call
-        again with V(ready) to see the pods Ready.
-    type: str
-    choices: [ready, joined]
-    default: ready
-  usual_seconds:
-    description: Seconds that members are usually away. Live lines say so, and tell the cause after twice as long.
-    type: float
   wait_timeout:
     description:
       - Seconds to wait for the proof, and again for the batch to be back. When they are over, the task fails and names
@@ -129,6 +83,7 @@ extends_documentation_fragment:
   - stateful.upgrade.restart.licence
   - stateful.upgrade.task
   - stateful.upgrade.task.namespace
+  - stateful.upgrade.opensearch.batch
   - stateful.upgrade.opensearch.consent
   - stateful.upgrade.opensearch.restricting
 notes:

@@ -16,6 +16,8 @@ description:
   - At the same time it asks the gate C(before_upgrade) of M(stateful.upgrade.cluster_health_gate), and checks whether
     the lock (M(stateful.upgrade.upgrade_lock)) is free, and whether the user has all rights.
   - One verdict tells everything that stands in the way. Planning changes nothing.
+  - With O(groups), the processes to restart are noted in a setting of the cluster, until O(state=ended) with
+    O(event=completed).
   - Once the plan is agreed to, the run that carries it out begins with O(state=begun) and ends with O(state=ended).
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
@@ -30,15 +32,6 @@ options:
     type: str
     choices: [planned, begun, ended]
     default: planned
-  namespace:
-    description: The namespace of the cluster's pods. Needed unless O(state=ended), or O(groups) is given.
-    type: str
-  groups:
-    description:
-      - The names of the members on plain hosts, by the name of their pool, as in M(stateful.upgrade.pool_order).
-      - The processes to restart are noted in a setting of the cluster, until O(state=ended) with V(completed).
-    type: dict
-    default: {}
   configurations:
     description:
       - With O(groups), the configuration of each member, by its name, as a dictionary with C(present), the content of
@@ -55,45 +48,6 @@ options:
   target_version:
     description: It has no effect, since a restart changes no version.
     type: str
-  pools:
-    description: The StatefulSets that are the pools; by default all (of O(label_selector)) whose pods are members.
-    type: list
-    elements: str
-    default: []
-  label_selector:
-    description: Consider only StatefulSets with these labels.
-    type: str
-  members:
-    description: Restart only these members in this run. The default is all that are to be restarted.
-    type: list
-    elements: str
-    default: []
-  container:
-    description:
-      - The container that runs OpenSearch. The default is the only one, or the only one whose image is called
-        opensearch.
-    type: str
-  order:
-    description: Names of pools in the order in which they go, as in M(stateful.upgrade.pool_order).
-    type: list
-    elements: str
-    default: []
-  batching:
-    description: The members that go down together, as in M(stateful.upgrade.pool_order).
-    type: str
-    choices: [serial, zones, disjoint]
-    default: serial
-  zone_attribute:
-    description: The node attribute that names the zone of a member.
-    type: str
-    default: zone
-  max_unavailable:
-    description: The most members of a pool that go down together, as a number or as a percentage of the pool.
-    type: str
-  hand_over:
-    description: Whether an elected manager hands over to another one before its batch goes down.
-    type: bool
-    default: true
   replace_pods:
     description:
       - Whether the process of a member restarts in its pod, or its pod is replaced.
@@ -112,19 +66,6 @@ options:
         and V(never).
     type: dict
     default: {}
-  annotation:
-    description: The key of the annotation that holds the phase.
-    type: str
-    default: upgrade.stateful/restart-phase
-  recoveries:
-    description: The shards that a member may recover at a time, for the words of the plan.
-    type: int
-    default: 10
-  archived:
-    description: With O(state=begun), the fate of archived settings, see M(stateful.upgrade.shard_allocation).
-    type: str
-    choices: [remove, refuse]
-    default: remove
   announce:
     description: It has no effect for this system.
     type: bool
@@ -153,6 +94,8 @@ extends_documentation_fragment:
   - stateful.upgrade.runs
   - stateful.upgrade.runs.metrics
   - stateful.upgrade.runs.record
+  - stateful.upgrade.opensearch.plan
+  - stateful.upgrade.opensearch.run
   - stateful.upgrade.opensearch.consent
   - stateful.upgrade.opensearch.checks
 seealso:

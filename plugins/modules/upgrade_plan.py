@@ -46,15 +46,6 @@ options:
     type: str
     choices: [drain, restart]
     default: drain
-  recoveries:
-    description: The shards that a member may recover at a time during the run, for the words of the plan.
-    type: int
-    default: 10
-  archived:
-    description: With O(state=begun), the fate of archived settings, see M(stateful.upgrade.shard_allocation).
-    type: str
-    choices: [remove, refuse]
-    default: remove
   announce:
     description: Whether to make a Warning event about each pool when the plan is refused. The right to it is optional.
     type: bool
@@ -85,6 +76,8 @@ extends_documentation_fragment:
   - stateful.upgrade.task
   - stateful.upgrade.runs
   - stateful.upgrade.opensearch.plan
+  - stateful.upgrade.opensearch.upgrade
+  - stateful.upgrade.opensearch.run
   - stateful.upgrade.machines
   - stateful.upgrade.machines.plan
   - stateful.upgrade.runs.metrics

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT, Options
 from ..common.task import Task
 from ..common.verdict import Reason, Verdict, combine
 from ..kubernetes.state import Namespace, Pod, StatefulSet
 from .absence import Absence
 from .act.hand_over import HandOver
-from .act.restricting import Restriction
+from .act.restricting import RESTRICTING, Restriction
 from .judge.back import judge_back
 from .judge.pods import judge_ephemeral, judge_other_pools, judge_pods
 from .judge.policy import Policy, awaiting, policy_of
@@ -24,6 +25,23 @@ from .observe.cluster import observe_data_paths, observe_members
 from .observe.data_paths import said_by_all
 from .observe.state import ClusterState
 from .observe.version import Version
+
+OF_BATCH: Options = {
+    **CONNECTIONS,
+    **NAMESPACE,
+    **WAIT,
+    "wait_sleep": {"type": "float", "default": 0.25},
+    **CONSENT,
+    "pools": {"type": "list", "elements": "str", "required": True, "aliases": ["pool"]},
+    "batch": {"type": "list", "elements": "str", "required": True},
+    "expected": {"type": "list", "elements": "str", "default": []},
+    "proof_timeout": {"type": "int"},
+    "hand_over": {"type": "bool", "default": True},
+    **RESTRICTING,
+    "until": {"type": "str", "choices": ["ready", "joined"], "default": "ready"},
+    "usual_seconds": {"type": "float"},
+}
+"""The options of a module that takes one batch of pods down, in whichever way."""
 
 
 class BatchProof:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT
 from ..common.errors import Refusal, Unreachable
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Verdict, combine
@@ -22,8 +21,7 @@ from ..pools.pod_roll import Questions, roll
 from ..run.begin_and_end import part_of
 from . import shard_allocation
 from .absence import worst_of
-from .act.restricting import RESTRICTING
-from .batch_proof import BatchProof
+from .batch_proof import OF_BATCH, BatchProof
 from .gate import SELECTION, Judged
 from .in_parts import IN_PARTS, in_parts
 from .judge.upgrade_path import target_of
@@ -31,20 +29,8 @@ from .observe.client import OpenSearchClient, connect
 
 CONTRACT = Contract(
     argument_spec={
-        **CONNECTIONS,
-        **NAMESPACE,
-        **WAIT,
-        "wait_sleep": {"type": "float", "default": 0.25},
-        **CONSENT,
-        "pools": {"type": "list", "elements": "str", "required": True, "aliases": ["pool"]},
-        "batch": {"type": "list", "elements": "str", "required": True},
-        "expected": {"type": "list", "elements": "str", "default": []},
+        **OF_BATCH,
         "target_version": {"type": "str"},
-        "proof_timeout": {"type": "int"},
-        "hand_over": {"type": "bool", "default": True},
-        **RESTRICTING,
-        "until": {"type": "str", "choices": ["ready", "joined"], "default": "ready"},
-        "usual_seconds": {"type": "float"},
         "green_seconds": {"type": "int"},
         "replace_marked": {"type": "list", "elements": "str", "default": []},
         "going": {"type": "list", "elements": "str"},

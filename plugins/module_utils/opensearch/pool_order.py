@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..common.arguments import CONNECTIONS, CONSENT, WAIT
+from ..common.arguments import CONNECTIONS, CONSENT, WAIT, Options
 from ..common.errors import refusal
 from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, Verdict, as_verdict, combine, refused
@@ -46,29 +46,33 @@ from .observe.look import Seen
 from .observe.state import ClusterState, voting_again
 from .observe.version import Version
 
+PLAN: Options = {
+    "groups": {"type": "dict", "default": {}},
+    **CONSENT,
+    "pools": {"type": "list", "elements": "str", "default": []},
+    "label_selector": {"type": "str"},
+    "container": {"type": "str"},
+    "members": {"type": "list", "elements": "str", "default": []},
+    "order": {"type": "list", "elements": "str", "default": []},
+    "batching": {"type": "str", "default": "serial", "choices": list(BATCHING)},
+    "zone_attribute": {"type": "str", "default": "zone"},
+    "max_unavailable": {"type": "str"},
+    "hand_over": {"type": "bool", "default": True},
+}
+"""The options of a plan, whatever is done to the members."""
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
         **WAIT,
         "wait_timeout": {"type": "int", "default": 120},
         "namespace": {"type": "str"},
-        "groups": {"type": "dict", "default": {}},
-        **CONSENT,
-        "pools": {"type": "list", "elements": "str", "default": []},
-        "label_selector": {"type": "str"},
+        **PLAN,
         "target_version": {"type": "str", "required": True},
         "image": {"type": "raw"},
-        "container": {"type": "str"},
-        "members": {"type": "list", "elements": "str", "default": []},
-        "order": {"type": "list", "elements": "str", "default": []},
         "canary": {"type": "str"},
         "extra_member": {"type": "str"},
-        "batching": {"type": "str", "default": "serial", "choices": list(BATCHING)},
         "strategy": {"type": "str", "default": "OnDelete", "choices": ["OnDelete", "RollingUpdate"]},
-        "zone_attribute": {"type": "str", "default": "zone"},
-        "max_unavailable": {"type": "str"},
         "allow_left_behind": {"type": "bool", "default": False},
-        "hand_over": {"type": "bool", "default": True},
         "allow_field_managers": {"type": "list", "elements": "str", "default": [], "choices": list(DEPLOYERS)},
     }
 )

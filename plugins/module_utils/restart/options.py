@@ -6,9 +6,14 @@
 from __future__ import annotations
 
 from ..common.arguments import Options
+from .judge.phases import PHASE
 from .observe.agent import PORT
+from .ways import WAYS
 
-AGENT: Options = {
+RESTART: Options = {
+    "annotation": {"type": "str", "default": PHASE},
+    "way": {"type": "str", "default": "kubelet", "choices": [*WAYS]},
+    "allow_full_restart": {"type": "bool", "default": False},
     "agent": {
         "type": "dict",
         "options": {
@@ -22,7 +27,7 @@ AGENT: Options = {
             "validate_certs": {"type": "bool", "default": True},
             "request_timeout": {"type": "int", "default": 30},
         },
-    }
+    },
 }
 
 CONFIGURATION: Options = {

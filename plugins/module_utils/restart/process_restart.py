@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT
 from ..common.attempts import proven_and_prepared
 from ..common.errors import Refusal
 from ..common.task import Contract, Outcome, Task
@@ -22,8 +21,7 @@ from ..common.voice import Stages
 from ..kubernetes import client as kubernetes
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.stateful_sets import observe_namespace
-from ..opensearch.act.restricting import RESTRICTING
-from ..opensearch.batch_proof import BatchProof
+from ..opensearch.batch_proof import OF_BATCH, BatchProof
 from ..opensearch.observe.client import OpenSearchClient, connect
 from ..opensearch.removal import remove_member
 from ..pools.crash_log import with_cause
@@ -32,47 +30,32 @@ from .act.licence import bring_licence
 from .act.marks import Marks
 from .configurations import Configurations
 from .following import STAGES, Restarting, judge_ready
-from .judge.phases import PHASE, SCHEDULED, Phase, judge_words
+from .judge.phases import SCHEDULED, Phase, judge_words
 from .judge.request import judge_stops, judge_together
 from .licence_plan import licence_of
 from .look import Batch, Looking, annotations_of, interrupted
-from .options import AGENT, CONFIGURATION, LICENCE
+from .options import CONFIGURATION, LICENCE, RESTART
 from .settling import left_behind, started
 from .way import Way
-from .ways import WAYS, way_of
+from .ways import way_of
 
 CONTRACT = Contract(
     argument_spec={
-        **CONNECTIONS,
-        **NAMESPACE,
-        **WAIT,
-        "wait_sleep": {"type": "float", "default": 0.25},
-        **CONSENT,
+        **OF_BATCH,
         "state": {
             "type": "str",
             "default": "restarted",
             "choices": ["scheduled", "restarted", "resumed", "unscheduled", "completed", "removed", "started", "seen"],
         },
-        "pools": {"type": "list", "elements": "str", "required": True, "aliases": ["pool"]},
-        "batch": {"type": "list", "elements": "str", "required": True},
-        "expected": {"type": "list", "elements": "str", "default": []},
-        "annotation": {"type": "str", "default": PHASE},
         "phase": {
             "type": "str",
             "default": Phase.SCHEDULE_ROLLING.value,
             "choices": [each.value for each in Phase if each in SCHEDULED],
         },
         "container": {"type": "str"},
-        "way": {"type": "str", "default": "kubelet", "choices": [*WAYS]},
-        **AGENT,
+        **RESTART,
         **CONFIGURATION,
         **LICENCE,
-        "allow_full_restart": {"type": "bool", "default": False},
-        "proof_timeout": {"type": "int"},
-        "hand_over": {"type": "bool", "default": True},
-        **RESTRICTING,
-        "until": {"type": "str", "choices": ["ready", "joined"], "default": "ready"},
-        "usual_seconds": {"type": "float"},
     }
 )
 

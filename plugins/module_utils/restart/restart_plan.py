@@ -45,7 +45,7 @@ from .licence_plan import PlannedLicence, licence_of, plan_licence
 from .look import annotations_of
 from .on_hosts import forget_on_hosts, note_on_hosts, order_on_hosts
 from .once import agreed_to, note_completed, note_request, once, settings_of
-from .options import AGENT, CONFIGURATION, LICENCE
+from .options import CONFIGURATION, LICENCE, RESTART
 from .rights import CONFIGURING, MARKING
 from .template_plan import changed_templates, plugins_of
 from .ways import keeps_stopped
@@ -310,31 +310,20 @@ def _words(params: Mapping[str, Any], more: Mapping[str, Any]) -> Words:
     return Words(system=more["product"], changes=changes, stays=stays)
 
 
-_PLAN = pool_order.CONTRACT.argument_spec
 SYSTEM = replace(
     upgrade_plan.SYSTEM,
     name="restart",
     deed=Deed.RESTART,
     options={
-        **{
-            name: _PLAN[name]
-            for name in (
-                *("groups", "pools", "label_selector", "container", "members", "order", "batching", "zone_attribute"),
-                *("max_unavailable", "hand_over"),
-                *("allow_single_copy", "allow_quorum_loss", "allow_red_indices"),
-            )
-        },
+        **pool_order.PLAN,
         **upgrade_plan.OPTIONS_OF_RUN,
         "configurations": {"type": "dict", "default": {}, "no_log": True},
-        "annotation": process_restart.CONTRACT.argument_spec["annotation"],
-        "allow_full_restart": {"type": "bool", "default": False},
         "agreed": {"type": "str"},
-        **AGENT,
+        **RESTART,
         **CONFIGURATION,
         "setting_needs": {"type": "dict", "default": {}},
         **LICENCE,
         "replace_pods": {"type": "str", "default": RunBy.AUTO.value, "choices": [each.value for each in RunBy]},
-        "way": process_restart.CONTRACT.argument_spec["way"],
     },
     order=_order,
     preflight=_preflight,
