@@ -19,8 +19,7 @@ from ..kubernetes.client import KubernetesClient
 from ..kubernetes.execution import Command, Ended, execute
 from ..kubernetes.pods import list_pods
 from ..kubernetes.state import Container, Pod
-from ..opensearch.judge.set_pools import server_in
-from ..pools.images import container_for
+from ..opensearch.judge.set_pools import server_container
 from .judge.phases import Process
 
 SECONDS = 15.0
@@ -115,7 +114,7 @@ class ByKubelet:
 
 def container_of(pod: Pod, named: str) -> Container:
     """The container of the server; one that has not begun if the kubelet has told of none yet."""
-    name = container_for(pod.name, pod.images, named, server_in(pod.images))
+    name = server_container(pod, named)
     for each in pod.containers:
         if each.name == name and not each.init:
             return each

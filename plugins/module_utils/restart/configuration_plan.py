@@ -16,10 +16,9 @@ from ..common.task import Task
 from ..common.verdict import Verdict, combine
 from ..kubernetes import client as kubernetes
 from ..kubernetes.state import StatefulSet
-from ..opensearch.judge.set_pools import server_in
+from ..opensearch.judge.set_pools import server_container
 from ..opensearch.observe.look import Seen
 from ..opensearch.size_plan import names_with
-from ..pools.images import container_for
 from .configurations import mounted_in
 from .given import configuration_in
 from .judge.configuration import checksum, judge_secret
@@ -94,7 +93,7 @@ class _Compared:
     ) -> None:
         self._pool, self._wanted, self._secret, self._marks = pool, wanted, secret, marks
         self._ways = ways_in(params["setting_needs"] or {})
-        container = _container(params, pool)
+        container = server_container(pool, params["container"])
         self._from_pod = from_pod(pool.template, container)
         self.mounted = mounted_in(pool, container, wanted)
         members = [name for name in pool.member_names() if name in marks]
@@ -160,12 +159,8 @@ class _Compared:
 
 def judge_pods(params: Mapping[str, Any], pool: StatefulSet) -> Verdict:
     """Whether the way to stop and start processes can be used with the pods of a pool."""
-    container = _container(params, pool)
+    container = server_container(pool, params["container"])
     if params["way"] == "kubelet":
         return judge_signal(pool.name, shares_processes(pool.template))
     port = int((params["agent"] or {}).get("port") or PORT)
     return judge_probes(pool.name, container, probes_of(pool.template, container), port)
-
-
-def _container(params: Mapping[str, Any], pool: StatefulSet) -> str:
-    return container_for(pool.name, pool.images, params["container"], server_in(pool.images))

@@ -14,9 +14,8 @@ from ..common.task import Task, passed_or_raise
 from ..common.verdict import Reason, Verdict, combine
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.state import Pod, StatefulSet
-from ..opensearch.judge.set_pools import server_in
+from ..opensearch.judge.set_pools import server_container, server_in
 from ..opensearch.size_plan import names_with, replicas_in
-from ..pools.images import container_for
 from ..pools.resizing import resize
 from .act.configuration import Place, add_missing, collect, complete, remove_unwanted, write
 from .act.labels import label_pod
@@ -217,7 +216,6 @@ def _at_least(wanted: int, pool: StatefulSet) -> int:
 
 def mounted_in(pool: StatefulSet, container: str, wanted: Wanted) -> Mounted:
     """The way in which the wanted configuration comes to the servers of a pool. An empty container is found."""
-    server = server_in(pool.images)
-    name = container_for(pool.name, pool.images, container, server)
+    server, name = server_in(pool.images), server_container(pool, container)
     file = wanted.path or f"/usr/share/{server}/config/{server}.yml"
     return how_mounted(mounts_of(pool.template, name, pool.claims), file, wanted.secret, pool.member_names())

@@ -34,8 +34,8 @@ from .judge.phases import (
     may_start,
 )
 from .judge.request import judge_resting
-from .judge.wanted import SHOWN
 from .look import Batch, Looking
+from .observe.state import SHOWN
 from .way import Way
 
 STAGES = {"process_stopping": "stopping", "process_starting": "starting", "pod_starting": "starting"}

@@ -11,9 +11,8 @@ from typing import Any
 
 from ..common.task import Task
 from ..kubernetes import client as kubernetes
-from ..opensearch.judge.set_pools import server_in
+from ..opensearch.judge.set_pools import server_container
 from ..opensearch.observe.look import Seen
-from ..pools.images import container_for
 from .judge.choice import Asked, Line, lines_of
 from .judge.pod_spec import plugins_survive, template_changes
 from .judge.settings_table import Changes
@@ -54,7 +53,7 @@ def plugins_of(task: Task, seen: Seen, replaced: Collection[str]) -> dict[str, d
     directory, found = seen.state.product.plugins_path, {}
     for one in seen.sets:
         if seen.pods[one.name]:
-            container = container_for(one.name, one.images, task.params["container"], server_in(one.images))
+            container = server_container(one, task.params["container"])
             survival = plugins_survive(mounts_of(one.template, container, one.claims), directory)
             # A way that keeps processes stopped keeps their containers.
             in_place = survival.process if keeps_stopped(task.params["way"]) else survival.container

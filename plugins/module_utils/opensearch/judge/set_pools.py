@@ -45,6 +45,11 @@ def server_in(images: Mapping[str, str]) -> str:
     )
 
 
+def server_container(whose: Pod | StatefulSet, named: str | None) -> str:
+    """The container that runs the server of a pod, or of the pods of a pool. See `container_for`."""
+    return container_for(whose.name, whose.images, named, server_in(whose.images))
+
+
 def belongs(pods: Iterable[Pod], state: ClusterState) -> bool:
     names = {member.name for member in state.members.values()}
     addresses = {member.address for member in state.members.values()}

@@ -21,7 +21,7 @@ from ...opensearch.judge.sizes import OF_OTHER_VERSION
 from .phases import Marked, Phase
 from .pod_spec import Mounted, judge_mounted
 from .setting_rules import Way
-from .settings_table import Changes, judge_changes
+from .settings_table import Changes, judge_changes, two_ways
 
 
 class RunBy(str, Enum):
@@ -245,15 +245,10 @@ def _judge_together(every: Changes, by: RunBy, coordinated: Collection[str]) -> 
             " starts as soon as it is made.",
             "Leave replace_pods at auto.",
         )
-    replaced = [each.name for each in every.by(Way.NEW_POD)]
+    replaced = every.by(Way.NEW_POD)
     # With a setting that needs it, the changes themselves are refused.
     if replaced and not every.by(Way.COORDINATED):
-        yield refused(
-            "settings_need_two_ways",
-            f"The change needs all processes stopped at once (for {why}) and new pods (for {enumerate_few(replaced)}),"
-            " which no single run does.",
-            "Change one of the two groups first, and the other in a run of its own.",
-        )
+        yield two_ways(why, replaced)
 
 
 @as_verdict

@@ -16,14 +16,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...common.errors import Refusal, refusal
-from ...common.reading import Unreadable, part, text
+from ...common.errors import Refusal
+from ...common.reading import part, text
 from ...common.verdict import Reason, as_verdict, refused
 from ...common.words import enumerate_few
 from ...opensearch.observe.settings import Settings
 from ...opensearch.observe.state import ClusterState
-from ...run.undo.undo import UNREADABLE
 from .configuration_file import settings_in
+from .once import note_in
 from .setting_rules import Way
 from .settings_table import Changes, changes_between
 
@@ -48,25 +48,14 @@ class Noted:
 
 
 def noted_in(settings: Settings, cluster: str) -> Noted | None:
-    """The note that the cluster with this UUID carries, if any. One that came with a snapshot of another is none.
+    """The processes that the cluster with this UUID carries, see `note_in`."""
 
-    Raises:
-        Refusal: it carries one that cannot be read.
-    """
-    found = settings.persistent.get(NOTE)
-    if found is None:
-        return None
-    try:
-        note = json.loads(found)
+    def read(note: Any) -> Noted:
         processes = part(note, "processes")
-        each = {name: text(processes, name, "") for name in processes}
-        return Noted(each) if text(note, "cluster") == cluster else None
-    except (Unreadable, *UNREADABLE) as error:
-        raise refusal(
-            "restart_note_unreadable",
-            f"The cluster setting {NOTE} holds a note of a restart that cannot be read ({type(error).__name__}).",
-            "Set it to null. The next run then restarts all members that are to be restarted, from the beginning.",
-        ) from error
+        return Noted({name: text(processes, name, "") for name in processes})
+
+    remedy = "Set it to null. The next run then restarts all members that are to be restarted, from the beginning."
+    return note_in(settings, NOTE, cluster, read, "a restart", remedy)
 
 
 def process_of(state: ClusterState, name: str) -> str:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ...common.errors import refusal
 from ...common.reading import Unreadable, text, texts
@@ -26,6 +26,7 @@ REQUEST = "cluster.metadata.stateful_upgrade.restart_request"
 """The setting of the cluster that holds the note."""
 
 Batches = Sequence[Mapping[str, Any]]
+Note = TypeVar("Note")
 
 
 @dataclass(frozen=True)
@@ -47,25 +48,35 @@ class Carried:
 
 
 def carried_in(settings: Settings, cluster: str) -> Carried | None:
+    """The request that the cluster with this UUID carries, see `note_in`."""
+
+    def read(note: Any) -> Carried:
+        digest, base = text(note, "digest"), text(note, "base")
+        return Carried(digest, base, texts(note, "replaced"), text(note, "completed", ""))
+
+    return note_in(settings, REQUEST, cluster, read, "the last restart", "Set it to null, and look at the new plan.")
+
+
+def note_in(
+    settings: Settings, setting: str, cluster: str, read: Callable[[Any], Note], of: str, remedy: str
+) -> Note | None:
     """The note that the cluster with this UUID carries, if any. One that came with a snapshot of another is none.
 
     Raises:
         Refusal: it carries one that cannot be read.
     """
-    found = settings.persistent.get(REQUEST)
+    found = settings.persistent.get(setting)
     if found is None:
         return None
     try:
         note = json.loads(found)
-        digest, base = text(note, "digest"), text(note, "base")
-        read = Carried(digest, base, texts(note, "replaced"), text(note, "completed", ""))
-        return read if text(note, "cluster") == cluster else None
+        carried = read(note)
+        return carried if text(note, "cluster") == cluster else None
     except (Unreadable, *UNREADABLE) as error:
         raise refusal(
             "restart_note_unreadable",
-            f"The cluster setting {REQUEST} holds a note of the last restart that cannot be read"
-            f" ({type(error).__name__}).",
-            "Set it to null, and look at the new plan.",
+            f"The cluster setting {setting} holds a note of {of} that cannot be read ({type(error).__name__}).",
+            remedy,
         ) from error
 
 

@@ -10,7 +10,7 @@ for member by member, which is right unless the members have to agree on it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -188,12 +188,7 @@ def judge_changes(changes: Changes) -> Iterator[Reason]:
         )
     together, replaced = changes.by(Way.COORDINATED), changes.by(Way.NEW_POD)
     if together and replaced:
-        yield refused(
-            "settings_need_two_ways",
-            f"The change needs all processes stopped at once (for {_names(together)}) and new pods (for"
-            f" {_names(replaced)}), which no single run does.",
-            "Change one of the two groups first, and the other in a run of its own.",
-        )
+        yield two_ways(_names(together), replaced)
     if unknown := [each for each in changes.changes if not each.source]:
         yield remark(
             "setting_unknown",
@@ -209,5 +204,15 @@ def judge_changes(changes: Changes) -> Iterator[Reason]:
             )
 
 
-def _names(changes: tuple[Change, ...] | list[Change]) -> str:
+def two_ways(why: str, replaced: Iterable[Change]) -> Reason:
+    """The refusal of a change that needs all processes stopped, for `why`, and new pods for these settings."""
+    return refused(
+        "settings_need_two_ways",
+        f"The change needs all processes stopped at once (for {why}) and new pods (for {_names(replaced)}), which no"
+        " single run does.",
+        "Change one of the two groups first, and the other in a run of its own.",
+    )
+
+
+def _names(changes: Iterable[Change]) -> str:
     return enumerate_few(each.name for each in changes)

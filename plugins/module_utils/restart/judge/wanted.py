@@ -12,15 +12,13 @@ from typing import Any
 from ...common.errors import Refusal
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
-from ..observe.state import ConfigurationSecret
+from ..observe.state import SHOWN, ConfigurationSecret
 from .configuration import checksum
 from .configuration_file import settings_in
 from .labels import labels_in
 from .phases import UNSURE, Marked
 from .settings_table import rule_of
 
-SHOWN = 12
-"""The digits of a checksum that a message shows."""
 Contents = Mapping[str, bytes]
 
 

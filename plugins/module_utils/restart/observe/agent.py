@@ -45,12 +45,11 @@ from ...common.verdict import Verdict
 from ...common.words import shortened
 from ...kubernetes.port_forward import PodForward
 from ...opensearch.observe.ways import forwarded
+from .state import SHOWN
 
 PORT = 9443
 LONGEST_REASON = 400
 """The most characters of an error that a message quotes, since another server than the agent may answer with a page."""
-SHOWN = 12
-"""The digits of a checksum that a message shows."""
 _ATTEMPTS = 3
 
 

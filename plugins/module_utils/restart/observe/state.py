@@ -21,6 +21,8 @@ POOL = "upgrade.stateful/configuration"
 """The label of a configuration Secret. Its value is the name of the pool."""
 UNUSED_SINCE = "upgrade.stateful/unused-since"
 """The annotation of a configuration Secret that no pod uses, with the moment when that was first seen."""
+SHOWN = 12
+"""The digits of a checksum that a message shows."""
 PREVIOUS = ".previous"
 """The end of the keys of contents that were replaced."""
 
