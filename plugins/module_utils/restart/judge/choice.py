@@ -18,7 +18,7 @@ from typing import Any
 from ...common.verdict import Reason, Verdict, as_verdict, combine, refused, remark
 from ...common.words import enumerate_few
 from ...opensearch.judge.sizes import OF_OTHER_VERSION
-from .phases import Marked, Phase
+from .phases import TOGETHER, Marked
 from .pod_spec import Mounted, judge_mounted
 from .setting_rules import Way
 from .settings_table import Changes, judge_changes, two_ways
@@ -332,7 +332,7 @@ def _whose(members: Mapping[str, Sequence[str]], sizes: Mapping[str, int]) -> st
 
 def together_of(marks: Iterable[Marked]) -> list[str]:
     """The cause for which pods restart all at once by their phase, in words; none if no pod has such a phase."""
-    names = [mark.name for mark in marks if mark.phase in _TOGETHER and not mark.stays_stopped]
+    names = [mark.name for mark in marks if mark.phase in TOGETHER and not mark.stays_stopped]
     return [f"the phase of {enumerate_few(names)}"] if names else []
 
 
@@ -360,7 +360,7 @@ def judge_course(choice: Choice, marks: Iterable[Marked], way: str, *, keeps: bo
             "Allow it with allow_full_restart (upgrade_allow_full_restart); or leave what needs it, which the plan"
             " names.",
         )
-    single = [mark.name for mark in marks if mark.phase and mark.phase not in _TOGETHER and mark.name in choice.due]
+    single = [mark.name for mark in marks if mark.phase and mark.phase not in TOGETHER and mark.name in choice.due]
     if single:
         yield refused(
             "phase_of_other_way",
@@ -369,6 +369,3 @@ def judge_course(choice: Choice, marks: Iterable[Marked], way: str, *, keeps: bo
             "Take the phase from these pods (process_restart with state unscheduled), or let the run that has set it"
             " end with the settings of before. Then run again.",
         )
-
-
-_TOGETHER = frozenset({Phase.SCHEDULE_COORDINATED, Phase.STOP_COORDINATED, Phase.START_COORDINATED})
