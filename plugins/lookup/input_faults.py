@@ -70,10 +70,10 @@ from ..plugin_utils.inputs import (
 from ..plugin_utils.monitoring_inputs import faults_of_monitoring
 from ..plugin_utils.requested import faults_of_request
 from ..plugin_utils.task_files import STEPS, faults_of_task_files, steps_in
-from ..plugin_utils.variables import EVERY, PLAYBOOKS, PREFIX, SERVING, taken_by
+from ..plugin_utils.variables import EVERY, FLEET, PLAYBOOKS, PREFIX, SERVING, of_every_system, taken_by
 
-FLEET = "fleet"
-"""The playbook for many clusters, and its role."""
+OWN = "stateful.upgrade."
+"""The collection whose roles say in full what they take, but for the variables of every run."""
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -131,9 +131,10 @@ def specified(role: str = OPENSEARCH_ROLE) -> dict[str, Options]:
     Raises:
         AnsibleLookupError: there is no such role, or it does not say what it takes.
     """
+    shared = taken_by(EVERY) if role.startswith(OWN) else of_every_system()
     return {
         entry: {
-            **{each.name: each.option for each in taken_by(EVERY) if each.goes_with in ("", *options)},
+            **{each.name: each.option for each in shared if each.goes_with in ("", *options)},
             **options,
         }
         for entry, options in _entries(role).items()

@@ -40,13 +40,15 @@ class Playbook:
     """Whether the members are on hosts of the inventory."""
 
 
+FLEET = "fleet"
+"""The playbook for many clusters, and its role."""
 PLAYBOOKS: Mapping[str, Playbook] = {
     "opensearch": Playbook("opensearch"),
     "opensearch_hosts": Playbook("opensearch", "hosts", hosts=True),
     "restart": Playbook("restart"),
     "restart_hosts": Playbook("restart_hosts", hosts=True),
     "longhorn": Playbook("longhorn"),
-    "fleet": Playbook("fleet"),
+    FLEET: Playbook("fleet"),
 }
 """These playbooks by name."""
 SERVING = ("abort", "approve", "pause", "report", "resume", "settle", "status")
@@ -161,6 +163,12 @@ def _variable(name: str, entry: Mapping[str, Any]) -> Variable:
 def taken_by(playbook: str) -> list[Variable]:
     """The variables that name a playbook, or `EVERY` or `ANY` in its place."""
     return [each for each in table().values() if playbook in each.playbooks]
+
+
+def of_every_system() -> list[Variable]:
+    """The variables of every run, and those that each playbook takes whose members are no hosts of the inventory."""
+    playbooks = {name for name, each in PLAYBOOKS.items() if not each.hosts and name != FLEET}
+    return [each for each in table().values() if EVERY in each.playbooks or playbooks <= each.playbooks]
 
 
 def names(holds: Callable[[Variable], bool]) -> frozenset[str]:

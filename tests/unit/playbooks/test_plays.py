@@ -11,12 +11,13 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
+IMPORT = "ansible.builtin.import_playbook"
 
 
 def plays() -> Iterator[Any]:
     for path in sorted([*(ROOT / "playbooks").glob("*.yml"), *(ROOT / "playbooks" / "plays").glob("*.yml")]):
         for play in yaml.safe_load(path.read_text(encoding="utf-8")):
-            if "ansible.builtin.import_playbook" not in play:
+            if IMPORT not in play:
                 yield pytest.param(play, id=f"{path.stem}-{play['name']}")
 
 
@@ -36,3 +37,14 @@ def test_a_play_on_the_controller_becomes_nobody(play: dict[str, Any]) -> None:
     local = play.get("connection") == "local"
     assert local or "upgrade_groups" in play["hosts"] or play["hosts"] == "stateful_upgrade_batches"
     assert play.get("become") is (False if local else None)
+
+
+def test_a_playbook_of_a_system_is_the_shared_one_with_its_role() -> None:
+    found = {}
+    for path in sorted((ROOT / "playbooks").glob("*.yml")):
+        for each in yaml.safe_load(path.read_text(encoding="utf-8")):
+            if IMPORT in each and "vars" in each:
+                found[path.stem] = (each[IMPORT], each["vars"])
+    assert found == {
+        name: ("upgrade.yml", {"upgrade_system": f"stateful.upgrade.{name}"}) for name in ("longhorn", "opensearch")
+    }

@@ -143,6 +143,13 @@ def test_two_upgrades_are_part_of_one_playbook_and_leave_nothing_to_its_other_pl
     assert sorted(re.findall(r'"msg": "(.+) has \[(.*)\]"', said)) == [("attic", ""), ("localhost", "")]
 
 
+def test_a_variable_that_the_system_does_not_know_is_refused(house: House) -> None:
+    said = house.play("example.lamps.lamps", 2, target_version="led", upgrade_hause="x", upgrade_gate_timeout="soon")
+    assert "upgrade_hause is not a variable of the playbook lamps: did you mean upgrade_house?" in said
+    assert "upgrade_gate_timeout is 'soon', and must be a whole number, 1 or more." in said
+    assert house.bulbs() == "cccc"
+
+
 def test_without_consent_nothing_is_done(house: House) -> None:
     said = house.play("example.lamps.lamps", 2, target_version="led")
     assert "was not confirmed, so nothing was done" in said
