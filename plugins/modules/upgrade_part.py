@@ -100,8 +100,8 @@ from ansible.module_utils import basic
 from ..module_utils.entry.entry import run_as_module
 from ..module_utils.entry.parts import NAMELESS, part_of
 
-CONTRACT, run = NAMELESS.CONTRACT, NAMELESS.run
-"""Those of a task that names no part."""
+CONTRACT = NAMELESS.CONTRACT
+run = NAMELESS.run
 
 
 def main() -> None:
