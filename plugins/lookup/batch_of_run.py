@@ -48,24 +48,20 @@ _raw:
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.plugins.lookup import LookupBase
-
+from ..plugin_utils.answering import Answering
 from ..plugin_utils.batch_of_run import ANSWERS, batch_of_run, parts_of_host
-from ..plugin_utils.run_options import answers, given_by
+from ..plugin_utils.run_options import Given, answers
 
 
-class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
+class LookupModule(Answering):
     """See the documentation above."""
 
-    def run(self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[Any]:
+    def answered(self, terms: Sequence[Any], given: Given, variables: Mapping[str, Any]) -> list[Any]:
         """The answer."""
         (question,) = terms
-        defined = variables or {}
-        given = given_by(self._templar, defined)
         if question == "parts":
-            return parts_of_host(defined, given)
-        batch = batch_of_run(defined, given)
+            return parts_of_host(variables, given)
+        batch = batch_of_run(variables, given)
         if batch is None:
             return [False] if question == "upgraded" else []
-        answer = ANSWERS[question](batch)
-        return answers(answer)
+        return answers(ANSWERS[question](batch))

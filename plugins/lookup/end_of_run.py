@@ -44,19 +44,14 @@ _raw:
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.plugins.lookup import LookupBase
-
+from ..plugin_utils.answering import Answering
 from ..plugin_utils.of_run import Run
-from ..plugin_utils.run_options import given_by
+from ..plugin_utils.run_options import Given
 
 
-class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
+class LookupModule(Answering):
     """See the documentation above."""
 
-    def run(
-        self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any
-    ) -> list[dict[str, Any]]:
+    def answered(self, terms: Sequence[Any], given: Given, variables: Mapping[str, Any]) -> list[Any]:
         """The end of the run."""
-        defined = variables or {}
-        given = given_by(self._templar, defined)
-        return [Run(given, defined).end().as_result()]
+        return [Run(given, variables).end().as_result()]

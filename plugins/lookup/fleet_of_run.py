@@ -44,20 +44,17 @@ _raw:
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.plugins.lookup import LookupBase
-
+from ..plugin_utils.answering import Answering
 from ..plugin_utils.fleet_of_run import ANSWERS, Fleet
-from ..plugin_utils.run_options import answers, given_by
+from ..plugin_utils.run_options import Given, answers
 
 
-class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
+class LookupModule(Answering):
     """See the documentation above."""
 
-    def run(self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[Any]:
+    def answered(self, terms: Sequence[Any], given: Given, variables: Mapping[str, Any]) -> list[Any]:
         """The answer."""
-        defined = variables or {}
-        given = given_by(self._templar, defined)
         question, *about = terms
-        fleet = Fleet(given, defined)
+        fleet = Fleet(given, variables)
         answer = fleet.unconsented(*about) if question == "unconsented" else ANSWERS[question](fleet)
         return answers(answer)

@@ -42,21 +42,18 @@ _raw:
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.plugins.lookup import LookupBase
-
+from ..plugin_utils.answering import Answering
 from ..plugin_utils.inputs_of_run import InputsOfRun
-from ..plugin_utils.run_options import answers, given_by
+from ..plugin_utils.run_options import Given, answers
 from .input_faults import LookupModule as InputFaults
 
 
-class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
+class LookupModule(Answering):
     """See the documentation above."""
 
-    def run(self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[Any]:
+    def answered(self, terms: Sequence[Any], given: Given, variables: Mapping[str, Any]) -> list[Any]:
         """The answer."""
         playbook, question = terms
-        defined = variables or {}
-        given = given_by(self._templar, defined)
 
         def faults_of(request: Mapping[str, Any]) -> list[str]:
             return InputFaults(self._loader, self._templar).run([playbook], variables, request=request)

@@ -50,18 +50,14 @@ _raw:
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.plugins.lookup import LookupBase
-
+from ..plugin_utils.answering import Answering
 from ..plugin_utils.order_of_run import OrderOfRun
-from ..plugin_utils.run_options import answers, given_by
+from ..plugin_utils.run_options import Given, answers
 
 
-class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
+class LookupModule(Answering):
     """See the documentation above."""
 
-    def run(self, terms: Sequence[Any], variables: Mapping[str, Any] | None = None, **kwargs: Any) -> list[Any]:
+    def answered(self, terms: Sequence[Any], given: Given, variables: Mapping[str, Any]) -> list[Any]:
         """The answer."""
-        defined = variables or {}
-        given = given_by(self._templar, defined)
-        answer = OrderOfRun(given, defined).asked(*terms)
-        return answers(answer)
+        return answers(OrderOfRun(given, variables).asked(*terms))

@@ -40,20 +40,15 @@ _raw:
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.plugins.lookup import LookupBase
-
 from ..module_utils.run.steps import Moment
-from ..plugin_utils.run_options import given_by
+from ..plugin_utils.answering import Answering
+from ..plugin_utils.run_options import Given
 from ..plugin_utils.step_of_run import steps_of
 
 
-class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
+class LookupModule(Answering):
     """See the documentation above."""
 
-    def run(
-        self, terms: Sequence[str], variables: Mapping[str, Any] | None = None, **kwargs: Any
-    ) -> list[dict[str, Any]]:
+    def answered(self, terms: Sequence[Any], given: Given, variables: Mapping[str, Any]) -> list[Any]:
         """The steps."""
-        defined = variables or {}
-        given = given_by(self._templar, defined)
         return [each.as_result() for moment in terms for each in steps_of(given, Moment(moment))]

@@ -1,0 +1,26 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The base of the lookups that answer questions about a run from its variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.plugins.lookup import LookupBase
+
+from .run_options import Given, given_by
+
+
+class Answering(LookupBase):
+    """A lookup is a subclass that gives `answered`."""
+
+    def run(self, terms: Sequence[Any], variables: Mapping[str, Any] | None = None, **_kwargs: Any) -> list[Any]:
+        """The answer, as Ansible asks for it."""
+        defined = variables or {}
+        return self.answered(terms, given_by(self._templar, defined), defined)
+
+    def answered(self, terms: Sequence[Any], given: Given, variables: Mapping[str, Any]) -> list[Any]:
+        """The answer to these terms. `given` gives one of the variables without templates."""
+        raise NotImplementedError
