@@ -10,6 +10,7 @@ import contextlib
 import gzip
 import http.client
 import io
+import threading
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
@@ -59,7 +60,8 @@ class Calling:
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
-        self.lock = contextlib.nullcontext()
+        # A task asks several servers at once, in threads of its own.
+        self.lock = threading.RLock()
         self.answered: list[tuple[str, str]] = []
         """Method and path of each request that was answered."""
         self.after: Callable[[Request], None] = lambda _request: None
@@ -99,7 +101,8 @@ class Calling:
         if served is None or not served.is_open:
             raise NewConnectionError(connection, "Failed to establish a new connection: [Errno 111] Connection refused")
         try:
-            answer = answered(served.handler, request, self.clock)
+            with self.lock:
+                answer = answered(served.handler, request, self.clock)
         except CutOff:
             connection.sock = None
             raise http.client.RemoteDisconnected("Remote end closed connection without response") from None

@@ -98,7 +98,7 @@ def world() -> Iterator[World]:
         return callings[0]
 
     with Sandbox(listening=called) as sandbox:
-        Time.clock = callings[0].clock
+        Time.clock = sandbox.clock
         try:
             yield World(sandbox, callings[0])
         finally:
