@@ -17,7 +17,7 @@ from .alertmanager import Alertmanager
 from .alerts import Alert
 from .selectors import Selector, selectors_in
 from .server import Server
-from .silences import OVER, Silence, lost, steps_to
+from .silences import Silence, lost, steps_to
 
 MOST = 5
 """Alerts that are named of those that a silence hides."""
@@ -68,7 +68,7 @@ def run(task: Task) -> Outcome:
 
 def _held(task: Task, manager: Alertmanager, wanted: Sequence[Selector]) -> Outcome:
     known = task.ask(manager.known)
-    held = [each for each in known if each.state != OVER]
+    held = [each for each in known if not each.is_over]
     # A run that ends its silences says which of them were over before.
     found = judge_lost(lost(known, task.run, [] if wanted else selectors_in(task.params["silences"], "silences")))
     steps, now = steps_to(wanted, held), utc_now()

@@ -14,7 +14,7 @@ from ..common.reading import text, whole_part
 from .alerts import Alert, alert_with
 from .selectors import Selector
 from .server import Server
-from .silences import OVER, Silence, comment_of, creator_of, is_due, parse_silence
+from .silences import Silence, comment_of, creator_of, is_due, parse_silence
 
 API = "/api/v2"
 
@@ -31,7 +31,7 @@ class Alertmanager:
 
     def held(self) -> list[Silence]:
         """The silences of the upgrade that are not over."""
-        return [each for each in self.known() if each.state != OVER]
+        return [each for each in self.known() if not each.is_over]
 
     def known(self) -> list[Silence]:
         """All silences of the upgrade, also those that are over, which the server forgets after some days."""

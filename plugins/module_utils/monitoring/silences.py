@@ -42,6 +42,11 @@ class Silence:
     """The time of its last change; None if the server does not say."""
 
     @property
+    def is_over(self) -> bool:
+        """Whether it has ended. The server forgets it after some days."""
+        return self.state == OVER
+
+    @property
     def ended_by_hand(self) -> bool:
         """Whether it was ended before its time: that sets both times to the same (silence/silence.go, expire)."""
         return self.updated is not None and self.ends - self.updated < timedelta(seconds=1)
@@ -60,9 +65,9 @@ def comment_of(run: str) -> str:
 def lost(silences: Iterable[Silence], run: str, wanted: Sequence[Selector]) -> list[Silence]:
     """The silences of a run that still wants them, and that are over without one in their place: the last of each."""
     found = sorted(silences, key=lambda silence: silence.ends)
-    there = {each.selector.key for each in found if each.state != OVER}
+    there = {each.selector.key for each in found if not each.is_over}
     keys = {each.key for each in wanted} - there
-    over = {each.selector.key: each for each in found if each.state == OVER and each.comment == comment_of(run)}
+    over = {each.selector.key: each for each in found if each.is_over and each.comment == comment_of(run)}
     return [each for key, each in over.items() if key in keys]
 
 
