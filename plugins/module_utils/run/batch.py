@@ -15,13 +15,13 @@ from typing import Any
 
 from ..common.verdict import State
 from ..common.words import unique
+from .record.batches import UNTOUCHED
 
 Result = Mapping[str, Any]
 """The result of a task."""
 
 ALWAYS_HELD_BY = ("roll_soaked", "roll_begun")
 """The tasks that hold up a batch also in a run that waits: for a pause, an approval or a request that has changed."""
-UNTOUCHED = "untouched"
 KEPT = "batch_upgraded"
 """The code of a batch that another user or tool has upgraded."""
 LONGEST = 2_147_483_647

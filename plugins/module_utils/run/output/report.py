@@ -17,7 +17,7 @@ from typing import Any
 from ..counts import Compared, compared
 from ..pace import figures_of
 from ..record.acts import PUT_BACK, stays
-from ..record.batches import BatchRecord
+from ..record.batches import LEFT, BatchRecord
 from ..record.figures import figure, moment, number
 from ..record.phases import Deed, Phase
 from ..record.record import Record
@@ -37,10 +37,6 @@ COMPARED = {
 """The figures of two upgrades that are compared."""
 MOST_WAITS = 20
 """Waits that a report names, the longest."""
-
-
-STOPPED = {"failed": "stopped", "upgrading": "interrupted", "waiting": "paused"}
-"""The words for a try that another one has followed, by the state in which its run has left it."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +153,7 @@ class _Span:
     def state(self) -> str:
         """The state in words; an earlier try is over, however its run has left it."""
         state = self.batch.state
-        return STOPPED.get(state, state) if self.number < self.tries else state
+        return LEFT.get(state, state) if self.number < self.tries else state
 
 
 def report_of(record: Record) -> Report:

@@ -12,14 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...common.verdict import sentence_of
+from ...common.words import first_few
+from ..record.batches import LEFT
 
 Record = Mapping[str, Any]
 OVER = ("Completed", "Aborted")
 """Phases in which nothing keeps an upgrade from going on."""
-TRIES = {"failed": "stopped", "upgrading": "interrupted", "waiting": "paused"}
-"""The words for the end of an earlier try of a batch."""
-NAMED = 5
-"""Members that a line names, the first."""
 GO_ON = "Run the playbook again to go on, or settle to put settings back."
 
 
@@ -57,9 +55,9 @@ def _within(record: Record, free: bool) -> Iterator[str]:
         yield f"deployed {record['deployed']}"
     for pool in record.get("pools") or ():
         left = pool["left"]
-        yield f"pool {pool['name']}: {pool['status']}" + (f", {len(left)} left ({_first(left)})" if left else "")
+        yield f"pool {pool['name']}: {pool['status']}" + (f", {len(left)} left ({first_few(left)})" if left else "")
     if record.get("outside"):
-        yield f"in none of these pools, and not on {record['target_version']}: {_first(record['outside'])}"
+        yield f"in none of these pools, and not on {record['target_version']}: {first_few(record['outside'])}"
     if record.get("hold") and going:
         hold = record["hold"]
         yield f"paused by {hold['by']} since {hold['at']}" + (f": {hold['reason']}" if hold["reason"] else "")
@@ -115,7 +113,7 @@ def _condition(condition: Mapping[str, Any]) -> str:
 
 def _batch(batch: Mapping[str, Any]) -> Iterator[str]:
     for number, each in enumerate(batch.get("tries") or (), 1):
-        state = TRIES.get(each["state"], each["state"])
+        state = LEFT.get(each["state"], each["state"])
         yield f"{state:<8} {', '.join(each['members'])}, try {number} of the batch below, {each['started']}"
     outdated = batch.get("outdated") or ()
     parts = [", ".join(batch["members"]), *(["template changed"] if outdated else [])]
@@ -133,8 +131,3 @@ def _took(took: Mapping[str, Any], outdated: Sequence[str]) -> str:
         return f"{name} {'replaced' if name in outdated else 'upgraded'} by somebody else"
     deleted = "deleted, " if action == "replaced" else ""
     return f"{name} {deleted}NOT back" if action in ("replaced", "followed") else ""
-
-
-def _first(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(names[:NAMED])}{more}"

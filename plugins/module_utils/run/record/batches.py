@@ -20,6 +20,9 @@ KEPT_TRIES = 10
 UNTOUCHED = "untouched"
 """The action of a member that stayed as it was."""
 
+LEFT = {"failed": "stopped", "upgrading": "interrupted", "waiting": "paused"}
+"""The words for a try that another one has followed, by the state in which its run has left it."""
+
 Items = tuple[Mapping[str, Any], ...]
 
 
@@ -48,6 +51,11 @@ class BatchRecord:
     """Seconds from its end until the next gate first found all whole; None if no gate has seen it."""
     tries: tuple[BatchRecord, ...] = ()
     """Earlier tries of its members, by runs that did not finish them, the oldest first. They have none themselves."""
+
+    @property
+    def touched(self) -> bool:
+        """Whether one of its members did not stay as it was."""
+        return any(each.get("action") != UNTOUCHED for each in self.took)
 
     @property
     def begun(self) -> str:
@@ -107,9 +115,8 @@ def _as_try(batch: BatchRecord, updated: str) -> BatchRecord:
 
 def _counts(batch: BatchRecord) -> bool:
     """Whether it is a try of what is planned again. A pass that only waited is none: the next waits for the same."""
-    touched = any(each.get("action") != UNTOUCHED for each in batch.took)
     brought_back = batch.cures and batch.state == "done"
-    return bool(batch.started) and (batch.state != "waiting" or touched) and not brought_back
+    return bool(batch.started) and (batch.state != "waiting" or batch.touched) and not brought_back
 
 
 def _kept(batches: Sequence[BatchRecord], going: set[str], plan: Mapping[str, Any]) -> tuple[BatchRecord, ...]:

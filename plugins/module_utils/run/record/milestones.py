@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...common.words import enumerate_few, shortened
-from .batches import UNTOUCHED, BatchRecord
+from .batches import BatchRecord
 from .conditions import Condition, StepState
 from .phases import Phase
 from .record import Record
@@ -78,7 +78,7 @@ def _batches(record: Record) -> Iterator[Condition]:
 
 def _is_let_through(batch: BatchRecord) -> bool:
     """Whether the gate of a batch has let it go down. Its health is noted at its end."""
-    return batch.state == "done" or any(each.get("action") != UNTOUCHED for each in batch.took)
+    return batch.state == "done" or batch.touched
 
 
 def _end(record: Record) -> Iterator[Condition]:
