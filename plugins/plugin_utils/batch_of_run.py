@@ -17,7 +17,7 @@ from ..module_utils.run.batch import BatchSoFar, OfHosts
 from ..module_utils.run.failure import failure_of
 from .hosts_of_run import texts_in
 from .registered import OF_BATCH, registered
-from .run_options import Given
+from .run_options import Given, of_pool
 
 GROUP = "stateful_upgrade_batches"
 """The group of the hosts that are batches, in their order."""
@@ -68,9 +68,7 @@ class BatchOfRun:
             moving = {"drained": leaving, "wait_timeout": self.so_far.seconds_left()} if leaving else {}
             return {"batch": batch["members"], **moving}
         if module == "pool_image" and state == "present":
-            pool = self.given("roll_pool") or {}
-            options = {"pool": "name", "container": "container", "image": "target_image", "strategy": "rolled_by"}
-            return {option: pool.get(name) for option, name in options.items()}
+            return of_pool(self.given("roll_pool") or {})
         if module == "tell" and self.given("roll_restarted") is not None:
             away, plan = self.given("roll_restarted")["downtime_seconds"], self._plan
             predicted = f"the plan predicted {plan['predicted_seconds']} s for the batch ({plan['prediction']})"
@@ -132,13 +130,10 @@ class BatchOfRun:
         return self.so_far.batch.get("expected") or self._plan.get("members")
 
     def _of_record(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        of_batch = {"batch": self.so_far.batch["name"]}
+        of_batch = {"batch": self.so_far.batch["name"], "plan": self._of_lost_record()}
         if arguments.get("batch_state") == "upgrading":
             own = {"deadline": self.so_far.deadline, "pause_at": self._plan.get("pause_at"), "wait": self.so_far.waits}
-            request = localhost(self.variables).get("begin_request") or {}
-            requested = {name: request[name] for name in ("source", "digest")} if request else None
-            return {**of_batch, **own, "plan": self._of_lost_record(), "requested": requested}
-        of_batch |= {"plan": self._of_lost_record()}
+            return {**of_batch, **own, "requested": requested(localhost(self.variables).get("begin_request"))}
         if "batch_state" not in arguments and self.so_far.held_up():
             return {**of_batch, "batch_state": "waiting", "results": self.so_far.members()}
         of_failure = self._of_failure() if arguments.get("batch_state") == "failed" else {}
@@ -240,6 +235,11 @@ def localhost(variables: Mapping[str, Any]) -> Mapping[str, Any]:
     """The variables of the controller, which has those of the whole run."""
     found: Mapping[str, Any] = variables.get("hostvars", {}).get("localhost", {})
     return found
+
+
+def requested(request: Mapping[str, Any] | None) -> dict[str, str] | None:
+    """The request that a run carries out, as its tasks know it again; None without one."""
+    return {name: request[name] for name in ("source", "digest")} if request else None
 
 
 def of_batch(variables: Mapping[str, Any], host: str) -> Mapping[str, Any]:

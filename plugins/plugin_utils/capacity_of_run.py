@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .registered import registered
-from .run_options import Given
+from .run_options import Given, of_pool
 
 ADDING, REMOVING = "steps_add_capacity", "steps_remove_capacity"
 """The beginning of the names of the results with which capacity is added and removed."""
@@ -23,9 +23,7 @@ def grown(given: Given) -> Mapping[str, Any]:
 
 def options_of_member(given: Given) -> dict[str, Any]:
     """The options of the task that gives that pool one member more."""
-    pool = grown(given)
-    options = {"pool": "name", "image": "target_image", "container": "container", "strategy": "rolled_by"}
-    return {option: pool.get(name) for option, name in options.items()}
+    return of_pool(grown(given))
 
 
 def added(given: Given, variables: Mapping[str, Any]) -> str:

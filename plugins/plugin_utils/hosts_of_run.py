@@ -19,15 +19,18 @@ class HostsOfRun:
     given: Given
     variables: Mapping[str, Any]
 
+    @property
+    def groups(self) -> list[str]:
+        """The groups by name."""
+        return texts_in(self.given(GROUPS))
+
     def members(self) -> dict[str, list[str]] | None:
         """The members of each group by name; None if the members are not on hosts of the inventory."""
-        groups = texts_in(self.given(GROUPS))
-        return {group: [self._member(host) for host in self._in(group)] for group in groups} if groups else None
+        return {group: [self._member(host) for host in self._in(group)] for group in self.groups} or None
 
     def places(self) -> dict[str, str]:
         """The host by member; empty if the members are not on hosts of the inventory."""
-        groups = texts_in(self.given(GROUPS))
-        return {self._member(host): host for group in groups for host in self._in(group)}
+        return {self._member(host): host for group in self.groups for host in self._in(group)}
 
     def configurations(self) -> dict[str, Any]:
         """The configuration of each member, as its role has seen it on the host; empty if it has none."""

@@ -14,7 +14,7 @@ from ..module_utils.run.end import NOTICES, End, Found
 from ..module_utils.run.order import STARTED, not_begun
 from ..module_utils.run.record.phases import Deed, Event, Phase
 from ..module_utils.run.steps import means_yes
-from .batch_of_run import GROUP, batches_of, known_plan
+from .batch_of_run import GROUP, batches_of, known_plan, of_batch, requested
 from .capacity_of_run import added as added_capacity
 from .hosts_of_run import HostsOfRun, texts_in
 from .registered import OF_SETTLING, registered
@@ -77,10 +77,8 @@ class Run:
 
     def waiting(self) -> list[Any]:
         """The reasons that the pass has ended with, before the first batch or at the last one that has begun."""
-        last: list[Any] = next(
-            (each.so_far.held_up() for each in batches_of(self.variables) if each.so_far.results), []
-        )
-        return self.given("steps_waiting") or last
+        last = (each.so_far.held_up() for each in batches_of(self.variables) if each.so_far.results)
+        return self.given("steps_waiting") or next(last, [])
 
     def _health(self) -> str:
         """The cluster as the last gate has found it, in words."""
@@ -97,7 +95,8 @@ class Run:
     def options(self, module: str, options: Collection[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The options that it gives to a task of the collection; `options` are the names of all that the module has."""
         if set(options) >= OF_PLANS:
-            return self._to_end() if arguments.get("state") == "ended" else self._to_begin()
+            own = self._to_end() if arguments.get("state") == "ended" else self._to_begin(options)
+            return {"groups": self.hosts.members(), **own}
         if module == "upgrade_notice":
             request = self.given("begin_request") or {}
             noted = request.get("source") if request.get("noted") else None
@@ -112,11 +111,6 @@ class Run:
             of_plan = {"expected": stay, "target_version": self.plan.get("target_version")}
             return {"since": self._last_done(), **of_plan}
         return {}
-
-    def requested(self) -> dict[str, str]:
-        """The request that the run carries out; empty without one."""
-        request = self.given("begin_request")
-        return {name: request[name] for name in ("source", "digest")} if request else {}
 
     def end(self) -> End:
         """The end of the run, or of settling without one, from the results of its tasks so far."""
@@ -193,10 +187,10 @@ class Run:
         due = self.end().event is Event.COMPLETED and (bool(self.plan.get("batches")) or unfinished)
         return texts_in(self.given("upgrade_tasks_after")) if due else []
 
-    def _to_begin(self) -> dict[str, Any]:
+    def _to_begin(self, options: Collection[str]) -> dict[str, Any]:
         """A run waits for its start, and announces itself; a plan that is only shown does not."""
         acts = bool(self.given("begin_acts"))
-        own = any(self.given(name) for name in names(lambda each: each.holds_tasks)) or self.hosts.members() is not None
+        own = any(self.given(name) for name in names(lambda each: each.holds_tasks)) or bool(self.hosts.groups)
         begins = self.given("begin_state") == "begun"
         return {
             "state": self.given("begin_state"),
@@ -204,24 +198,20 @@ class Run:
             "at": self.given("upgrade_at") if acts else None,
             "confirmed": self.plan["digest"] if begins else None,
             "lease_duration": LEASE if own else None,
-            "request": self.requested() or None,
+            "request": requested(self.given("begin_request")),
             "show": bool(self.given("begin_shows")),
             "shown": {name: self.plan[name] for name in SHOWN if name in self.plan} if begins else None,
-            "groups": self.hosts.members(),
-            "configurations": self.hosts.configurations(),
+            **({"configurations": self.hosts.configurations()} if "configurations" in options else {}),
         }
 
     def _to_end(self) -> dict[str, Any]:
-        own = {"groups": self.hosts.members(), "plan": known_plan(self.variables)}
-        return {**self.end().recorded(), **own}
+        return {**self.end().recorded(), "plan": known_plan(self.variables)}
 
     def _last_done(self) -> str:
         """The time at which the last batch was done; empty if none was."""
-        hostvars = self.variables.get("hostvars", {})
-        for host in self.variables.get("groups", {}).get(GROUP, [])[-1:]:
-            batch = hostvars[host].get("upgrade_batch_host", "")
-            return str((hostvars[batch].get("roll_recorded", {}) if batch else {}).get("at") or "")
-        return ""
+        hosts = self.variables.get("groups", {}).get(GROUP, [])[-1:]
+        last = next((of_batch(self.variables, host).get("roll_recorded") or {} for host in hosts), {})
+        return str(last.get("at") or "")
 
 
 def words_of_notice(module: str, run: Run) -> dict[str, Any]:

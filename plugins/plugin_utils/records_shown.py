@@ -77,7 +77,7 @@ def _place(given: Given) -> str:
 
 def _unanswered(result: Mapping[str, Any]) -> str:
     """A task that makes one look and gets no answer waits, and does not fail: its reasons are its message."""
-    said = [sentence_of(each).strip() for each in _reasons(result)]
+    said = [sentence_of(each) for each in _reasons(result)]
     return "\n".join(said) or str(result.get("msg", ""))
 
 

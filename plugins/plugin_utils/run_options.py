@@ -72,6 +72,12 @@ def given_options(
     return {option: value for option, value in found.items() if value != {} and not unanswered(value)}
 
 
+def of_pool(pool: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that a pool gives, as the plan has it, to a task that changes it."""
+    options = {"pool": "name", "container": "container", "image": "target_image", "strategy": "rolled_by"}
+    return {option: pool.get(name) for option, name in options.items()}
+
+
 def as_list(value: Any, option: Mapping[str, Any]) -> Any:
     """A text with commas for an option that is a list of texts, as that list; anything else as it is."""
     return listed(value) if option.get("type") == "list" and option.get("elements") == "str" else value
