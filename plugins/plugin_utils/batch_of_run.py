@@ -10,6 +10,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import cached_property
 from typing import Any
 
 from ..module_utils.common.moments import moment_text
@@ -17,7 +18,7 @@ from ..module_utils.run.batch import BatchSoFar, OfHosts
 from ..module_utils.run.failure import failure_of
 from .hosts_of_run import texts_in
 from .registered import OF_BATCH, registered
-from .run_options import Given, of_pool
+from .run_options import Given, OfHost, of_pool
 
 GROUP = "stateful_upgrade_batches"
 """The group of the hosts that are batches, in their order."""
@@ -78,10 +79,14 @@ class BatchOfRun:
             return {"nodes": batch["members"], "image": self._plan["image"]}
         return {}
 
+    @cached_property
+    def _localhost(self) -> Mapping[str, Any]:
+        return localhost(self.variables)
+
     @property
     def _plan(self) -> Mapping[str, Any]:
         """The plan of the whole run."""
-        return localhost(self.variables).get("begin_plan") or {}
+        return self._localhost.get("begin_plan") or {}
 
     def pools(self) -> list[Mapping[str, Any]]:
         """Its pools, as the plan has them."""
@@ -133,7 +138,7 @@ class BatchOfRun:
         of_batch = {"batch": self.so_far.batch["name"], "plan": self._of_lost_record()}
         if arguments.get("batch_state") == "upgrading":
             own = {"deadline": self.so_far.deadline, "pause_at": self._plan.get("pause_at"), "wait": self.so_far.waits}
-            return {**of_batch, **own, "requested": requested(localhost(self.variables).get("begin_request"))}
+            return {**of_batch, **own, "requested": requested(self._localhost.get("begin_request"))}
         if "batch_state" not in arguments and self.so_far.held_up():
             return {**of_batch, "batch_state": "waiting", "results": self.so_far.members()}
         of_failure = self._of_failure() if arguments.get("batch_state") == "failed" else {}
@@ -151,7 +156,7 @@ class BatchOfRun:
         return next((of_batch(self.variables, host).get("roll_recorded") or {} for host in before), {})
 
     def _of_failure(self) -> dict[str, Any]:
-        failure = localhost(self.variables).get("roll_failure", {})
+        failure = self._localhost.get("roll_failure", {})
         return {"summary": failure.get("message"), "codes": failure.get("codes")}
 
     def done_before(self) -> str:
@@ -176,7 +181,7 @@ class BatchOfRun:
     def soak_time(self) -> int:
         """Seconds for which the first batch proves itself. Only localhost has the variables of the request at first."""
         name = "upgrade_soak_time"
-        return int(self.given(name) or localhost(self.variables).get(name) or 0)
+        return int(self.given(name) or self._localhost.get(name) or 0)
 
     def first_parts(self) -> list[str]:
         """The task files of the role roll before the batch goes down."""
@@ -233,8 +238,7 @@ def parts_of_host(variables: Mapping[str, Any], given: Given) -> list[str]:
 
 def localhost(variables: Mapping[str, Any]) -> Mapping[str, Any]:
     """The variables of the controller, which has those of the whole run."""
-    found: Mapping[str, Any] = variables.get("hostvars", {}).get("localhost", {})
-    return found
+    return OfHost(variables, "localhost")
 
 
 def requested(request: Mapping[str, Any] | None) -> dict[str, str] | None:
@@ -244,11 +248,8 @@ def requested(request: Mapping[str, Any] | None) -> dict[str, str] | None:
 
 def of_batch(variables: Mapping[str, Any], host: str) -> Mapping[str, Any]:
     """The variables with the results of the tasks of a batch, given its host in the group of batches."""
-    hostvars = variables["hostvars"]
-    found: Mapping[str, Any] = (
-        hostvars[host].get("upgrade_batch_host") and hostvars[hostvars[host]["upgrade_batch_host"]]
-    )
-    return found or {}
+    results = OfHost(variables, host).get("upgrade_batch_host")
+    return OfHost(variables, results) if results else {}
 
 
 def batches_of(variables: Mapping[str, Any]) -> Iterator[BatchOfRun]:
@@ -257,7 +258,7 @@ def batches_of(variables: Mapping[str, Any]) -> Iterator[BatchOfRun]:
     # The variables of another host have neither.
     shared = {"hostvars": variables.get("hostvars", {}), "ansible_play_hosts": hosts}
     for host in reversed(hosts):
-        there = ChainMap(shared, shared["hostvars"][host])
+        there: Mapping[str, Any] = ChainMap(shared, OfHost(variables, host))
         batch = batch_of_run(there, there.get)
         if batch is not None:
             yield batch

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Protocol
 
 from .connection_inputs import CONNECTIONS, NAMESPACE, is_list, listed, merged, parts_of, unanswered
-from .variables import PREFIX, Variable, table
+from .variables import OF_ROLES, PREFIX, Variable, table
 
 ASKED = "from_variables"
 """The option with which a task asks for them."""
@@ -39,9 +39,36 @@ def given_by(templar: Any, variables: Mapping[str, Any]) -> Given:
     """The function that gives one of these variables, with the templar of a lookup or of a task."""
 
     def given(name: str, /) -> Any:
-        return templar.template(variables[name]) if name in variables else None
+        value = variables.get(name)
+        return value if value is None or _is_result(name, value) else templar.template(value)
 
     return given
+
+
+class OfHost(Mapping[str, Any]):
+    """The variables of a host, each without templates."""
+
+    def __init__(self, variables: Mapping[str, Any], host: str) -> None:
+        """`variables` are those of any host, which lead to the others."""
+        self._hostvars, self._host = variables.get("hostvars", {}), host
+        raw = getattr(self._hostvars, "raw_get", self._hostvars.get)(host)
+        self._raw: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._raw[name]
+        return value if _is_result(name, value) else self._hostvars[self._host][name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+
+def _is_result(name: str, value: Any) -> bool:
+    """Whether a task of the roles has registered it. It has no templates, and is long: to look for them costs more than
+    all other variables together."""
+    return isinstance(value, Mapping) and name.startswith(OF_ROLES)
 
 
 def answers(answer: Any) -> list[Any]:
