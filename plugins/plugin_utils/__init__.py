@@ -1,0 +1,43 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Python keeps the compiled form of the collection's files, as that of every other package.
+
+The importer of ansible-core compiles the files of collections whenever a controller starts (ansible-core,
+utils/collection_loader/_collection_finder.py, `get_code`): for the 260 files of a plan, half of its time. Every plugin
+imports this package first.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import cache
+from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
+from types import ModuleType
+
+_PLUGINS = __name__.rpartition(".")[0]
+ROOMS = tuple(f"{_PLUGINS}.{room}." for room in ("module_utils", "modules", "plugin_utils"))
+"""The packages whose files are found here; ansible-core finds everything else."""
+
+
+class CompiledFiles:
+    """A finder of files that are compiled once, and again when they have changed."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None, _target: ModuleType | None = None) -> ModuleSpec | None:
+        """The file of this module, or None if it is not of one of `ROOMS`."""
+        if not name.startswith(ROOMS):
+            return None
+        found = (_finder(folder).find_spec(name) for folder in path or ())
+        # A folder has no loader.
+        return next((spec for spec in found if spec is not None and spec.loader is not None), None)
+
+
+@cache
+def _finder(folder: str) -> FileFinder:
+    return FileFinder(folder, (SourceFileLoader, [".py"]))
+
+
+if CompiledFiles not in sys.meta_path:
+    sys.meta_path.insert(0, CompiledFiles)
