@@ -11,6 +11,8 @@ generated models cost seconds on large lists.
 from __future__ import annotations
 
 import json
+import os
+import threading
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Literal
@@ -230,9 +232,21 @@ class KubernetesClient:
         return self._access.way.fault(error) or unreachable(self.host, request, error, self._limit.seconds)
 
 
+_latest: dict[tuple[int, int], tuple[Mapping[str, Any], KubernetesClient]] = {}
+"""The argument of a task with its client, for each thread of this process. A forked process has none at first."""
+
+
 def connect(options: Mapping[str, Any]) -> KubernetesClient:
-    """A client for the `kubernetes` argument. No request is made yet, but a credential plugin may run."""
-    return KubernetesClient(access(options), float(options.get("request_timeout") or 30))
+    """The client for the `kubernetes` argument of a task, which the lock and the work of the task share.
+
+    No request is made yet, but a credential plugin may run.
+    """
+    here = (os.getpid(), threading.get_ident())
+    known, client = _latest.get(here, (None, None))
+    if client is None or known is not options:
+        client = KubernetesClient(access(options), float(options.get("request_timeout") or 30))
+        _latest[here] = options, client
+    return client
 
 
 def _only_asks(method: str, path: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -152,6 +153,15 @@ def test_logs_are_lines(api: Api, client: KubernetesClient) -> None:
     api.say(200, "one\ntwo\n")
     assert client.log("search", "data-2", "server", lines=2, previous=True) == ["one", "two"]
     assert api.asked[0][1] == f"{POD}/log?container=server&tailLines=2&previous=true"
+
+
+def test_a_task_shares_a_client_and_no_other_task_or_thread_gets_it() -> None:
+    options = {"host": "http://127.0.0.1:1", "api_key": TOKEN}
+    client = connect(options)
+    assert connect(options) is client
+    with ThreadPoolExecutor(1) as other:
+        assert other.submit(connect, options).result() is not client
+    assert connect({**options}) is not client
 
 
 def test_nobody_listens() -> None:
