@@ -93,7 +93,7 @@ MORE_ACTS: Mapping[str, Pattern] = {
 
 
 @dataclass
-class Siege:
+class UpgradeRuns:
     """One upgrade of one cluster over all the runs that it took."""
 
     cluster: Cluster
@@ -104,7 +104,7 @@ class Siege:
     outputs: list[str] = field(default_factory=list)
 
     @classmethod
-    def lay(cls, cluster: Cluster, target: str, environment: Mapping[str, str], **inputs: Any) -> Siege:
+    def begin(cls, cluster: Cluster, target: str, environment: Mapping[str, str], **inputs: Any) -> UpgradeRuns:
         """Begin; consents to the plan once, for all runs."""
         before = cluster.fingerprint()
         variables = confirmed(cluster.variables(target, **inputs), environment)
@@ -252,25 +252,25 @@ def named_acts() -> Iterator[tuple[str, bool, str]]:
         yield act, after, names[number % len(names)]
 
 
-def conclude(siege: Siege) -> None:
+def conclude(upgrade_runs: UpgradeRuns) -> None:
     """The last run completes the upgrade; no act came late, no member went twice, and nothing is left."""
-    concluded(siege, siege.completed())
+    concluded(upgrade_runs, upgrade_runs.completed())
 
 
-def concluded(siege: Siege, played: Played, target: str = "3.8.0") -> None:
+def concluded(upgrade_runs: UpgradeRuns, played: Played, target: str = "3.8.0") -> None:
     """Check all that has to hold when the last run has ended."""
-    print(f"{len(siege.wires)} runs")
+    print(f"{len(upgrade_runs.wires)} runs")
     assert played.code == 0, played.output
-    assert siege.cluster.health()["status"] == "green"
-    assert not siege.late_acts()
-    upgraded_once(siege, target)
+    assert upgrade_runs.cluster.health()["status"] == "green"
+    assert not upgrade_runs.late_acts()
+    upgraded_once(upgrade_runs, target)
 
 
-def upgraded_once(siege: Siege, target: str = "3.8.0") -> None:
+def upgraded_once(upgrade_runs: UpgradeRuns, target: str = "3.8.0") -> None:
     """Check that each member went once, and that nothing is left behind."""
-    assert set(siege.cluster.versions().values()) == {target}
-    assert siege.deleted() == sorted(siege.before.pods)
-    assert siege.left_behind() == {}
+    assert set(upgrade_runs.cluster.versions().values()) == {target}
+    assert upgrade_runs.deleted() == sorted(upgrade_runs.before.pods)
+    assert upgrade_runs.left_behind() == {}
 
 
 def kill_and_wait(run: Playing) -> None:

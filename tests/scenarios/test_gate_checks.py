@@ -23,7 +23,7 @@ from tests.lab.waiting import until
 from tests.scenarios.circumstances import POOL, index
 from tests.scenarios.cluster import BOOT, Cluster
 from tests.scenarios.documented import curl_lines, sample_of, send
-from tests.scenarios.interruptions import ACTS, VOTING, Siege
+from tests.scenarios.interruptions import ACTS, VOTING, UpgradeRuns
 from tests.scenarios.playbook import PLAN, Played, play
 from tests.scenarios.tasks import Result, Tasks, step
 from tests.scenarios.wire import Trap
@@ -259,10 +259,10 @@ def test_with_consent_to_yellow_and_single_copies_a_run_goes_on_and_a_task_begun
     settings = cluster.fingerprint().settings
     cluster.ask("/_cluster/settings", "PUT", {"persistent": {FORGOTTEN: "false"}})
     consent: dict[str, Any] = {"upgrade_skip_checks": ["unassigned"], "upgrade_allow_single_copy": True}
-    siege, begun = Siege.lay(cluster, TO, ansible_environment, **consent), list[str]()
+    upgrade_runs, begun = UpgradeRuns.begin(cluster, TO, ansible_environment, **consent), list[str]()
     method, path, holds = ACTS["restore"]
     with Traffic.start(cluster.target, tmp_path) as traffic:
-        with siege.running(upgrade_archived="refuse") as (wire, run):
+        with upgrade_runs.running(upgrade_archived="refuse") as (wire, run):
             wire.trap = Trap(
                 method, path, after=True, spring=lambda: begun.append(reindex(cluster, "meanwhile")), holds=holds
             )
@@ -278,7 +278,7 @@ def test_with_consent_to_yellow_and_single_copies_a_run_goes_on_and_a_task_begun
         assert any(f", task {begun[0]})" in json.dumps(act.body) for act in wire.acts), "the lock names the task"
         assert "Note: The check unassigned was not made before the upgrade (upgrade_skip_checks)." in stopped.output
         is_refused_with_a_setting_that_is_forgotten(cluster, stopped)
-        finished = siege.completed()
+        finished = upgrade_runs.completed()
         report = traffic.stop()
     print(finished.output, report.table(), sep="\n")
     assert finished.code == 0, finished.message

@@ -13,7 +13,7 @@ from tests.lab.traffic import Traffic, seed
 from tests.lab.traffic.budgets import KILLED
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.interruptions import END, KILLS, VOTING, Siege, concluded, kill_and_wait
+from tests.scenarios.interruptions import END, KILLS, VOTING, UpgradeRuns, concluded, kill_and_wait
 
 FROM, TO = "2.19.6", "3.8.0"
 
@@ -40,14 +40,16 @@ def test_two_managers_hand_over_and_killed_at_each_act_of_it_the_next_run_goes_o
     try:
         elected = cluster.elected()
         seed(cluster.target, tmp_path, documents=1_000)
-        siege = Siege.lay(cluster, TO, ansible_environment)
+        upgrade_runs = UpgradeRuns.begin(cluster, TO, ansible_environment)
         with Traffic.start(cluster.target, tmp_path) as traffic:
             # The first member is down, and the workers of the run outlive it.
-            assert siege.killed_at("delete", after=True, kill=KILLS["SIGKILL to the controller"]), siege.outputs[-1]
+            assert upgrade_runs.killed_at("delete", after=True, kill=KILLS["SIGKILL to the controller"]), (
+                upgrade_runs.outputs[-1]
+            )
             # Exclusions that are left are taken back at the beginning of the next run, which is killed there, too.
             for act in ("exclude", "include"):
-                assert siege.killed_at(act, after=True, kill=kill_and_wait), (
-                    f"no run came to {act}\n{siege.outputs[-1]}"
+                assert upgrade_runs.killed_at(act, after=True, kill=kill_and_wait), (
+                    f"no run came to {act}\n{upgrade_runs.outputs[-1]}"
                 )
             assert cluster.excluded() == []
             # It has handed over by then, so that nothing would be left to see.
@@ -55,7 +57,7 @@ def test_two_managers_hand_over_and_killed_at_each_act_of_it_the_next_run_goes_o
             assert other != elected
             elect_again(cluster, elected, other)
 
-            played = siege.completed()
+            played = upgrade_runs.completed()
             report = traffic.stop()
         print(report.table())
         assert f"{elected} has handed over to {other}" in played.output
@@ -64,6 +66,6 @@ def test_two_managers_hand_over_and_killed_at_each_act_of_it_the_next_run_goes_o
         # The vote has gone over for good, although nobody is excluded any more.
         assert len(cluster.voting()["last_committed_config"]) == 1
         assert cluster.elected() == other
-        concluded(siege, played)
+        concluded(upgrade_runs, played)
     finally:
         cluster.remove()

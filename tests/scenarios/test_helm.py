@@ -19,7 +19,7 @@ from tests.lab.traffic import Traffic, seed
 from tests.lab.traffic.budgets import CROWDED
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.interruptions import END, VOTING, Siege
+from tests.scenarios.interruptions import END, VOTING, UpgradeRuns
 from tests.scenarios.playbook import PLAN, play
 from tests.scenarios.readme import README, commands_in, file_in, section, shell
 from tests.scenarios.wire import Act
@@ -80,9 +80,9 @@ def test_releases_of_the_official_chart_go_zone_by_zone(
         "upgrade_label_selector": "app.kubernetes.io/name=opensearch",
         "upgrade_allow_field_managers": ["helm"],
     }
-    siege = Siege.lay(cluster, TO, ansible_environment, **ZONES, **consent)
+    upgrade_runs = UpgradeRuns.begin(cluster, TO, ansible_environment, **ZONES, **consent)
     with Traffic.start(cluster.target, tmp_path) as traffic:
-        with siege.running(upgrade_skip_checks=[]) as (wire, run):
+        with upgrade_runs.running(upgrade_skip_checks=[]) as (wire, run):
             played = run.wait()
         report = traffic.stop()
     print(played.output, report.table(), sep="\n")

@@ -19,7 +19,7 @@ from tests.lab.traffic import Traffic, seed
 from tests.lab.traffic.budgets import KILLED
 from tests.lab.waiting import until
 from tests.scenarios.cluster import BOOT, Cluster
-from tests.scenarios.interruptions import KILLS, Siege
+from tests.scenarios.interruptions import KILLS, UpgradeRuns
 
 FROM, TO = "3.6.0", "3.8.0"
 """From 3.x, for there the plan refuses to go on from 2.x."""
@@ -53,26 +53,26 @@ def test_nothing_is_lost_and_a_pool_keeps_its_strategy(
     cluster.until_green()
     assert stored(cluster) == {("SEGMENT", "true")}
     own_partition(cluster, 1)
-    siege = Siege.lay(cluster, TO, ansible_environment, upgrade_strategy="RollingUpdate")
+    upgrade_runs = UpgradeRuns.begin(cluster, TO, ansible_environment, upgrade_strategy="RollingUpdate")
     with Traffic.start(cluster.target, tmp_path) as traffic:
         # The first patch of the pool without its template lowers the partition for the highest ordinal.
-        assert siege.killed_at("strategy", after=True, kill=KILLS["SIGKILL to its process group"])
-        highest = max(siege.before.pods)
-        until("the controller to replace what was let through", lambda: went(siege) == {highest}, BOOT)
-        settled = siege.beside("stateful.upgrade.settle")
-        print(siege.outputs[-1], settled.output, sep="\n")
-        assert "has partition 1 of its own" in siege.outputs[-1]
+        assert upgrade_runs.killed_at("strategy", after=True, kill=KILLS["SIGKILL to its process group"])
+        highest = max(upgrade_runs.before.pods)
+        until("the controller to replace what was let through", lambda: went(upgrade_runs) == {highest}, BOOT)
+        settled = upgrade_runs.beside("stateful.upgrade.settle")
+        print(upgrade_runs.outputs[-1], settled.output, sep="\n")
+        assert "has partition 1 of its own" in upgrade_runs.outputs[-1]
         assert settled.code == 0, settled.message
         assert "stays at partition 2" in settled.output
         assert partition_of(cluster) == 2
 
-        played = siege.completed()
+        played = upgrade_runs.completed()
         report = traffic.stop()
     print(played.output, report.table(), cluster.ask("/_cat/segment_replication?v&bytes=b&time=ms"), sep="\n")
     assert played.code == 0, played.message
-    assert went(siege) == {*siege.before.pods}
-    assert siege.deleted() == []
-    assert siege.left_behind() == {}
+    assert went(upgrade_runs) == {*upgrade_runs.before.pods}
+    assert upgrade_runs.deleted() == []
+    assert upgrade_runs.left_behind() == {}
     assert partition_of(cluster) == 1, "what its user had is put back"
     cluster.is_upgraded(TO)
     report.keeps(KILLED)
@@ -87,10 +87,10 @@ def stored(cluster: Cluster) -> set[tuple[str, str]]:
     return {(each["index.replication.type"], each["index.remote_store.enabled"]) for each in settings}
 
 
-def went(siege: Siege) -> set[str]:
+def went(upgrade_runs: UpgradeRuns) -> set[str]:
     """The members whose pod is another than before."""
-    now = siege.cluster.fingerprint().pods
-    return {name for name, uid in siege.before.pods.items() if now.get(name) not in {None, uid}}
+    now = upgrade_runs.cluster.fingerprint().pods
+    return {name for name, uid in upgrade_runs.before.pods.items() if now.get(name) not in {None, uid}}
 
 
 def own_partition(cluster: Cluster, partition: int) -> None:

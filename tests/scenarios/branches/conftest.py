@@ -13,7 +13,7 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.sandbox.sandbox import Sandbox
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
-from tests.scenarios.interruptions import Siege
+from tests.scenarios.interruptions import UpgradeRuns
 
 NUMBERS = itertools.count(1)
 REAL = os.environ.get("STATEFUL_UPGRADE_GROUND") == "lab"
@@ -37,8 +37,8 @@ def images(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
-def siege(ground: Ground, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
+def upgrade_runs(ground: Ground, ansible_environment: Mapping[str, str]) -> Iterator[UpgradeRuns]:
     """A cluster of three members on 2.19.6, which is to come to 3.8.0."""
     cluster = Cluster.start(ground, f"runs-{next(NUMBERS)}", three_combined, "2.19.6")
-    yield Siege.lay(cluster, "3.8.0", ansible_environment)
+    yield UpgradeRuns.begin(cluster, "3.8.0", ansible_environment)
     cluster.remove()

@@ -11,7 +11,7 @@ import pytest
 
 from tests.awx.configuration import Configuration
 from tests.awx.jobs import Controller, Job
-from tests.scenarios.interruptions import ACTS, Siege, upgraded_once
+from tests.scenarios.interruptions import ACTS, UpgradeRuns, upgraded_once
 from tests.scenarios.wire import Trap, wired
 
 TO = "3.8.0"
@@ -21,20 +21,20 @@ ANSWERS = {"target_version": TO, "upgrade_members": "", "upgrade_allow_field_man
 
 
 @pytest.fixture
-def awx(siege: Siege, tmp_path: Path) -> Iterator[Controller]:
-    """Jobs on the cluster of the siege, all of whose requests are seen."""
-    with wired(siege.cluster) as wire:
-        siege.wires.append(wire)
-        yield controller(siege, tmp_path)
+def awx(upgrade_runs: UpgradeRuns, tmp_path: Path) -> Iterator[Controller]:
+    """Jobs on the cluster of the upgrade, all of whose requests are seen."""
+    with wired(upgrade_runs.cluster) as wire:
+        upgrade_runs.wires.append(wire)
+        yield controller(upgrade_runs, tmp_path)
 
 
-def controller(siege: Siege, directory: Path, **variables: Any) -> Controller:
-    """Jobs on the cluster of the siege, with further variables of the site."""
-    (wire,) = siege.wires
-    site = {"upgrade_namespace": siege.cluster.namespace, "upgrade_skip_checks": ["images"], **variables}
+def controller(upgrade_runs: UpgradeRuns, directory: Path, **variables: Any) -> Controller:
+    """Jobs on the cluster of the upgrade, with further variables of the site."""
+    (wire,) = upgrade_runs.wires
+    site = {"upgrade_namespace": upgrade_runs.cluster.namespace, "upgrade_skip_checks": ["images"], **variables}
     return Controller(
         Configuration.read(site_variables=site),
-        {**siege.environment, "K8S_AUTH_HOST": wire.kubernetes},
+        {**upgrade_runs.environment, "K8S_AUTH_HOST": wire.kubernetes},
         directory,
         {"hosts": wire.opensearch, "username": "upgrader", "password": PASSWORD},
     )
@@ -45,18 +45,20 @@ def statuses(awx: Controller) -> Mapping[str, str]:
     return {job.template.removeprefix("search-prod "): job.status for job in awx.jobs}
 
 
-def left_over(siege: Siege) -> dict[str, Any]:
+def left_over(upgrade_runs: UpgradeRuns) -> dict[str, Any]:
     """The changes left behind, without those of a half-rolled pool, which stays OnDelete so that it does not go on."""
-    return {name: what for name, what in siege.left_behind().items() if name not in siege.before.pools}
+    return {name: what for name, what in upgrade_runs.left_behind().items() if name not in upgrade_runs.before.pools}
 
 
-def test_the_workflow_shows_the_plan_and_carries_out_the_one_that_was_approved(awx: Controller, siege: Siege) -> None:
+def test_the_workflow_shows_the_plan_and_carries_out_the_one_that_was_approved(
+    awx: Controller, upgrade_runs: UpgradeRuns
+) -> None:
     shown: list[str] = []
 
     def approve(planned: Job) -> bool:
         shown.append(planned.artifacts["upgrade_plan_text"])
         assert planned.artifacts["upgrade_confirm"] in shown[0]
-        assert all(member in shown[0] for member in siege.before.pods)
+        assert all(member in shown[0] for member in upgrade_runs.before.pods)
         assert set(shown[0].splitlines()) <= set(planned.output.splitlines()), "the output shows another plan"
         return True
 
@@ -67,24 +69,24 @@ def test_the_workflow_shows_the_plan_and_carries_out_the_one_that_was_approved(a
     assert statuses(awx) == {"plan": "successful", "upgrade": "successful"}
     assert (len(shown), upgrade.artifacts["upgrade_state"]) == (1, "done")
     live = [event["stdout"] for event in upgrade.events if event["event"] == "verbose"]
-    assert all(any(member in line for line in live) for member in siege.before.pods)
+    assert all(any(member in line for line in live) for member in upgrade_runs.before.pods)
     assert not [line for line in upgrade.output.splitlines() if line.startswith(("TASK", "PLAY", "ok:", "skipping:"))]
     assert not [job for job in awx.jobs if PASSWORD in job.written]
-    upgraded_once(siege)
+    upgraded_once(upgrade_runs)
 
 
 @pytest.mark.soak
-def test_a_cancelled_upgrade_is_settled_and_the_next_one_goes_on(awx: Controller, siege: Siege) -> None:
+def test_a_cancelled_upgrade_is_settled_and_the_next_one_goes_on(awx: Controller, upgrade_runs: UpgradeRuns) -> None:
     method, path, holds = ACTS["delete"]
-    siege.wires[0].trap = Trap(method, path, after=True, spring=awx.cancelling.set, holds=holds)
+    upgrade_runs.wires[0].trap = Trap(method, path, after=True, spring=awx.cancelling.set, holds=holds)
 
     assert awx.run(awx.configuration.workflow, ANSWERS, lambda planned: True) == "failed"
 
     assert statuses(awx) == {"plan": "successful", "upgrade": "canceled", "settle a failed upgrade": "failed"}
     print(awx.jobs[-1].output)
     assert "this job has put back what it had changed for a while" in awx.jobs[-1].output
-    assert left_over(siege) == {}
-    assert len(siege.deleted()) == 1
+    assert left_over(upgrade_runs) == {}
+    assert len(upgrade_runs.deleted()) == 1
     digest = awx.jobs[0].artifacts["upgrade_confirm"]
     status = awx.launch(awx.configuration.template("status"), {})
     assert (status.status, f"to {TO}" in status.output) == ("successful", True), status.output
@@ -93,10 +95,12 @@ def test_a_cancelled_upgrade_is_settled_and_the_next_one_goes_on(awx: Controller
 
     print(again.output)
     assert (again.status, again.artifacts["upgrade_state"]) == ("successful", "done")
-    upgraded_once(siege)
+    upgraded_once(upgrade_runs)
 
 
-def test_nothing_is_done_without_consent_and_nobody_is_asked_at_a_terminal(awx: Controller, siege: Siege) -> None:
+def test_nothing_is_done_without_consent_and_nobody_is_asked_at_a_terminal(
+    awx: Controller, upgrade_runs: UpgradeRuns
+) -> None:
     assert awx.run(awx.configuration.workflow, ANSWERS, lambda planned: False) == "failed"
     assert statuses(awx) == {"plan": "successful"}
 
@@ -105,24 +109,24 @@ def test_nothing_is_done_without_consent_and_nobody_is_asked_at_a_terminal(awx: 
     assert unconfirmed.status == "failed"
     assert awx.jobs[0].artifacts["upgrade_confirm"] in unconfirmed.output
     assert unconfirmed.artifacts["upgrade_reasons"] == ["not_confirmed"]
-    assert (siege.deleted(), siege.left_behind()) == ([], {})
+    assert (upgrade_runs.deleted(), upgrade_runs.left_behind()) == ([], {})
 
 
 @pytest.mark.soak
 def test_an_upgrade_that_fails_is_settled_and_ends_the_workflow_as_failed(
-    awx: Controller, siege: Siege, tmp_path: Path
+    awx: Controller, upgrade_runs: UpgradeRuns, tmp_path: Path
 ) -> None:
-    impatient = controller(siege, tmp_path / "impatient", upgrade_member_timeout=3)
-    first = siege.first_to_go()
-    siege.cluster.ground.faults.never_ready(siege.cluster.namespace, first)
+    impatient = controller(upgrade_runs, tmp_path / "impatient", upgrade_member_timeout=3)
+    first = upgrade_runs.first_to_go()
+    upgrade_runs.cluster.ground.faults.never_ready(upgrade_runs.cluster.namespace, first)
     try:
         ended = impatient.run(impatient.configuration.workflow, ANSWERS, lambda planned: True)
     finally:
-        siege.cluster.ground.faults.mend(siege.cluster.namespace, first)
+        upgrade_runs.cluster.ground.faults.mend(upgrade_runs.cluster.namespace, first)
 
     assert ended == "failed"
     assert statuses(impatient) == {"plan": "successful", "upgrade": "failed", "settle a failed upgrade": "failed"}
     assert impatient.jobs[1].artifacts["upgrade_state"] == "refused"
     assert first in impatient.jobs[1].output
-    assert left_over(siege) == {}
-    assert siege.deleted() == [first]
+    assert left_over(upgrade_runs) == {}
+    assert upgrade_runs.deleted() == [first]

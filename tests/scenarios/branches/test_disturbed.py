@@ -7,7 +7,7 @@ import pytest
 
 from tests.scenarios.interruptions import (
     KILLS,
-    Siege,
+    UpgradeRuns,
     conclude,
     concluded,
     until_deleting,
@@ -16,39 +16,41 @@ from tests.scenarios.interruptions import (
 GROUP = KILLS["SIGKILL to its process group"]
 
 
-def test_an_api_server_that_refuses_writes_is_killed_and_comes_back_is_waited_for(siege: Siege) -> None:
-    with siege.running() as (wire, run):
+def test_an_api_server_that_refuses_writes_is_killed_and_comes_back_is_waited_for(upgrade_runs: UpgradeRuns) -> None:
+    with upgrade_runs.running() as (wire, run):
         wire.refuse_writes = True
         until_deleting(wire, run)
-        siege.cluster.ground.faults.api_server_away(8)
+        upgrade_runs.cluster.ground.faults.api_server_away(8)
         played = run.wait()
 
     print(played.output)
-    concluded(siege, played)
+    concluded(upgrade_runs, played)
 
 
-def test_a_member_that_dies_by_itself_is_waited_for(siege: Siege) -> None:
-    with siege.running() as (wire, run):
+def test_a_member_that_dies_by_itself_is_waited_for(upgrade_runs: UpgradeRuns) -> None:
+    with upgrade_runs.running() as (wire, run):
         member = until_deleting(wire, run)
-        other = next(name for name in sorted(siege.before.pods) if name != member)
-        siege.cluster.ground.faults.kill(siege.cluster.namespace, other)
+        other = next(name for name in sorted(upgrade_runs.before.pods) if name != member)
+        upgrade_runs.cluster.ground.faults.kill(upgrade_runs.cluster.namespace, other)
         played = run.wait()
 
     print(played.output)
-    concluded(siege, played)
+    concluded(upgrade_runs, played)
 
 
 @pytest.mark.soak
-def test_a_wrong_clock_of_the_controller_does_no_harm(siege: Siege, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_wrong_clock_of_the_controller_does_no_harm(
+    upgrade_runs: UpgradeRuns, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     ahead, behind = (
-        dict(siege.environment, PYTHONPATH=str(clock_off_by(tmp_path_factory, hours))) for hours in (5, -5)
+        dict(upgrade_runs.environment, PYTHONPATH=str(clock_off_by(tmp_path_factory, hours))) for hours in (5, -5)
     )
-    siege.environment = behind
-    assert siege.killed_at("delete", after=True, kill=KILLS["SIGKILL to the controller"])
-    siege.environment = ahead
-    assert siege.killed_at("restore", after=False, kill=GROUP)
-    siege.environment = behind
-    conclude(siege)
+    upgrade_runs.environment = behind
+    assert upgrade_runs.killed_at("delete", after=True, kill=KILLS["SIGKILL to the controller"])
+    upgrade_runs.environment = ahead
+    assert upgrade_runs.killed_at("restore", after=False, kill=GROUP)
+    upgrade_runs.environment = behind
+    conclude(upgrade_runs)
 
 
 def clock_off_by(folders: pytest.TempPathFactory, hours: int) -> str:

@@ -12,7 +12,7 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic.budgets import KILLED
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
-from tests.scenarios.interruptions import KILLS, Siege, conclude, named_acts
+from tests.scenarios.interruptions import KILLS, UpgradeRuns, conclude, named_acts
 from tests.scenarios.load import loaded
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -22,12 +22,12 @@ def test_killed_at_every_act(ground: Ground, tmp_path: Path, ansible_environment
     cluster = Cluster.start(ground, "killed-at-acts", three_combined, FROM)
     try:
         with loaded(cluster, tmp_path, KILLED):
-            siege = Siege.lay(cluster, TO, ansible_environment)
+            upgrade_runs = UpgradeRuns.begin(cluster, TO, ansible_environment)
             for act, after, name in named_acts():
-                reached = siege.killed_at(act, after=after, kill=KILLS[name])
+                reached = upgrade_runs.killed_at(act, after=after, kill=KILLS[name])
                 print(f"{name} {'after' if after else 'before'} {act}")
-                assert reached, f"no run came to {act}\n{siege.outputs[-1]}"
-            conclude(siege)
+                assert reached, f"no run came to {act}\n{upgrade_runs.outputs[-1]}"
+            conclude(upgrade_runs)
     finally:
         cluster.remove()
 
@@ -36,9 +36,9 @@ def test_killed_at_every_act(ground: Ground, tmp_path: Path, ansible_environment
 def test_cancelled_by_ansible_runner(ground: Ground, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
     cluster = Cluster.start(ground, "cancelled", three_combined, FROM)
     try:
-        siege = Siege.lay(cluster, TO, ansible_environment)
+        upgrade_runs = UpgradeRuns.begin(cluster, TO, ansible_environment)
         for act in ("restrict", "delete", "restore"):
-            assert siege.cancelled_at(act, tmp_path / act), siege.outputs[-1]
-        conclude(siege)
+            assert upgrade_runs.cancelled_at(act, tmp_path / act), upgrade_runs.outputs[-1]
+        conclude(upgrade_runs)
     finally:
         cluster.remove()

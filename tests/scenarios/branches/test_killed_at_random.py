@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
-from tests.scenarios.interruptions import KILLS, Siege, conclude
+from tests.scenarios.interruptions import KILLS, UpgradeRuns, conclude
 
 FROM, TO = "2.19.6", "3.8.0"
 RANDOM_KILLS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_KILLS", "4"))
@@ -26,12 +26,12 @@ def test_killed_at_random(ground: Ground, ansible_environment: Mapping[str, str]
         number += 1
         cluster = Cluster.start(ground, f"killed-at-random-{number}", three_combined, FROM)
         try:
-            siege, going = Siege.lay(cluster, TO, ansible_environment), True
+            upgrade_runs, going = UpgradeRuns.begin(cluster, TO, ansible_environment), True
             while left and going:
                 seconds, name = chance.uniform(0.5, LONGEST), names[left % len(names)]
-                going = siege.killed_after(seconds, KILLS[name])
+                going = upgrade_runs.killed_after(seconds, KILLS[name])
                 print(f"cluster {number}: {name} after {seconds:.1f} s{'' if going else ', when it had ended already'}")
                 left -= going
-            conclude(siege)
+            conclude(upgrade_runs)
         finally:
             cluster.remove()

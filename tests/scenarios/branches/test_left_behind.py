@@ -16,7 +16,7 @@ from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import (
     EXCLUDE,
     KILLS,
-    Siege,
+    UpgradeRuns,
     until_deleting,
     upgraded_once,
 )
@@ -27,24 +27,24 @@ UNDO = "cluster.metadata.stateful_upgrade.undo"
 GROUP = KILLS["SIGKILL to its process group"]
 
 
-def test_what_a_killed_run_left_is_settled_without_it(siege: Siege) -> None:
-    assert siege.killed_at("restrict", after=True, kill=GROUP)
-    assert json.loads(siege.cluster.ask("/_cluster/settings"))["persistent"]["cluster"]["routing"]
+def test_what_a_killed_run_left_is_settled_without_it(upgrade_runs: UpgradeRuns) -> None:
+    assert upgrade_runs.killed_at("restrict", after=True, kill=GROUP)
+    assert json.loads(upgrade_runs.cluster.ask("/_cluster/settings"))["persistent"]["cluster"]["routing"]
 
-    status = siege.beside("stateful.upgrade.status")
+    status = upgrade_runs.beside("stateful.upgrade.status")
     assert status.code == 0
     assert "was interrupted" in status.output
 
     # The worker of a killed controller may have made its next act before it has noticed that.
-    left = siege.cluster.fingerprint()
-    settled = siege.beside("stateful.upgrade.settle")
+    left = upgrade_runs.cluster.fingerprint()
+    settled = upgrade_runs.beside("stateful.upgrade.settle")
     print(settled.output)
     assert settled.code == 0, settled.message
-    after = siege.cluster.fingerprint()
-    assert after.settings == siege.before.settings
+    after = upgrade_runs.cluster.fingerprint()
+    assert after.settings == upgrade_runs.before.settings
     assert after.pods == left.pods
     assert "stays OnDelete" in settled.output
-    again = siege.beside("stateful.upgrade.settle")
+    again = upgrade_runs.beside("stateful.upgrade.settle")
     assert again.changed == {"localhost": 0}
 
 
@@ -56,41 +56,41 @@ def test_what_a_run_killed_while_it_drained_left_is_settled_without_it(
     try:
         cluster.ask("/logs", "PUT", {"settings": {"number_of_shards": 6}})
         cluster.until_green()
-        siege = Siege.lay(cluster, "3.8.0", ansible_environment)
+        upgrade_runs = UpgradeRuns.begin(cluster, "3.8.0", ansible_environment)
         for after in (False, True):
-            assert siege.killed_at("drain", after=after, kill=GROUP)
+            assert upgrade_runs.killed_at("drain", after=after, kill=GROUP)
         assert EXCLUDE in cluster.ask("/_cluster/settings?flat_settings=true")
 
-        settled = siege.beside("stateful.upgrade.settle")
+        settled = upgrade_runs.beside("stateful.upgrade.settle")
         print(settled.output)
         assert settled.code == 0, settled.message
-        assert cluster.fingerprint() == siege.before
+        assert cluster.fingerprint() == upgrade_runs.before
 
-        assert siege.killed_at("drain", after=True, kill=GROUP)
-        assert siege.completed().code == 0
-        upgraded_once(siege)
+        assert upgrade_runs.killed_at("drain", after=True, kill=GROUP)
+        assert upgrade_runs.completed().code == 0
+        upgraded_once(upgrade_runs)
     finally:
         cluster.remove()
 
 
-def test_what_a_person_has_changed_meanwhile_stays(siege: Siege) -> None:
-    assert siege.killed_at("restrict", after=True, kill=GROUP)
-    siege.cluster.ask("/_cluster/settings", "PUT", {"persistent": {ENABLE: "new_primaries"}})
+def test_what_a_person_has_changed_meanwhile_stays(upgrade_runs: UpgradeRuns) -> None:
+    assert upgrade_runs.killed_at("restrict", after=True, kill=GROUP)
+    upgrade_runs.cluster.ask("/_cluster/settings", "PUT", {"persistent": {ENABLE: "new_primaries"}})
 
-    settled = siege.beside("stateful.upgrade.settle")
+    settled = upgrade_runs.beside("stateful.upgrade.settle")
 
     print(settled.output)
     assert settled.code == 0, settled.message
     assert "something else has changed it to 'new_primaries' since; it is left as it is" in settled.output
-    settings = json.loads(siege.cluster.ask("/_cluster/settings?flat_settings=true"))
+    settings = json.loads(upgrade_runs.cluster.ask("/_cluster/settings?flat_settings=true"))
     assert settings["persistent"] == {ENABLE: "new_primaries"}
 
 
-def test_an_aborted_run_finishes_its_member_and_goes_on_later(siege: Siege) -> None:
-    cluster = siege.cluster
-    with siege.slow_first() as first, siege.running() as (wire, run):
+def test_an_aborted_run_finishes_its_member_and_goes_on_later(upgrade_runs: UpgradeRuns) -> None:
+    cluster = upgrade_runs.cluster
+    with upgrade_runs.slow_first() as first, upgrade_runs.running() as (wire, run):
         member = until_deleting(wire, run)
-        aborted = siege.beside("stateful.upgrade.abort")
+        aborted = upgrade_runs.beside("stateful.upgrade.abort")
         stopped = run.wait()
     assert member == first
 
@@ -102,10 +102,10 @@ def test_an_aborted_run_finishes_its_member_and_goes_on_later(siege: Siege) -> N
     assert "Aborted. No run goes on with it before the playbook resume." in stopped.output
     assert "stays OnDelete" in stopped.output
     now = cluster.fingerprint()
-    assert now.settings == siege.before.settings
-    assert {name for name in now.pods if now.pods[name] != siege.before.pods[name]} == {member}
+    assert now.settings == upgrade_runs.before.settings
+    assert {name for name in now.pods if now.pods[name] != upgrade_runs.before.pods[name]} == {member}
     assert cluster.versions()[member] == "3.8.0"
-    assert "Aborted" in siege.beside("stateful.upgrade.status").output
+    assert "Aborted" in upgrade_runs.beside("stateful.upgrade.status").output
 
     other = next(name for name in sorted(now.pods) if name != member)
     lose(cluster, other)
@@ -114,45 +114,45 @@ def test_an_aborted_run_finishes_its_member_and_goes_on_later(siege: Siege) -> N
     later = cluster.fingerprint()
     assert {name for name in later.pods if later.pods[name] != now.pods[name]} == {other}
 
-    held = siege.completed()
+    held = upgrade_runs.completed()
     print(held.output)
     assert held.code == 0, held.message
     assert "was aborted at" in held.output
     assert cluster.fingerprint().pods == later.pods
-    assert siege.beside("stateful.upgrade.resume").code == 0
+    assert upgrade_runs.beside("stateful.upgrade.resume").code == 0
 
-    assert siege.completed().code == 0
+    assert upgrade_runs.completed().code == 0
     assert cluster.fingerprint().pods[member] == now.pods[member]
     assert set(cluster.versions().values()) == {"3.8.0"}
-    assert siege.left_behind() == {}
+    assert upgrade_runs.left_behind() == {}
 
 
-def test_a_run_puts_back_what_it_has_changed_although_somebody_removes_its_undo(siege: Siege) -> None:
-    cluster = siege.cluster
-    with siege.slow_first(), siege.running() as (wire, run):
+def test_a_run_puts_back_what_it_has_changed_although_somebody_removes_its_undo(upgrade_runs: UpgradeRuns) -> None:
+    cluster = upgrade_runs.cluster
+    with upgrade_runs.slow_first(), upgrade_runs.running() as (wire, run):
         until_deleting(wire, run)
         cluster.ask("/_cluster/settings", "PUT", {"persistent": {UNDO: None}})
         done = run.wait()
     print(done.output)
     assert done.code == 0, done.message
     assert f"{ENABLE} was still 'primaries' at the end of the run, and no undo in the cluster named it" in done.output
-    upgraded_once(siege)
+    upgraded_once(upgrade_runs)
 
 
 def test_settings_that_nobody_knows_of_are_named_until_a_person_lets_them_be_reset(
-    siege: Siege, ansible_environment: Mapping[str, str]
+    upgrade_runs: UpgradeRuns, ansible_environment: Mapping[str, str]
 ) -> None:
-    cluster = siege.cluster
-    assert siege.killed_at("restrict", after=True, kill=GROUP)
+    cluster = upgrade_runs.cluster
+    assert upgrade_runs.killed_at("restrict", after=True, kill=GROUP)
     cluster.ask("/_cluster/settings", "PUT", {"persistent": {UNDO: "{"}})
-    failed = siege.beside("stateful.upgrade.settle")
+    failed = upgrade_runs.beside("stateful.upgrade.settle")
     assert failed.code != 0
     for name in (ENABLE, "cluster.routing.rebalance.enable", "cluster.routing.allocation.node_concurrent_recoveries"):
         assert f"The persistent setting {name} stays" in failed.message
     assert f'{{"persistent": {{"{ENABLE}": null, "{UNDO}": null}}}}' in failed.message
 
     cluster.ask("/_cluster/settings", "PUT", {"persistent": {UNDO: None}})
-    named = siege.beside("stateful.upgrade.settle")
+    named = upgrade_runs.beside("stateful.upgrade.settle")
     assert named.code == 0, named.message
     assert f"settle with upgrade_reset={ENABLE}" in named.output
     assert "Nothing to put back" not in named.output
@@ -163,4 +163,4 @@ def test_settings_that_nobody_knows_of_are_named_until_a_person_lets_them_be_res
     )
     print(settled.output)
     assert settled.code == 0, settled.message
-    assert cluster.fingerprint().settings == siege.before.settings
+    assert cluster.fingerprint().settings == upgrade_runs.before.settings

@@ -14,7 +14,7 @@ from tests.lab.opensearch.layouts import seven_members, three_combined
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
-from tests.scenarios.interruptions import ACTS, Siege
+from tests.scenarios.interruptions import ACTS, UpgradeRuns
 from tests.scenarios.playbook import STATUS, play, upgrade
 from tests.scenarios.wire import Trap
 
@@ -24,14 +24,14 @@ NUMBERS = itertools.count(1)
 
 
 @pytest.fixture
-def siege(ground: Ground, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
+def upgrade_runs(ground: Ground, ansible_environment: Mapping[str, str]) -> Iterator[UpgradeRuns]:
     cluster = Cluster.start(ground, f"meanwhile-{next(NUMBERS)}", three_combined, FROM)
-    yield Siege.lay(cluster, TO, ansible_environment)
+    yield UpgradeRuns.begin(cluster, TO, ansible_environment)
     cluster.remove()
 
 
-def test_an_index_made_between_the_restriction_and_the_deletion_keeps_its_member_up(siege: Siege) -> None:
-    cluster = siege.cluster
+def test_an_index_made_between_the_restriction_and_the_deletion_keeps_its_member_up(upgrade_runs: UpgradeRuns) -> None:
+    cluster = upgrade_runs.cluster
     method, path, holds = ACTS["restrict"]
     shape = {"settings": {"number_of_shards": 3, "number_of_replicas": 1}}
 
@@ -39,7 +39,7 @@ def test_an_index_made_between_the_restriction_and_the_deletion_keeps_its_member
         # Its replicas are not allowed anywhere, so each member holds a last copy.
         cluster.ask("/made-meanwhile?wait_for_active_shards=1", "PUT", shape)
 
-    with siege.running() as (wire, run):
+    with upgrade_runs.running() as (wire, run):
         wire.trap = Trap(method, path, after=True, spring=make, holds=holds)
         played = run.wait()
 
@@ -47,10 +47,12 @@ def test_an_index_made_between_the_restriction_and_the_deletion_keeps_its_member
     assert played.code == 0, played.message
     assert wire.trap.sprung
     made = wire.made({"restrict": ACTS["restrict"]})["restrict"]
-    assert made > len(siege.before.pods), "the restriction was put back, and made again once the copies were there"
+    assert made > len(upgrade_runs.before.pods), (
+        "the restriction was put back, and made again once the copies were there"
+    )
     assert set(cluster.versions().values()) == {TO}
-    assert siege.deleted() == sorted(siege.before.pods)
-    assert siege.left_behind() == {}
+    assert upgrade_runs.deleted() == sorted(upgrade_runs.before.pods)
+    assert upgrade_runs.left_behind() == {}
     assert cluster.health()["status"] == "green"
 
 
@@ -71,23 +73,25 @@ def test_of_a_batch_that_cannot_go_together_any_more_the_part_that_may_goes_firs
         # With a copy on each of the three data members, any two of them can go at once.
         cluster.ask("/held?wait_for_active_shards=3", "PUT", {"settings": {"index": {"number_of_replicas": 2}}})
         pool = ["opensearch-data"]
-        siege = Siege.lay(cluster, TO, ansible_environment, upgrade_batching="disjoint", upgrade_pools=pool)
-        with siege.running() as (wire, run):
+        upgrade_runs = UpgradeRuns.begin(
+            cluster, TO, ansible_environment, upgrade_batching="disjoint", upgrade_pools=pool
+        )
+        with upgrade_runs.running() as (wire, run):
             wire.trap = Trap(method, path, after=True, spring=make, holds=holds)
             played = run.wait()
         print(played.output)
         assert wire.trap.sprung
         assert played.code == 0, played.message
         assert "cannot go with the others of the batch, which go first" in played.output
-        assert cluster.versions() == {name: TO if name in data else FROM for name in siege.before.pods}
-        assert siege.deleted() == data
-        assert siege.left_behind() == {}
+        assert cluster.versions() == {name: TO if name in data else FROM for name in upgrade_runs.before.pods}
+        assert upgrade_runs.deleted() == data
+        assert upgrade_runs.left_behind() == {}
     finally:
         cluster.remove()
 
 
-def test_a_kubernetes_node_is_lost_and_comes_back(siege: Siege) -> None:
-    cluster = siege.cluster
+def test_a_kubernetes_node_is_lost_and_comes_back(upgrade_runs: UpgradeRuns) -> None:
+    cluster = upgrade_runs.cluster
     method, path, holds = ACTS["restore"]
     lost: list[str] = []
 
@@ -95,15 +99,15 @@ def test_a_kubernetes_node_is_lost_and_comes_back(siege: Siege) -> None:
         # Of a member that has not gone yet, while the first one has just come back.
         deleted = {act.path.rpartition("/")[2] for act in wire.acts if "/pods/" in act.path}
         lost.append(
-            kubernetes_node_of(cluster, next(name for name in sorted(siege.before.pods) if name not in deleted))
+            kubernetes_node_of(cluster, next(name for name in sorted(upgrade_runs.before.pods) if name not in deleted))
         )
         cluster.ground.faults.node_dead(lost[0])
 
-    with siege.running() as (wire, run):
+    with upgrade_runs.running() as (wire, run):
         wire.trap = Trap(method, path, after=True, spring=lose, holds=holds)
         try:
             until("the loss", lambda: lost, PATIENCE)
-            until("the run to say what it waits for", lambda: names_the_loss(said(siege), lost[0]), PATIENCE)
+            until("the run to say what it waits for", lambda: names_the_loss(said(upgrade_runs), lost[0]), PATIENCE)
         finally:
             for node in lost:
                 cluster.ground.faults.mend_node(node)
@@ -112,8 +116,8 @@ def test_a_kubernetes_node_is_lost_and_comes_back(siege: Siege) -> None:
     print(played.output)
     assert played.code == 0, played.message
     assert set(cluster.versions().values()) == {TO}
-    assert siege.deleted() == sorted(siege.before.pods)
-    assert siege.left_behind() == {}
+    assert upgrade_runs.deleted() == sorted(upgrade_runs.before.pods)
+    assert upgrade_runs.left_behind() == {}
 
 
 def names_the_loss(output: str, kubernetes_node: str) -> bool:
@@ -121,9 +125,9 @@ def names_the_loss(output: str, kubernetes_node: str) -> bool:
     return "Members are missing from the cluster: " in output or f"{kubernetes_node} was lost at" in output
 
 
-def said(siege: Siege) -> str:
+def said(upgrade_runs: UpgradeRuns) -> str:
     """The output of the status playbook about the run."""
-    return siege.beside("stateful.upgrade.status").output
+    return upgrade_runs.beside("stateful.upgrade.status").output
 
 
 def kubernetes_node_of(cluster: Cluster, pod: str) -> str:

@@ -15,7 +15,7 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic.budgets import KILLED
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
-from tests.scenarios.interruptions import Siege
+from tests.scenarios.interruptions import UpgradeRuns
 from tests.scenarios.load import loaded
 from tests.scenarios.playbook import PLAYBOOK, Played, play
 
@@ -26,9 +26,9 @@ MOST = 60
 
 
 @pytest.fixture
-def siege(ground: Ground, ansible_environment: Mapping[str, str]) -> Iterator[Siege]:
+def upgrade_runs(ground: Ground, ansible_environment: Mapping[str, str]) -> Iterator[UpgradeRuns]:
     cluster = Cluster.start(ground, f"passes-{next(NUMBERS)}", three_combined, FROM)
-    yield Siege.lay(cluster, TO, {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"})
+    yield UpgradeRuns.begin(cluster, TO, {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"})
     cluster.remove()
 
 
@@ -39,20 +39,20 @@ def statistics(played: Played) -> dict[str, Any]:
     return dict(json.loads(found[-1]))
 
 
-def left_between_passes(siege: Siege) -> dict[str, Any]:
+def left_between_passes(upgrade_runs: UpgradeRuns) -> dict[str, Any]:
     """The changes left behind, without those of pools: a half rolled pool stays OnDelete, so that it does not go on."""
-    return {name: what for name, what in siege.left_behind().items() if name not in siege.before.pools}
+    return {name: what for name, what in upgrade_runs.left_behind().items() if name not in upgrade_runs.before.pools}
 
 
-def passes(siege: Siege) -> Iterator[dict[str, Any]]:
+def passes(upgrade_runs: UpgradeRuns) -> Iterator[dict[str, Any]]:
     """The statistics of one pass after the other, until the upgrade is done."""
     for number in range(MOST):
-        played = siege.completed(upgrade_wait=False)
+        played = upgrade_runs.completed(upgrade_wait=False)
         said = statistics(played)
         print(number, said)
         assert played.code == 0, played.output
-        assert left_between_passes(siege) == {}
-        assert len(siege.deleted()) == len(set(siege.deleted())), "a pod was deleted twice"
+        assert left_between_passes(upgrade_runs) == {}
+        assert len(upgrade_runs.deleted()) == len(set(upgrade_runs.deleted())), "a pod was deleted twice"
         yield said
         if said["upgrade_state"] == "done":
             return
@@ -61,31 +61,31 @@ def passes(siege: Siege) -> Iterator[dict[str, Any]]:
         assert said["upgrade_reasons"], played.output
 
 
-def test_passes_that_never_wait_upgrade_the_cluster(siege: Siege, tmp_path: Any) -> None:
-    faults, first = siege.cluster.ground.faults, siege.first_to_go()
-    faults.slow_stop(siege.cluster.namespace, first, 900.0)
-    with loaded(siege.cluster, tmp_path, KILLED):
-        going = passes(siege)
+def test_passes_that_never_wait_upgrade_the_cluster(upgrade_runs: UpgradeRuns, tmp_path: Any) -> None:
+    faults, first = upgrade_runs.cluster.ground.faults, upgrade_runs.first_to_go()
+    faults.slow_stop(upgrade_runs.cluster.namespace, first, 900.0)
+    with loaded(upgrade_runs.cluster, tmp_path, KILLED):
+        going = passes(upgrade_runs)
         stopping = (said for said in going if said["upgrade_reasons"] == ["pod_stopping"])
         for _slow in range(2):
             assert f"Pod {first} is stopping." in next(stopping)["upgrade_waiting_for"]
-        assert siege.deleted() == [first], "the pod that is under way was not followed, or not it alone"
-        faults.mend(siege.cluster.namespace, first)
-        assert "Paused, to 3.8.0" in siege.beside("stateful.upgrade.status").output
+        assert upgrade_runs.deleted() == [first], "the pod that is under way was not followed, or not it alone"
+        faults.mend(upgrade_runs.cluster.namespace, first)
+        assert "Paused, to 3.8.0" in upgrade_runs.beside("stateful.upgrade.status").output
         *_others, last = going
 
     assert last.pop("upgrade_record").startswith("stateful-upgrade-")
     assert last == {"upgrade_state": "done", "upgrade_waiting_for": [], "upgrade_reasons": [], "upgrade_cause": ""}
-    assert set(siege.cluster.versions().values()) == {TO}
-    assert siege.deleted() == sorted(siege.before.pods)
-    assert siege.left_behind() == {}
+    assert set(upgrade_runs.cluster.versions().values()) == {TO}
+    assert upgrade_runs.deleted() == sorted(upgrade_runs.before.pods)
+    assert upgrade_runs.left_behind() == {}
 
 
-def test_a_refusal_is_told_from_waiting(siege: Siege) -> None:
+def test_a_refusal_is_told_from_waiting(upgrade_runs: UpgradeRuns) -> None:
     # Only work that is left counts: no throw-away pods that end by and by, and no wait for a busy manager.
     quick = {"upgrade_skip_checks": ["images", "pending_tasks"]}
-    variables = {**siege.variables, **quick, "upgrade_wait": False, "upgrade_confirm": "p00000000000"}
-    refused = play(PLAYBOOK, variables, siege.environment)
+    variables = {**upgrade_runs.variables, **quick, "upgrade_wait": False, "upgrade_confirm": "p00000000000"}
+    refused = play(PLAYBOOK, variables, upgrade_runs.environment)
     assert refused.code != 0
     said = statistics(refused)
     assert "names the plan p00000000000, and the plan is p" in said.pop("upgrade_cause")
@@ -94,4 +94,4 @@ def test_a_refusal_is_told_from_waiting(siege: Siege) -> None:
         "upgrade_waiting_for": [],
         "upgrade_reasons": ["not_confirmed"],
     }
-    assert siege.left_behind() == {}
+    assert upgrade_runs.left_behind() == {}

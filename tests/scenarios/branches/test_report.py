@@ -8,26 +8,28 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.scenarios.interruptions import Siege, upgraded_once
+from tests.scenarios.interruptions import UpgradeRuns, upgraded_once
 from tests.scenarios.playbook import play
 
 INDEX, DOCUMENTS = "orders", 5
 
 
-def test_the_report_has_the_documents_the_longest_wait_and_how_soon_all_was_green(siege: Siege, tmp_path: Path) -> None:
-    cluster = siege.cluster
+def test_the_report_has_the_documents_the_longest_wait_and_how_soon_all_was_green(
+    upgrade_runs: UpgradeRuns, tmp_path: Path
+) -> None:
+    cluster = upgrade_runs.cluster
     cluster.ask(f"/{INDEX}", "PUT", {"settings": {"number_of_shards": 1, "number_of_replicas": 1}})
     for number in range(DOCUMENTS):
         cluster.ask(f"/{INDEX}/_doc/{number}?refresh=true", "PUT", {"number": number})
     cluster.until_green()
 
-    with siege.slow_first(8):
-        played = siege.completed(upgrade_tasks_after=str(deletes_one(siege, tmp_path)))
+    with upgrade_runs.slow_first(8):
+        played = upgrade_runs.completed(upgrade_tasks_after=str(deletes_one(upgrade_runs, tmp_path)))
 
     print(played.output)
     assert played.code == 0, played.message
-    upgraded_once(siege)
-    found = report(siege, tmp_path)
+    upgraded_once(upgrade_runs)
+    found = report(upgrade_runs, tmp_path)
     counts = {row["name"]: row for row in found["counts"]["rows"]}
     assert counts[INDEX] == {
         "name": INDEX,
@@ -49,19 +51,19 @@ def told(output: str, found: dict[str, Any]) -> None:
     assert said.endswith(f": {longest['message'].rstrip('.')}"), (said, longest)
 
 
-def deletes_one(siege: Siege, directory: Path) -> Path:
+def deletes_one(upgrade_runs: UpgradeRuns, directory: Path) -> Path:
     """A task of a user who deletes a document before the upgrade is completed."""
-    request = {"url": f"{siege.cluster.url}/{INDEX}/_doc/1?refresh=true", "method": "DELETE"}
+    request = {"url": f"{upgrade_runs.cluster.url}/{INDEX}/_doc/1?refresh=true", "method": "DELETE"}
     file = directory / "after.yml"
     file.write_text(json.dumps([{"name": "Delete a document", "ansible.builtin.uri": request}]), encoding="utf-8")
     return file
 
 
-def report(siege: Siege, directory: Path) -> dict[str, Any]:
+def report(upgrade_runs: UpgradeRuns, directory: Path) -> dict[str, Any]:
     """The report, as the playbook writes it."""
     file = directory / "report.json"
     known = {"upgrade_kubernetes", "upgrade_namespace"}
-    given = {name: value for name, value in siege.cluster.variables("3.8.0").items() if name in known}
-    played = play("stateful.upgrade.report", {**given, "upgrade_report_path": str(file)}, siege.environment)
+    given = {name: value for name, value in upgrade_runs.cluster.variables("3.8.0").items() if name in known}
+    played = play("stateful.upgrade.report", {**given, "upgrade_report_path": str(file)}, upgrade_runs.environment)
     assert played.code == 0, played.message
     return dict(json.loads(file.read_text(encoding="utf-8"))["report"])

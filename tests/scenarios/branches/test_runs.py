@@ -15,7 +15,7 @@ from tests.scenarios.cluster import Cluster
 from tests.scenarios.interruptions import (
     ACTS,
     END,
-    Siege,
+    UpgradeRuns,
     conclude,
     upgraded_once,
 )
@@ -25,9 +25,9 @@ from tests.scenarios.wire import Trap
 
 
 @pytest.mark.parametrize("kept_in", ["kubernetes", "opensearch"])
-def test_of_two_runs_that_begin_together_one_acts(siege: Siege, kept_in: str) -> None:
+def test_of_two_runs_that_begin_together_one_acts(upgrade_runs: UpgradeRuns, kept_in: str) -> None:
     where = {"upgrade_lock_kept_in": kept_in}
-    with siege.running(**where) as (one, first), siege.running(**where) as (other, second):
+    with upgrade_runs.running(**where) as (one, first), upgrade_runs.running(**where) as (other, second):
         played = [first.wait(), second.wait()]
 
     assert sorted(each.code == 0 for each in played) == [False, True], [each.message for each in played]
@@ -39,13 +39,13 @@ def test_of_two_runs_that_begin_together_one_acts(siege: Siege, kept_in: str) ->
     # That its plan is refused may stand in an event: a message, and no act.
     made = [act for act in idle.acts if act.status is not None and act.status < 300 and "/events" not in act.path]
     assert made == []
-    upgraded_once(siege)
+    upgraded_once(upgrade_runs)
 
 
-def test_a_plan_that_changes_before_the_lock_is_not_carried_out(siege: Siege) -> None:
-    cluster = siege.cluster
+def test_a_plan_that_changes_before_the_lock_is_not_carried_out(upgrade_runs: UpgradeRuns) -> None:
+    cluster = upgrade_runs.cluster
     method, path, holds = ACTS["lock"]
-    with siege.running() as (wire, run):
+    with upgrade_runs.running() as (wire, run):
         wire.trap = Trap(method, path, after=True, spring=lambda: scale(cluster, 4), holds=holds)
         played = run.wait()
     scale(cluster, 3)
@@ -53,10 +53,10 @@ def test_a_plan_that_changes_before_the_lock_is_not_carried_out(siege: Siege) ->
     print(played.output)
     assert played.code != 0
     assert "The plan has changed since it was shown" in played.message
-    assert siege.deleted() == []
+    assert upgrade_runs.deleted() == []
     # A signal before the server handles it is lost (pid_namespaces(7)), and the grace period passes: as long as END.
     until("the fourth pod's end", lambda: len(cluster.fingerprint().pods) == 3, 2 * END)
-    assert siege.left_behind() == {}
+    assert upgrade_runs.left_behind() == {}
 
 
 def scale(cluster: Cluster, replicas: int) -> None:
@@ -67,10 +67,10 @@ def scale(cluster: Cluster, replicas: int) -> None:
 
 
 @pytest.mark.parametrize("answer", ["no", "yes"])
-def test_a_person_at_a_terminal_is_asked(siege: Siege, answer: str) -> None:
-    variables = {**siege.cluster.variables("3.8.0"), "upgrade_skip_checks": ["images"]}
+def test_a_person_at_a_terminal_is_asked(upgrade_runs: UpgradeRuns, answer: str) -> None:
+    variables = {**upgrade_runs.cluster.variables("3.8.0"), "upgrade_skip_checks": ["images"]}
     program, *arguments = command_of(PLAYBOOK, variables)
-    environment = dict(siege.environment)
+    environment = dict(upgrade_runs.environment)
     terminal = pexpect.spawn(program, arguments, env=environment, timeout=LONGEST, encoding="utf-8")
     terminal.expect("Type yes to carry out plan p[0-9a-f]{11}")
 
@@ -83,7 +83,7 @@ def test_a_person_at_a_terminal_is_asked(siege: Siege, answer: str) -> None:
     terminal.expect(pexpect.EOF)
     terminal.close()
 
-    versions = set(siege.cluster.versions().values())
+    versions = set(upgrade_runs.cluster.versions().values())
     if answer == "yes":
         assert (terminal.exitstatus, versions) == (0, {"3.8.0"}), terminal.before
     else:
@@ -91,19 +91,19 @@ def test_a_person_at_a_terminal_is_asked(siege: Siege, answer: str) -> None:
         assert "to carry it out" not in terminal.before  # advice for somebody who has just said no
         assert terminal.exitstatus
         assert versions == {"2.19.6"}
-    assert siege.left_behind() == {}
+    assert upgrade_runs.left_behind() == {}
 
 
 @pytest.mark.soak
-def test_when_the_time_of_the_run_is_over_no_further_member_goes(siege: Siege) -> None:
-    with siege.slow_first(40) as first:
+def test_when_the_time_of_the_run_is_over_no_further_member_goes(upgrade_runs: UpgradeRuns) -> None:
+    with upgrade_runs.slow_first(40) as first:
         # The time of the batch is over, too, while its member is down, which is brought back all the same.
-        played = siege.completed(upgrade_run_timeout=30, upgrade_batch_timeout=30)
+        played = upgrade_runs.completed(upgrade_run_timeout=30, upgrade_batch_timeout=30)
 
     print(played.output)
     assert played.code != 0
     assert "upgrade_run_timeout" in played.output
-    assert siege.cluster.versions()[first] == "3.8.0"
-    assert siege.deleted() == [first]
-    assert siege.cluster.fingerprint().settings == siege.before.settings
-    conclude(siege)
+    assert upgrade_runs.cluster.versions()[first] == "3.8.0"
+    assert upgrade_runs.deleted() == [first]
+    assert upgrade_runs.cluster.fingerprint().settings == upgrade_runs.before.settings
+    conclude(upgrade_runs)

@@ -13,7 +13,7 @@ import yaml
 from ansible.constants import DEFAULT_VAULT_ID_MATCH
 from ansible.parsing.vault import VaultLib, VaultSecret
 
-from tests.scenarios.interruptions import Siege, concluded
+from tests.scenarios.interruptions import UpgradeRuns, concluded
 from tests.scenarios.playbook import PLAN, play
 
 ALL_AT_ONCE = """
@@ -60,7 +60,7 @@ def vaulted(text: str) -> str:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, siege: Siege) -> Path:
+def folder(tmp_path: Path, upgrade_runs: UpgradeRuns) -> Path:
     """An inventory with variables of all hosts, of which one is a secret in a vault."""
     (tmp_path / "inventory" / "group_vars" / "all").mkdir(parents=True)
     (tmp_path / "inventory" / "hosts.yml").write_text("all: {hosts: {elsewhere: {}}}\n")
@@ -71,14 +71,14 @@ def folder(tmp_path: Path, siege: Siege) -> Path:
     return tmp_path
 
 
-def test_a_run_with_every_setting_that_could_change_its_course(siege: Siege, folder: Path) -> None:
-    quiet = {**siege.environment, "ANSIBLE_CONFIG": settings(folder, QUIET)}
-    planned = play(PLAN, {**siege.variables, "upgrade_skip_checks": ["images"]}, quiet)
+def test_a_run_with_every_setting_that_could_change_its_course(upgrade_runs: UpgradeRuns, folder: Path) -> None:
+    quiet = {**upgrade_runs.environment, "ANSIBLE_CONFIG": settings(folder, QUIET)}
+    planned = play(PLAN, {**upgrade_runs.variables, "upgrade_skip_checks": ["images"]}, quiet)
     assert planned.code == 0
     assert "Plan: 3 to upgrade, 0 already on 3.8.0." in planned.output
     own = {"JUNIT_OUTPUT_DIR": str(folder / "junit"), "ANSIBLE_CALLBACK_TREE_DIR": str(folder / "tree")}
-    siege.environment = {**siege.environment, **own, "ANSIBLE_CONFIG": settings(folder, ALL_AT_ONCE)}
-    played = siege.completed()
+    upgrade_runs.environment = {**upgrade_runs.environment, **own, "ANSIBLE_CONFIG": settings(folder, ALL_AT_ONCE)}
+    played = upgrade_runs.completed()
     print(played.output)
-    concluded(siege, played)
+    concluded(upgrade_runs, played)
     assert "in-a-vault" not in played.output + (folder / "log").read_text()

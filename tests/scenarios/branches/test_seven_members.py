@@ -14,7 +14,7 @@ from tests.lab.traffic.budgets import CROWDED
 from tests.scenarios.circumstances import lose
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
-from tests.scenarios.interruptions import ACTS, MORE_ACTS, Siege
+from tests.scenarios.interruptions import ACTS, MORE_ACTS, UpgradeRuns
 from tests.scenarios.load import loaded
 from tests.scenarios.wire import Trap
 
@@ -31,8 +31,8 @@ def test_managers_lost_before_and_after_their_template_has_changed_go_once(
         late, early = sorted({f"opensearch-managers-{ordinal}" for ordinal in range(3)} - {elected})
         came_back: dict[str, str] = {}
         with loaded(cluster, tmp_path, CROWDED):
-            siege = Siege.lay(cluster, TO, ansible_environment)
-            with siege.running() as (wire, run):
+            upgrade_runs = UpgradeRuns.begin(cluster, TO, ansible_environment)
+            with upgrade_runs.running() as (wire, run):
 
                 def lose_late() -> None:
                     came_back[early] = cluster.versions()[early]
@@ -50,8 +50,8 @@ def test_managers_lost_before_and_after_their_template_has_changed_go_once(
         assert came_back == {early: FROM}
         cluster.is_upgraded(TO)
         # The one that was lost late came back on the new version by itself, before its turn.
-        assert siege.deleted() == sorted(siege.before.pods.keys() - {late})
-        assert siege.left_behind() == {}
+        assert upgrade_runs.deleted() == sorted(upgrade_runs.before.pods.keys() - {late})
+        assert upgrade_runs.left_behind() == {}
     finally:
         cluster.remove()
 
@@ -63,8 +63,8 @@ def test_members_that_share_no_last_copy_go_together_though_the_first_answer_of_
     try:
         # With a copy on each of the three data members, any two of them can go at once.
         with loaded(cluster, tmp_path, CROWDED, replicas=2):
-            siege = Siege.lay(cluster, TO, ansible_environment, upgrade_batching="disjoint")
-            with siege.running() as (wire, run):
+            upgrade_runs = UpgradeRuns.begin(cluster, TO, ansible_environment, upgrade_batching="disjoint")
+            with upgrade_runs.running() as (wire, run):
                 wire.loses = {**ACTS, **MORE_ACTS}
                 played = run.wait()
         print(played.output, wire.made(wire.loses), sep="\n")
@@ -76,8 +76,8 @@ def test_members_that_share_no_last_copy_go_together_though_the_first_answer_of_
         assert len(re.findall(r"^PLAY \[Roll\]", played.output, re.M)) == 3
         assert "the elected manager hands over first" in played.output
         assert {*wire.lost} == wire.loses.keys() - {"drain"}
-        assert siege.deleted() == sorted(siege.before.pods)
+        assert upgrade_runs.deleted() == sorted(upgrade_runs.before.pods)
         assert cluster.excluded() == []
-        assert siege.left_behind() == {}
+        assert upgrade_runs.left_behind() == {}
     finally:
         cluster.remove()

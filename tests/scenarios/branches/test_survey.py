@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import USER
-from tests.scenarios.interruptions import Siege
+from tests.scenarios.interruptions import UpgradeRuns
 from tests.scenarios.playbook import upgrade
 
 SECRET = "Never-To-Be-Seen-4711"
@@ -35,8 +35,10 @@ UNANSWERED = dict.fromkeys(
 )
 
 
-def test_the_answers_of_a_survey_upgrade_a_cluster(siege: Siege, ansible_environment: Mapping[str, str]) -> None:
-    cluster = siege.cluster
+def test_the_answers_of_a_survey_upgrade_a_cluster(
+    upgrade_runs: UpgradeRuns, ansible_environment: Mapping[str, str]
+) -> None:
+    cluster = upgrade_runs.cluster
     answers = {
         **UNANSWERED,
         "target_version": "3.8.0",
@@ -56,5 +58,5 @@ def test_the_answers_of_a_survey_upgrade_a_cluster(siege: Siege, ansible_environ
     print(played.output)
     assert played.code == 0, played.message
     cluster.is_upgraded("3.8.0")
-    assert siege.left_behind() == {}
+    assert upgrade_runs.left_behind() == {}
     assert SECRET not in played.output

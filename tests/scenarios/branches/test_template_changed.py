@@ -17,7 +17,7 @@ from tests.lab.waiting import until
 from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.ground import Ground
-from tests.scenarios.interruptions import ACTS, END, KILLS, Siege, conclude, concluded, upgraded_once
+from tests.scenarios.interruptions import ACTS, END, KILLS, UpgradeRuns, conclude, concluded, upgraded_once
 from tests.scenarios.load import loaded
 from tests.scenarios.playbook import PLAN, STATUS, play, upgrade
 from tests.scenarios.wire import Trap
@@ -77,10 +77,10 @@ def test_each_pod_is_replaced_once_and_the_pool_is_left_alone(
 ) -> None:
     with loaded(cluster, tmp_path, ROLLING):
         change(cluster, template=RESTARTED)
-        siege = Siege.lay(cluster, VERSION, ansible_environment)
-        played = siege.completed()
+        upgrade_runs = UpgradeRuns.begin(cluster, VERSION, ansible_environment)
+        played = upgrade_runs.completed()
 
-    concluded(siege, played, VERSION)
+    concluded(upgrade_runs, played, VERSION)
     assert f"{VERSION} (template changed) → {VERSION}   3 members, 3 batches" in played.output
     assert "Plan: 3 to replace (template changed), 0 already on 2.19.6." in played.output
     assert " · 3 replaced (template changed) · everything put back" in played.output
@@ -89,30 +89,33 @@ def test_each_pod_is_replaced_once_and_the_pool_is_left_alone(
     assert "Somebody else has upgraded" not in played.output
     assert set(annotated(cluster).values()) == {"2026-11-23T07:00:00Z"}
     assert [
-        act for wire in siege.wires for act in wire.acts if "/statefulsets/" in act.path and act.method == "PATCH"
+        act
+        for wire in upgrade_runs.wires
+        for act in wire.acts
+        if "/statefulsets/" in act.path and act.method == "PATCH"
     ] == []
-    assert siege.before.pools == cluster.fingerprint().pools
+    assert upgrade_runs.before.pools == cluster.fingerprint().pools
     told = play(STATUS, cluster.variables(VERSION), ansible_environment).output
     assert f"  deployed {VERSION}\n" in told
     assert told.count(", template changed") == 3
 
-    again = siege.completed()
+    again = upgrade_runs.completed()
     assert again.code == 0, again.message
     assert f"Nothing to do: every member runs {VERSION}." in again.output
-    upgraded_once(siege, VERSION)
+    upgraded_once(upgrade_runs, VERSION)
 
 
 @pytest.mark.soak
 def test_killed_at_its_acts_each_pod_is_replaced_once(cluster: Cluster, ansible_environment: Mapping[str, str]) -> None:
     change(cluster, template=RESTARTED)
-    siege = Siege.lay(cluster, VERSION, ansible_environment)
+    upgrade_runs = UpgradeRuns.begin(cluster, VERSION, ansible_environment)
     for act, after, name in zip(
         ("restrict", "delete", "delete", "restore", "release"), (True, False, True, True, False), KILLS, strict=True
     ):
-        assert siege.killed_at(act, after=after, kill=KILLS[name]), f"{act}\n{siege.outputs[-1]}"
+        assert upgrade_runs.killed_at(act, after=after, kill=KILLS[name]), f"{act}\n{upgrade_runs.outputs[-1]}"
     # The same consent was good for all of these runs.
-    played = siege.completed()
-    concluded(siege, played, VERSION)
+    played = upgrade_runs.completed()
+    concluded(upgrade_runs, played, VERSION)
     assert set(annotated(cluster).values()) == {"2026-11-23T07:00:00Z"}
 
 
@@ -141,18 +144,18 @@ def test_a_pool_that_a_partition_holds_gets_it_back(
 ) -> None:
     change(cluster, updateStrategy=HELD)
     change(cluster, template=RESTARTED)
-    siege = Siege.lay(cluster, VERSION, ansible_environment, upgrade_strategy=strategy)
+    upgrade_runs = UpgradeRuns.begin(cluster, VERSION, ansible_environment, upgrade_strategy=strategy)
     # The undo is there, and no member has gone.
-    assert siege.killed_at("restrict", after=False, kill=KILLS["SIGKILL to the controller"])
+    assert upgrade_runs.killed_at("restrict", after=False, kill=KILLS["SIGKILL to the controller"])
 
-    played = siege.completed()
+    played = upgrade_runs.completed()
 
     print(played.output)
     assert played.code == 0, played.message
     assert set(annotated(cluster).values()) == {"2026-11-23T07:00:00Z"}
-    assert siege.left_behind() == {}
+    assert upgrade_runs.left_behind() == {}
     if strategy == "OnDelete":
-        assert siege.deleted() == sorted(siege.before.pods)
+        assert upgrade_runs.deleted() == sorted(upgrade_runs.before.pods)
 
 
 @pytest.mark.soak
@@ -161,8 +164,8 @@ def test_an_image_that_was_built_anew_is_rolled_and_stays(
 ) -> None:
     container = {"name": "opensearch", "image": f"mirror/opensearch:{VERSION}"}
     change(cluster, template={"spec": {"containers": [container]}})
-    siege = Siege.lay(cluster, VERSION, ansible_environment)
-    concluded(siege, siege.completed(), VERSION)
+    upgrade_runs = UpgradeRuns.begin(cluster, VERSION, ansible_environment)
+    concluded(upgrade_runs, upgrade_runs.completed(), VERSION)
     assert images(cluster) == {f"mirror/opensearch:{VERSION}"}
 
     # Another one, given to the run, which brings it.
@@ -180,7 +183,7 @@ def test_a_template_that_changes_during_the_run_takes_consent_of_its_own(
     cluster: Cluster, ansible_environment: Mapping[str, str]
 ) -> None:
     change(cluster, template=RESTARTED)
-    siege = Siege.lay(cluster, VERSION, ansible_environment)
+    upgrade_runs = UpgradeRuns.begin(cluster, VERSION, ansible_environment)
     method, path, holds = ACTS["restrict"]
     seen: list[bool] = []
 
@@ -189,16 +192,16 @@ def test_a_template_that_changes_during_the_run_takes_consent_of_its_own(
         return len(seen) == 2
 
     later = {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "later"}}}
-    with siege.running() as (wire, run):
+    with upgrade_runs.running() as (wire, run):
         wire.trap = Trap(method, path, after=True, spring=lambda: change(cluster, template=later), holds=second)
         played = run.wait()
     print(played.output)
     first = next(act.path.rpartition("/")[2] for act in wire.acts if act.method == "DELETE" and "/pods/" in act.path)
     assert annotated(cluster) == {
-        name: "later" if name != first else "2026-11-23T07:00:00Z" for name in siege.before.pods
+        name: "later" if name != first else "2026-11-23T07:00:00Z" for name in upgrade_runs.before.pods
     }
 
-    refused = siege.completed()
+    refused = upgrade_runs.completed()
     assert "so nothing was done" in refused.message
 
     agreed = upgrade(cluster.variables(VERSION), ansible_environment)
@@ -212,5 +215,5 @@ def test_with_a_new_version_a_changed_template_restarts_each_member_once(
     cluster: Cluster, ansible_environment: Mapping[str, str]
 ) -> None:
     change(cluster, template=RESTARTED)
-    siege = Siege.lay(cluster, "3.8.0", ansible_environment)
-    conclude(siege)
+    upgrade_runs = UpgradeRuns.begin(cluster, "3.8.0", ansible_environment)
+    conclude(upgrade_runs)
