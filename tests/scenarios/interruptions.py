@@ -21,9 +21,9 @@ from kubernetes import client
 from tests.lab.errors import LabError
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster, Fingerprint
+from tests.scenarios.fault_proxy import Act, FaultProxy, Pattern, Trap, through_proxies
 from tests.scenarios.playbook import PATIENCE as PLAYED
 from tests.scenarios.playbook import PLAYBOOK, Played, Playing, confirmed, play, without_images
-from tests.scenarios.wire import Act, Pattern, Trap, Wire, wired
 
 END = 120.0
 """Seconds a controller may take to end after its signal."""
@@ -100,7 +100,7 @@ class UpgradeRuns:
     variables: Mapping[str, Any]
     environment: Mapping[str, str]
     before: Fingerprint
-    wires: list[Wire] = field(default_factory=list)
+    proxies: list[FaultProxy] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
 
     @classmethod
@@ -117,10 +117,10 @@ class UpgradeRuns:
     def killed_at(self, act: str, *, after: bool, kill: Kill) -> bool:
         """One run that is killed at an act; whether it came to that act before its end."""
         method, path, holds = {**ACTS, **MORE_ACTS}[act]
-        with wired(self.cluster) as wire:
-            run = self._start(wire)
+        with through_proxies(self.cluster) as proxy:
+            run = self._start(proxy)
             trap = Trap(method, path, after, spring=lambda: kill(run), holds=holds, gone=lambda: run.ended)
-            wire.trap = trap
+            proxy.trap = trap
             try:
                 until(f"the run to come to {act}, or to its end", lambda: trap.sprung or run.ended, PLAYED)
             finally:
@@ -132,25 +132,25 @@ class UpgradeRuns:
         method, path, holds = ACTS[act]
         asked = threading.Event()
         directory.mkdir()
-        with wired(self.cluster) as wire:
-            wire.trap = Trap(method, path, after=True, spring=asked.set, holds=holds)
-            self.wires.append(wire)
+        with through_proxies(self.cluster) as proxy:
+            proxy.trap = Trap(method, path, after=True, spring=asked.set, holds=holds)
+            self.proxies.append(proxy)
             run = ansible_runner.run(
                 private_data_dir=str(directory),
                 playbook=PLAYBOOK,
-                extravars=without_images({**self.variables, **wire.variables()}),
+                extravars=without_images({**self.variables, **proxy.variables()}),
                 envvars={**self.environment, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
                 cancel_callback=asked.is_set,
                 settings={"pexpect_timeout": CANCEL},
                 quiet=True,
             )
             self.outputs.append(run.stdout.read())
-            return wire.trap.sprung and run.status == "canceled"
+            return proxy.trap.sprung and run.status == "canceled"
 
     def killed_after(self, seconds: float, kill: Kill) -> bool:
         """One run that is killed after some seconds, wherever it is; whether it had not ended before."""
-        with wired(self.cluster) as wire:
-            run = self._start(wire)
+        with through_proxies(self.cluster) as proxy:
+            run = self._start(proxy)
             time.sleep(seconds)
             there = not run.ended
             kill(run)
@@ -159,16 +159,16 @@ class UpgradeRuns:
 
     def completed(self, **variables: Any) -> Played:
         """One run to its end."""
-        with self.running(**variables) as (_wire, run):
+        with self.running(**variables) as (_proxy, run):
             return run.wait()
 
     @contextlib.contextmanager
-    def running(self, **variables: Any) -> Iterator[tuple[Wire, Playing]]:
+    def running(self, **variables: Any) -> Iterator[tuple[FaultProxy, Playing]]:
         """One run, and all that it sends; it ends with its test."""
-        with wired(self.cluster) as wire:
-            run = self._start(wire, **variables)
+        with through_proxies(self.cluster) as proxy:
+            run = self._start(proxy, **variables)
             try:
-                yield wire, run
+                yield proxy, run
             finally:
                 run.signal(signal.SIGKILL, group=True)
 
@@ -186,9 +186,9 @@ class UpgradeRuns:
         """Another playbook of the collection, on the same cluster."""
         return play(playbook, self.cluster.variables("3.8.0"), self.environment)
 
-    def _start(self, wire: Wire, **more: Any) -> Playing:
-        self.wires.append(wire)
-        variables = {**without_images({**self.variables, **wire.variables()}), **more}
+    def _start(self, proxy: FaultProxy, **more: Any) -> Playing:
+        self.proxies.append(proxy)
+        variables = {**without_images({**self.variables, **proxy.variables()}), **more}
         return Playing(PLAYBOOK, variables, self.environment)
 
     def _end(self, run: Playing) -> None:
@@ -206,15 +206,15 @@ class UpgradeRuns:
     def late_acts(self) -> list[Act]:
         """Acts of a run after a later one had taken the lock."""
         late = []
-        for number, wire in enumerate(self.wires):
-            moved = [_taken(later.acts) for later in self.wires[number + 1 :]]
+        for number, proxy in enumerate(self.proxies):
+            moved = [_taken(later.acts) for later in self.proxies[number + 1 :]]
             first = min((at for at in moved if at is not None), default=None)
-            late += [act for act in wire.acts if first is not None and act.at > first and act.status is not None]
+            late += [act for act in proxy.acts if first is not None and act.at > first and act.status is not None]
         return late
 
     def deleted(self) -> list[str]:
         """The members whose pods the runs deleted, once for each time."""
-        done = [act for wire in self.wires for act in wire.acts if act.method == "DELETE" and "/pods/" in act.path]
+        done = [act for proxy in self.proxies for act in proxy.acts if act.method == "DELETE" and "/pods/" in act.path]
         return sorted(act.path.rpartition("/")[2] for act in done if act.status is not None and act.status < 300)
 
     def left_behind(self) -> dict[str, Any]:
@@ -259,7 +259,7 @@ def conclude(upgrade_runs: UpgradeRuns) -> None:
 
 def concluded(upgrade_runs: UpgradeRuns, played: Played, target: str = "3.8.0") -> None:
     """Check all that has to hold when the last run has ended."""
-    print(f"{len(upgrade_runs.wires)} runs")
+    print(f"{len(upgrade_runs.proxies)} runs")
     assert played.code == 0, played.output
     assert upgrade_runs.cluster.health()["status"] == "green"
     assert not upgrade_runs.late_acts()
@@ -279,11 +279,11 @@ def kill_and_wait(run: Playing) -> None:
     until("the controller's end", lambda: run.ended, END)
 
 
-def until_deleting(wire: Wire, run: Playing) -> str:
+def until_deleting(proxy: FaultProxy, run: Playing) -> str:
     """The first member that a run takes down, as soon as it does."""
 
     def deletion() -> str:
         assert not run.ended
-        return next((act.path.rpartition("/")[2] for act in wire.acts if "/pods/" in act.path), "")
+        return next((act.path.rpartition("/")[2] for act in proxy.acts if "/pods/" in act.path), "")
 
     return until("the first deletion", deletion, END)

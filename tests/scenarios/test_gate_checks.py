@@ -23,10 +23,10 @@ from tests.lab.waiting import until
 from tests.scenarios.circumstances import POOL, index
 from tests.scenarios.cluster import BOOT, Cluster
 from tests.scenarios.documented import curl_lines, sample_of, send
+from tests.scenarios.fault_proxy import Trap
 from tests.scenarios.interruptions import ACTS, VOTING, UpgradeRuns
 from tests.scenarios.playbook import PLAN, Played, play
 from tests.scenarios.tasks import Result, Tasks, step
-from tests.scenarios.wire import Trap
 
 pytestmark = pytest.mark.soak
 FROM, TO = "2.19.6", "3.8.0"
@@ -262,20 +262,20 @@ def test_with_consent_to_yellow_and_single_copies_a_run_goes_on_and_a_task_begun
     upgrade_runs, begun = UpgradeRuns.begin(cluster, TO, ansible_environment, **consent), list[str]()
     method, path, holds = ACTS["restore"]
     with Traffic.start(cluster.target, tmp_path) as traffic:
-        with upgrade_runs.running(upgrade_archived="refuse") as (wire, run):
-            wire.trap = Trap(
+        with upgrade_runs.running(upgrade_archived="refuse") as (proxy, run):
+            proxy.trap = Trap(
                 method, path, after=True, spring=lambda: begun.append(reindex(cluster, "meanwhile")), holds=holds
             )
 
             def waits() -> bool:
                 """The lock says what the run does."""
-                return any("reindex from [meanwhile]" in json.dumps(act.body) for act in wire.acts)
+                return any("reindex from [meanwhile]" in json.dumps(act.body) for act in proxy.acts)
 
             until("the run to wait for the task", waits, BOOT)
             end(cluster, *begun)
             stopped = run.wait()
         print(stopped.output)
-        assert any(f", task {begun[0]})" in json.dumps(act.body) for act in wire.acts), "the lock names the task"
+        assert any(f", task {begun[0]})" in json.dumps(act.body) for act in proxy.acts), "the lock names the task"
         assert "Note: The check unassigned was not made before the upgrade (upgrade_skip_checks)." in stopped.output
         is_refused_with_a_setting_that_is_forgotten(cluster, stopped)
         finished = upgrade_runs.completed()

@@ -19,10 +19,10 @@ from tests.lab.traffic import Traffic, seed
 from tests.lab.traffic.budgets import CROWDED
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster
+from tests.scenarios.fault_proxy import Act
 from tests.scenarios.interruptions import END, VOTING, UpgradeRuns
 from tests.scenarios.playbook import PLAN, play
 from tests.scenarios.readme import README, commands_in, file_in, section, shell
-from tests.scenarios.wire import Act
 
 FROM, TO = "3.6.0", "3.8.0"
 ZONES: dict[str, Any] = {"upgrade_batching": "zones", "upgrade_max_unavailable": 2}
@@ -82,7 +82,7 @@ def test_releases_of_the_official_chart_go_zone_by_zone(
     }
     upgrade_runs = UpgradeRuns.begin(cluster, TO, ansible_environment, **ZONES, **consent)
     with Traffic.start(cluster.target, tmp_path) as traffic:
-        with upgrade_runs.running(upgrade_skip_checks=[]) as (wire, run):
+        with upgrade_runs.running(upgrade_skip_checks=[]) as (proxy, run):
             played = run.wait()
         report = traffic.stop()
     print(played.output, report.table(), sep="\n")
@@ -99,7 +99,7 @@ def test_releases_of_the_official_chart_go_zone_by_zone(
     assert len(re.findall(r"^PLAY \[Roll\]", played.output, re.M)) == 4
     assert re.search(r"the elected manager (goes last, and )?hands over first", played.output)
     assert f"{elected} has handed over to " in played.output
-    hands_over(wire.acts, elected)
+    hands_over(proxy.acts, elected)
     assert cluster.excluded() == []
     until("all to vote", lambda: len(cluster.voting()["last_committed_config"]) == 3, END)
 

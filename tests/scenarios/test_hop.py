@@ -13,10 +13,10 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic import Traffic, check, seed
 from tests.lab.traffic.budgets import UNPROBED
 from tests.scenarios.cluster import Cluster
+from tests.scenarios.fault_proxy import through_proxies
 from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import ACTS
 from tests.scenarios.playbook import PLAN, play, upgrade
-from tests.scenarios.wire import wired
 
 FROM, TO = "2.19.6", "3.8.0"
 
@@ -35,22 +35,22 @@ def test_a_longer_way_is_gone_hop_by_hop_though_every_fifth_request_is_refused(
         ground.apply(three_combined(cluster.namespace, FROM, address=ground.pod_address, **declared))
         before = cluster.fingerprint()
         seed(cluster.target, tmp_path, documents=1_000)
-        with Traffic.start(cluster.target, tmp_path) as traffic, wired(cluster) as wire:
-            wire.refuse_every = 5
-            played = upgrade(cluster.variables(FROM, **wire.variables()), ansible_environment)
+        with Traffic.start(cluster.target, tmp_path) as traffic, through_proxies(cluster) as proxy:
+            proxy.refuse_every = 5
+            played = upgrade(cluster.variables(FROM, **proxy.variables()), ansible_environment)
             traffic.stop()
         report = check(cluster.target, tmp_path)
-        made = wire.made(ACTS)
-        print(played.output, f"{len(wire.refused)} requests refused", made, report.table(), sep="\n")
+        made = proxy.made(ACTS)
+        print(played.output, f"{len(proxy.refused)} requests refused", made, report.table(), sep="\n")
         assert played.code == 0, played.message
         assert "A pod of these that dies comes back on" in played.output
         cluster.is_upgraded(FROM)
         report.keeps(UNPROBED)
         once = {"lock": 1, "record": 1, "image": 0, "restrict": 3, "restore": 3, "release": 1}
         assert {name: made[name] for name in once} == once
-        deleted = [act.path.rpartition("/")[2] for act in wire.acts if act.method == "DELETE" and act.status == 200]
+        deleted = [act.path.rpartition("/")[2] for act in proxy.acts if act.method == "DELETE" and act.status == 200]
         assert sorted(name for name in deleted if name in before.pods) == sorted(before.pods)
-        assert {request.partition(" ")[0] for request in wire.refused} >= {"GET", "PATCH"}
+        assert {request.partition(" ")[0] for request in proxy.refused} >= {"GET", "PATCH"}
         after = cluster.fingerprint()
         assert after.settings == before.settings
         assert after.pools == before.pools, "the run was only to roll"

@@ -11,8 +11,8 @@ import pytest
 
 from tests.awx.configuration import Configuration
 from tests.awx.jobs import Controller, Job
+from tests.scenarios.fault_proxy import Trap, through_proxies
 from tests.scenarios.interruptions import ACTS, UpgradeRuns, upgraded_once
-from tests.scenarios.wire import Trap, wired
 
 TO = "3.8.0"
 PASSWORD = "pa55word-Zx"
@@ -23,20 +23,20 @@ ANSWERS = {"target_version": TO, "upgrade_members": "", "upgrade_allow_field_man
 @pytest.fixture
 def awx(upgrade_runs: UpgradeRuns, tmp_path: Path) -> Iterator[Controller]:
     """Jobs on the cluster of the upgrade, all of whose requests are seen."""
-    with wired(upgrade_runs.cluster) as wire:
-        upgrade_runs.wires.append(wire)
+    with through_proxies(upgrade_runs.cluster) as proxy:
+        upgrade_runs.proxies.append(proxy)
         yield controller(upgrade_runs, tmp_path)
 
 
 def controller(upgrade_runs: UpgradeRuns, directory: Path, **variables: Any) -> Controller:
     """Jobs on the cluster of the upgrade, with further variables of the site."""
-    (wire,) = upgrade_runs.wires
+    (proxy,) = upgrade_runs.proxies
     site = {"upgrade_namespace": upgrade_runs.cluster.namespace, "upgrade_skip_checks": ["images"], **variables}
     return Controller(
         Configuration.read(site_variables=site),
-        {**upgrade_runs.environment, "K8S_AUTH_HOST": wire.kubernetes},
+        {**upgrade_runs.environment, "K8S_AUTH_HOST": proxy.kubernetes},
         directory,
-        {"hosts": wire.opensearch, "username": "upgrader", "password": PASSWORD},
+        {"hosts": proxy.opensearch, "username": "upgrader", "password": PASSWORD},
     )
 
 
@@ -78,7 +78,7 @@ def test_the_workflow_shows_the_plan_and_carries_out_the_one_that_was_approved(
 @pytest.mark.soak
 def test_a_cancelled_upgrade_is_settled_and_the_next_one_goes_on(awx: Controller, upgrade_runs: UpgradeRuns) -> None:
     method, path, holds = ACTS["delete"]
-    upgrade_runs.wires[0].trap = Trap(method, path, after=True, spring=awx.cancelling.set, holds=holds)
+    upgrade_runs.proxies[0].trap = Trap(method, path, after=True, spring=awx.cancelling.set, holds=holds)
 
     assert awx.run(awx.configuration.workflow, ANSWERS, lambda planned: True) == "failed"
 

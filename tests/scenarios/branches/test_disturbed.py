@@ -17,9 +17,9 @@ GROUP = KILLS["SIGKILL to its process group"]
 
 
 def test_an_api_server_that_refuses_writes_is_killed_and_comes_back_is_waited_for(upgrade_runs: UpgradeRuns) -> None:
-    with upgrade_runs.running() as (wire, run):
-        wire.refuse_writes = True
-        until_deleting(wire, run)
+    with upgrade_runs.running() as (proxy, run):
+        proxy.refuse_writes = True
+        until_deleting(proxy, run)
         upgrade_runs.cluster.ground.faults.api_server_away(8)
         played = run.wait()
 
@@ -28,8 +28,8 @@ def test_an_api_server_that_refuses_writes_is_killed_and_comes_back_is_waited_fo
 
 
 def test_a_member_that_dies_by_itself_is_waited_for(upgrade_runs: UpgradeRuns) -> None:
-    with upgrade_runs.running() as (wire, run):
-        member = until_deleting(wire, run)
+    with upgrade_runs.running() as (proxy, run):
+        member = until_deleting(proxy, run)
         other = next(name for name in sorted(upgrade_runs.before.pods) if name != member)
         upgrade_runs.cluster.ground.faults.kill(upgrade_runs.cluster.namespace, other)
         played = run.wait()

@@ -88,8 +88,8 @@ def test_what_a_person_has_changed_meanwhile_stays(upgrade_runs: UpgradeRuns) ->
 
 def test_an_aborted_run_finishes_its_member_and_goes_on_later(upgrade_runs: UpgradeRuns) -> None:
     cluster = upgrade_runs.cluster
-    with upgrade_runs.slow_first() as first, upgrade_runs.running() as (wire, run):
-        member = until_deleting(wire, run)
+    with upgrade_runs.slow_first() as first, upgrade_runs.running() as (proxy, run):
+        member = until_deleting(proxy, run)
         aborted = upgrade_runs.beside("stateful.upgrade.abort")
         stopped = run.wait()
     assert member == first
@@ -129,8 +129,8 @@ def test_an_aborted_run_finishes_its_member_and_goes_on_later(upgrade_runs: Upgr
 
 def test_a_run_puts_back_what_it_has_changed_although_somebody_removes_its_undo(upgrade_runs: UpgradeRuns) -> None:
     cluster = upgrade_runs.cluster
-    with upgrade_runs.slow_first(), upgrade_runs.running() as (wire, run):
-        until_deleting(wire, run)
+    with upgrade_runs.slow_first(), upgrade_runs.running() as (proxy, run):
+        until_deleting(proxy, run)
         cluster.ask("/_cluster/settings", "PUT", {"persistent": {UNDO: None}})
         done = run.wait()
     print(done.output)

@@ -13,10 +13,10 @@ from kubernetes import client
 from tests.lab.opensearch.layouts import seven_members, three_combined
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster
+from tests.scenarios.fault_proxy import Trap
 from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import ACTS, UpgradeRuns
 from tests.scenarios.playbook import STATUS, play, upgrade
-from tests.scenarios.wire import Trap
 
 FROM, TO = "2.19.6", "3.8.0"
 PATIENCE = 120.0
@@ -39,14 +39,14 @@ def test_an_index_made_between_the_restriction_and_the_deletion_keeps_its_member
         # Its replicas are not allowed anywhere, so each member holds a last copy.
         cluster.ask("/made-meanwhile?wait_for_active_shards=1", "PUT", shape)
 
-    with upgrade_runs.running() as (wire, run):
-        wire.trap = Trap(method, path, after=True, spring=make, holds=holds)
+    with upgrade_runs.running() as (proxy, run):
+        proxy.trap = Trap(method, path, after=True, spring=make, holds=holds)
         played = run.wait()
 
     print(played.output)
     assert played.code == 0, played.message
-    assert wire.trap.sprung
-    made = wire.made({"restrict": ACTS["restrict"]})["restrict"]
+    assert proxy.trap.sprung
+    made = proxy.made({"restrict": ACTS["restrict"]})["restrict"]
     assert made > len(upgrade_runs.before.pods), (
         "the restriction was put back, and made again once the copies were there"
     )
@@ -76,11 +76,11 @@ def test_of_a_batch_that_cannot_go_together_any_more_the_part_that_may_goes_firs
         upgrade_runs = UpgradeRuns.begin(
             cluster, TO, ansible_environment, upgrade_batching="disjoint", upgrade_pools=pool
         )
-        with upgrade_runs.running() as (wire, run):
-            wire.trap = Trap(method, path, after=True, spring=make, holds=holds)
+        with upgrade_runs.running() as (proxy, run):
+            proxy.trap = Trap(method, path, after=True, spring=make, holds=holds)
             played = run.wait()
         print(played.output)
-        assert wire.trap.sprung
+        assert proxy.trap.sprung
         assert played.code == 0, played.message
         assert "cannot go with the others of the batch, which go first" in played.output
         assert cluster.versions() == {name: TO if name in data else FROM for name in upgrade_runs.before.pods}
@@ -97,14 +97,14 @@ def test_a_kubernetes_node_is_lost_and_comes_back(upgrade_runs: UpgradeRuns) -> 
 
     def lose() -> None:
         # Of a member that has not gone yet, while the first one has just come back.
-        deleted = {act.path.rpartition("/")[2] for act in wire.acts if "/pods/" in act.path}
+        deleted = {act.path.rpartition("/")[2] for act in proxy.acts if "/pods/" in act.path}
         lost.append(
             kubernetes_node_of(cluster, next(name for name in sorted(upgrade_runs.before.pods) if name not in deleted))
         )
         cluster.ground.faults.node_dead(lost[0])
 
-    with upgrade_runs.running() as (wire, run):
-        wire.trap = Trap(method, path, after=True, spring=lose, holds=holds)
+    with upgrade_runs.running() as (proxy, run):
+        proxy.trap = Trap(method, path, after=True, spring=lose, holds=holds)
         try:
             until("the loss", lambda: lost, PATIENCE)
             until("the run to say what it waits for", lambda: names_the_loss(said(upgrade_runs), lost[0]), PATIENCE)

@@ -12,6 +12,7 @@ from kubernetes import client
 from tests.lab.waiting import until
 from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import Cluster
+from tests.scenarios.fault_proxy import Trap
 from tests.scenarios.interruptions import (
     ACTS,
     END,
@@ -21,7 +22,6 @@ from tests.scenarios.interruptions import (
 )
 from tests.scenarios.playbook import PATIENCE as LONGEST
 from tests.scenarios.playbook import PLAYBOOK, command_of
-from tests.scenarios.wire import Trap
 
 
 @pytest.mark.parametrize("kept_in", ["kubernetes", "opensearch"])
@@ -45,8 +45,8 @@ def test_of_two_runs_that_begin_together_one_acts(upgrade_runs: UpgradeRuns, kep
 def test_a_plan_that_changes_before_the_lock_is_not_carried_out(upgrade_runs: UpgradeRuns) -> None:
     cluster = upgrade_runs.cluster
     method, path, holds = ACTS["lock"]
-    with upgrade_runs.running() as (wire, run):
-        wire.trap = Trap(method, path, after=True, spring=lambda: scale(cluster, 4), holds=holds)
+    with upgrade_runs.running() as (proxy, run):
+        proxy.trap = Trap(method, path, after=True, spring=lambda: scale(cluster, 4), holds=holds)
         played = run.wait()
     scale(cluster, 3)
 

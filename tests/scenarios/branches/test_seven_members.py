@@ -13,10 +13,10 @@ from tests.lab.opensearch.layouts import seven_members
 from tests.lab.traffic.budgets import CROWDED
 from tests.scenarios.circumstances import lose
 from tests.scenarios.cluster import Cluster
+from tests.scenarios.fault_proxy import Trap
 from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import ACTS, MORE_ACTS, UpgradeRuns
 from tests.scenarios.load import loaded
-from tests.scenarios.wire import Trap
 
 FROM, TO = "2.19.6", "3.8.0"
 
@@ -32,17 +32,17 @@ def test_managers_lost_before_and_after_their_template_has_changed_go_once(
         came_back: dict[str, str] = {}
         with loaded(cluster, tmp_path, CROWDED):
             upgrade_runs = UpgradeRuns.begin(cluster, TO, ansible_environment)
-            with upgrade_runs.running() as (wire, run):
+            with upgrade_runs.running() as (proxy, run):
 
                 def lose_late() -> None:
                     came_back[early] = cluster.versions()[early]
                     lose(cluster, late)
 
                 def lose_early() -> None:
-                    wire.trap = Trap("PATCH", "/statefulsets/opensearch-managers", after=True, spring=lose_late)
+                    proxy.trap = Trap("PATCH", "/statefulsets/opensearch-managers", after=True, spring=lose_late)
                     lose(cluster, early)
 
-                wire.trap = Trap("DELETE", "/pods/opensearch-data", after=True, spring=lose_early)
+                proxy.trap = Trap("DELETE", "/pods/opensearch-data", after=True, spring=lose_early)
                 played = run.wait()
         print(played.output)
 
@@ -64,10 +64,10 @@ def test_members_that_share_no_last_copy_go_together_though_the_first_answer_of_
         # With a copy on each of the three data members, any two of them can go at once.
         with loaded(cluster, tmp_path, CROWDED, replicas=2):
             upgrade_runs = UpgradeRuns.begin(cluster, TO, ansible_environment, upgrade_batching="disjoint")
-            with upgrade_runs.running() as (wire, run):
-                wire.loses = {**ACTS, **MORE_ACTS}
+            with upgrade_runs.running() as (proxy, run):
+                proxy.loses = {**ACTS, **MORE_ACTS}
                 played = run.wait()
-        print(played.output, wire.made(wire.loses), sep="\n")
+        print(played.output, proxy.made(proxy.loses), sep="\n")
 
         assert played.code == 0, played.message
         cluster.is_upgraded(TO)
@@ -75,7 +75,7 @@ def test_members_that_share_no_last_copy_go_together_though_the_first_answer_of_
         assert sorted(re.findall(r"^  \d   .*; (\d) members of zone", played.output, re.M)) == ["2", "2", "3"]
         assert len(re.findall(r"^PLAY \[Roll\]", played.output, re.M)) == 3
         assert "the elected manager hands over first" in played.output
-        assert {*wire.lost} == wire.loses.keys() - {"drain"}
+        assert {*proxy.lost} == proxy.loses.keys() - {"drain"}
         assert upgrade_runs.deleted() == sorted(upgrade_runs.before.pods)
         assert cluster.excluded() == []
         assert upgrade_runs.left_behind() == {}

@@ -16,11 +16,11 @@ from tests.lab.traffic.budgets import ROLLING
 from tests.lab.waiting import until
 from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import Cluster
+from tests.scenarios.fault_proxy import Trap
 from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import ACTS, END, KILLS, UpgradeRuns, conclude, concluded, upgraded_once
 from tests.scenarios.load import loaded
 from tests.scenarios.playbook import PLAN, STATUS, play, upgrade
-from tests.scenarios.wire import Trap
 
 VERSION = "2.19.6"
 RESTARTED = {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "2026-11-23T07:00:00Z"}}}
@@ -90,8 +90,8 @@ def test_each_pod_is_replaced_once_and_the_pool_is_left_alone(
     assert set(annotated(cluster).values()) == {"2026-11-23T07:00:00Z"}
     assert [
         act
-        for wire in upgrade_runs.wires
-        for act in wire.acts
+        for proxy in upgrade_runs.proxies
+        for act in proxy.acts
         if "/statefulsets/" in act.path and act.method == "PATCH"
     ] == []
     assert upgrade_runs.before.pools == cluster.fingerprint().pools
@@ -192,11 +192,11 @@ def test_a_template_that_changes_during_the_run_takes_consent_of_its_own(
         return len(seen) == 2
 
     later = {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "later"}}}
-    with upgrade_runs.running() as (wire, run):
-        wire.trap = Trap(method, path, after=True, spring=lambda: change(cluster, template=later), holds=second)
+    with upgrade_runs.running() as (proxy, run):
+        proxy.trap = Trap(method, path, after=True, spring=lambda: change(cluster, template=later), holds=second)
         played = run.wait()
     print(played.output)
-    first = next(act.path.rpartition("/")[2] for act in wire.acts if act.method == "DELETE" and "/pods/" in act.path)
+    first = next(act.path.rpartition("/")[2] for act in proxy.acts if act.method == "DELETE" and "/pods/" in act.path)
     assert annotated(cluster) == {
         name: "later" if name != first else "2026-11-23T07:00:00Z" for name in upgrade_runs.before.pods
     }

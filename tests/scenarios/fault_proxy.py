@@ -70,8 +70,8 @@ class Trap:
 
 
 @dataclass
-class Wire:
-    """The connections of one run."""
+class FaultProxy:
+    """The proxies between one run and both APIs."""
 
     acts: list[Act] = field(default_factory=list)
     trap: Trap | None = None
@@ -162,16 +162,16 @@ def _json(text: bytes) -> Any:
 
 
 @contextlib.contextmanager
-def wired(cluster: Cluster) -> Iterator[Wire]:
-    """A wire to a cluster and to the Kubernetes API, as the user with exactly the documented Role."""
-    wire = Wire()
+def through_proxies(cluster: Cluster) -> Iterator[FaultProxy]:
+    """Proxies to a cluster and to the Kubernetes API, as the user with exactly the documented Role."""
+    proxy = FaultProxy()
     with cluster.ground.client(USER) as api:
         configuration = api.configuration
         behind = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
         token = configuration.api_key["BearerToken"]
         with (
-            Relay(configuration.host, wire.handle, behind=behind, authorization=token) as kubernetes,
-            Relay(cluster.url, wire.handle) as opensearch,
+            Relay(configuration.host, proxy.handle, behind=behind, authorization=token) as kubernetes,
+            Relay(cluster.url, proxy.handle) as opensearch,
         ):
-            wire.kubernetes, wire.opensearch = kubernetes.url, opensearch.url
-            yield wire
+            proxy.kubernetes, proxy.opensearch = kubernetes.url, opensearch.url
+            yield proxy
