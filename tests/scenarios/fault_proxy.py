@@ -20,7 +20,7 @@ from aiohttp import web
 from tests.lab.errors import LabError
 from tests.lab.waiting import until
 from tests.scenarios.cluster import USER, Cluster
-from tests.scenarios.relay import READING, AnswerLost, Forward, Passing, Relay
+from tests.scenarios.reverse_proxy import READING, AnswerLost, Forward, Passing, ReverseProxy
 
 ASKING = re.compile(r"/selfsubjectaccessreviews|dryRun=All")
 """Requests that change nothing although their method could."""
@@ -170,8 +170,8 @@ def through_proxies(cluster: Cluster) -> Iterator[FaultProxy]:
         behind = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
         token = configuration.api_key["BearerToken"]
         with (
-            Relay(configuration.host, proxy.handle, behind=behind, authorization=token) as kubernetes,
-            Relay(cluster.url, proxy.handle) as opensearch,
+            ReverseProxy(configuration.host, proxy.handle, behind=behind, authorization=token) as kubernetes,
+            ReverseProxy(cluster.url, proxy.handle) as opensearch,
         ):
             proxy.kubernetes, proxy.opensearch = kubernetes.url, opensearch.url
             yield proxy

@@ -18,7 +18,7 @@ from aiohttp import web
 
 from tests.lab.certificates import Authority
 from tests.lab.control_plane.credentials import write_private
-from tests.scenarios.relay import HOST, Forward, Passing, Relay
+from tests.scenarios.reverse_proxy import HOST, Forward, Passing, ReverseProxy
 
 USERNAME = "upgrade"
 
@@ -61,5 +61,5 @@ def in_front_of(backend: str, directory: Path) -> Iterator[Front]:
         challenge = {"WWW-Authenticate": 'Basic realm="OpenSearch Security"'}
         return web.Response(status=401, text="Unauthorized", headers=challenge)
 
-    with Relay(backend, guarded, door=context) as relay:
-        yield Front(relay.url, authority, USERNAME, password)
+    with ReverseProxy(backend, guarded, door=context) as proxy:
+        yield Front(proxy.url, authority, USERNAME, password)

@@ -44,7 +44,7 @@ async def hand_on(_passing: Passing, forward: Forward) -> web.StreamResponse:
     return await forward()
 
 
-class Relay:
+class ReverseProxy:
     """A proxy before the server at `backend`, in an event loop of its own; use it in a `with` statement.
 
     `behind` is for TLS to the server and `authorization` for its door; `door` is for TLS to the clients.
@@ -60,7 +60,7 @@ class Relay:
         authorization: str = "",
     ) -> None:
         self.port = 0
-        self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="reverse-proxy", daemon=True)
         self._backend = backend
         self._handle = handle
         self._behind = behind
@@ -75,10 +75,10 @@ class Relay:
         """The URL for clients."""
         return f"{'https' if self._door else 'http'}://{HOST}:{self.port}"
 
-    def __enter__(self) -> Relay:
+    def __enter__(self) -> ReverseProxy:
         self._thread.start()
         if not self._listening.wait(START):
-            raise RuntimeError(f"The relay did not listen within {START:.0f} s.")
+            raise RuntimeError(f"The proxy did not listen within {START:.0f} s.")
         return self
 
     def __exit__(
@@ -98,20 +98,20 @@ class Relay:
         async with ClientSession(self._backend, auto_decompress=False, connector=connector) as session:
             acting: set[asyncio.Task[Any]] = set()
 
-            async def relay(request: web.Request) -> web.StreamResponse:
+            async def proxy(request: web.Request) -> web.StreamResponse:
                 task = asyncio.current_task()
                 if task and request.method not in READING:
                     acting.add(task)
                     task.add_done_callback(acting.discard)
                 try:
-                    return await self._relay(session, request)
+                    return await self._forward(session, request)
                 except AnswerLost:
                     if request.transport:
                         request.transport.abort()
                     return web.Response()
 
             application = web.Application(client_max_size=64 * 1024 * 1024)
-            application.router.add_route("*", "/{path:.*}", relay)
+            application.router.add_route("*", "/{path:.*}", proxy)
             runner = web.AppRunner(application, access_log=None, auto_decompress=False)
             await runner.setup()
             try:
@@ -124,7 +124,7 @@ class Relay:
             finally:
                 await runner.cleanup()
 
-    async def _relay(self, session: ClientSession, request: web.Request) -> web.StreamResponse:
+    async def _forward(self, session: ClientSession, request: web.Request) -> web.StreamResponse:
         headers = {name: value for name, value in request.headers.items() if name not in {"Authorization", "Host"}}
         headers.update(self._authorization)
         body = await request.read()
