@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.front import in_front_of
 from tests.scenarios.ground import Ground
 from tests.scenarios.readme import commands_in, section, shell
+from tests.scenarios.tls_proxy import tls_proxy_of
 
 HELM = "### From a Helm chart"
 
@@ -23,11 +23,11 @@ def test_a_stranger_comes_from_an_empty_home_to_the_report(
     doors = tmp_path / "doors"
     doors.mkdir()
     environment = {**ansible_environment, "KUBECONFIG": str(ground.kubeconfig())}
-    with in_front_of(cluster.url, doors) as front, shell(tmp_path, environment, front.password) as stranger:
+    with tls_proxy_of(cluster.url, doors) as tls_proxy, shell(tmp_path, environment, tls_proxy.password) as stranger:
         places = {
-            "https://search.example.com:9200": front.url,
-            "ca.pem": str(front.ca_cert),
-            "USERNAME=admin": f"USERNAME={front.username}",
+            "https://search.example.com:9200": tls_proxy.url,
+            "ca.pem": str(tls_proxy.ca_cert),
+            "USERNAME=admin": f"USERNAME={tls_proxy.username}",
         }
         stranger.type_all(commands_in(section("Install")), places)
         stranger.type_all(commands_in(section("First plan").partition(HELM)[0]), places)
@@ -40,5 +40,5 @@ def test_a_stranger_comes_from_an_empty_home_to_the_report(
         cluster.is_upgraded("3.8.0")
         assert cluster.fingerprint().settings == before.settings
         assert "<svg" in (tmp_path / "report.html").read_text(encoding="utf-8")
-        assert front.password not in "".join(each.output for each in stranger.typed)
+        assert tls_proxy.password not in "".join(each.output for each in stranger.typed)
     cluster.remove()

@@ -16,8 +16,8 @@ import yaml
 from tests.lab.waiting import until
 from tests.scenarios.circumstances import POOL, budget, events_of, index, marked, owner, setting, user_without
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.front import Front, in_front_of
 from tests.scenarios.playbook import PLAYBOOK, Played, play
+from tests.scenarios.tls_proxy import TlsProxy, tls_proxy_of
 
 TO = "3.8.0"
 NOWHERE = "https://127.0.0.1:9"
@@ -216,47 +216,47 @@ def test_a_missing_python_package(names: tuple[str, ...], refuse: Refuse, tmp_pa
 
 
 @pytest.fixture(scope="module")
-def front(standing: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+def tls_proxy(standing: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsProxy]:
     """The standing cluster behind a door with a lock."""
-    with in_front_of(standing.url, tmp_path_factory.mktemp("front")) as front:
-        yield front
+    with tls_proxy_of(standing.url, tmp_path_factory.mktemp("tls_proxy")) as tls_proxy:
+        yield tls_proxy
 
 
-def through(front: Front, **changes: Any) -> dict[str, Any]:
+def through(tls_proxy: TlsProxy, **changes: Any) -> dict[str, Any]:
     """The right options, but for the changes."""
-    right = {"hosts": [front.url], "username": front.username, "password": front.password}
-    options = {**right, "ca_cert": str(front.ca_cert), **changes}
+    right = {"hosts": [tls_proxy.url], "username": tls_proxy.username, "password": tls_proxy.password}
+    options = {**right, "ca_cert": str(tls_proxy.ca_cert), **changes}
     return {name: value for name, value in options.items() if value is not None}
 
 
-def test_a_wrong_password(front: Front, refuse: Refuse) -> None:
-    says = (f"cluster at {front.url} did not accept the password of the user upgrade", "opensearch.password")
-    refuse(upgrade_opensearch=through(front, password=SECRET), says=says)
+def test_a_wrong_password(tls_proxy: TlsProxy, refuse: Refuse) -> None:
+    says = (f"cluster at {tls_proxy.url} did not accept the password of the user upgrade", "opensearch.password")
+    refuse(upgrade_opensearch=through(tls_proxy, password=SECRET), says=says)
 
 
-def test_no_password(front: Front, refuse: Refuse) -> None:
-    says = (f"cluster at {front.url}", "no username is given", "opensearch.username")
-    refuse(upgrade_opensearch=through(front, username=None, password=None), says=says)
+def test_no_password(tls_proxy: TlsProxy, refuse: Refuse) -> None:
+    says = (f"cluster at {tls_proxy.url}", "no username is given", "opensearch.username")
+    refuse(upgrade_opensearch=through(tls_proxy, username=None, password=None), says=says)
 
 
-def test_a_certificate_that_nobody_vouches_for(front: Front, refuse: Refuse) -> None:
+def test_a_certificate_that_nobody_vouches_for(tls_proxy: TlsProxy, refuse: Refuse) -> None:
     says = (
-        f"certificate of the search cluster at {front.url} is not accepted",
+        f"certificate of the search cluster at {tls_proxy.url} is not accepted",
         "verify failed",
         "Set upgrade_opensearch.ca_cert",
     )
-    refuse(upgrade_opensearch=through(front, ca_cert=None), says=says)
+    refuse(upgrade_opensearch=through(tls_proxy, ca_cert=None), says=says)
 
 
-def test_a_ca_file_that_does_not_exist(front: Front, refuse: Refuse) -> None:
+def test_a_ca_file_that_does_not_exist(tls_proxy: TlsProxy, refuse: Refuse) -> None:
     says = ("The file nowhere.crt (upgrade_opensearch.ca_cert) does not exist", "upgrade_opensearch.ca_cert")
-    refuse(upgrade_opensearch=through(front, ca_cert="nowhere.crt"), says=says)
+    refuse(upgrade_opensearch=through(tls_proxy, ca_cert="nowhere.crt"), says=says)
 
 
-def test_http_where_https_is_spoken(standing: Cluster, front: Front, run: Run) -> None:
+def test_http_where_https_is_spoken(standing: Cluster, tls_proxy: TlsProxy, run: Run) -> None:
     """A pass, since a run waits for such a server as for one that restarts."""
-    before, plain = standing.fingerprint(), front.url.replace("https:", "http:")
-    played = run(TO, upgrade_opensearch=through(front, hosts=[plain]), upgrade_wait=False)
+    before, plain = standing.fingerprint(), tls_proxy.url.replace("https:", "http:")
+    played = run(TO, upgrade_opensearch=through(tls_proxy, hosts=[plain]), upgrade_wait=False)
     assert all(each in played.output for each in (plain, "cannot be reached", "https://"))
     assert standing.fingerprint() == before
 
@@ -266,14 +266,16 @@ def test_https_where_http_is_spoken(standing: Cluster, refuse: Refuse) -> None:
     refuse(upgrade_opensearch={"hosts": [url]}, says=(f"search cluster at {url} cannot be made", "http://"))
 
 
-def test_credentials_from_the_environment_are_taken_and_never_shown(standing: Cluster, front: Front, run: Run) -> None:
+def test_credentials_from_the_environment_are_taken_and_never_shown(
+    standing: Cluster, tls_proxy: TlsProxy, run: Run
+) -> None:
     before = standing.fingerprint()
-    environment = front.environment()
+    environment = tls_proxy.environment()
     played = run(TO, "--check", "--diff", "-vvv", environment=environment, without=("upgrade_opensearch",), **NARROW)
     assert played.code == 0
     assert f"batch-01.{POOL}-1" in played.output
-    assert front.url in played.output, "shown verbosely, or the next line proves nothing"
-    assert front.password not in played.output
+    assert tls_proxy.url in played.output, "shown verbosely, or the next line proves nothing"
+    assert tls_proxy.password not in played.output
     assert standing.fingerprint() == before
 
 

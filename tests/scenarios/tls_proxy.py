@@ -24,7 +24,7 @@ USERNAME = "upgrade"
 
 
 @dataclass(frozen=True)
-class Front:
+class TlsProxy:
     """The address of the door, and the credentials that open it."""
 
     url: str
@@ -43,7 +43,7 @@ class Front:
 
 
 @contextlib.contextmanager
-def in_front_of(backend: str, directory: Path) -> Iterator[Front]:
+def tls_proxy_of(backend: str, directory: Path) -> Iterator[TlsProxy]:
     """A door in front of the cluster at the URL `backend`; certificates, made for it alone, lie in `directory`."""
     authority, certificate, key = (directory / name for name in ("ca.crt", "server.crt", "server.key"))
     signing = Authority("the door's authority")
@@ -62,4 +62,4 @@ def in_front_of(backend: str, directory: Path) -> Iterator[Front]:
         return web.Response(status=401, text="Unauthorized", headers=challenge)
 
     with ReverseProxy(backend, guarded, door=context) as proxy:
-        yield Front(proxy.url, authority, USERNAME, password)
+        yield TlsProxy(proxy.url, authority, USERNAME, password)
