@@ -139,7 +139,7 @@ soak-runs: ## a run that is killed behind each of its acts
 	@$(PYTEST) -p tests.runs.prepared -n 2 tests/runs -m soak $(ARGS)
 
 soak-branches: ## every branch, fault and kill once more on real servers, and 100 random kills (KILLS=<number>)
-	@STATEFUL_UPGRADE_GROUND=lab STATEFUL_UPGRADE_RANDOM_KILLS=$(or $(KILLS),100) $(TWO_AT_A_TIME) tests/scenarios/branches $(ARGS)
+	@STATEFUL_UPGRADE_PLATFORM=lab STATEFUL_UPGRADE_RANDOM_KILLS=$(or $(KILLS),100) $(TWO_AT_A_TIME) tests/scenarios/branches $(ARGS)
 
 oldest: ## the tests without a cluster, and one upgrade, on ansible-core 2.16
 	@STATEFUL_UPGRADE_LOCK=oldest $(RUN) $(WHATEVER_ANSIBLE) $(ARGS)

@@ -112,7 +112,7 @@ def _run(cluster: Cluster, by: str, value: int, directory: Path) -> Restarted:
 
 
 def _wanted(cluster: Cluster, value: int) -> Mapping[str, str]:
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         found: Any = client.CoreV1Api(api).read_namespaced_secret(f"{POOL}-configuration", cluster.namespace)
     lines = {name: base64.b64decode(text).decode().splitlines() for name, text in found.data.items()}
     kept = {name: [line for line in each if not line.startswith(SETTING)] for name, each in lines.items()}

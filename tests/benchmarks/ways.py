@@ -85,7 +85,7 @@ def plain(cluster: Cluster, version: str, _directory: Path) -> Work:
     """The image is changed, and Kubernetes does the rest; one pool after the other."""
 
     def work() -> None:
-        with Pools.of(str(cluster.ground.kubeconfig()), cluster.namespace) as pools:
+        with Pools.of(str(cluster.platform.kubeconfig()), cluster.namespace) as pools:
             for pool in pools.names():
                 pools.change(pool, "RollingUpdate", version)
                 poll(f"Pool {pool} to be rolled out", lambda pool=pool: pools.rolled_out(pool))  # type: ignore[misc]
@@ -96,7 +96,7 @@ def plain(cluster: Cluster, version: str, _directory: Path) -> Work:
 def script(cluster: Cluster, version: str, directory: Path) -> Work:
     """The procedure of the documentation, in a process of its own like every script that a person starts."""
     command = [sys.executable, "-m", "tests.benchmarks.procedure"]
-    arguments = [str(cluster.ground.kubeconfig()), cluster.namespace, cluster.url, version]
+    arguments = [str(cluster.platform.kubeconfig()), cluster.namespace, cluster.url, version]
 
     def work() -> None:
         done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)

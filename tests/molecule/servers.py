@@ -37,7 +37,7 @@ def up(directory: Path, inventory: Path) -> None:
     """
     directory.mkdir(parents=True, exist_ok=True)
     down(directory, inventory)
-    command = [sys.executable, "-m", "tests.molecule.grounds", str(directory), str(inventory)]
+    command = [sys.executable, "-m", "tests.molecule.clusters", str(directory), str(inventory)]
     # The servers in memory use parts of the collection.
     surroundings = {**os.environ, "PYTHONPATH": str(linked_project())}
     log = directory / "keeper.log"

@@ -38,8 +38,8 @@ def user_without(cluster: Cluster, name: str, *rights: tuple[str, str]) -> Itera
     right = {"group": kept["apiGroups"][0], "resource": kept["resources"][0], "verb": kept["verbs"][0]}
     asked = {"namespace": cluster.namespace, **right}
     user = f"system:serviceaccount:{cluster.namespace}:{name}"
-    cluster.ground.apply([account, {**role, "metadata": metadata}, binding])
-    with cluster.ground.client() as api:
+    cluster.platform.apply([account, {**role, "metadata": metadata}, binding])
+    with cluster.platform.client() as api:
         authorization: Any = client.AuthorizationV1Api(api)
         review = {"spec": {"user": user, "resourceAttributes": asked}}
 
@@ -60,7 +60,7 @@ def user_without(cluster: Cluster, name: str, *rights: tuple[str, str]) -> Itera
 @contextlib.contextmanager
 def marked(cluster: Cluster, **metadata: Any) -> Iterator[None]:
     """The pool with this metadata, for a while."""
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         apps = client.AppsV1Api(api)
         away = {key: dict.fromkeys(value) if isinstance(value, dict) else None for key, value in metadata.items()}
         apps.patch_namespaced_stateful_set(POOL, cluster.namespace, {"metadata": metadata})
@@ -83,7 +83,7 @@ def setting(cluster: Cluster, name: str, value: str) -> Iterator[None]:
 @contextlib.contextmanager
 def owner(cluster: Cluster) -> Iterator[dict[str, Any]]:
     """An object that can own others, and the ownerReference by which it controls them."""
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         core: Any = client.CoreV1Api(api)
         made = core.create_namespaced_config_map(cluster.namespace, {"metadata": {"name": "operator"}})
         try:
@@ -115,10 +115,10 @@ def budget(cluster: Cluster, name: str, healthy: int) -> Iterator[None]:
     """A PodDisruptionBudget over all pods of the namespace, for a while; from when its controller has counted them."""
     metadata = {"name": name, "namespace": cluster.namespace}
     spec = {"minAvailable": healthy, "selector": {}}
-    cluster.ground.apply(
+    cluster.platform.apply(
         [{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec}]
     )
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         policy: Any = client.PolicyV1Api(api)
 
         def counted() -> bool:
@@ -134,7 +134,7 @@ def budget(cluster: Cluster, name: str, healthy: int) -> Iterator[None]:
 
 def lose(cluster: Cluster, member: str) -> None:
     """Its pod is deleted by something that asks nobody; returns when there is another one in its place."""
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         core: Any = client.CoreV1Api(api)
         uid = core.read_namespaced_pod(member, cluster.namespace).metadata.uid
         core.delete_namespaced_pod(member, cluster.namespace)
@@ -143,7 +143,7 @@ def lose(cluster: Cluster, member: str) -> None:
 
 def events_of(cluster: Cluster, name: str) -> list[Any]:
     """The events about the object of this name."""
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         core: Any = client.CoreV1Api(api)
         found = core.list_namespaced_event(cluster.namespace, field_selector=f"involvedObject.name={name}")
         return list(found.items)

@@ -16,7 +16,7 @@ from kubernetes import client
 from tests.lab.proxy import ANNOTATION
 from tests.lab.traffic import Target
 from tests.lab.waiting import until
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 
 ROLE = Path(__file__).parents[2] / "roles/opensearch/files/role.yml"
 OPTIONAL_ROLE = ROLE.with_name("optional_role.yml")
@@ -50,27 +50,27 @@ class Fingerprint:
 class Cluster:
     """One cluster in a namespace of its own."""
 
-    ground: Ground
+    platform: Platform
     namespace: str
     name: str = "opensearch"
 
     @classmethod
-    def start(cls, ground: Ground, namespace: str, layout: Layout, version: str, **options: Any) -> Cluster:
+    def start(cls, platform: Platform, namespace: str, layout: Layout, version: str, **options: Any) -> Cluster:
         """Start a cluster and wait until it is green; the user `upgrader` gets exactly the documented Role."""
-        cluster = cls(ground, namespace)
+        cluster = cls(platform, namespace)
         cluster.rise(layout, version, **options)
         return cluster
 
     def rise(self, layout: Layout, version: str, **options: Any) -> None:
         """Its members and the rights of the user, until it is green."""
-        self.ground.apply(layout(self.namespace, version, address=self.ground.pod_address, **options))
-        self.ground.apply(bound(ROLE, self.namespace))
+        self.platform.apply(layout(self.namespace, version, address=self.platform.pod_address, **options))
+        self.platform.apply(bound(ROLE, self.namespace))
         until(f"Cluster {self.namespace} to be green", self._whole, BOOT)
 
     @property
     def address(self) -> str:
         """The address of the cluster's Service; empty before it has one. In memory it has a port of its own."""
-        with self.ground.client() as api:
+        with self.platform.client() as api:
             service = _core(api).read_namespaced_service(self.name, self.namespace)
         return str((service.metadata.annotations or {}).get(ANNOTATION, ""))
 
@@ -83,17 +83,17 @@ class Cluster:
     @property
     def target(self) -> Target:
         """The target of the traffic: the members behind the client Service."""
-        with self.ground.client() as api:
+        with self.platform.client() as api:
             service = _core(api).read_namespaced_service(self.name, self.namespace)
         selector = ",".join(f"{name}={value}" for name, value in sorted(service.spec.selector.items()))
-        return Target(self.ground.kubeconfig(), self.namespace, selector)
+        return Target(self.platform.kubeconfig(), self.namespace, selector)
 
     def variables(self, target_version: str, user: str = USER, **more: Any) -> dict[str, Any]:
         """The variables of the playbook."""
         return {
             "target_version": target_version,
             "upgrade_namespace": self.namespace,
-            "upgrade_kubernetes": {"kubeconfig": str(self.ground.kubeconfig(user))},
+            "upgrade_kubernetes": {"kubeconfig": str(self.platform.kubeconfig(user))},
             "upgrade_opensearch": {"hosts": [self.url]},
             **more,
         }
@@ -146,7 +146,7 @@ class Cluster:
         """Wait until every pod is Ready: one that is not would change the order of a plan."""
 
         def ready() -> bool:
-            with self.ground.client() as api:
+            with self.platform.client() as api:
                 pods = _core(api).list_namespaced_pod(self.namespace).items
             held = [{each.type: each.status for each in pod.status.conditions or []} for pod in pods]
             return all(each.get("Ready") == "True" for each in held)
@@ -155,14 +155,14 @@ class Cluster:
 
     def claims(self) -> list[str]:
         """The names of the volume claims."""
-        with self.ground.client() as api:
+        with self.platform.client() as api:
             return [
                 each.metadata.name for each in _core(api).list_namespaced_persistent_volume_claim(self.namespace).items
             ]
 
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of the cluster now."""
-        with self.ground.client() as api:
+        with self.platform.client() as api:
             pods = _core(api).list_namespaced_pod(self.namespace).items
             sets = _apps(api).list_namespaced_stateful_set(self.namespace).items
             pools = {
@@ -176,7 +176,7 @@ class Cluster:
 
     def remove(self) -> None:
         """End the cluster and wait until its pods are gone; its namespace goes by itself, which takes longer."""
-        with self.ground.client() as api:
+        with self.platform.client() as api:
             core = _core(api)
             _apps(api).delete_collection_namespaced_stateful_set(self.namespace)
             core.delete_collection_namespaced_pod(self.namespace)
@@ -188,7 +188,7 @@ class Cluster:
             until(f"The pods of namespace {self.namespace} to be gone", gone, BOOT)
 
     def _whole(self) -> bool:
-        with self.ground.client() as api:
+        with self.platform.client() as api:
             sets = _apps(api).list_namespaced_stateful_set(self.namespace).items
         wanted = sum(one.spec.replicas for one in sets)
         if sum(one.status.ready_replicas or 0 for one in sets) < wanted:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One ground for all scenarios of a process, and clusters that several tests share."""
+"""One platform for all scenarios of a process, and clusters that several tests share."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.stock import stock_servers
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 
-__all__ = ["ground", "lab", "servers", "standing"]
+__all__ = ["lab", "platform", "servers", "standing"]
 
 
 LONGEST = (
@@ -82,15 +82,15 @@ def images(servers: None) -> None:
 
 
 @pytest.fixture(scope="session")
-def ground(lab: Lab) -> Ground:
+def platform(lab: Lab) -> Platform:
     """The lab."""
     return lab
 
 
 @pytest.fixture(scope="module")
-def standing(request: pytest.FixtureRequest, ground: Ground) -> Iterator[Cluster]:
+def standing(request: pytest.FixtureRequest, platform: Platform) -> Iterator[Cluster]:
     """One cluster of three members on 2.19.6 for all tests of a module, each of which leaves it as it was."""
     name = request.module.__name__.rpartition(".")[2].removeprefix("test_").replace("_", "-")
-    cluster = Cluster.start(ground, name, three_combined, "2.19.6")
+    cluster = Cluster.start(platform, name, three_combined, "2.19.6")
     yield cluster
     cluster.remove()

@@ -165,7 +165,7 @@ def _json(text: bytes) -> Any:
 def through_proxies(cluster: Cluster) -> Iterator[FaultProxy]:
     """Proxies to a cluster and to the Kubernetes API, as the user with exactly the documented Role."""
     proxy = FaultProxy()
-    with cluster.ground.client(USER) as api:
+    with cluster.platform.client(USER) as api:
         configuration = api.configuration
         behind = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
         token = configuration.api_key["BearerToken"]

@@ -175,7 +175,7 @@ class UpgradeRuns:
     @contextlib.contextmanager
     def slow_first(self, seconds: float = STOP) -> Iterator[str]:
         """The first member to go takes so long to stop that what is asked meanwhile comes before the second one."""
-        faults, first = self.cluster.ground.faults, self.first_to_go()
+        faults, first = self.cluster.platform.faults, self.first_to_go()
         faults.slow_stop(self.cluster.namespace, first, seconds)
         try:
             yield first
@@ -230,7 +230,7 @@ class UpgradeRuns:
             )
             if not same:
                 left[name] = pool
-        with self.cluster.ground.client() as api:
+        with self.cluster.platform.client() as api:
             leases = client.CoordinationV1Api(api).list_namespaced_lease(self.cluster.namespace).items
         if leases:
             left["leases"] = api.sanitize_for_serialization(leases)

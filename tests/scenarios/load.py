@@ -16,7 +16,7 @@ from tests.scenarios.cluster import Cluster
 @contextlib.contextmanager
 def loaded(cluster: Cluster, directory: Path, budget: Budget, replicas: int | None = None) -> Iterator[None]:
     """Indices, and traffic as long as the block lasts. It fails where more of it failed than the budget has."""
-    if cluster.ground.real:
+    if cluster.platform.real:
         seed(cluster.target, directory, documents=1_000)
     else:
         for index in INDICES:
@@ -24,7 +24,7 @@ def loaded(cluster: Cluster, directory: Path, budget: Budget, replicas: int | No
     if replicas is not None:
         cluster.ask(f"/{','.join(INDICES)}/_settings", "PUT", {"index": {"number_of_replicas": replicas}})
     cluster.until_green()
-    if not cluster.ground.real:
+    if not cluster.platform.real:
         yield
         return
     with Traffic.start(cluster.target, directory) as traffic:

@@ -94,7 +94,7 @@ class Tasks:
 
     def _connections(self) -> dict[str, Any]:
         return {
-            "kubernetes": {"kubeconfig": str(self.cluster.ground.kubeconfig(USER))},
+            "kubernetes": {"kubeconfig": str(self.cluster.platform.kubeconfig(USER))},
             "opensearch": {"hosts": [self.cluster.url]},
         }
 

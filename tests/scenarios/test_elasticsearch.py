@@ -69,7 +69,7 @@ class _Told:
         self._cluster = cluster
 
     def ask(self, member: str, method: str, target: str, body: Any = None) -> tuple[int, Any]:
-        address = self._cluster.ground.pod_address(self._cluster.namespace, member)
+        address = self._cluster.platform.pod_address(self._cluster.namespace, member)
         data = json.dumps(body).encode() if body is not None else None
         url, headers = f"http://{address}:9200{target}", {"Content-Type": "application/json"}
         request = urllib.request.Request(url, data, headers, method=method)

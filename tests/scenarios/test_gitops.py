@@ -57,11 +57,11 @@ class Runs:
             each["metadata"]["namespace"] = self.cluster.namespace
             for subject in each.get("subjects", []):
                 subject["namespace"] = self.cluster.namespace
-        self.cluster.ground.apply(objects)
+        self.cluster.platform.apply(objects)
 
     def ended(self, job: str) -> Json:
         """The message of the pod with which a Job has ended, once it has. The Job is gone afterwards."""
-        with self.cluster.ground.client() as api:
+        with self.cluster.platform.client() as api:
             core, batch = _core(api), _batch(api)
 
             def conditions() -> set[str]:
@@ -81,19 +81,19 @@ class Runs:
 
     def pods(self, job: str) -> list[str]:
         """The pods of a Job."""
-        with self.cluster.ground.client() as api:
+        with self.cluster.platform.client() as api:
             found = _core(api).list_namespaced_pod(self.cluster.namespace, label_selector=f"job-name={job}")
         return [each.metadata.name for each in found.items]
 
     def evict(self, pod: str) -> None:
         """Let a pod leave its Kubernetes node, as `kubectl drain` does."""
         about = client.V1ObjectMeta(name=pod, namespace=self.cluster.namespace)
-        with self.cluster.ground.client() as api:
+        with self.cluster.platform.client() as api:
             _core(api).create_namespaced_pod_eviction(pod, self.cluster.namespace, client.V1Eviction(metadata=about))
 
     def start_pass(self) -> str:
         """Start a pass of the CronJob now, as `kubectl create job --from` does; gives the name of its Job."""
-        with self.cluster.ground.client() as api:
+        with self.cluster.platform.client() as api:
             batch = _batch(api)
             template = batch.read_namespaced_cron_job(NAME, self.cluster.namespace).spec.job_template
             about = client.V1ObjectMeta(name=f"{NAME}-pass")

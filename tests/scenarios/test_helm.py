@@ -48,7 +48,7 @@ def test_a_stranger_with_a_release_of_the_chart_comes_to_a_first_plan_by_the_com
         "https://localhost": "http://localhost",
         "OPENSEARCH_CA_CERT=ca.pem": "",
     }
-    environment = {**ansible_environment, "KUBECONFIG": str(cluster.ground.kubeconfig())}
+    environment = {**ansible_environment, "KUBECONFIG": str(cluster.platform.kubeconfig())}
     # The consent that the page describes.
     given = file_in(by_helm, "upgrade.yml").replace("# upgrade_allow_", "upgrade_allow_")
     given = given.replace("namespace: search", f"namespace: {cluster.namespace}")
@@ -104,7 +104,7 @@ def test_releases_of_the_official_chart_go_zone_by_zone(
     until("all to vote", lambda: len(cluster.voting()["last_committed_config"]) == 3, END)
 
     # The manifest that `helm upgrade` with the new version in the values would apply.
-    cluster.ground.apply(two_releases(cluster.namespace, TO, address=cluster.ground.pod_address))
+    cluster.platform.apply(two_releases(cluster.namespace, TO, address=cluster.platform.pod_address))
     assert cluster.fingerprint() == after
 
 

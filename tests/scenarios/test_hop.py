@@ -14,8 +14,8 @@ from tests.lab.traffic import Traffic, check, seed
 from tests.lab.traffic.budgets import UNPROBED
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.fault_proxy import through_proxies
-from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import ACTS
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAN, play, upgrade
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -23,16 +23,16 @@ FROM, TO = "2.19.6", "3.8.0"
 
 @pytest.mark.soak
 def test_a_longer_way_is_gone_hop_by_hop_though_every_fifth_request_is_refused(
-    ground: Ground, tmp_path: Path, ansible_environment: Mapping[str, str]
+    platform: Platform, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
     # Of pools that are OnDelete by themselves, have no readiness probe, and whose template Git has changed beforehand.
     declared: dict[str, Any] = {"update_strategy": "OnDelete", "ready": {}}
-    cluster = Cluster.start(ground, "hop", three_combined, "2.11.1", **declared)
+    cluster = Cluster.start(platform, "hop", three_combined, "2.11.1", **declared)
     try:
         refused = play(PLAN, cluster.variables(TO), ansible_environment)
         assert refused.code != 0
         assert "2.19" in refused.message
-        ground.apply(three_combined(cluster.namespace, FROM, address=ground.pod_address, **declared))
+        platform.apply(three_combined(cluster.namespace, FROM, address=platform.pod_address, **declared))
         before = cluster.fingerprint()
         seed(cluster.target, tmp_path, documents=1_000)
         with Traffic.start(cluster.target, tmp_path) as traffic, through_proxies(cluster) as proxy:

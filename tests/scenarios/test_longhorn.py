@@ -135,7 +135,7 @@ def gate_of(cluster: Cluster, places: Mapping[str, str]) -> dict[str, Any]:
 
 def member_places(cluster: Cluster) -> dict[str, str]:
     """Member → Kubernetes node."""
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         core: Any = client.CoreV1Api(api)
         found = core.list_namespaced_pod(cluster.namespace).items
     return {each.metadata.name: each.spec.node_name for each in found}
@@ -143,7 +143,7 @@ def member_places(cluster: Cluster) -> dict[str, str]:
 
 def scale(cluster: Cluster, members: int) -> None:
     """Let the cluster have so many members."""
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         apps: Any = client.AppsV1Api(api)
         apps.patch_namespaced_stateful_set(POOL, cluster.namespace, {"spec": {"replicas": members}})
 

@@ -97,7 +97,7 @@ def own_partition(cluster: Cluster, partition: int) -> None:
     """Set the partition as a user does who wants the first members kept as they are."""
     (name,) = cluster.fingerprint().pools
     patch = {"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}}}
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         client.AppsV1Api(api).patch_namespaced_stateful_set(name, cluster.namespace, patch)
 
 

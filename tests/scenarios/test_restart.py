@@ -85,7 +85,7 @@ def configured(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Confi
 
 def wanted(cluster: Cluster, **settings: object) -> list[dict[str, Any]]:
     """The option for the present content of each member with these settings after it."""
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         found: Any = client.CoreV1Api(api).read_namespaced_secret(f"{POOL}-configuration", cluster.namespace)
     more = "".join(f"{name}: {json.dumps(value)}\n" for name, value in settings.items())
     contents = {name: base64.b64decode(text).decode() + more for name, text in found.data.items()}
@@ -101,7 +101,7 @@ def active(cluster: Cluster) -> set[str | None]:
 
 def phases(cluster: Cluster) -> set[str]:
     """The phases that pods are in."""
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         pods: Any = client.CoreV1Api(api).list_namespaced_pod(cluster.namespace).items
     return {(pod.metadata.annotations or {}).get(PHASE, "") for pod in pods} - {""}
 
@@ -128,9 +128,9 @@ def test_a_changed_setting_reaches_every_member_and_nothing_is_lost(
     given["upgrade_confirm"] = digest[1]
     with Traffic.start(cluster.target, tmp_path) as traffic:
         for member in before.pods:
-            cluster.ground.faults.slow_mounts(cluster.namespace, member, WHILE_KILLED)
+            cluster.platform.faults.slow_mounts(cluster.namespace, member, WHILE_KILLED)
         killed_in("stop", cluster, given, ansible_environment)
-        cluster.ground.faults.mend_all()
+        cluster.platform.faults.mend_all()
         killed_in("start", cluster, given, ansible_environment)
         played = play(RESTART, given, ansible_environment)
         traffic.stop()
@@ -163,10 +163,10 @@ def _all_restart_at_once(configured: Configured, tmp_path: Path, environment: Ma
     given["upgrade_confirm"] = digest[1]
     with Traffic.start(cluster.target, tmp_path) as traffic:
         for member in before.pods:
-            cluster.ground.faults.slow_mounts(cluster.namespace, member, WHILE_KILLED)
+            cluster.platform.faults.slow_mounts(cluster.namespace, member, WHILE_KILLED)
         killed_in("stop-coordinated", cluster, given, environment)
         killed_in("start-coordinated", cluster, given, environment)
-        cluster.ground.faults.mend_all()
+        cluster.platform.faults.mend_all()
         played = play(RESTART, given, environment)
         cluster.until_green()
         traffic.stop()

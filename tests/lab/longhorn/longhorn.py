@@ -34,7 +34,7 @@ _EVERYTHING = (*OWN, BUDGETS, PODS, LEASES, CONFIG_MAPS)
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-class Ground(Protocol):
+class Platform(Protocol):
     """A lab, or servers in memory behind real sockets."""
 
     @property
@@ -57,13 +57,13 @@ class LonghornOnLab:
     The definitions of v1.12.0 stay, and the unverified ones go. Its log and its description are in `directory`.
     """
 
-    def __init__(self, ground: Ground, directory: Path, described: Described) -> None:
-        self._ground, self._directory, self._described = ground, directory, described
+    def __init__(self, platform: Platform, directory: Path, described: Described) -> None:
+        self._platform, self._directory, self._described = platform, directory, described
         self._log = directory / "longhorn.log"
 
     def __enter__(self) -> LonghornOnLab:
-        self._ground.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}])
-        self._ground.apply(offered(self._described))
+        self._platform.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}])
+        self._platform.apply(offered(self._described))
         until("The kinds of Longhorn", self._served, READY_TIMEOUT)
         description = self._directory / "longhorn.json"
         description.write_text(json.dumps(written(self._described)))
@@ -77,20 +77,20 @@ class LonghornOnLab:
 
     def _kinds(self) -> set[str]:
         """The kinds of Longhorn that the API server offers, as paths name them."""
-        with self._ground.client() as api:
+        with self._platform.client() as api:
             found = ask(api, "GET", f"/apis/{GROUP}/{VERSION}")["resources"]
         return {each["name"] for each in found}
 
     def _served(self) -> bool:
-        with self._ground.client() as api:
+        with self._platform.client() as api:
             known = ask(api, "GET", _DEFINITIONS)["items"]
         if not all(_established(each) for each in known if each["spec"]["group"] == GROUP):
             return False
         return {each["spec"]["names"]["plural"] for each in offered(self._described)} <= self._kinds()
 
     def _start(self, description: Path) -> subprocess.Popen[bytes]:
-        argv = [sys.executable, "-m", "tests.lab.longhorn", str(self._ground.kubeconfig()), str(description)]
-        argv += ["webhook"] if self._ground.real else []
+        argv = [sys.executable, "-m", "tests.lab.longhorn", str(self._platform.kubeconfig()), str(description)]
+        argv += ["webhook"] if self._platform.real else []
         with self._log.open("wb") as output:
             return spawn(argv, {**os.environ, "PYTHONPATH": str(ROOT)}, ROOT, output)
 
@@ -106,7 +106,7 @@ class LonghornOnLab:
 
     def ask(self, method: str, kind: Kind, name: str = "", body: Any = None) -> Json:
         """The answer to a request of an administrator; a patch is merged. Raises Refused."""
-        with self._ground.client() as api:
+        with self._platform.client() as api:
             return ask(api, method, kind.path(NAMESPACE, name), body, MERGE if method == "PATCH" else JSON)
 
     def all(self, kind: Kind) -> list[Json]:
@@ -130,8 +130,8 @@ class LonghornOnLab:
     def _cleared(self) -> bool:
         """Whether nothing of it is there any more. The API server goes on to ask the webhook for a moment."""
         unverified = {each.plural: each.resource for each in UNVERIFIED}
-        with self._ground.client() as api:
-            paths = [f"{CONFIGURATIONS}/{NAME}"] if self._ground.real else []
+        with self._platform.client() as api:
+            paths = [f"{CONFIGURATIONS}/{NAME}"] if self._platform.real else []
             paths += [f"{_DEFINITIONS}/{unverified[each]}" for each in self._kinds() & unverified.keys()]
             for path in paths:
                 with contextlib.suppress(Refused):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab.longhorn.description import read, written
-from tests.lab.longhorn.longhorn import Ground, LonghornOnLab
+from tests.lab.longhorn.longhorn import LonghornOnLab, Platform
 from tests.lab.waiting import until
 from tests.sandbox.longhorn.description import NEW_IMAGE, OLD_IMAGE, Described, Machine, Volume
 from tests.sandbox.longhorn.kinds import MANAGERS, NODES, VOLUMES
@@ -28,8 +28,8 @@ def test_a_node_is_upgraded_by_hand_beside_an_api_server_in_memory(tmp_path: Pat
         upgrade_by_hand(sandbox, tmp_path)
 
 
-def upgrade_by_hand(ground: Ground, directory: Path) -> None:
-    with LonghornOnLab(ground, directory, DESCRIBED) as found:
+def upgrade_by_hand(platform: Platform, directory: Path) -> None:
+    with LonghornOnLab(platform, directory, DESCRIBED) as found:
 
         def status() -> Any:
             return found.ask("GET", VOLUMES, "v")["status"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every branch, fault and kill on servers in memory; with `STATEFUL_UPGRADE_GROUND=lab` on real ones (`make soak`)."""
+"""Every branch, fault and kill on servers in memory; on real ones with `STATEFUL_UPGRADE_PLATFORM=lab`."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import pytest
 from tests.lab.opensearch.layouts import three_combined
 from tests.sandbox.sandbox import Sandbox
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import UpgradeRuns
+from tests.scenarios.platforms import Platform
 
 NUMBERS = itertools.count(1)
-REAL = os.environ.get("STATEFUL_UPGRADE_GROUND") == "lab"
+REAL = os.environ.get("STATEFUL_UPGRADE_PLATFORM") == "lab"
 
 
 @pytest.fixture(scope="session")
-def ground(request: pytest.FixtureRequest) -> Iterator[Ground]:
+def platform(request: pytest.FixtureRequest) -> Iterator[Platform]:
     """The servers in memory, or the lab."""
     if REAL:
         yield request.getfixturevalue("lab")
@@ -37,8 +37,8 @@ def images(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture
-def upgrade_runs(ground: Ground, ansible_environment: Mapping[str, str]) -> Iterator[UpgradeRuns]:
+def upgrade_runs(platform: Platform, ansible_environment: Mapping[str, str]) -> Iterator[UpgradeRuns]:
     """A cluster of three members on 2.19.6, which is to come to 3.8.0."""
-    cluster = Cluster.start(ground, f"runs-{next(NUMBERS)}", three_combined, "2.19.6")
+    cluster = Cluster.start(platform, f"runs-{next(NUMBERS)}", three_combined, "2.19.6")
     yield UpgradeRuns.begin(cluster, "3.8.0", ansible_environment)
     cluster.remove()

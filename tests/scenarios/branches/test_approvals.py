@@ -12,7 +12,7 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAYBOOK, STATUS, Playing, confirmed, play
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -21,7 +21,7 @@ PAUSE, RESUME, APPROVE = (f"stateful.upgrade.{name}" for name in ("pause", "resu
 
 def annotate(cluster: Cluster, annotations: Mapping[str, str | None]) -> str:
     """Annotates the record of the upgrade as kubectl does; gives its name."""
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         core: Any = client.CoreV1Api(api)
         there = core.list_namespaced_config_map(cluster.namespace).items
         # A real API server keeps its certificate in each namespace, too.
@@ -32,9 +32,11 @@ def annotate(cluster: Cluster, annotations: Mapping[str, str | None]) -> str:
     return str(found.metadata.name)
 
 
-def test_an_upgrade_is_paused_and_approved_where_it_is(ground: Ground, ansible_environment: Mapping[str, str]) -> None:
+def test_an_upgrade_is_paused_and_approved_where_it_is(
+    platform: Platform, ansible_environment: Mapping[str, str]
+) -> None:
     environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
-    cluster = Cluster.start(ground, "approvals", three_combined, FROM)
+    cluster = Cluster.start(platform, "approvals", three_combined, FROM)
     try:
         points = [{"name": "canary", "after": 1}, {"name": "rest", "after": 2}]
         given: dict[str, Any] = {**cluster.variables(TO), "upgrade_approvals": points}

@@ -118,11 +118,11 @@ def test_an_upgrade_that_fails_is_settled_and_ends_the_workflow_as_failed(
 ) -> None:
     impatient = controller(upgrade_runs, tmp_path / "impatient", upgrade_member_timeout=3)
     first = upgrade_runs.first_to_go()
-    upgrade_runs.cluster.ground.faults.never_ready(upgrade_runs.cluster.namespace, first)
+    upgrade_runs.cluster.platform.faults.never_ready(upgrade_runs.cluster.namespace, first)
     try:
         ended = impatient.run(impatient.configuration.workflow, ANSWERS, lambda planned: True)
     finally:
-        upgrade_runs.cluster.ground.faults.mend(upgrade_runs.cluster.namespace, first)
+        upgrade_runs.cluster.platform.faults.mend(upgrade_runs.cluster.namespace, first)
 
     assert ended == "failed"
     assert statuses(impatient) == {"plan": "successful", "upgrade": "failed", "settle a failed upgrade": "failed"}

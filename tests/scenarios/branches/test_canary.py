@@ -11,7 +11,7 @@ from tests.lab.monitoring.servers import prometheus
 from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAYBOOK, confirmed, play
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -19,10 +19,10 @@ CANARY = "opensearch-members-2"
 
 
 def test_a_canary_goes_first_stops_the_upgrade_and_lets_it_go_on(
-    ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
+    platform: Platform, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
     environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
-    cluster = Cluster.start(ground, "canary", three_combined, FROM)
+    cluster = Cluster.start(platform, "canary", three_combined, FROM)
     try:
         with prometheus(tmp_path) as server:
             soak: dict[str, Any] = {

@@ -22,17 +22,17 @@ from tests.scenarios.branches.conftest import REAL
 from tests.scenarios.branches.test_killed_at_steps import FROM, TO, four_members, sized
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.cluster import MACHINES_ROLE, OPTIONAL_ROLE, Cluster, bound
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAN, PLAYBOOK, STATUS, Playing, confirmed, play
 
 POOL, EXTRA = "opensearch-data", "opensearch-data-1"
 
 
 @pytest.fixture
-def cluster(ground: Ground, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+def cluster(platform: Platform, request: pytest.FixtureRequest) -> Iterator[Cluster]:
     """A cluster whose user has the documented rights, those of the variable among them."""
-    started = Cluster.start(ground, f"capacity-{len(request.node.name)}", four_members, FROM)
-    ground.apply(bound(OPTIONAL_ROLE, started.namespace))
+    started = Cluster.start(platform, f"capacity-{len(request.node.name)}", four_members, FROM)
+    platform.apply(bound(OPTIONAL_ROLE, started.namespace))
     yield started
     started.remove()
 
@@ -78,7 +78,7 @@ def test_an_upgrade_goes_on_without_a_member_that_does_not_come_up_if_it_may(
     cluster: Cluster, ansible_environment: Mapping[str, str]
 ) -> None:
     environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
-    cluster.ground.faults.crash_loop(cluster.namespace, EXTRA)
+    cluster.platform.faults.crash_loop(cluster.namespace, EXTRA)
     with webhook() as hook:
         given: dict[str, Any] = {
             **cluster.variables(TO),

@@ -13,7 +13,7 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.sandbox.sandbox import Sandbox
 from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 from tests.scenarios.tasks import Result, Tasks, step
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -22,10 +22,10 @@ MEMBERS = [f"{POOL}-{ordinal}" for ordinal in range(3)]
 
 
 @pytest.fixture
-def sandbox(ground: Ground) -> Sandbox:
-    if not isinstance(ground, Sandbox):
+def sandbox(platform: Platform) -> Sandbox:
+    if not isinstance(platform, Sandbox):
         pytest.skip("the images of real servers have no such plugins")
-    return ground
+    return platform
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def test_an_api_server_that_refuses_writes_is_killed_and_comes_back_is_waited_fo
     with upgrade_runs.running() as (proxy, run):
         proxy.refuse_writes = True
         until_deleting(proxy, run)
-        upgrade_runs.cluster.ground.faults.api_server_away(8)
+        upgrade_runs.cluster.platform.faults.api_server_away(8)
         played = run.wait()
 
     print(played.output)
@@ -31,7 +31,7 @@ def test_a_member_that_dies_by_itself_is_waited_for(upgrade_runs: UpgradeRuns) -
     with upgrade_runs.running() as (proxy, run):
         member = until_deleting(proxy, run)
         other = next(name for name in sorted(upgrade_runs.before.pods) if name != member)
-        upgrade_runs.cluster.ground.faults.kill(upgrade_runs.cluster.namespace, other)
+        upgrade_runs.cluster.platform.faults.kill(upgrade_runs.cluster.namespace, other)
         played = run.wait()
 
     print(played.output)

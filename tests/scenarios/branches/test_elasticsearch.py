@@ -13,7 +13,7 @@ import pytest
 from tests.lab.opensearch.layouts import ELASTICSEARCH, seven_members, three_combined
 from tests.scenarios.branches.conftest import REAL
 from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAN, play, upgrade
 
 OLD, FROM, TO = "7.17.29", "8.18.0", "8.19.4"
@@ -21,15 +21,15 @@ RESTART = "stateful.upgrade.restart"
 
 
 @pytest.fixture
-def seven(ground: Ground) -> Iterator[Cluster]:
-    cluster = Cluster.start(ground, "elastic-seven", seven_members, FROM, product=ELASTICSEARCH)
+def seven(platform: Platform) -> Iterator[Cluster]:
+    cluster = Cluster.start(platform, "elastic-seven", seven_members, FROM, product=ELASTICSEARCH)
     yield cluster
     cluster.remove()
 
 
 @pytest.mark.skipif(REAL, reason="7.17 is no server of the lab")
-def test_a_new_major_version_of_elasticsearch(ground: Ground, ansible_environment: Mapping[str, str]) -> None:
-    cluster = Cluster.start(ground, "elastic-major", three_combined, OLD, product=ELASTICSEARCH)
+def test_a_new_major_version_of_elasticsearch(platform: Platform, ansible_environment: Mapping[str, str]) -> None:
+    cluster = Cluster.start(platform, "elastic-major", three_combined, OLD, product=ELASTICSEARCH)
     try:
         cluster.ask("/logs", "PUT", {"settings": {"number_of_shards": 3, "number_of_replicas": 1}})
         cluster.until_green()
@@ -40,14 +40,14 @@ def test_a_new_major_version_of_elasticsearch(ground: Ground, ansible_environmen
         assert f"(Elasticsearch)   {OLD} → {TO}" in played.output
         cluster.is_upgraded(TO)
         assert cluster.fingerprint().settings == before.settings
-        its_processes_restart_in_their_pods(cluster, ground, ansible_environment)
+        its_processes_restart_in_their_pods(cluster, platform, ansible_environment)
     finally:
         cluster.remove()
 
 
-def its_processes_restart_in_their_pods(cluster: Cluster, ground: Ground, environment: Mapping[str, str]) -> None:
+def its_processes_restart_in_their_pods(cluster: Cluster, platform: Platform, environment: Mapping[str, str]) -> None:
     """The same cluster by the playbook of restarts: other processes in the same pods, of the same version."""
-    ground.apply(bound(RESTART_ROLE, cluster.namespace))
+    platform.apply(bound(RESTART_ROLE, cluster.namespace))
     before, processes = cluster.fingerprint(), ephemeral_ids(cluster)
     given = {name: value for name, value in cluster.variables("").items() if name != "target_version"}
     shown = play(RESTART, given, environment)

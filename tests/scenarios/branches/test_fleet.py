@@ -19,7 +19,7 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PATIENCE, Played, Playing, play
 
 FLEET = "stateful.upgrade.fleet"
@@ -35,10 +35,10 @@ LAUNCH = """
 class Clusters:
     """Three clusters with an inventory of which each is a host."""
 
-    def __init__(self, ground: Ground, environment: Mapping[str, str], folder: Path) -> None:
+    def __init__(self, platform: Platform, environment: Mapping[str, str], folder: Path) -> None:
         # The namespaces of the test before may still be going.
         mark = secrets.token_hex(2)
-        self.of = {name: Cluster.start(ground, f"fleet-{mark}-{name}", three_combined, FROM) for name in NAMES}
+        self.of = {name: Cluster.start(platform, f"fleet-{mark}-{name}", three_combined, FROM) for name in NAMES}
         self.folder = folder / "fleet"
         self._environment = {**environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
         self._inventory = folder / "clusters.yml"
@@ -75,8 +75,8 @@ class Clusters:
 
 
 @pytest.fixture
-def clusters(ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path) -> Iterator[Clusters]:
-    made = Clusters(ground, ansible_environment, tmp_path)
+def clusters(platform: Platform, ansible_environment: Mapping[str, str], tmp_path: Path) -> Iterator[Clusters]:
+    made = Clusters(platform, ansible_environment, tmp_path)
     yield made
     for cluster in made.of.values():
         cluster.remove()

@@ -10,15 +10,15 @@ import pytest
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import END, UpgradeRuns, conclude, kill_and_wait
+from tests.scenarios.platforms import Platform
 
 FROM, TO = "2.19.6", "3.8.0"
 
 
 @pytest.fixture
-def upgrade_runs(ground: Ground, ansible_environment: Mapping[str, str]) -> Iterator[UpgradeRuns]:
-    cluster = Cluster.start(ground, "excluded", three_combined, FROM)
+def upgrade_runs(platform: Platform, ansible_environment: Mapping[str, str]) -> Iterator[UpgradeRuns]:
+    cluster = Cluster.start(platform, "excluded", three_combined, FROM)
     yield UpgradeRuns.begin(cluster, TO, ansible_environment)
     cluster.remove()
 

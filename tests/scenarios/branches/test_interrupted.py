@@ -11,15 +11,15 @@ import pytest
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic.budgets import KILLED
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import KILLS, UpgradeRuns, conclude, named_acts
 from tests.scenarios.load import loaded
+from tests.scenarios.platforms import Platform
 
 FROM, TO = "2.19.6", "3.8.0"
 
 
-def test_killed_at_every_act(ground: Ground, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
-    cluster = Cluster.start(ground, "killed-at-acts", three_combined, FROM)
+def test_killed_at_every_act(platform: Platform, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
+    cluster = Cluster.start(platform, "killed-at-acts", three_combined, FROM)
     try:
         with loaded(cluster, tmp_path, KILLED):
             upgrade_runs = UpgradeRuns.begin(cluster, TO, ansible_environment)
@@ -33,8 +33,10 @@ def test_killed_at_every_act(ground: Ground, tmp_path: Path, ansible_environment
 
 
 @pytest.mark.soak
-def test_cancelled_by_ansible_runner(ground: Ground, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
-    cluster = Cluster.start(ground, "cancelled", three_combined, FROM)
+def test_cancelled_by_ansible_runner(
+    platform: Platform, tmp_path: Path, ansible_environment: Mapping[str, str]
+) -> None:
+    cluster = Cluster.start(platform, "cancelled", three_combined, FROM)
     try:
         upgrade_runs = UpgradeRuns.begin(cluster, TO, ansible_environment)
         for act in ("restrict", "delete", "restore"):

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import KILLS, UpgradeRuns, conclude
+from tests.scenarios.platforms import Platform
 
 FROM, TO = "2.19.6", "3.8.0"
 RANDOM_KILLS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_KILLS", "4"))
@@ -19,12 +19,12 @@ LONGEST = 11.0
 """Seconds that a whole run takes about, so that kills fall anywhere in it."""
 
 
-def test_killed_at_random(ground: Ground, ansible_environment: Mapping[str, str]) -> None:
+def test_killed_at_random(platform: Platform, ansible_environment: Mapping[str, str]) -> None:
     chance = random.Random(19150)  # noqa: S311 - the same kills each time, and nothing secret
     names, left, number = [*KILLS], RANDOM_KILLS, 0
     while left:
         number += 1
-        cluster = Cluster.start(ground, f"killed-at-random-{number}", three_combined, FROM)
+        cluster = Cluster.start(platform, f"killed-at-random-{number}", three_combined, FROM)
         try:
             upgrade_runs, going = UpgradeRuns.begin(cluster, TO, ansible_environment), True
             while left and going:

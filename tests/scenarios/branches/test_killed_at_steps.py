@@ -13,7 +13,7 @@ from tests.lab.monitoring.servers import alertmanager, prometheus
 from tests.lab.opensearch.layouts import Address, Layout, Manifest, Pool
 from tests.sandbox.webhook import webhook
 from tests.scenarios.cluster import Cluster, Fingerprint
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAYBOOK, STATUS, Playing, confirmed, play
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -51,9 +51,9 @@ def killers(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.soak
 def test_a_kill_behind_each_step_leaves_nothing_behind(
-    ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
+    platform: Platform, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    cluster = Cluster.start(ground, "killed-at-steps", four_members, FROM)
+    cluster = Cluster.start(platform, "killed-at-steps", four_members, FROM)
     try:
         before = cluster.fingerprint()
         with prometheus(tmp_path) as alerts, alertmanager(tmp_path) as silences, webhook() as hook:

@@ -12,7 +12,6 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
 from tests.scenarios.circumstances import lose
 from tests.scenarios.cluster import BOOT, Cluster
-from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import (
     EXCLUDE,
     KILLS,
@@ -20,6 +19,7 @@ from tests.scenarios.interruptions import (
     until_deleting,
     upgraded_once,
 )
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import play
 
 ENABLE = "cluster.routing.allocation.enable"
@@ -50,9 +50,9 @@ def test_what_a_killed_run_left_is_settled_without_it(upgrade_runs: UpgradeRuns)
 
 @pytest.mark.soak
 def test_what_a_run_killed_while_it_drained_left_is_settled_without_it(
-    ground: Ground, ansible_environment: Mapping[str, str]
+    platform: Platform, ansible_environment: Mapping[str, str]
 ) -> None:
-    cluster = Cluster.start(ground, "killed-draining", three_combined, "2.19.6", ephemeral=True)
+    cluster = Cluster.start(platform, "killed-draining", three_combined, "2.19.6", ephemeral=True)
     try:
         cluster.ask("/logs", "PUT", {"settings": {"number_of_shards": 6}})
         cluster.until_green()

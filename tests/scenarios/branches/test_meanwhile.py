@@ -14,8 +14,8 @@ from tests.lab.opensearch.layouts import seven_members, three_combined
 from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.fault_proxy import Trap
-from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import ACTS, UpgradeRuns
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import STATUS, play, upgrade
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -24,8 +24,8 @@ NUMBERS = itertools.count(1)
 
 
 @pytest.fixture
-def upgrade_runs(ground: Ground, ansible_environment: Mapping[str, str]) -> Iterator[UpgradeRuns]:
-    cluster = Cluster.start(ground, f"meanwhile-{next(NUMBERS)}", three_combined, FROM)
+def upgrade_runs(platform: Platform, ansible_environment: Mapping[str, str]) -> Iterator[UpgradeRuns]:
+    cluster = Cluster.start(platform, f"meanwhile-{next(NUMBERS)}", three_combined, FROM)
     yield UpgradeRuns.begin(cluster, TO, ansible_environment)
     cluster.remove()
 
@@ -57,9 +57,9 @@ def test_an_index_made_between_the_restriction_and_the_deletion_keeps_its_member
 
 
 def test_of_a_batch_that_cannot_go_together_any_more_the_part_that_may_goes_first(
-    ground: Ground, ansible_environment: Mapping[str, str]
+    platform: Platform, ansible_environment: Mapping[str, str]
 ) -> None:
-    cluster = Cluster.start(ground, "split", seven_members, FROM)
+    cluster = Cluster.start(platform, "split", seven_members, FROM)
     data = sorted(name for name in cluster.fingerprint().pods if "-data-" in name)
     method, path, holds = ACTS["flush"]
 
@@ -101,7 +101,7 @@ def test_a_kubernetes_node_is_lost_and_comes_back(upgrade_runs: UpgradeRuns) -> 
         lost.append(
             kubernetes_node_of(cluster, next(name for name in sorted(upgrade_runs.before.pods) if name not in deleted))
         )
-        cluster.ground.faults.node_dead(lost[0])
+        cluster.platform.faults.node_dead(lost[0])
 
     with upgrade_runs.running() as (proxy, run):
         proxy.trap = Trap(method, path, after=True, spring=lose, holds=holds)
@@ -110,7 +110,7 @@ def test_a_kubernetes_node_is_lost_and_comes_back(upgrade_runs: UpgradeRuns) -> 
             until("the run to say what it waits for", lambda: names_the_loss(said(upgrade_runs), lost[0]), PATIENCE)
         finally:
             for node in lost:
-                cluster.ground.faults.mend_node(node)
+                cluster.platform.faults.mend_node(node)
         played = run.wait()
 
     print(played.output)
@@ -131,16 +131,16 @@ def said(upgrade_runs: UpgradeRuns) -> str:
 
 
 def kubernetes_node_of(cluster: Cluster, pod: str) -> str:
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         core: Any = client.CoreV1Api(api)
         return str(core.read_namespaced_pod(pod, cluster.namespace).spec.node_name)
 
 
 @pytest.mark.soak
 def test_an_image_that_is_missing_on_the_second_member_is_cured_by_the_right_one(
-    ground: Ground, ansible_environment: Mapping[str, str]
+    platform: Platform, ansible_environment: Mapping[str, str]
 ) -> None:
-    cluster = Cluster.start(ground, "image-missing", three_combined, FROM)
+    cluster = Cluster.start(platform, "image-missing", three_combined, FROM)
     try:
         first, second, third = sorted(cluster.fingerprint().pods, reverse=True)
         begun = upgrade(cluster.variables(TO, upgrade_members=[first]), ansible_environment)

@@ -49,7 +49,7 @@ def settings(cluster: Cluster) -> dict[str, Any]:
 
 def observed(cluster: Cluster) -> bool:
     """Whether the StatefulSet controller has taken up the latest change of the pool."""
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         pool: Any = client.AppsV1Api(api).read_namespaced_stateful_set(POOL, cluster.namespace)
     return bool(pool.status.observed_generation == pool.metadata.generation)
 
@@ -322,7 +322,7 @@ def test_a_member_is_replaced_once(standing: Cluster, tasks: Tasks) -> None:
     """A restart without a new version, as after a change of the template; the last test of the module, for it stays."""
     template = {"metadata": {"annotations": {"restarted": "once"}}}
     change = {"spec": {"template": template, "updateStrategy": {"type": "OnDelete", "rollingUpdate": None}}}
-    with standing.ground.client() as api:
+    with standing.platform.client() as api:
         client.AppsV1Api(api).patch_namespaced_stateful_set(POOL, standing.namespace, change)
     until("the controller to take up the new template", lambda: observed(standing), 60)
     before = standing.fingerprint()

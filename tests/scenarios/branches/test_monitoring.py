@@ -15,7 +15,7 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAYBOOK, Playing, confirmed, play
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -25,25 +25,25 @@ IGNORED = {"alerts": 'alertname="Known"', "reason": "it is known", "owner": "sea
 SILENCE = 'namespace="search",severity="warning"'
 
 
-def cordon(ground: Ground, name: str, *, cordoned: bool) -> None:
+def cordon(platform: Platform, name: str, *, cordoned: bool) -> None:
     """Cordons a Kubernetes node, or uncordons it."""
-    with ground.client() as api:
+    with platform.client() as api:
         client.CoreV1Api(api).patch_node(name, {"spec": {"unschedulable": cordoned}})
 
 
 def held_up_by_an_alert_and_by_a_node(
-    ground: Ground, given: Mapping[str, Any], environment: Mapping[str, str], alerts: Prometheus
+    platform: Platform, given: Mapping[str, Any], environment: Mapping[str, str], alerts: Prometheus
 ) -> None:
     """Two passes, each of which names the thing that stands in its way, and what the silence would hide."""
     alerts.fire(LOST, KNOWN, WATCHDOG)
-    with ground.client() as api:
+    with platform.client() as api:
         found: Any = client.CoreV1Api(api).list_node().items[0]
     node = found.metadata.name
-    cordon(ground, node, cordoned=True)
+    cordon(platform, node, cordoned=True)
     first = play(PLAYBOOK, {**given, "upgrade_wait": False}, environment)
     alerts.fire(KNOWN, WATCHDOG)
     second = play(PLAYBOOK, {**given, "upgrade_wait": False}, environment)
-    cordon(ground, node, cordoned=False)
+    cordon(platform, node, cordoned=False)
     print(first.output, second.output, sep="\n")
     waits = [statistics(each)["upgrade_waiting_for"] for each in (first, second)]
     assert waits == [
@@ -54,10 +54,10 @@ def held_up_by_an_alert_and_by_a_node(
 
 
 def test_alerts_are_heeded_and_the_silences_of_a_killed_run_are_taken_over_and_ended(
-    ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
+    platform: Platform, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
     environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
-    cluster = Cluster.start(ground, "monitoring", three_combined, FROM)
+    cluster = Cluster.start(platform, "monitoring", three_combined, FROM)
     try:
         with prometheus(tmp_path) as alerts, alertmanager(tmp_path) as silences:
             silences.fire({"alertname": "Slow", "namespace": "search", "severity": "warning"})
@@ -73,7 +73,7 @@ def test_alerts_are_heeded_and_the_silences_of_a_killed_run_are_taken_over_and_e
                 "upgrade_watchdog": WATCHDOG["alertname"],
             }
             given = confirmed(given, environment)
-            held_up_by_an_alert_and_by_a_node(ground, given, environment, alerts)
+            held_up_by_an_alert_and_by_a_node(platform, given, environment, alerts)
             assert silences.silences() == []
             killed = Playing(PLAYBOOK, given, environment)
             until("the silence to be held", lambda: silences.active() or killed.ended, 120)

@@ -15,7 +15,7 @@ from kubernetes import client
 from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.circumstances import POOL, index
 from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import Played, play
 
 MEMBERS = [f"{POOL}-{ordinal}" for ordinal in range(3)]
@@ -24,17 +24,17 @@ SETTING, OTHER = "indices.query.bool.max_clause_count", "http.max_content_length
 
 
 @pytest.fixture(scope="module")
-def configured(ground: Ground) -> Iterator[Cluster]:
+def configured(platform: Platform) -> Iterator[Cluster]:
     """A cluster whose members read their settings from a Secret."""
-    cluster = Cluster.start(ground, "new-configuration", three_combined, "2.19.6", configured=True)
-    ground.apply(bound(RESTART_ROLE, cluster.namespace))
+    cluster = Cluster.start(platform, "new-configuration", three_combined, "2.19.6", configured=True)
+    platform.apply(bound(RESTART_ROLE, cluster.namespace))
     yield cluster
     cluster.remove()
 
 
 def contents(cluster: Cluster) -> dict[str, str]:
     """The keys of the Secret as they are."""
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         found: Any = client.CoreV1Api(api).read_namespaced_secret(f"{POOL}-configuration", cluster.namespace)
     return {key: base64.b64decode(text).decode() for key, text in found.data.items()}
 
@@ -79,7 +79,7 @@ def test_each_member_runs_the_new_configuration_in_the_pod_that_it_had(
         assert contents(configured) == wanted
         # A server does not start with a setting that it does not know.
         for name in MEMBERS:
-            configured.ground.faults.back_off(configured.namespace, name, 0.5)
+            configured.platform.faults.back_off(configured.namespace, name, 0.5)
         broken = {name: f"{content}no.such.setting: 1\n" for name, content in wanted.items()}
         _shown, failed = restarted(configured, broken, ansible_environment)
         print(failed.output)

@@ -10,15 +10,15 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import moment
 from tests.sandbox.webhook import webhook
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAYBOOK, confirmed, play, upgrade
 
 FROM, TO = "2.19.6", "3.8.0"
 BODY = {name: f"{{{{ upgrade_notice.{name} }}}}" for name in ("state", "codes")}
 
 
-def test_each_state_is_told_once(ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path) -> None:
-    cluster = Cluster.start(ground, "notices", three_combined, FROM)
+def test_each_state_is_told_once(platform: Platform, ansible_environment: Mapping[str, str], tmp_path: Path) -> None:
+    cluster = Cluster.start(platform, "notices", three_combined, FROM)
     between = tmp_path / "between.yml"
     between.write_text("- ansible.builtin.fail: {msg: The shop is on fire.}\n")
     try:

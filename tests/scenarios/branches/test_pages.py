@@ -16,7 +16,7 @@ import yaml
 from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import USER, Cluster
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PATIENCE, upgrade
 from tests.site.commands import DOCS, files_in, played
 
@@ -49,7 +49,7 @@ class Reader:
 
     def __init__(self, cluster: Cluster, folder: Path, environment: Mapping[str, str]) -> None:
         self.cluster, self.folder = cluster, folder
-        self.environment = {**environment, "K8S_AUTH_KUBECONFIG": str(cluster.ground.kubeconfig(USER))}
+        self.environment = {**environment, "K8S_AUTH_KUBECONFIG": str(cluster.platform.kubeconfig(USER))}
         self.exports: list[str] = []
         self.digest = ""
 
@@ -83,20 +83,20 @@ class Reader:
         return said
 
 
-def authority(ground: Ground) -> bytes:
+def authority(platform: Platform) -> bytes:
     """A CA certificate, in the place of the one that the pages name."""
-    kubeconfig = yaml.safe_load(ground.kubeconfig().read_text(encoding="utf-8"))
+    kubeconfig = yaml.safe_load(platform.kubeconfig().read_text(encoding="utf-8"))
     return base64.b64decode(kubeconfig["clusters"][0]["cluster"]["certificate-authority-data"])
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_do_their_work(
-    page: str, ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
+    page: str, platform: Platform, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    cluster = Cluster.start(ground, f"of-{page.removesuffix('.md')}", three_combined, "2.19.6")
+    cluster = Cluster.start(platform, f"of-{page.removesuffix('.md')}", three_combined, "2.19.6")
     try:
         reader = Reader(cluster, tmp_path, ansible_environment)
-        (tmp_path / "ca.pem").write_bytes(authority(ground))
+        (tmp_path / "ca.pem").write_bytes(authority(platform))
         files = FILES | dict(files_in((DOCS / page).read_text(encoding="utf-8")))
         for name, text in files.items():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -14,9 +14,9 @@ import pytest
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic.budgets import KILLED
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import UpgradeRuns
 from tests.scenarios.load import loaded
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAYBOOK, Played, play
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -26,8 +26,8 @@ MOST = 60
 
 
 @pytest.fixture
-def upgrade_runs(ground: Ground, ansible_environment: Mapping[str, str]) -> Iterator[UpgradeRuns]:
-    cluster = Cluster.start(ground, f"passes-{next(NUMBERS)}", three_combined, FROM)
+def upgrade_runs(platform: Platform, ansible_environment: Mapping[str, str]) -> Iterator[UpgradeRuns]:
+    cluster = Cluster.start(platform, f"passes-{next(NUMBERS)}", three_combined, FROM)
     yield UpgradeRuns.begin(cluster, TO, {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"})
     cluster.remove()
 
@@ -62,7 +62,7 @@ def passes(upgrade_runs: UpgradeRuns) -> Iterator[dict[str, Any]]:
 
 
 def test_passes_that_never_wait_upgrade_the_cluster(upgrade_runs: UpgradeRuns, tmp_path: Any) -> None:
-    faults, first = upgrade_runs.cluster.ground.faults, upgrade_runs.first_to_go()
+    faults, first = upgrade_runs.cluster.platform.faults, upgrade_runs.first_to_go()
     faults.slow_stop(upgrade_runs.cluster.namespace, first, 900.0)
     with loaded(upgrade_runs.cluster, tmp_path, KILLED):
         going = passes(upgrade_runs)

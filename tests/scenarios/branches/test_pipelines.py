@@ -74,7 +74,7 @@ def test_a_workflow_shows_the_plan_and_carries_it_out(upgrade_runs: UpgradeRuns,
 
 def test_a_pipeline_tells_a_pass_that_waits_from_one_that_is_done(upgrade_runs: UpgradeRuns, checkout: Path) -> None:
     write(checkout, {**upgrade_runs.variables, "upgrade_wait": False})
-    upgrade_runs.cluster.ground.faults.slow_stop(upgrade_runs.cluster.namespace, upgrade_runs.first_to_go(), 900.0)
+    upgrade_runs.cluster.platform.faults.slow_stop(upgrade_runs.cluster.namespace, upgrade_runs.first_to_go(), 900.0)
     code, output = ran(
         upgrade_runs, checkout, SH, "\n".join(GITLAB["upgrade"]["script"]), GITLAB[".upgrade"]["variables"]
     )
@@ -83,7 +83,7 @@ def test_a_pipeline_tells_a_pass_that_waits_from_one_that_is_done(upgrade_runs: 
     asked = 'grep -q \'"upgrade_state": "done"\' state.json'
     assert asked in (PIPELINES.parents[2] / "docs" / "gitops.md").read_text()
     assert ran(upgrade_runs, checkout, SH, asked, {})[0] == 1
-    upgrade_runs.cluster.ground.faults.mend_all()
+    upgrade_runs.cluster.platform.faults.mend_all()
 
 
 def test_a_task_that_is_refused_fails_after_its_report(upgrade_runs: UpgradeRuns, checkout: Path) -> None:

@@ -10,15 +10,15 @@ import pytest
 from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.circumstances import index
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAN, play, upgrade
 
 FROM, TO = "2.19.6", "3.8.0"
 
 
 @pytest.fixture
-def cluster(ground: Ground) -> Iterator[Cluster]:
-    cluster = Cluster.start(ground, "ephemeral", three_combined, FROM, ephemeral=True)
+def cluster(platform: Platform) -> Iterator[Cluster]:
+    cluster = Cluster.start(platform, "ephemeral", three_combined, FROM, ephemeral=True)
     yield cluster
     cluster.remove()
 

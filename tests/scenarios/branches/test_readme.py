@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 from tests.scenarios.readme import commands_in, section, shell
 from tests.scenarios.tls_proxy import tls_proxy_of
 
@@ -16,13 +16,13 @@ HELM = "### From a Helm chart"
 
 
 def test_a_stranger_comes_from_an_empty_home_to_the_report(
-    ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
+    platform: Platform, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    cluster = Cluster.start(ground, "search", three_combined, "2.19.6")
+    cluster = Cluster.start(platform, "search", three_combined, "2.19.6")
     before = cluster.fingerprint()
     doors = tmp_path / "doors"
     doors.mkdir()
-    environment = {**ansible_environment, "KUBECONFIG": str(ground.kubeconfig())}
+    environment = {**ansible_environment, "KUBECONFIG": str(platform.kubeconfig())}
     with tls_proxy_of(cluster.url, doors) as tls_proxy, shell(tmp_path, environment, tls_proxy.password) as stranger:
         places = {
             "https://search.example.com:9200": tls_proxy.url,

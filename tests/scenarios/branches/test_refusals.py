@@ -48,7 +48,7 @@ class Case:
 @pytest.fixture
 def run(standing: Cluster, ansible_environment: Mapping[str, str]) -> Run:
     """Runs the playbook against the standing cluster; no secret and no traceback may come out of it."""
-    token = yaml.safe_load(standing.ground.kubeconfig("upgrader").read_text())["users"][0]["user"]["token"]
+    token = yaml.safe_load(standing.platform.kubeconfig("upgrader").read_text())["users"][0]["user"]["token"]
 
     def playing(
         target: str = TO,
@@ -314,7 +314,7 @@ def test_rights_that_only_explain_are_not_needed(standing: Cluster, run: Run) ->
 
 
 def test_a_wrong_token(standing: Cluster, refuse: Refuse) -> None:
-    with standing.ground.client() as api:
+    with standing.platform.client() as api:
         host, authority = api.configuration.host, api.configuration.ssl_ca_cert
         refuse(
             upgrade_kubernetes={"host": host, "api_key": SECRET, "ca_cert": authority},
@@ -323,7 +323,7 @@ def test_a_wrong_token(standing: Cluster, refuse: Refuse) -> None:
 
 
 def test_an_api_server_that_nobody_vouches_for(standing: Cluster, refuse: Refuse) -> None:
-    with standing.ground.client() as api:
+    with standing.platform.client() as api:
         refuse(
             upgrade_kubernetes={"host": api.configuration.host, "api_key": SECRET},
             says=(f"Kubernetes API at {api.configuration.host}", "certificate", "Set upgrade_kubernetes.ca_cert"),

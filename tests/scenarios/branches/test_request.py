@@ -17,8 +17,8 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import moment, until
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import END
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAYBOOK, Playing, play, upgrade
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -28,7 +28,7 @@ NAME = "next-upgrade"
 def requested(cluster: Cluster, document: Mapping[str, Any]) -> None:
     """Put the document into the ConfigMap of the request."""
     body: Any = {"metadata": {"name": NAME}, "data": {"request.yml": yaml.safe_dump(dict(document))}}
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         core = client.CoreV1Api(api)
         found: Any = core.list_namespaced_config_map(cluster.namespace).items
         there = [each.metadata.name for each in found]
@@ -40,17 +40,17 @@ def requested(cluster: Cluster, document: Mapping[str, Any]) -> None:
 
 def state(cluster: Cluster) -> dict[str, Any]:
     """The state that stands at the ConfigMap."""
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         found: Any = client.CoreV1Api(api).read_namespaced_config_map(NAME, cluster.namespace)
     noted: dict[str, Any] = json.loads(found.metadata.annotations["upgrade.stateful/request-state"])
     return noted
 
 
 def test_a_request_in_a_config_map_is_checked_waited_for_and_carried_out(
-    ground: Ground, ansible_environment: Mapping[str, str]
+    platform: Platform, ansible_environment: Mapping[str, str]
 ) -> None:
     environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
-    cluster = Cluster.start(ground, "requests", three_combined, FROM)
+    cluster = Cluster.start(platform, "requests", three_combined, FROM)
     try:
         before = cluster.fingerprint()
         given = {**cluster.variables(TO), "upgrade_wait": False, "upgrade_request": f"configmap/{NAME}"}
@@ -74,7 +74,7 @@ def test_a_request_in_a_config_map_is_checked_waited_for_and_carried_out(
         assert state(cluster)["state"] == "invalid"
         assert "did you mean upgrade_window?" in state(cluster)["message"]
         good = {"type": "opensearch", "target_version": target}
-        with cluster.ground.client() as api:
+        with cluster.platform.client() as api:
             client.CoreV1Api(api).delete_namespaced_config_map(NAME, cluster.namespace)
         requested(cluster, {**good, "upgrade_at": moment(7_260)})
         early = play(PLAYBOOK, given, environment)
@@ -108,10 +108,10 @@ def its_start_is_waited_for(
 
 @pytest.mark.soak
 def test_a_request_that_changes_under_way_stops_after_the_member_and_the_next_run_follows_it(
-    ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
+    platform: Platform, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
     environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
-    cluster = Cluster.start(ground, "changes", three_combined, FROM)
+    cluster = Cluster.start(platform, "changes", three_combined, FROM)
     request, between = tmp_path / "request.yml", tmp_path / "between.yml"
     line = "upgrade_gate_timeout: 900"
     between.write_text(f"- ansible.builtin.lineinfile: {{path: '{request}', line: '{line}'}}\n")

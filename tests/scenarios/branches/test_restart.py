@@ -27,7 +27,7 @@ PREFIX = "upgrade.stateful/"
 
 @pytest.fixture
 def tasks(standing: Cluster, tmp_path: Path, ansible_environment: Mapping[str, str]) -> Tasks:
-    standing.ground.apply(bound(RESTART_ROLE, standing.namespace))
+    standing.platform.apply(bound(RESTART_ROLE, standing.namespace))
     return Tasks(standing, tmp_path, ansible_environment)
 
 
@@ -40,20 +40,20 @@ def processes(cluster: Cluster) -> dict[str, str]:
 def annotate(cluster: Cluster, name: str, **annotations: str) -> None:
     """Annotations by a person, or by a run that was killed."""
     found = {f"{PREFIX}{key.replace('_', '-')}": text for key, text in annotations.items()}
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         client.CoreV1Api(api).patch_namespaced_pod(name, cluster.namespace, {"metadata": {"annotations": found}})
 
 
 def start_of(cluster: Cluster, name: str) -> str:
     """The name of the present start of a pod's container."""
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         pod: Any = client.CoreV1Api(api).read_namespaced_pod(name, cluster.namespace)
     return str(pod.status.container_statuses[0].container_id)
 
 
 def marks(cluster: Cluster) -> dict[str, list[str]]:
     """The annotations of restarts, by pod."""
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         found: Any = [client.CoreV1Api(api).read_namespaced_pod(name, cluster.namespace).metadata for name in MEMBERS]
     return {each.name: [key for key in each.annotations or {} if key.startswith(PREFIX)] for each in found}
 
@@ -92,7 +92,7 @@ def test_one_process_is_restarted_once_and_its_pod_stays(standing: Cluster, task
 def test_the_playbook_restarts_all_members_one_after_the_other(
     standing: Cluster, ansible_environment: Mapping[str, str]
 ) -> None:
-    standing.ground.apply(bound(RESTART_ROLE, standing.namespace))
+    standing.platform.apply(bound(RESTART_ROLE, standing.namespace))
     before, first = standing.fingerprint(), processes(standing)
     variables = of_restart(standing)
     planned = play(RESTART, variables, ansible_environment)
@@ -124,7 +124,7 @@ def test_a_restart_by_request_waits_for_its_start_and_is_carried_out_once(
     standing: Cluster, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
     environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
-    standing.ground.apply(bound(RESTART_ROLE, standing.namespace))
+    standing.platform.apply(bound(RESTART_ROLE, standing.namespace))
     first, request = processes(standing), tmp_path / "restart.yml"
     given = {**of_restart(standing), "upgrade_request": str(request), "upgrade_wait": False}
     request.write_text(f"type: restart\nupgrade_at: {moment(7_260)}\n")
@@ -153,7 +153,7 @@ def test_a_restart_by_request_waits_for_its_start_and_is_carried_out_once(
 
 def test_those_that_are_marked_go_and_no_others(standing: Cluster, ansible_environment: Mapping[str, str]) -> None:
     """A run was killed after its mark and before its signal, and a person has asked for one more."""
-    standing.ground.apply(bound(RESTART_ROLE, standing.namespace))
+    standing.platform.apply(bound(RESTART_ROLE, standing.namespace))
     first, other, killed = processes(standing), *(name for name in MEMBERS if name != standing.elected())
     annotate(standing, other, restart_phase="schedule-rolling")
     annotate(

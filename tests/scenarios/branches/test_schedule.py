@@ -15,7 +15,7 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import moment
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAYBOOK, STATUS, confirmed, play, upgrade
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -25,15 +25,17 @@ LEFT = "{{ [window_ends | int - now().timestamp() | int, 1] | max }}"
 
 def created(cluster: Cluster) -> datetime:
     """The moment at which the first pod was made."""
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         pods: Any = client.CoreV1Api(api).list_namespaced_pod(cluster.namespace).items
     return min(pod.metadata.creation_timestamp for pod in pods)
 
 
 @pytest.mark.soak
-def test_an_upgrade_starts_in_its_window_and_not_before(ground: Ground, ansible_environment: Mapping[str, str]) -> None:
+def test_an_upgrade_starts_in_its_window_and_not_before(
+    platform: Platform, ansible_environment: Mapping[str, str]
+) -> None:
     environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
-    cluster = Cluster.start(ground, "schedule", three_combined, FROM)
+    cluster = Cluster.start(platform, "schedule", three_combined, FROM)
     try:
         before = cluster.fingerprint()
         given = {**cluster.variables(TO), "upgrade_wait": False}
@@ -64,11 +66,11 @@ def test_an_upgrade_starts_in_its_window_and_not_before(ground: Ground, ansible_
 
 
 def test_at_the_end_of_its_window_an_upgrade_pauses_and_the_next_window_goes_on(
-    ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
+    platform: Platform, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
     """The user's own task between the batches lasts until the window is over."""
     environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
-    cluster = Cluster.start(ground, "pauses", three_combined, FROM)
+    cluster = Cluster.start(platform, "pauses", three_combined, FROM)
     between = tmp_path / "between.yml"
     between.write_text(f"- ansible.builtin.wait_for: {{timeout: '{LEFT}'}}\n")
     try:

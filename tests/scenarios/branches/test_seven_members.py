@@ -14,18 +14,18 @@ from tests.lab.traffic.budgets import CROWDED
 from tests.scenarios.circumstances import lose
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.fault_proxy import Trap
-from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import ACTS, MORE_ACTS, UpgradeRuns
 from tests.scenarios.load import loaded
+from tests.scenarios.platforms import Platform
 
 FROM, TO = "2.19.6", "3.8.0"
 
 
 @pytest.mark.soak
 def test_managers_lost_before_and_after_their_template_has_changed_go_once(
-    ground: Ground, tmp_path: Path, ansible_environment: Mapping[str, str]
+    platform: Platform, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
-    cluster = Cluster.start(ground, "seven-members", seven_members, FROM)
+    cluster = Cluster.start(platform, "seven-members", seven_members, FROM)
     try:
         elected = cluster.elected()
         late, early = sorted({f"opensearch-managers-{ordinal}" for ordinal in range(3)} - {elected})
@@ -57,9 +57,9 @@ def test_managers_lost_before_and_after_their_template_has_changed_go_once(
 
 
 def test_members_that_share_no_last_copy_go_together_though_the_first_answer_of_every_act_is_lost(
-    ground: Ground, tmp_path: Path, ansible_environment: Mapping[str, str]
+    platform: Platform, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
-    cluster = Cluster.start(ground, "together", seven_members, FROM)
+    cluster = Cluster.start(platform, "together", seven_members, FROM)
     try:
         # With a copy on each of the three data members, any two of them can go at once.
         with loaded(cluster, tmp_path, CROWDED, replicas=2):

@@ -10,7 +10,7 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.branches.test_new_configuration import MEMBERS, contents, restarted
 from tests.scenarios.circumstances import POOL, index
 from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import Played
 
 NEW = f"{POOL}-3"
@@ -28,10 +28,10 @@ def sized(cluster: Cluster, replicas: int, environment: Mapping[str, str]) -> tu
     return restarted(cluster, {}, environment, upgrade_configuration=[wish])
 
 
-def test_a_pool_gains_a_member_and_loses_it_again(ground: Ground, ansible_environment: Mapping[str, str]) -> None:
-    cluster = Cluster.start(ground, "sizes", three_combined, "2.19.6", configured=True)
+def test_a_pool_gains_a_member_and_loses_it_again(platform: Platform, ansible_environment: Mapping[str, str]) -> None:
+    cluster = Cluster.start(platform, "sizes", three_combined, "2.19.6", configured=True)
     try:
-        ground.apply(bound(RESTART_ROLE, cluster.namespace))
+        platform.apply(bound(RESTART_ROLE, cluster.namespace))
         before, keys = cluster.fingerprint(), contents(cluster)
         shown, grown = sized(cluster, 4, ansible_environment)
         print(shown.output, grown.output)

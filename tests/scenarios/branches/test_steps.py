@@ -13,7 +13,7 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAYBOOK, STATUS, Playing, confirmed, play, upgrade
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -39,10 +39,10 @@ def frozen(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_steps_are_taken_in_order_fail_wait_and_complete(
-    ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
+    platform: Platform, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
     environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
-    cluster = Cluster.start(ground, "steps", three_combined, FROM)
+    cluster = Cluster.start(platform, "steps", three_combined, FROM)
     try:
         before = cluster.fingerprint()
         given = confirmed({**cluster.variables(TO), "upgrade_steps": frozen(tmp_path)}, environment)
@@ -83,9 +83,9 @@ def test_steps_are_taken_in_order_fail_wait_and_complete(
 
 @pytest.mark.soak
 def test_the_conditions_of_the_steps_are_shown_and_a_step_that_is_only_for_the_start_is_not_taken_again(
-    ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
+    platform: Platform, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    cluster = Cluster.start(ground, "conditions", three_combined, FROM)
+    cluster = Cluster.start(platform, "conditions", three_combined, FROM)
     try:
         (tmp_path / "flag").touch()
         given = confirmed({**cluster.variables(TO), "upgrade_steps": frozen(tmp_path)}, ansible_environment)
@@ -107,9 +107,9 @@ def test_the_conditions_of_the_steps_are_shown_and_a_step_that_is_only_for_the_s
 
 
 def test_a_run_that_waits_for_a_step_ends_when_it_is_asked_to(
-    ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
+    platform: Platform, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    cluster = Cluster.start(ground, "stops", three_combined, FROM)
+    cluster = Cluster.start(platform, "stops", three_combined, FROM)
     try:
         before = cluster.fingerprint()
         given = confirmed({**cluster.variables(TO), "upgrade_steps": frozen(tmp_path)[:1]}, ansible_environment)
@@ -132,9 +132,9 @@ def test_a_run_that_waits_for_a_step_ends_when_it_is_asked_to(
 
 @pytest.mark.soak
 def test_an_upgrade_takes_the_place_of_one_that_is_under_way(
-    ground: Ground, ansible_environment: Mapping[str, str], tmp_path: Path
+    platform: Platform, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    cluster = Cluster.start(ground, "superseded", three_combined, FROM)
+    cluster = Cluster.start(platform, "superseded", three_combined, FROM)
     try:
         given = confirmed(cluster.variables(TO), ansible_environment)
         first = Playing(PLAYBOOK, {**given, "upgrade_steps": frozen(tmp_path)}, ansible_environment)

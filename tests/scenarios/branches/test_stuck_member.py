@@ -9,15 +9,15 @@ import pytest
 
 from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAYBOOK, play, upgrade
 
 FROM, TO = "2.19.6", "3.8.0"
 
 
 @pytest.fixture
-def cluster(ground: Ground) -> Iterator[Cluster]:
-    cluster = Cluster.start(ground, "stuck", three_combined, FROM)
+def cluster(platform: Platform) -> Iterator[Cluster]:
+    cluster = Cluster.start(platform, "stuck", three_combined, FROM)
     cluster.ask("/logs", "PUT", {"settings": {"number_of_shards": 2, "number_of_replicas": 1}})
     yield cluster
     cluster.remove()
@@ -30,7 +30,7 @@ def test_the_run_stops_settles_and_goes_on(cluster: Cluster, ansible_environment
     first, second, third = batches(planned.output)
     begun = upgrade(cluster.variables(TO, upgrade_members=[first]), ansible_environment)
     assert begun.code == 0, begun.message
-    cluster.ground.faults.never_ready(cluster.namespace, second)
+    cluster.platform.faults.never_ready(cluster.namespace, second)
 
     narrowed = cluster.variables(
         TO, upgrade_members=[second], upgrade_member_timeout=60, upgrade_allow_left_behind=True
@@ -48,7 +48,7 @@ def test_the_run_stops_settles_and_goes_on(cluster: Cluster, ansible_environment
     assert "OnDelete" in stopped.output  # said, with the reason, that it stays
     assert cluster.versions()[first] == TO
 
-    cluster.ground.faults.mend(cluster.namespace, second)
+    cluster.platform.faults.mend(cluster.namespace, second)
     resumed = upgrade(cluster.variables(TO), ansible_environment)
 
     print(resumed.output)

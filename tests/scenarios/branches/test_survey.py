@@ -43,7 +43,7 @@ def test_the_answers_of_a_survey_upgrade_a_cluster(
         **UNANSWERED,
         "target_version": "3.8.0",
         "upgrade_namespace": cluster.namespace,
-        "upgrade_kubernetes_kubeconfig": str(cluster.ground.kubeconfig(USER)),
+        "upgrade_kubernetes_kubeconfig": str(cluster.platform.kubeconfig(USER)),
         "upgrade_kubernetes_request_timeout": "20",
         "upgrade_opensearch_hosts": f"{cluster.url}, {cluster.url}",
         "upgrade_opensearch_username": "upgrade",

@@ -17,9 +17,9 @@ from tests.lab.waiting import until
 from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.fault_proxy import Trap
-from tests.scenarios.ground import Ground
 from tests.scenarios.interruptions import ACTS, END, KILLS, UpgradeRuns, conclude, concluded, upgraded_once
 from tests.scenarios.load import loaded
+from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAN, STATUS, play, upgrade
 
 VERSION = "2.19.6"
@@ -31,9 +31,9 @@ NUMBERS = itertools.count(1)
 
 
 @pytest.fixture
-def cluster(ground: Ground) -> Iterator[Cluster]:
+def cluster(platform: Platform) -> Iterator[Cluster]:
     """Three members whose pool waits for a deletion."""
-    made = Cluster.start(ground, f"template-{next(NUMBERS)}", three_combined, VERSION)
+    made = Cluster.start(platform, f"template-{next(NUMBERS)}", three_combined, VERSION)
     change(made, updateStrategy=WAITS)
     yield made
     made.remove()
@@ -41,7 +41,7 @@ def cluster(ground: Ground) -> Iterator[Cluster]:
 
 def change(cluster: Cluster, **spec: Any) -> None:
     """Change the pool as a person does, and wait until its controller has taken that up."""
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         apps: Any = client.AppsV1Api(api)
         apps.patch_namespaced_stateful_set(POOL, cluster.namespace, {"spec": spec})
 
@@ -54,7 +54,7 @@ def change(cluster: Cluster, **spec: Any) -> None:
 
 def annotated(cluster: Cluster) -> dict[str, str]:
     """The moment of the restart that each pod was made for."""
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         core: Any = client.CoreV1Api(api)
         pods = core.list_namespaced_pod(cluster.namespace).items
     return {
@@ -63,7 +63,7 @@ def annotated(cluster: Cluster) -> dict[str, str]:
 
 
 def images(cluster: Cluster) -> set[str]:
-    with cluster.ground.client() as api:
+    with cluster.platform.client() as api:
         core: Any = client.CoreV1Api(api)
         return {
             container.image

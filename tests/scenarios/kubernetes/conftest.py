@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.scenarios.ground import Ground
 from tests.scenarios.kubernetes.room import Room
+from tests.scenarios.platforms import Platform
 
 
 @pytest.fixture
-def bare_room(ground: Ground) -> Iterator[Room]:
+def bare_room(platform: Platform) -> Iterator[Room]:
     """A room in which the user of an upgrade has no right at all."""
-    made = Room(ground, f"room-{uuid.uuid4().hex[:8]}")
+    made = Room(platform, f"room-{uuid.uuid4().hex[:8]}")
     yield made
     made.remove()
 

@@ -22,7 +22,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.pools import imag
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pod_roll import Questions, roll
 
 from tests.lab.waiting import until
-from tests.scenarios.ground import Ground
+from tests.scenarios.platforms import Platform
 
 ROLE_FILE = Path(__file__).parents[3] / "roles/opensearch/files/role.yml"
 USER = "upgrader"
@@ -39,14 +39,14 @@ Json = dict[str, Any]
 class Room:
     """One pool in a namespace of its own, as admin sees it and as the user of an upgrade works on it."""
 
-    def __init__(self, ground: Ground, namespace: str) -> None:
-        self.ground = ground
+    def __init__(self, platform: Platform, namespace: str) -> None:
+        self.platform = platform
         self.namespace = namespace
-        self.faults = ground.faults
-        self.admin = connect({"kubeconfig": str(ground.kubeconfig())})
-        self.options = {"kubeconfig": str(ground.kubeconfig(USER))}
+        self.faults = platform.faults
+        self.admin = connect({"kubeconfig": str(platform.kubeconfig())})
+        self.options = {"kubeconfig": str(platform.kubeconfig(USER))}
         self.upgrader = connect(self.options)
-        ground.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}])
+        platform.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}])
 
     def remove(self) -> None:
         """Mend everything, remove the pool and its namespace, and wait until all pods are gone."""
@@ -82,7 +82,9 @@ class Room:
 
     def add(self, *objects: Json) -> None:
         """Apply objects in this namespace."""
-        self.ground.apply([{**each, "metadata": {**each["metadata"], "namespace": self.namespace}} for each in objects])
+        self.platform.apply(
+            [{**each, "metadata": {**each["metadata"], "namespace": self.namespace}} for each in objects]
+        )
 
     def settled(self) -> bool:
         """Whether all pods of the pool are there and Ready, and their controller has written so."""
@@ -152,7 +154,7 @@ class Room:
     def _task(self, params: Mapping[str, Any], check_mode: bool) -> Task:
         common = {"kubernetes": self.options, "namespace": self.namespace, "container": None}
         return Task(
-            params={**common, **WAIT, **params}, voice=Lines(print), check_mode=check_mode, clock=self.ground.clock
+            params={**common, **WAIT, **params}, voice=Lines(print), check_mode=check_mode, clock=self.platform.clock
         )
 
 

@@ -56,7 +56,7 @@ def test_a_quota_that_is_used_up(room: Room) -> None:
 def refuses_pods(room: Room) -> bool:
     """Whether admission goes by the quota, which it hears of later than who reads it."""
     pod = {"metadata": {"generateName": "trial-"}, "spec": {"containers": [{"name": "trial", "image": OLD}]}}
-    with room.ground.client() as api:
+    with room.platform.client() as api:
         core: Any = client.CoreV1Api(api)
         try:
             core.create_namespaced_pod(room.namespace, pod, dry_run="All")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ground that a scenario stands on: the lab with its real servers, or the servers in memory."""
+"""The platform of a scenario: the lab with its real servers, or the servers in memory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Faults(Protocol):
 
 
 class Clock(Protocol):
-    """The time as the ground has it."""
+    """The time as the platform has it."""
 
     def now(self) -> float:
         """Seconds."""
@@ -57,7 +57,7 @@ class Clock(Protocol):
         """Let time pass."""
 
 
-class Ground(Protocol):
+class Platform(Protocol):
     """A Kubernetes on which clusters can be started."""
 
     @property

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The servers of the scenarios: a cluster on plain hosts, one of pods, and a Longhorn in memory.
 
-`python -m tests.molecule.grounds DIRECTORY INVENTORY` is the process that keeps them.
+`python -m tests.molecule.clusters DIRECTORY INVENTORY` is the process that keeps them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Reached = dict[str, Any]
 
 
 @contextmanager
-def grounds(place: Path) -> Iterator[Reached]:
+def clusters(place: Path) -> Iterator[Reached]:
     """All of them, started side by side, the plain hosts below `place`; gives the inventory that reaches them."""
     with ThreadPoolExecutor() as pool:
         starting = pool.submit(HostCluster.start, place, {"search": [COMBINED] * MEMBERS}, ORIGIN)
@@ -110,7 +110,7 @@ def keep(directory: Path, inventory: Path) -> None:
     owner = record_of("owner", int(os.environ[OWNER])) if os.environ.get(OWNER) else None
     place = lab_directory()
     (directory / HOSTS).write_text(str(place), encoding="utf-8")
-    with grounds(place) as reached:
+    with clusters(place) as reached:
         written = inventory.with_suffix(".new")
         written.write_text(json.dumps({"all": reached}, indent=1), encoding="utf-8")
         written.rename(inventory)
