@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The error budgets: how much of the traffic a scenario may fail, and why so much. The README has the same table.
 
-`ROLLING` is three times what an upgrade on a busy machine of two cores has shown. `KILLED`, `RESTARTED`, `RESTLESS` and
-`AWAY` are two to ten times what they have shown on a quiet one. The others are reckoned from what their scenarios do to
-a cluster. Each run prints its figures beside them (`Report.beside`), to tighten them by.
+`ROLLING` is three times what an upgrade on a busy machine of two cores has shown. `KILLED`, `RESTARTED`,
+`INDEX_LOAD` and `AWAY` are two to ten times what they have shown on a quiet one. The others are reckoned from what
+their scenarios do to a cluster. Each run prints its figures beside them (`Report.beside`), to tighten them by.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ HOSTS = Budget(
     "since every client repeats it at the next host.",
     repeated=(REFUSED,),
 )
-RESTLESS = Budget(
-    "RESTLESS",
+INDEX_LOAD = Budget(
+    "INDEX_LOAD",
     writes=0.05,
     searches=0.05,
     unknown=60.0,
@@ -119,4 +119,4 @@ AWAY = Budget(
     "cluster has to serve before and after.",
 )
 
-BUDGETS = (ROLLING, KILLED, CROWDED, RESTARTED, UNPROBED, HOSTS, RESTLESS, SINGLE_COPIES, AWAY)
+BUDGETS = (ROLLING, KILLED, CROWDED, RESTARTED, UNPROBED, HOSTS, INDEX_LOAD, SINGLE_COPIES, AWAY)

@@ -14,10 +14,10 @@ import pytest
 
 from tests.lab.fixtures import lab_directory
 from tests.lab.traffic import Traffic, seed
-from tests.lab.traffic.budgets import HOSTS, RESTLESS
+from tests.lab.traffic.budgets import HOSTS, INDEX_LOAD
 from tests.scenarios.hosts.cluster import COMBINED, HostCluster
+from tests.scenarios.index_load import IndexLoad
 from tests.scenarios.playbook import Played, play
-from tests.scenarios.restless import Restless
 
 PLAYBOOK = "stateful.upgrade.opensearch_hosts"
 FROM, TO = "2.19.6", "3.8.0"
@@ -64,7 +64,7 @@ def test_nothing_is_lost_and_indices_made_all_along_hold_no_batch_up(
         seed(cluster.target, tmp_path, documents=1_000)
         variables = consented(cluster, ansible_environment)
         with Traffic.start(cluster.target, tmp_path) as traffic:
-            with Restless(cluster.ask) as users:
+            with IndexLoad(cluster.ask) as users:
                 played = run(cluster, ansible_environment, variables)
             report = traffic.stop()
         print(report.table())
@@ -75,7 +75,7 @@ def test_nothing_is_lost_and_indices_made_all_along_hold_no_batch_up(
         assert users.made
         assert report.loss is not None
         assert report.loss.acknowledged > 1_000
-        report.keeps(RESTLESS)
+        report.keeps(INDEX_LOAD)
         assert left_behind(cluster) == NOTHING
         cluster.until_green()
         shown = play("stateful.upgrade.status", cluster.variables(TO), ansible_environment)

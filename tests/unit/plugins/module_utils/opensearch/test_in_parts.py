@@ -18,8 +18,8 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.test_restricting import (
     MADE,
     RECOVERS,
-    Restless,
     Roll,
+    ServersUnderLoad,
     acts,
     codes,
 )
@@ -204,7 +204,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Roll]:
         night = Night(monkeypatch)
         monkeypatch.undo()
         monkeypatch.setattr(in_parts, "wait_at_gate", night.gate)
-        return Roll(monkeypatch, Restless(**servers))
+        return Roll(monkeypatch, ServersUnderLoad(**servers))
 
     return made
 

@@ -39,7 +39,7 @@ RECOVERS = [copy("made", "data-2", primary=True), copy("made", "data-0", "INITIA
 
 
 @dataclass
-class Restless(Servers):
+class ServersUnderLoad(Servers):
     """Servers of three members; whenever allocation is restricted, users make an index, as often as said."""
 
     times: int = 0
@@ -71,7 +71,7 @@ class Restless(Servers):
 class Roll:
     """The batch data-2, rolled by the module on a scripted namespace."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, servers: Restless) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, servers: ServersUnderLoad) -> None:
         self.servers, self.world = servers, World()
         self.lines: list[str] = []
         self.before = deepcopy(servers.settings)
@@ -120,7 +120,7 @@ def codes(result: Json) -> list[str]:
 def test_it_is_restricted_between_two_proofs_and_stays_so_while_the_batch_is_away(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    turn = Roll(monkeypatch, Restless())
+    turn = Roll(monkeypatch, ServersUnderLoad())
     result = turn.run()
     assert (result["verdict"]["state"], acts(result)) == ("passed", ["set", "delete_pod"])
     (settings,) = turn.at_deletion
@@ -138,7 +138,7 @@ def test_it_is_restricted_between_two_proofs_and_stays_so_while_the_batch_is_awa
 def test_for_an_index_made_meanwhile_it_is_put_back_at_once_and_begun_again(
     monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    turn = Roll(monkeypatch, Restless(times=times))
+    turn = Roll(monkeypatch, ServersUnderLoad(times=times))
     result = turn.run()
     assert (result["verdict"]["state"], turn.deleted) == ("passed", ["data-2"])
     assert acts(result) == [*["set", "restored"] * times, "set", "delete_pod"]
@@ -148,7 +148,7 @@ def test_for_an_index_made_meanwhile_it_is_put_back_at_once_and_begun_again(
 
 
 def test_where_indices_are_made_without_a_break_it_ends_with_nothing_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    turn = Roll(monkeypatch, Restless(times=99))
+    turn = Roll(monkeypatch, ServersUnderLoad(times=99))
     result = turn.run()
     assert (codes(result), turn.deleted) == (["begun_in_vain"], [])
     assert "begun 12 times" in result["msg"]
@@ -163,7 +163,7 @@ def test_where_indices_are_made_without_a_break_it_ends_with_nothing_stopped(mon
 def test_what_only_others_can_cure_is_handed_back_with_allocation_put_back(
     monkeypatch: pytest.MonkeyPatch, made: Sequence[Json], params: Json, seconds: float
 ) -> None:
-    turn = Roll(monkeypatch, Restless(times=1, made=made))
+    turn = Roll(monkeypatch, ServersUnderLoad(times=1, made=made))
     result = turn.run(**params)
     assert (result["verdict"]["state"], turn.deleted) == ("waiting", [])
     assert turn.world.now() == pytest.approx(seconds)
@@ -171,14 +171,14 @@ def test_what_only_others_can_cure_is_handed_back_with_allocation_put_back(
 
 
 def test_a_proof_that_is_refused_under_the_restriction_puts_it_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    turn = Roll(monkeypatch, Restless(times=1, made=[copy("made", "data-2", primary=True)]))
+    turn = Roll(monkeypatch, ServersUnderLoad(times=1, made=[copy("made", "data-2", primary=True)]))
     result = turn.run()
     assert (result["verdict"]["state"], turn.deleted) == ("refused", [])
     assert turn.servers.settings == turn.before
 
 
 def test_what_holds_for_the_run_and_what_is_drained_stays_when_it_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    turn = Roll(monkeypatch, Restless())
+    turn = Roll(monkeypatch, ServersUnderLoad())
     turn.allocation("prepared", rebalance="none")
     turn.allocation("drained", batch=["data-0"], wait=False)
     turn.before = deepcopy(turn.servers.settings)
@@ -190,7 +190,7 @@ def test_what_holds_for_the_run_and_what_is_drained_stays_when_it_is_put_back(mo
 
 
 def test_no_replica_is_waited_for_of_an_index_that_may_be_red(monkeypatch: pytest.MonkeyPatch) -> None:
-    turn = Roll(monkeypatch, Restless(times=1))
+    turn = Roll(monkeypatch, ServersUnderLoad(times=1))
     turn.servers.state = state_answer(NAMES, [*KEPT, *MADE], elected="data-0")
     result = turn.run(allow_red_indices=["made"])
     assert (result["verdict"]["state"], acts(result)) == ("passed", ["set", "delete_pod"])
@@ -201,11 +201,11 @@ def test_no_replica_is_waited_for_of_an_index_that_may_be_red(monkeypatch: pytes
 def test_cut_off_at_any_request_settle_leaves_all_as_it_was_and_what_was_deleted_was_restricted_for(
     monkeypatch: pytest.MonkeyPatch, lost_answer: bool
 ) -> None:
-    whole = Roll(monkeypatch, Restless(times=1))
+    whole = Roll(monkeypatch, ServersUnderLoad(times=1))
     whole.run()
     left = 0
     for number in range(len(whole.servers.asked) + 1):
-        turn = Roll(monkeypatch, Restless(times=1, cut_off=number, lost_answer=lost_answer))
+        turn = Roll(monkeypatch, ServersUnderLoad(times=1, cut_off=number, lost_answer=lost_answer))
         turn.run(wait_sleep=10)
         assert all(each["persistent"].get(ENABLE) == "primaries" for each in turn.at_deletion)
         assert turn.servers.restricted is (ENABLE in turn.servers.settings["persistent"].get(UNDO, ""))
@@ -233,13 +233,13 @@ class Guard:
 
 @pytest.mark.parametrize(("left", "done"), [(0, []), (1, ["set"]), (2, ["set", "restored"])])
 def test_without_the_lock_nothing_more_is_changed(monkeypatch: pytest.MonkeyPatch, left: int, done: list[str]) -> None:
-    turn = Roll(monkeypatch, Restless(times=9))
+    turn = Roll(monkeypatch, ServersUnderLoad(times=9))
     result = turn.run(guard=Guard(left))
     assert (codes(result), acts(result), turn.deleted) == (["lock_lost"], done, [])
 
 
 def test_nothing_is_restricted_where_nothing_goes_or_it_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    turn = Roll(monkeypatch, Restless())
+    turn = Roll(monkeypatch, ServersUnderLoad())
     assert turn.run(allocation="unchanged")["verdict"]["state"] == "passed"
     assert turn.deleted == ["data-2"]
     # Its pod is of the new revision now: somebody has upgraded it.
@@ -248,7 +248,7 @@ def test_nothing_is_restricted_where_nothing_goes_or_it_is_not_asked_for(monkeyp
 
 
 def test_check_mode_tells_it_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    turn = Roll(monkeypatch, Restless())
+    turn = Roll(monkeypatch, ServersUnderLoad())
     result = turn.run(check=True)
     assert (acts(result), turn.changes, turn.deleted) == (["set", "delete_pod"], 0, [])
     (told, _deletion) = result["actions"]
@@ -256,7 +256,7 @@ def test_check_mode_tells_it_and_changes_nothing(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_restriction_of_another_run_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    turn = Roll(monkeypatch, Restless())
+    turn = Roll(monkeypatch, ServersUnderLoad())
     turn.allocation("restricted", lock={"run": "evening"})
     turn.servers.settings["persistent"][ENABLE] = "none"
     result = turn.run()
@@ -267,7 +267,7 @@ def test_a_restriction_of_another_run_is_refused(monkeypatch: pytest.MonkeyPatch
 def test_the_last_gate_before_the_members_of_plain_hosts_stop_does_the_same(
     monkeypatch: pytest.MonkeyPatch, times: int, attempts: int, state: str
 ) -> None:
-    turn = Roll(monkeypatch, Restless(times=times))
+    turn = Roll(monkeypatch, ServersUnderLoad(times=times))
     given = {"moment": "before_stop", "batch": ["data-2"], "expected": list(NAMES), "allocation": "restrict"}
     params = health_gate.CONTRACT.arguments({}, **given, lock={"run": "night"})
     result = perform(health_gate.run, Task(params, clock=turn.world))
@@ -277,7 +277,7 @@ def test_the_last_gate_before_the_members_of_plain_hosts_stop_does_the_same(
 
 
 def test_refusals_of_the_servers_are_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    turn = Roll(monkeypatch, Restless())
+    turn = Roll(monkeypatch, ServersUnderLoad())
 
     def put(path: str, body: Any, **_params: Any) -> Json:
         raise Refusal(*refusal("opensearch_rights", "OpenSearch does not allow it.", "Give it.").verdict.reasons)

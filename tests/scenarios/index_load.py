@@ -13,7 +13,7 @@ EVERY = 7.0
 """Seconds between two of them: some fall between two members, and a busy machine still starts every replica in time."""
 
 
-class Restless:
+class IndexLoad:
     """As long as this block lasts, an index is made every few seconds; `made` are their names."""
 
     def __init__(self, ask: Callable[[str, str, Any], str]) -> None:
@@ -26,14 +26,14 @@ class Restless:
         number = 0
         while not self._over.wait(EVERY):
             number += 1
-            name = f"restless-{number:04d}"
+            name = f"made-under-load-{number:04d}"
             try:
                 self._ask(f"/{name}?wait_for_active_shards=0", "PUT", SHAPE)
             except OSError:
                 continue  # The member asked is just going down, and whether it was made is not known.
             self.made.append(name)
 
-    def __enter__(self) -> Restless:
+    def __enter__(self) -> IndexLoad:
         self._thread.start()
         return self
 
