@@ -29,9 +29,9 @@ from tests.lab.errors import LabError
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic import Report, Traffic, check, seed
 from tests.lab.traffic.budgets import RESTARTED
-from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
 from tests.scenarios.playbook import digest_of, play
+from tests.scenarios.preconditions import POOL
 from tests.stage import environment, perform, raised
 
 RESTART = "stateful.upgrade.restart"

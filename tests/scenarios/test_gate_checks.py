@@ -20,12 +20,12 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic import Report, Traffic, seed
 from tests.lab.traffic.budgets import SINGLE_COPIES
 from tests.lab.waiting import until
-from tests.scenarios.circumstances import POOL, index
 from tests.scenarios.cluster import BOOT, Cluster
 from tests.scenarios.documented import curl_lines, sample_of, send
 from tests.scenarios.fault_proxy import Trap
 from tests.scenarios.interruptions import ACTS, VOTING, UpgradeRuns
 from tests.scenarios.playbook import PLAN, Played, play
+from tests.scenarios.preconditions import POOL, index
 from tests.scenarios.tasks import Result, Tasks, step
 
 pytestmark = pytest.mark.soak

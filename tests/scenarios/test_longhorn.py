@@ -16,10 +16,10 @@ from tests.lab.longhorn.longhorn import LonghornOnLab
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
 from tests.sandbox.longhorn.description import Described, Machine, Volume
-from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.interruptions import END, KILLS
 from tests.scenarios.longhorn import Upgrades, equip
+from tests.scenarios.preconditions import POOL
 
 PLACES = ("node-a1", "node-b1", "node-c1")
 VOLUMES = tuple(Volume(f"vol-{node}", PLACES, node) for node in PLACES)

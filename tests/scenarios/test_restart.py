@@ -24,9 +24,9 @@ from tests.lab.opensearch.layouts import ELASTICSEARCH, OPENSEARCH, three_combin
 from tests.lab.traffic import Traffic, check, seed
 from tests.lab.traffic.budgets import AWAY, RESTARTED
 from tests.lab.waiting import until
-from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
 from tests.scenarios.playbook import Playing, play
+from tests.scenarios.preconditions import POOL
 
 RESTART = "stateful.upgrade.restart"
 SETTING = "indices.query.bool.max_clause_count"

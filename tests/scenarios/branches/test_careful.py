@@ -11,9 +11,9 @@ import pytest
 
 from tests.lab.opensearch.layouts import three_combined
 from tests.sandbox.sandbox import Sandbox
-from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.platforms import Platform
+from tests.scenarios.preconditions import POOL
 from tests.scenarios.tasks import Result, Tasks, step
 
 FROM, TO = "2.19.6", "3.8.0"

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.scenarios.circumstances import POOL, index, setting
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.playbook import PLAYBOOK, Played, play
+from tests.scenarios.preconditions import POOL, index, setting
 
 FROM, TO = "2.19.6", "3.8.0"
 

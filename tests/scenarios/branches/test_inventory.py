@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.scenarios.circumstances import POOL, index
 from tests.scenarios.cluster import Cluster
+from tests.scenarios.preconditions import POOL, index
 
 
 def shown(file: Path, environment: Mapping[str, str], how: str) -> subprocess.CompletedProcess[str]:

@@ -10,7 +10,6 @@ import pytest
 
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
-from tests.scenarios.circumstances import lose
 from tests.scenarios.cluster import BOOT, Cluster
 from tests.scenarios.interruptions import (
     EXCLUDE,
@@ -21,6 +20,7 @@ from tests.scenarios.interruptions import (
 )
 from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import play
+from tests.scenarios.preconditions import lose
 
 ENABLE = "cluster.routing.allocation.enable"
 UNDO = "cluster.metadata.stateful_upgrade.undo"

@@ -13,8 +13,8 @@ import pytest
 from kubernetes import client
 
 from tests.lab.waiting import until
-from tests.scenarios.circumstances import POOL, index
 from tests.scenarios.cluster import Cluster
+from tests.scenarios.preconditions import POOL, index
 from tests.scenarios.tasks import Result, Step, Tasks, step
 
 FROM, TO = "2.19.6", "3.8.0"

@@ -13,10 +13,10 @@ import pytest
 from kubernetes import client
 
 from tests.lab.opensearch.layouts import three_combined
-from tests.scenarios.circumstances import POOL, index
 from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
 from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import Played, play
+from tests.scenarios.preconditions import POOL, index
 
 MEMBERS = [f"{POOL}-{ordinal}" for ordinal in range(3)]
 RESTART = "stateful.upgrade.restart"

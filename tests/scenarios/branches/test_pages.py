@@ -14,10 +14,10 @@ import pytest
 import yaml
 
 from tests.lab.opensearch.layouts import three_combined
-from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import USER, Cluster
 from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PATIENCE, upgrade
+from tests.scenarios.preconditions import POOL
 from tests.site.commands import DOCS, files_in, played
 
 LONG = frozenset({"gitops.md", "running.md", "start.md", "template-changes.md"})

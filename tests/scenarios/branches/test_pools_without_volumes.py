@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from tests.lab.opensearch.layouts import three_combined
-from tests.scenarios.circumstances import index
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAN, play, upgrade
+from tests.scenarios.preconditions import index
 
 FROM, TO = "2.19.6", "3.8.0"
 

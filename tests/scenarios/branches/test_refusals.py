@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from tests.lab.waiting import until
-from tests.scenarios.circumstances import POOL, budget, events_of, index, marked, owner, setting, user_without
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.playbook import PLAYBOOK, Played, play
+from tests.scenarios.preconditions import POOL, budget, events_of, index, marked, owner, setting, user_without
 from tests.scenarios.tls_proxy import TlsProxy, tls_proxy_of
 
 TO = "3.8.0"

@@ -14,9 +14,9 @@ from kubernetes import client
 
 from tests.lab.waiting import moment
 from tests.scenarios.branches.test_passes import statistics
-from tests.scenarios.circumstances import POOL, index
 from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
 from tests.scenarios.playbook import STATUS, play
+from tests.scenarios.preconditions import POOL, index
 from tests.scenarios.tasks import Tasks, step
 
 MEMBERS = [f"{POOL}-{ordinal}" for ordinal in range(3)]

@@ -10,7 +10,6 @@ import pytest
 from kubernetes import client
 
 from tests.lab.waiting import until
-from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.fault_proxy import Trap
 from tests.scenarios.interruptions import (
@@ -22,6 +21,7 @@ from tests.scenarios.interruptions import (
 )
 from tests.scenarios.playbook import PATIENCE as LONGEST
 from tests.scenarios.playbook import PLAYBOOK, command_of
+from tests.scenarios.preconditions import POOL
 
 
 @pytest.mark.parametrize("kept_in", ["kubernetes", "opensearch"])

@@ -11,12 +11,12 @@ import pytest
 
 from tests.lab.opensearch.layouts import seven_members
 from tests.lab.traffic.budgets import CROWDED
-from tests.scenarios.circumstances import lose
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.fault_proxy import Trap
 from tests.scenarios.interruptions import ACTS, MORE_ACTS, UpgradeRuns
 from tests.scenarios.load import loaded
 from tests.scenarios.platforms import Platform
+from tests.scenarios.preconditions import lose
 
 FROM, TO = "2.19.6", "3.8.0"
 

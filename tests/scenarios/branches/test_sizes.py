@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.branches.test_new_configuration import MEMBERS, contents, restarted
-from tests.scenarios.circumstances import POOL, index
 from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
 from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import Played
+from tests.scenarios.preconditions import POOL, index
 
 NEW = f"{POOL}-3"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import USER
 from tests.scenarios.interruptions import UpgradeRuns
 from tests.scenarios.playbook import upgrade
+from tests.scenarios.preconditions import POOL
 
 SECRET = "Never-To-Be-Seen-4711"
 UNANSWERED = dict.fromkeys(

@@ -14,13 +14,13 @@ from kubernetes import client
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic.budgets import ROLLING
 from tests.lab.waiting import until
-from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.fault_proxy import Trap
 from tests.scenarios.interruptions import ACTS, END, KILLS, UpgradeRuns, conclude, concluded, upgraded_once
 from tests.scenarios.load import loaded
 from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAN, STATUS, play, upgrade
+from tests.scenarios.preconditions import POOL
 
 VERSION = "2.19.6"
 RESTARTED = {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "2026-11-23T07:00:00Z"}}}

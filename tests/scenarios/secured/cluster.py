@@ -21,8 +21,8 @@ from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.opensearch.secured import ADMIN, PASSWORD, Security
 from tests.lab.waiting import until
-from tests.scenarios.circumstances import POOL
 from tests.scenarios.cluster import BOOT, ROLE, USER, Cluster
+from tests.scenarios.preconditions import POOL
 
 DOCUMENTED: dict[str, Any] = yaml.safe_load(ROLE.with_name("opensearch_role.yml").read_text(encoding="utf-8"))
 """The permissions that the documentation asks for, by role."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Faults around a cluster. Each lasts for the length of a block, after which all is as before."""
+"""Preconditions of runs: faults around a cluster, each for the length of a block, after which all is as before."""
 
 from __future__ import annotations
 
