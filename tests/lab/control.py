@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The way other processes talk to a lab's keeper: JSON over a Unix socket that only the lab's owner may open."""
+"""The way other processes talk to a lab's daemon: JSON over a Unix socket that only the lab's owner may open."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 def answers(directory: Path) -> bool:
-    """Whether the keeper takes questions; its socket is a file before anybody listens there."""
+    """Whether the daemon takes questions; its socket is a file before anybody listens there."""
     try:
         ask(directory, "status")
     except LabError:
@@ -74,7 +74,7 @@ def answers(directory: Path) -> bool:
 
 
 def ask(directory: Path, name: str, **question: Any) -> dict[str, Any]:
-    """Ask a lab's keeper. Raises LabError when it refuses or does not run."""
+    """Ask a lab's daemon. Raises LabError when it refuses or does not run."""
     connection = _UnixConnection(socket_path(directory))
     try:
         connection.request("POST", f"/{name}", json.dumps(question), {"Content-Type": "application/json"})

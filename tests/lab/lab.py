@@ -121,7 +121,7 @@ class Lab:
         owning = None if owner is None else record_of("owner", owner or os.getpid())
         LabPlan(name, binary, tuple(zones), nodes_per_zone, owning).write(path)
         try:
-            _start_keeper(path)
+            _start_daemon(path)
         except BaseException:
             tear_down(path)
             raise
@@ -181,7 +181,7 @@ class Lab:
 def _make_directory(path: Path) -> None:
     if (path / FILE).exists():
         records = Ledger(path / "processes.jsonl").records()
-        alive = any(record.name == "keeper" and is_alive(record) for record in records)
+        alive = any(record.name == "daemon" and is_alive(record) for record in records)
         state = "runs" if alive else "was not taken down"
         raise LabError(f"A lab {state} in {path}; end it with `python -m tests.lab down`, or choose another name.")
     if path.exists() and any(path.iterdir()):
@@ -199,12 +199,12 @@ def _make_directory(path: Path) -> None:
     path.chmod(0o755)
 
 
-def _start_keeper(path: Path) -> None:
-    """Start the keeper and wait until it answers."""
-    argv = [sys.executable, "-m", "tests.lab.keeper", str(path)]
-    log = path / "logs" / "keeper.log"
+def _start_daemon(path: Path) -> None:
+    """Start the daemon and wait until it answers."""
+    argv = [sys.executable, "-m", "tests.lab.daemon", str(path)]
+    log = path / "logs" / "daemon.log"
     with log.open("ab") as output:
-        keeper = subprocess.Popen(
+        daemon = subprocess.Popen(
             argv,
             cwd=ROOT,
             env={**os.environ, MARK: str(path)},
@@ -215,14 +215,14 @@ def _start_keeper(path: Path) -> None:
         )
 
     def answers() -> bool:
-        if keeper.poll() is not None:
+        if daemon.poll() is not None:
             last = (log.read_text(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
-            raise LabError(f"The lab's keeper ended while starting: {last}; logs are in {log.parent}.")
+            raise LabError(f"The lab's daemon ended while starting: {last}; logs are in {log.parent}.")
         return control.answers(path)
 
     try:
         until("The lab's start", answers, START_TIMEOUT)
     except BaseException:
-        keeper.kill()
-        keeper.wait()
+        daemon.kill()
+        daemon.wait()
         raise

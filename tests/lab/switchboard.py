@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The keeper's answers on its control socket: the lab's status, pod addresses and the fault switches."""
+"""The daemon's answers on its control socket: the lab's status, pod addresses and the fault switches."""
 
 from __future__ import annotations
 

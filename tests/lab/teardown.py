@@ -19,7 +19,7 @@ ORDERLY_END = 30.0
 
 @dataclass(frozen=True)
 class Teardown:
-    """The work that was necessary: `killed` are processes that the keeper's own end had left."""
+    """The work that was necessary: `killed` are processes that the daemon's own end had left."""
 
     killed: list[ProcessRecord]
     recorded: list[ProcessRecord]
@@ -30,9 +30,9 @@ def tear_down(directory: Path, *, keep: bool = False) -> Teardown:
     if not (directory / FILE).exists():
         raise LabError(f"{directory} is not the directory of a lab (it has no {FILE}); name one with --directory.")
     records = Ledger(directory / "processes.jsonl").records()
-    keepers = [record for record in records if record.name == "keeper" and is_alive(record)]
-    for keeper in keepers:
-        _end_orderly(keeper)
+    daemons = [record for record in records if record.name == "daemon" and is_alive(record)]
+    for daemon in daemons:
+        _end_orderly(daemon)
     killed = kill_left_over(directory, records)
     rest = left_over(directory, records)
     if rest:
@@ -45,9 +45,9 @@ def tear_down(directory: Path, *, keep: bool = False) -> Teardown:
     return Teardown(killed, records)
 
 
-def _end_orderly(keeper: ProcessRecord) -> None:
-    """Ask the keeper to end, and wait until it has."""
-    send_signal(keeper, signal.SIGTERM)
+def _end_orderly(daemon: ProcessRecord) -> None:
+    """Ask the daemon to end, and wait until it has."""
+    send_signal(daemon, signal.SIGTERM)
     deadline = time.monotonic() + ORDERLY_END
-    while is_alive(keeper) and time.monotonic() < deadline:
+    while is_alive(daemon) and time.monotonic() < deadline:
         time.sleep(0.02)

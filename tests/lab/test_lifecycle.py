@@ -53,7 +53,7 @@ def _with_pods(lab: Lab) -> list[ProcessRecord]:
     records = Ledger(lab.directory / "processes.jsonl").records()
     found = until("the stray processes", lambda: _unrecorded(lab.directory, records), TIMEOUT)
     names = {record.name for record in records}
-    assert {"keeper", "etcd", "kube-apiserver", "strays/plain/probe", "strays/stray/probe"} <= names
+    assert {"daemon", "etcd", "kube-apiserver", "strays/plain/probe", "strays/stray/probe"} <= names
     assert len(groups_of(lab.directory)) == (0 if obstacle(LIMIT) else 2)
     return [*records, *found]
 
@@ -88,12 +88,12 @@ def test_an_ordered_end_leaves_nothing(directory: Path) -> None:
     assert not directory.exists()
 
 
-def test_a_killed_keeper_takes_everything_along_and_down_clears_the_rest(directory: Path) -> None:
+def test_a_killed_daemon_takes_everything_along_and_down_clears_the_rest(directory: Path) -> None:
     lab = Lab.up("killed", directory)
     processes = _with_pods(lab)
-    keeper = next(record for record in processes if record.name == "keeper")
+    daemon = next(record for record in processes if record.name == "daemon")
     recorded = [record for record in processes if record.name != "unrecorded"]
-    os.kill(keeper.pid, signal.SIGKILL)
+    os.kill(daemon.pid, signal.SIGKILL)
     until("the end of all recorded processes", lambda: not [one for one in recorded if is_alive(one)], TIMEOUT)
     with pytest.raises(LabError, match="No lab answers"):
         lab.status()
@@ -142,7 +142,7 @@ def test_a_directory_that_pods_cannot_enter_is_refused(directory: Path) -> None:
 def test_a_process_that_is_not_the_recorded_one_is_never_killed(directory: Path) -> None:
     LabPlan("reused", "none", ("a",), 1, None).write(directory)
     with subprocess.Popen(["sleep", "3600"]) as innocent:
-        Ledger(directory / "processes.jsonl").add(ProcessRecord("keeper", innocent.pid, 1))
+        Ledger(directory / "processes.jsonl").add(ProcessRecord("daemon", innocent.pid, 1))
         tear_down(directory)
         assert innocent.poll() is None
         innocent.kill()

@@ -43,7 +43,7 @@ def until(what: str, look: Callable[[], Found | None], timeout: float) -> Found:
 
 
 async def eventually(what: str, look: Callable[[], Awaitable[Found]], timeout: float) -> Found:
-    """Like `until`, for use inside the keeper's event loop."""
+    """Like `until`, for use inside the daemon's event loop."""
     deadline = time.monotonic() + timeout
     while not (found := await look()):
         if time.monotonic() > deadline:

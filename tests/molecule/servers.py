@@ -26,21 +26,21 @@ OWNER = "STATEFUL_UPGRADE_OWNER"
 """The variable of the environment with the id of the process that the servers must not outlive."""
 START, END = 300.0, 120.0
 """Seconds that it may take on a busy machine."""
-KEEPER, HOSTS = "keeper.json", "hosts"
+DAEMON, HOSTS = "daemon.json", "hosts"
 
 
 def up(directory: Path, inventory: Path) -> None:
     """Start all servers, and wait until they serve.
 
     Raises:
-        LabError: they do not; the log of their keeper says why.
+        LabError: they do not; the log of their daemon says why.
     """
     directory.mkdir(parents=True, exist_ok=True)
     down(directory, inventory)
     command = [sys.executable, "-m", "tests.molecule.clusters", str(directory), str(inventory)]
     # The servers in memory use parts of the collection.
     surroundings = {**os.environ, "PYTHONPATH": str(linked_project())}
-    log = directory / "keeper.log"
+    log = directory / "daemon.log"
     with log.open("w", encoding="utf-8") as output:
         kept = subprocess.Popen(
             command,
@@ -51,22 +51,22 @@ def up(directory: Path, inventory: Path) -> None:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    (directory / KEEPER).write_text(json.dumps(asdict(record_of("keeper", kept.pid))), encoding="utf-8")
+    (directory / DAEMON).write_text(json.dumps(asdict(record_of("daemon", kept.pid))), encoding="utf-8")
     until("The start of the servers", lambda: inventory.exists() or kept.poll() is not None, START)
     if kept.poll() is not None:
         raise LabError(f"The servers could not be started: {log.read_text(encoding='utf-8')}")
 
 
 def down(directory: Path, inventory: Path) -> None:
-    """End all servers, also those of a keeper that was killed."""
-    record = _recorded(directory / KEEPER)
+    """End all servers, also those of a daemon that was killed."""
+    record = _recorded(directory / DAEMON)
     if record is not None and is_alive(record):
         os.kill(record.pid, signal.SIGTERM)
         until("The end of the servers", lambda: not is_alive(record), END)
     hosts = directory / HOSTS
     for member in Path(hosts.read_text(encoding="utf-8")).glob("*/process.json") if hosts.exists() else ():
         Host(member.parent).stop(signal.SIGKILL)
-    for left in (directory / KEEPER, hosts, inventory):
+    for left in (directory / DAEMON, hosts, inventory):
         left.unlink(missing_ok=True)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The keeper: the one process of a lab that starts all others and runs the kubelet.
+"""The daemon: the one process of a lab that starts all others and runs the kubelet.
 
 All other processes are its children and are killed by the kernel when it ends, however it ends. It ends by SIGTERM,
 with its owner, or when a component of the control plane ends.
@@ -36,7 +36,7 @@ async def keep(directory: Path) -> str:
     """Start a lab, wait for a reason to end it, end it; give the reason."""
     plan = LabPlan.read(directory)
     ledger = Ledger(directory / "processes.jsonl")
-    ledger.add(record_of("keeper", os.getpid()))
+    ledger.add(record_of("daemon", os.getpid()))
     log = EventLog(directory / "events.jsonl")
     supervisor = Supervisor()
     loop = asyncio.get_running_loop()
