@@ -26,8 +26,8 @@ from tests.lab.kubelet.limits import millicores, obstacle
 from tests.lab.lab import Lab
 from tests.lab.traffic import Traffic, seed
 from tests.lab.traffic.records import Health, read
+from tests.lab_command import LAYOUTS, parser, perform, raised, step
 from tests.scenarios.cluster import Cluster
-from tests.stage import LAYOUTS, parser, perform, raised, step
 
 NUMBERS = {"three": 3, "seven": 7}
 """Members of each layout."""

@@ -24,10 +24,10 @@ import conftest  # noqa: F401  # makes the collection importable; pylint: disabl
 
 # isort: split
 from tests.lab.opensearch.layouts import three_combined
+from tests.lab_command import environment, perform
 from tests.sandbox.sandbox import Sandbox
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.playbook import PATIENCE, Played, command_of
-from tests.stage import environment, perform
 
 FLEET = "stateful.upgrade.fleet"
 FROM, TO = "2.19.6", "3.8.0"

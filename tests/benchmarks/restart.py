@@ -29,10 +29,10 @@ from tests.lab.errors import LabError
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic import Report, Traffic, check, seed
 from tests.lab.traffic.budgets import RESTARTED
+from tests.lab_command import environment, perform, raised
 from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
 from tests.scenarios.playbook import digest_of, play
 from tests.scenarios.preconditions import POOL
-from tests.stage import environment, perform, raised
 
 RESTART = "stateful.upgrade.restart"
 SETTING = "indices.query.bool.max_clause_count"

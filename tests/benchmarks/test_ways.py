@@ -15,7 +15,7 @@ from tests.benchmarks import __main__ as benchmark
 from tests.benchmarks.precedence import first_served
 from tests.benchmarks.ways import WAYS, with_cpu_limit
 from tests.lab.kubelet.limits import PREFIX, hierarchy, obstacle
-from tests.stage import LAYOUTS
+from tests.lab_command import LAYOUTS
 
 
 def containers(layout: Any) -> list[dict[str, Any]]:

@@ -19,9 +19,9 @@ from tests.benchmarks.rest import poll
 from tests.lab.errors import LabError
 from tests.lab.kubelet.limits import millicores
 from tests.lab.opensearch.image import ARCHIVE, NO_ARCHIVE
+from tests.lab_command import environment
 from tests.scenarios.cluster import Cluster, Layout
 from tests.scenarios.playbook import PLAYBOOK, confirmed, play
-from tests.stage import environment
 
 Work = Callable[[], None]
 LOG = "ansible.log"

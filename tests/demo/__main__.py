@@ -17,9 +17,9 @@ from tests.figures import member_times
 from tests.lab.errors import LabError
 from tests.lab.lab import Lab
 from tests.lab.traffic import Traffic, seed
+from tests.lab_command import LAYOUTS, environment, fetching, parser, perform, raised, step
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.playbook import PLAN, PLAYBOOK, play
-from tests.stage import LAYOUTS, environment, fetching, parser, perform, raised, step
 
 RATE = 40.0
 """Operations a second, so that every gap is seen."""

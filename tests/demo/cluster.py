@@ -17,8 +17,8 @@ from tests.lab.lab import Lab, default_directory
 from tests.lab.opensearch.homes import fetch_home
 from tests.lab.teardown import tear_down
 from tests.lab.traffic import seed
+from tests.lab_command import LAYOUTS, OPEN
 from tests.scenarios.cluster import Cluster
-from tests.stage import LAYOUTS, OPEN
 
 NAME, FILE = "cluster", "cluster.yml"
 

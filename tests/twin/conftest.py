@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from .stage import Stage
+from .playbook_runner import PlaybookRunner
 
 
 @pytest.fixture(scope="session")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+def runner(tmp_path_factory: pytest.TempPathFactory) -> PlaybookRunner:
     """A place where playbooks run both ways."""
-    return Stage(tmp_path_factory.mktemp("twin"))
+    return PlaybookRunner(tmp_path_factory.mktemp("twin"))

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from .stage import ELSEWHERE, HERE, OTHER_PYTHON, Stage, ansible_playbook
+from .playbook_runner import ELSEWHERE, HERE, OTHER_PYTHON, PlaybookRunner, ansible_playbook
 
 MODULE = "twin.fixture.every_feature"
 TALK: dict[str, Any] = {"name": "talk", MODULE: {"do": "talk", "password": "pa55word-Zx"}}
@@ -25,8 +25,8 @@ LONG_ENOUGH = 120_000
 """Milliseconds after which a process that should have ended, or said something, counts as stuck."""
 
 
-def test_become_is_refused(stage: Stage) -> None:
-    played = stage.play([{**TALK, "become": True}])
+def test_become_is_refused(runner: PlaybookRunner) -> None:
+    played = runner.play([{**TALK, "become": True}])
     assert played.results["talk"]["msg"] == (
         f"{MODULE} asks an API from the controller process and cannot become another user there:"
         " set become: false for this task."
@@ -34,96 +34,96 @@ def test_become_is_refused(stage: Stage) -> None:
     assert played.lines == []
 
 
-def test_become_of_the_play_can_be_turned_off(stage: Stage) -> None:
-    played = stage.play([{**TALK, "become": False}], become=True)
+def test_become_of_the_play_can_be_turned_off(runner: PlaybookRunner) -> None:
+    played = runner.play([{**TALK, "become": False}], become=True)
     assert played.results["talk"]["status"] == "ok"
 
 
-def test_become_that_a_variable_says_of_all_hosts_does_not_concern_the_controller(stage: Stage) -> None:
+def test_become_that_a_variable_says_of_all_hosts_does_not_concern_the_controller(runner: PlaybookRunner) -> None:
     """Such as ansible_become in group_vars/all, which no keyword of a play overrides."""
-    played = stage.play([TALK], become=False, vars={"ansible_become": True})
+    played = runner.play([TALK], become=False, vars={"ansible_become": True})
     assert played.results["talk"]["status"] == "ok"
 
 
-def test_delegation_from_elsewhere_runs_here(stage: Stage) -> None:
-    played = stage.play([{**TALK, "delegate_to": HERE}], ELSEWHERE)
+def test_delegation_from_elsewhere_runs_here(runner: PlaybookRunner) -> None:
+    played = runner.play([{**TALK, "delegate_to": HERE}], ELSEWHERE)
     assert "[elsewhere] two lines" in played.lines
 
 
-def test_other_places_and_other_pythons_get_the_shipped_module(stage: Stage) -> None:
-    other = {"ansible_python_interpreter": str(stage.directory / "python")}
+def test_other_places_and_other_pythons_get_the_shipped_module(runner: PlaybookRunner) -> None:
+    other = {"ansible_python_interpreter": str(runner.directory / "python")}
     tasks = [
         {**TALK, "name": "elsewhere", "delegate_to": ELSEWHERE},
         {**TALK, "name": "another Python there", "delegate_to": OTHER_PYTHON},
         {**TALK, "name": "another Python here", "vars": other},
         {**TALK, "name": "asynchronous", "async": 60, "poll": 1},
     ]
-    played = stage.play(tasks)
+    played = runner.play(tasks)
     assert [result["status"] for result in played.results.values()] == ["ok"] * len(tasks)
     assert played.lines == []
 
 
-def test_discovery_names_no_python(stage: Stage) -> None:
-    assert stage.play([{**TALK, "vars": {"ansible_python_interpreter": "auto_silent"}}]).lines != []
+def test_discovery_names_no_python(runner: PlaybookRunner) -> None:
+    assert runner.play([{**TALK, "vars": {"ansible_python_interpreter": "auto_silent"}}]).lines != []
 
 
-def test_silent_under_no_log(stage: Stage) -> None:
-    played = stage.play([{**TALK, "no_log": True}])
+def test_silent_under_no_log(runner: PlaybookRunner) -> None:
+    played = runner.play([{**TALK, "no_log": True}])
     assert played.lines == []
     assert "censored" in played.results["talk"]
 
 
-def test_silent_under_the_no_log_setting(stage: Stage) -> None:
-    played = stage.play([TALK], settings={"ANSIBLE_NO_LOG": "1"}, options=["-vvvv"])
+def test_silent_under_the_no_log_setting(runner: PlaybookRunner) -> None:
+    played = runner.play([TALK], settings={"ANSIBLE_NO_LOG": "1"}, options=["-vvvv"])
     assert played.lines == []
     assert "flood" not in played.output
 
 
-def test_lines_go_beside_output_for_programs(stage: Stage) -> None:
-    played = stage.play([TALK], settings={"ANSIBLE_STDOUT_CALLBACK": "twin.fixture.json"})
+def test_lines_go_beside_output_for_programs(runner: PlaybookRunner) -> None:
+    played = runner.play([TALK], settings={"ANSIBLE_STDOUT_CALLBACK": "twin.fixture.json"})
     assert json.loads(played.stdout) == {"hosts": ["here"]}
     assert "[here] two lines" in played.stderr
 
 
-def test_log_file_holds_no_secret(stage: Stage) -> None:
-    log = stage.directory / "ansible.log"
+def test_log_file_holds_no_secret(runner: PlaybookRunner) -> None:
+    log = runner.directory / "ansible.log"
     tasks = [TALK, {"name": "print", MODULE: {"do": "print", "password": "pa55word-Zx"}}]
-    stage.play(tasks, settings={"ANSIBLE_LOG_PATH": str(log)}, options=["-vvvv"])
+    runner.play(tasks, settings={"ANSIBLE_LOG_PATH": str(log)}, options=["-vvvv"])
     text = log.read_text(encoding="utf-8")
     assert "two lines" in text
     assert "pa55word-Zx" not in text
 
 
-def test_traceback_only_when_asked_for_and_masked(stage: Stage) -> None:
+def test_traceback_only_when_asked_for_and_masked(runner: PlaybookRunner) -> None:
     crash = {"name": "crash", MODULE: {"do": "crash", "password": "pa55word-Zx"}}
-    assert "Traceback" not in stage.play([crash]).output
-    asked = stage.play([crash], settings={"ANSIBLE_DISPLAY_TRACEBACK": "error"}, options=["-vvv"])
+    assert "Traceback" not in runner.play([crash]).output
+    asked = runner.play([crash], settings={"ANSIBLE_DISPLAY_TRACEBACK": "error"}, options=["-vvv"])
     assert "Traceback" in asked.output
     assert "in crash" in asked.output
     assert "pa55word-Zx" not in asked.output + json.dumps(asked.results)
 
 
-def test_free_strategy(stage: Stage) -> None:
-    assert "[here] two lines" in stage.play([TALK], strategy="free").lines
+def test_free_strategy(runner: PlaybookRunner) -> None:
+    assert "[here] two lines" in runner.play([TALK], strategy="free").lines
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_work(stage: Stage, number: signal.Signals) -> None:
-    with hanging(stage) as (controller, worker):
+def test_a_signal_ends_the_work(runner: PlaybookRunner, number: signal.Signals) -> None:
+    with hanging(runner) as (controller, worker):
         os.killpg(controller.pid, number)
         assert readable(worker)
         assert controller.wait() not in (0, -signal.SIGKILL)
 
 
 @pytest.mark.parametrize("host", [HERE, OTHER_PYTHON])
-def test_a_killed_controller_leaves_nobody_working(stage: Stage, host: str) -> None:
+def test_a_killed_controller_leaves_nobody_working(runner: PlaybookRunner, host: str) -> None:
     """Neither the worker of Ansible, nor a shipped module under the shell of a worker that lives on."""
-    with hanging(stage, host) as (controller, worker):
+    with hanging(runner, host) as (controller, worker):
         controller.kill()
         assert readable(worker)
 
 
-def test_live_in_the_events_of_a_job_runner(stage: Stage, tmp_path: Path) -> None:
+def test_live_in_the_events_of_a_job_runner(runner: PlaybookRunner, tmp_path: Path) -> None:
     """ansible-runner, as AWX runs jobs; in a process of its own, because it takes over the signals of its process."""
     pytest.importorskip("ansible_runner")
     (tmp_path / "project").mkdir()
@@ -132,9 +132,9 @@ def test_live_in_the_events_of_a_job_runner(stage: Stage, tmp_path: Path) -> Non
     done = subprocess.run(
         [
             *(sys.executable, "-m", "ansible_runner", "run", str(tmp_path), "--playbook", "play.yml", "--ident", "job"),
-            *("--inventory", str(stage.directory / "inventory.yml"), "--quiet"),
+            *("--inventory", str(runner.directory / "inventory.yml"), "--quiet"),
         ],
-        env={**stage.environment(), "RECORD_FILE": os.devnull},
+        env={**runner.environment(), "RECORD_FILE": os.devnull},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -148,19 +148,19 @@ def test_live_in_the_events_of_a_job_runner(stage: Stage, tmp_path: Path) -> Non
 
 
 @contextmanager
-def hanging(stage: Stage, host: str = HERE) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def hanging(runner: PlaybookRunner, host: str = HERE) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A playbook in the middle of a task that waits, and a descriptor of the process that waits."""
-    pipe = stage.directory / "process"
+    pipe = runner.directory / "process"
     pipe.unlink(missing_ok=True)
     os.mkfifo(pipe)
     number = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     hang = {MODULE: {"do": "hang", "file": str(pipe), "wait_timeout": 600, "wait_sleep": 0.1}}
-    playbook = stage.directory / "hang.yml"
+    playbook = runner.directory / "hang.yml"
     playbook.write_text(json.dumps([{"hosts": host, "gather_facts": False, "tasks": [hang]}]), encoding="utf-8")
     controller = subprocess.Popen(
-        [*ansible_playbook(), "-i", str(stage.directory / "inventory.yml"), str(playbook)],
-        cwd=stage.directory,
-        env={**stage.environment(), "RECORD_FILE": os.devnull},
+        [*ansible_playbook(), "-i", str(runner.directory / "inventory.yml"), str(playbook)],
+        cwd=runner.directory,
+        env={**runner.environment(), "RECORD_FILE": os.devnull},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

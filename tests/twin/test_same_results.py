@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ansible.parsing.vault import VaultLib, VaultSecret
 
-from .stage import ELSEWHERE, HERE, OTHER_PYTHON, Played, Stage, comparable
+from .playbook_runner import ELSEWHERE, HERE, OTHER_PYTHON, PlaybookRunner, Played, comparable
 
 MODULE = "twin.fixture.every_feature"
 SECRETS = ("pa55word-Zx", "tok-3n", "s3cr3t-key", "987654", "from the vault", "fallback-pw", "fallback-tok")
@@ -103,15 +103,15 @@ ELSEWHERE_TOO = ("every kind of secret", "unsupported", "refused", "environment"
 COMPARED = [name for name in NAMES if name not in OTHER_WORDS]
 
 
-def play_all(stage: Stage, host: str, *options: str, names: Collection[str] = NAMES) -> Played:
+def play_all(runner: PlaybookRunner, host: str, *options: str, names: Collection[str] = NAMES) -> Played:
     """All tasks, or those named, on one host."""
-    password = stage.directory / "vault-password"
+    password = runner.directory / "vault-password"
     password.write_text("opens the vault", encoding="utf-8")
     secret = VaultLib([("default", VaultSecret(b"opens the vault"))]).encrypt("from the vault").decode()
     indented = secret.strip().replace("\n", "\n  ")
-    variables = stage.directory / "variables.yml"
+    variables = runner.directory / "variables.yml"
     variables.write_text(f"vaulted: !vault |\n  {indented}\n", encoding="utf-8")
-    return stage.play(
+    return runner.play(
         [task for task in TASKS if task["name"] in names],
         host,
         options=["--diff", "--vault-password-file", str(password), *options],
@@ -122,21 +122,21 @@ def play_all(stage: Stage, host: str, *options: str, names: Collection[str] = NA
 
 
 @pytest.fixture(scope="module")
-def here(stage: Stage) -> Played:
+def here(runner: PlaybookRunner) -> Played:
     """In the controller process."""
-    return play_all(stage, HERE)
+    return play_all(runner, HERE)
 
 
 @pytest.fixture(scope="module")
-def other_python(stage: Stage) -> Played:
+def other_python(runner: PlaybookRunner) -> Played:
     """Shipped, because another Python is asked for."""
-    return play_all(stage, OTHER_PYTHON)
+    return play_all(runner, OTHER_PYTHON)
 
 
 @pytest.fixture(scope="module")
-def elsewhere(stage: Stage) -> Played:
+def elsewhere(runner: PlaybookRunner) -> Played:
     """Shipped, because the connection is not local."""
-    return play_all(stage, ELSEWHERE, names=ELSEWHERE_TOO)
+    return play_all(runner, ELSEWHERE, names=ELSEWHERE_TOO)
 
 
 @pytest.mark.parametrize("name", COMPARED)
@@ -168,18 +168,18 @@ def test_no_secret_anywhere(here: Played, other_python: Played, elsewhere: Playe
         assert "********" in everything
 
 
-def test_no_secret_in_verbose_output(stage: Stage) -> None:
-    verbose = play_all(stage, HERE, "-vvvv")
+def test_no_secret_in_verbose_output(runner: PlaybookRunner) -> None:
+    verbose = play_all(runner, HERE, "-vvvv")
     assert "module_args" in verbose.stdout
     assert "libraries said" in verbose.stdout
     everything = verbose.output + json.dumps(verbose.results)
     assert [secret for secret in SECRETS if secret in everything] == []
 
 
-def test_expected_values(here: Played, stage: Stage) -> None:
+def test_expected_values(here: Played, runner: PlaybookRunner) -> None:
     """The comparisons above would also pass if both forms were wrong in the same way."""
     results = here.results
-    home = str(stage.directory)
+    home = str(runner.directory)
     assert results["paths"]["params"]["file"] == f"{home}/x/play-folder/y"
     assert results["paths"]["params"]["connection"]["ca_cert"] == "play-folder/ca"
     assert results["environment"]["params"]["connection"]["host"] == "hello-host"
@@ -227,6 +227,6 @@ def test_progress_lines(here: Played) -> None:
     assert not any("It does not come." in line for line in here.lines), "a short wait is no line"
 
 
-def test_the_fixture_uses_the_base_of_the_checkout(stage: Stage) -> None:
-    linked = stage.directory / "collections/ansible_collections/twin/fixture/plugins/plugin_utils/in_process.py"
+def test_the_fixture_uses_the_base_of_the_checkout(runner: PlaybookRunner) -> None:
+    linked = runner.directory / "collections/ansible_collections/twin/fixture/plugins/plugin_utils/in_process.py"
     assert linked.resolve() == Path(__file__).resolve().parents[2] / "plugins" / "plugin_utils" / "in_process.py"

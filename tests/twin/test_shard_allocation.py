@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from .cluster import Cluster, basic
-from .stage import HERE, OTHER_PYTHON, Played, Stage, comparable
+from .playbook_runner import HERE, OTHER_PYTHON, PlaybookRunner, Played, comparable
 
 MODULE = "stateful.upgrade.shard_allocation"
 GATE = "stateful.upgrade.cluster_health_gate"
@@ -67,7 +67,7 @@ class Way:
 
 
 @pytest.fixture(scope="module")
-def ways(stage: Stage) -> Iterator[dict[str, Way]]:
+def ways(runner: PlaybookRunner) -> Iterator[dict[str, Way]]:
     """All tasks in both forms, each against a cluster of its own."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # bound and not listening: a connection is refused
@@ -79,7 +79,9 @@ def ways(stage: Stage) -> Iterator[dict[str, Way]]:
                 connection = {"hosts": [cluster.url], "username": "admin", "password": PASSWORD}
                 defaults = {"group/stateful.upgrade.all": {"opensearch": connection}}
                 tasks = tasks_for(cluster.url, dead)
-                seen[host] = Way(stage.play(tasks, host, options=["--diff", "-vvv"], module_defaults=defaults), cluster)
+                seen[host] = Way(
+                    runner.play(tasks, host, options=["--diff", "-vvv"], module_defaults=defaults), cluster
+                )
         yield seen
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.twin.stage import HERE, OTHER_PYTHON, Played, Stage
+from tests.twin.playbook_runner import HERE, OTHER_PYTHON, PlaybookRunner, Played
 
 MODULE = "stateful.upgrade.upgrade_part"
 SECRET = "open-sesame-5c1"
@@ -25,10 +25,10 @@ NAMES = [task["name"] for task in TASKS]
 
 
 @pytest.fixture(scope="module")
-def ways(stage: Stage) -> dict[str, Played]:
+def ways(runner: PlaybookRunner) -> dict[str, Played]:
     """All tasks in both forms, with connections for all modules of the collection."""
     defaults = {"group/stateful.upgrade.all": {"opensearch": {"hosts": ["https://127.0.0.1:9"]}}}
-    return {host: stage.play(TASKS, host, options=["-vvv"], module_defaults=defaults) for host in (HERE, OTHER_PYTHON)}
+    return {host: runner.play(TASKS, host, options=["-vvv"], module_defaults=defaults) for host in (HERE, OTHER_PYTHON)}
 
 
 @pytest.mark.parametrize("name", NAMES)

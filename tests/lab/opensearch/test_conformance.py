@@ -101,9 +101,9 @@ def _read(data: bytes) -> Any:
 def real() -> Iterator[Real]:
     for version in (FROM, TO):
         fetch_home(version)
-    stage = Real(lab_directory())
-    yield stage
-    stage.end()
+    servers = Real(lab_directory())
+    yield servers
+    servers.end()
 
 
 def test_real_servers_answer_as_recorded(real: Real) -> None:

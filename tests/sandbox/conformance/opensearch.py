@@ -32,7 +32,7 @@ BUSY = frozenset({"number_of_pending_tasks", "number_of_in_flight_fetch", "task_
 Json = Any
 
 
-class Stage(Protocol):
+class Servers(Protocol):
     """A cluster of the members m-0, m-1 and m-2, of which all are managers and hold data."""
 
     @property
@@ -68,17 +68,17 @@ class Told:
 class Teller:
     """Tells the story to one cluster."""
 
-    def __init__(self, stage: Stage, names: Sequence[str] = NAMES, table: str = "cluster_manager") -> None:
+    def __init__(self, servers: Servers, names: Sequence[str] = NAMES, table: str = "cluster_manager") -> None:
         """`table` is the one of `_cat` that names the elected manager."""
-        self._stage = stage
+        self._servers = servers
         self._ids: dict[str, str] = {}
-        _status, found = stage.ask(names[0], "GET", f"/_cat/{table}?format=json")
+        _status, found = servers.ask(names[0], "GET", f"/_cat/{table}?format=json")
         elected = str(found[0]["node"])
         others = [name for name in names if name != elected]
         self.parts = {elected: "E", others[0]: "A", others[1]: "B"}
         """Member -> its part in the story."""
         self.members = {part: name for name, part in self.parts.items()}
-        _status, nodes = stage.ask(names[0], "GET", "/_nodes/_all/_none")
+        _status, nodes = servers.ask(names[0], "GET", "/_nodes/_all/_none")
         self._ids = {identity: self.parts[node["name"]] for identity, node in nodes["nodes"].items()}
         self.told: list[Told] = []
 
@@ -91,7 +91,7 @@ class Teller:
         `label` stands for a body of which chance decides a part. With `shape`, every number is like every other.
         """
         method, _space, target = line.partition(" ")
-        status, found = self._stage.ask(self.members[by], method, self._named(target), self._named(body))
+        status, found = self._servers.ask(self.members[by], method, self._named(target), self._named(body))
         seen = None if fields == "-" else filtered(found, fields) if fields and status < 400 else found
         sent = label or (json.dumps(body) if body is not None else "")
         plain = self._plain(_without_numbers(seen) if shape else seen)
@@ -100,25 +100,25 @@ class Teller:
 
     def cancel(self, task: str) -> None:
         """End a task, whose id chance decides."""
-        self._stage.ask(self.members["A"], "POST", f"/_tasks/{task}/_cancel")
+        self._servers.ask(self.members["A"], "POST", f"/_tasks/{task}/_cancel")
 
     def until(self, what: str, line: str, holds: Callable[[Json], bool], *, by: str = "A") -> None:
         """Wait for an answer that nobody compares."""
         method, _space, target = line.partition(" ")
 
         def so() -> bool:
-            status, found = self._stage.ask(self.members[by], method, self._named(target))
+            status, found = self._servers.ask(self.members[by], method, self._named(target))
             return status in {200, 408} and holds(found)
 
-        self._stage.wait(what, so)
+        self._servers.wait(what, so)
 
     def stop(self, part: str) -> None:
         """End the member with that part."""
-        self._stage.stop(self.members[part])
+        self._servers.stop(self.members[part])
 
     def start(self, part: str, version: str) -> None:
         """Start the member with that part."""
-        self._stage.start(self.members[part], version)
+        self._servers.start(self.members[part], version)
 
     def _named(self, text: Json) -> Json:
         if text is None:
@@ -126,7 +126,7 @@ class Teller:
         found = text if isinstance(text, str) else json.dumps(text)
         for part, name in self.members.items():
             found = found.replace(f"<{part}>", name)
-        found = found.replace("<R>", self._stage.repository)
+        found = found.replace("<R>", self._servers.repository)
         return found if isinstance(text, str) else json.loads(found)
 
     def _plain(self, body: Json) -> Json:

@@ -52,7 +52,7 @@ class Played:
         return [line for line in self.stdout.splitlines() if re.match(r"\[(here|other_python|elsewhere)\] ", line)]
 
 
-class Stage:
+class PlaybookRunner:
     """Everything in one directory; nothing of the user's own settings comes in."""
 
     def __init__(self, directory: Path) -> None:
