@@ -113,7 +113,7 @@ ifneq ($(NEWEST_PYTHON),)
 endif
 
 unit: ## the tests that need no cluster
-	@$(PYTEST) -n 4 --dist loadfile tests/unit tests/checks tests/controllers tests/demo tests/benchmarks tests/site tests/twin tests/sandbox $(ARGS)
+	@$(PYTEST) -n 4 --dist loadfile tests/unit tests/checks tests/playbook_processes tests/demo tests/benchmarks tests/site tests/twin tests/sandbox $(ARGS)
 
 runs: ## whole runs in one process, on servers in memory and a virtual clock
 	@$(PYTEST) -p tests.runs.prepared -n 2 tests/runs -m "not soak" $(ARGS)

@@ -67,7 +67,7 @@ class Job:
 
 
 @dataclass
-class Controller:
+class AutomationController:
     """Something that launches the templates of a configuration, as AWX does."""
 
     configuration: Configuration

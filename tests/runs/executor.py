@@ -36,7 +36,7 @@ from ansible.utils.vars import load_extra_vars, load_options_vars
 from ansible_collections.stateful.upgrade.plugins.module_utils.common import ancestry
 from jinja2 import Environment
 
-from tests.controllers.templates import key_of
+from tests.playbook_processes.templates import key_of
 from tests.runs.prepared import ROOT
 from tests.scenarios.playbook import Played
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tests.controllers.controller import Controller, program, run
+from tests.playbook_processes.process import PlaybookProcess, program, run
 
 PLAYBOOK = "stateful.upgrade.opensearch"
 PLAN = "stateful.upgrade.plan"
@@ -56,7 +56,7 @@ class Playing:
     """A run that goes on while the test does something else: a controller in a session of its own, as on a terminal."""
 
     def __init__(self, playbook: str, variables: Mapping[str, Any], environment: Mapping[str, str], *more: str) -> None:
-        self._process = Controller(command_of(playbook, variables, *more), environment, own_session=True)
+        self._process = PlaybookProcess(command_of(playbook, variables, *more), environment, own_session=True)
 
     @property
     def pid(self) -> int:
@@ -102,12 +102,12 @@ def play(
     """Run a playbook to its end; `live` also shows the output while it comes."""
     command = command_of(playbook, variables, *arguments)
     if live:
-        return _shown(Controller(command, environment))
+        return _shown(PlaybookProcess(command, environment))
     done = run(command, environment, timeout=PATIENCE)
     return Played(done.returncode, done.stdout)
 
 
-def _shown(process: Controller) -> Played:
+def _shown(process: PlaybookProcess) -> Played:
     """The end of a run whose output is shown while it comes."""
     shown, code = "", None
     try:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.awx.configuration import Configuration
-from tests.awx.jobs import Controller, Job
+from tests.awx.jobs import AutomationController, Job
 from tests.scenarios.fault_proxy import Trap, through_proxies
 from tests.scenarios.interruptions import ACTS, UpgradeRuns, upgraded_once
 
@@ -21,18 +21,18 @@ ANSWERS = {"target_version": TO, "upgrade_members": "", "upgrade_allow_field_man
 
 
 @pytest.fixture
-def awx(upgrade_runs: UpgradeRuns, tmp_path: Path) -> Iterator[Controller]:
+def awx(upgrade_runs: UpgradeRuns, tmp_path: Path) -> Iterator[AutomationController]:
     """Jobs on the cluster of the upgrade, all of whose requests are seen."""
     with through_proxies(upgrade_runs.cluster) as proxy:
         upgrade_runs.proxies.append(proxy)
         yield controller(upgrade_runs, tmp_path)
 
 
-def controller(upgrade_runs: UpgradeRuns, directory: Path, **variables: Any) -> Controller:
+def controller(upgrade_runs: UpgradeRuns, directory: Path, **variables: Any) -> AutomationController:
     """Jobs on the cluster of the upgrade, with further variables of the site."""
     (proxy,) = upgrade_runs.proxies
     site = {"upgrade_namespace": upgrade_runs.cluster.namespace, "upgrade_skip_checks": ["images"], **variables}
-    return Controller(
+    return AutomationController(
         Configuration.read(site_variables=site),
         {**upgrade_runs.environment, "K8S_AUTH_HOST": proxy.kubernetes},
         directory,
@@ -40,7 +40,7 @@ def controller(upgrade_runs: UpgradeRuns, directory: Path, **variables: Any) -> 
     )
 
 
-def statuses(awx: Controller) -> Mapping[str, str]:
+def statuses(awx: AutomationController) -> Mapping[str, str]:
     """Template → end of its job."""
     return {job.template.removeprefix("search-prod "): job.status for job in awx.jobs}
 
@@ -51,7 +51,7 @@ def left_over(upgrade_runs: UpgradeRuns) -> dict[str, Any]:
 
 
 def test_the_workflow_shows_the_plan_and_carries_out_the_one_that_was_approved(
-    awx: Controller, upgrade_runs: UpgradeRuns
+    awx: AutomationController, upgrade_runs: UpgradeRuns
 ) -> None:
     shown: list[str] = []
 
@@ -76,7 +76,9 @@ def test_the_workflow_shows_the_plan_and_carries_out_the_one_that_was_approved(
 
 
 @pytest.mark.soak
-def test_a_cancelled_upgrade_is_settled_and_the_next_one_goes_on(awx: Controller, upgrade_runs: UpgradeRuns) -> None:
+def test_a_cancelled_upgrade_is_settled_and_the_next_one_goes_on(
+    awx: AutomationController, upgrade_runs: UpgradeRuns
+) -> None:
     method, path, holds = ACTS["delete"]
     upgrade_runs.proxies[0].trap = Trap(method, path, after=True, spring=awx.cancelling.set, holds=holds)
 
@@ -99,7 +101,7 @@ def test_a_cancelled_upgrade_is_settled_and_the_next_one_goes_on(awx: Controller
 
 
 def test_nothing_is_done_without_consent_and_nobody_is_asked_at_a_terminal(
-    awx: Controller, upgrade_runs: UpgradeRuns
+    awx: AutomationController, upgrade_runs: UpgradeRuns
 ) -> None:
     assert awx.run(awx.configuration.workflow, ANSWERS, lambda planned: False) == "failed"
     assert statuses(awx) == {"plan": "successful"}
@@ -114,7 +116,7 @@ def test_nothing_is_done_without_consent_and_nobody_is_asked_at_a_terminal(
 
 @pytest.mark.soak
 def test_an_upgrade_that_fails_is_settled_and_ends_the_workflow_as_failed(
-    awx: Controller, upgrade_runs: UpgradeRuns, tmp_path: Path
+    awx: AutomationController, upgrade_runs: UpgradeRuns, tmp_path: Path
 ) -> None:
     impatient = controller(upgrade_runs, tmp_path / "impatient", upgrade_member_timeout=3)
     first = upgrade_runs.first_to_go()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.controllers.controller import program, run
+from tests.playbook_processes.process import program, run
 
 ROOT = Path(__file__).resolve().parents[3]
 NOWHERE = "https://127.0.0.1:9"

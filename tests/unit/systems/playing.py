@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
-from tests.controllers.controller import Controller, program, run
+from tests.playbook_processes.process import PlaybookProcess, program, run
 
 
 class Playbooks:
@@ -22,9 +22,9 @@ class Playbooks:
     def __init__(self, environment: Mapping[str, str], variables: Mapping[str, Any]) -> None:
         self.environment, self.variables = environment, variables
 
-    def start(self, playbook: str, **more: Any) -> Controller:
+    def start(self, playbook: str, **more: Any) -> PlaybookProcess:
         """A playbook that is at work, in a group of processes of its own."""
-        return Controller(self._command(playbook, more), self.environment, own_session=True)
+        return PlaybookProcess(self._command(playbook, more), self.environment, own_session=True)
 
     def _command(self, playbook: str, more: Mapping[str, Any]) -> list[str]:
         return [program(), playbook, "-e", json.dumps({**self.variables, **more})]

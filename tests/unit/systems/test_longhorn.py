@@ -15,8 +15,8 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.order import digest
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.look import image_of, look
 
-from tests.controllers.controller import Controller
 from tests.lab.waiting import moment, until
+from tests.playbook_processes.process import PlaybookProcess
 from tests.sandbox.kubernetes.in_process import TOKEN
 from tests.sandbox.listening import Listening
 from tests.sandbox.longhorn.description import Volume
@@ -64,7 +64,7 @@ class Played(Playbooks):
             seen = look(self.driver.api.client(), NAMESPACE)
             return digest(seen, image_of(seen), nodes, (*ACCEPTED, "outside"), False)
 
-    def begun(self, **more: Any) -> Controller:
+    def begun(self, **more: Any) -> PlaybookProcess:
         """A run that is at its first node, whose volume it cannot rebuild until the fault is mended."""
         with self.listening.lock:
             self.driver.longhorn.faults.rebuild_stuck("vol-1")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.controllers.controller import Controller, program, run
+from tests.playbook_processes.process import PlaybookProcess, program, run
 
 SAYS = """
 import os, sys
@@ -37,7 +37,7 @@ def test_a_run_has_what_it_was_given_and_its_exit_code(
     for own in ("one", "two"):
         done = run([str(script), "a", own], {**ansible_environment, "OWN": own}, folder=tmp_path)
         assert (done.returncode, done.stdout) == (7, f"{tmp_path} {own} ['a', '{own}'] False\nbeside\n")
-    controller = Controller([str(script)], {**ansible_environment, "OWN": "three"}, own_session=True)
+    controller = PlaybookProcess([str(script)], {**ansible_environment, "OWN": "three"}, own_session=True)
     assert controller.wait(60) == 7
     assert controller.output.startswith(f"{Path.cwd()} three [] True")
     assert controller.pid != os.getpid()
@@ -48,7 +48,7 @@ def test_a_run_that_takes_too_long_is_killed(tmp_path: Path, ansible_environment
     script.write_text(WAITS, encoding="utf-8")
     with pytest.raises(subprocess.TimeoutExpired):
         run([str(script)], ansible_environment, timeout=0.1)
-    waiting = Controller([str(script)], ansible_environment, own_session=True)
+    waiting = PlaybookProcess([str(script)], ansible_environment, own_session=True)
     assert waiting.poll() is None
     os.killpg(waiting.pid, signal.SIGKILL)
     assert (waiting.wait(60), waiting.poll()) == (-signal.SIGKILL, -signal.SIGKILL)
@@ -57,9 +57,9 @@ def test_a_run_that_takes_too_long_is_killed(tmp_path: Path, ansible_environment
 def test_threads_that_wait_for_the_same_end_all_get_it(script: Path, ansible_environment: Mapping[str, str]) -> None:
     """The server that a test plays asks whether the run has ended, while the test waits for its end."""
     for _ in range(10):
-        controller = Controller([str(script)], {**ansible_environment, "OWN": "one"}, own_session=True)
+        controller = PlaybookProcess([str(script)], {**ansible_environment, "OWN": "one"}, own_session=True)
         with ThreadPoolExecutor(8) as threads:
-            assert {*threads.map(Controller.wait, [controller] * 8)} == {7}
+            assert {*threads.map(PlaybookProcess.wait, [controller] * 8)} == {7}
 
 
 def test_ansible_says_the_same_as_a_process_that_is_started(ansible_environment: Mapping[str, str]) -> None:

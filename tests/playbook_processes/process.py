@@ -59,7 +59,7 @@ def _prepared(environment: Mapping[str, str]) -> socket.socket:
     channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.controllers.prepared", str(theirs.fileno())],
+            [sys.executable, "-m", "tests.playbook_processes.prepared", str(theirs.fileno())],
             cwd=ROOT,
             env=dict(environment),
             pass_fds=[theirs.fileno()],
@@ -79,7 +79,7 @@ def _channel_for(environment: Mapping[str, str]) -> socket.socket:
         return channel
 
 
-class Controller:
+class PlaybookProcess:
     """A run of ansible-playbook that goes on by itself."""
 
     def __init__(
@@ -169,7 +169,7 @@ def run(
     Raises:
         subprocess.TimeoutExpired: it took longer.
     """
-    controller = Controller(argv, environment, folder=folder)
+    controller = PlaybookProcess(argv, environment, folder=folder)
     try:
         code = controller.wait(timeout)
     except BaseException:

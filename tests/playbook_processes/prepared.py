@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A process that has imported ansible-playbook, and is forked for each run of it.
 
-`python -m tests.controllers.prepared <descriptor>` gets one message for each run over a socket with that descriptor,
-together with three open files: the request (`Request` as JSON), the output, and a socket. The new process writes its
-number to that, and this one its exit code later. It ends after its last run, once nobody can ask it for more.
+`python -m tests.playbook_processes.prepared <descriptor>` gets one message for each run over a socket with that
+descriptor, together with three open files: the request (`Request` as JSON), the output, and a socket. The new process
+writes its number to that, and this one its exit code later. It ends after its last run, once nobody can ask it for
+more.
 
 The settings of Ansible are read at its import, so one such process serves all runs whose variables of Ansible and
 Python are the same.
@@ -38,8 +39,8 @@ from ansible.plugins.loader import (
 )
 from ansible.utils.path import cleanup_tmp_file
 
-from tests.controllers.controller import FILES, Request
-from tests.controllers.templates import keep_compiled_templates
+from tests.playbook_processes.process import FILES, Request
+from tests.playbook_processes.templates import keep_compiled_templates
 
 NEEDED = (
     "ansible.cli.playbook",
