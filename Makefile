@@ -13,12 +13,12 @@ RUN_NEWEST = $(or $(NEWEST_PYTHON),$(error no Python 3.12 or 3.13 found: install
 COMPILE = -m piptools compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url \
 	--no-emit-find-links --no-emit-trusted-host --output-file
 # These have to work whatever the version of ansible-core: the tests without a cluster, and one upgrade.
-WHATEVER_ANSIBLE = -m pytest -n auto --dist loadfile tests/unit tests/twin \
+WHATEVER_ANSIBLE = -m pytest -n auto --dist loadfile tests/unit tests/parity \
 	"tests/scenarios/test_upgrade.py::test_nothing_is_lost_and_all_is_put_back"
 # The part of that which runs ansible-core: enough beside the whole suite on the version in between.
 ON_ANSIBLE = -m pytest $(addprefix tests/unit/,playbooks roles plugins/action plugins/lookup plugins/plugin_utils \
 	plugins/module_utils/entry/test_entry.py \
-	systems/test_lamps.py::test_two_upgrades_are_part_of_one_playbook_and_leave_nothing_to_its_other_plays) tests/twin
+	systems/test_lamps.py::test_two_upgrades_are_part_of_one_playbook_and_leave_nothing_to_its_other_plays) tests/parity
 # Two processes, each with a lab of its own, take module after module: one waits while the other computes.
 TWO_AT_A_TIME = $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 # On servers in memory a run of Ansible waits for half of its time, so that two cores carry six of them.
@@ -113,7 +113,7 @@ ifneq ($(NEWEST_PYTHON),)
 endif
 
 unit: ## the tests that need no cluster
-	@$(PYTEST) -n 4 --dist loadfile tests/unit tests/checks tests/playbook_processes tests/demo tests/benchmarks tests/site tests/twin tests/sandbox $(ARGS)
+	@$(PYTEST) -n 4 --dist loadfile tests/unit tests/checks tests/playbook_processes tests/demo tests/benchmarks tests/site tests/parity tests/sandbox $(ARGS)
 
 runs: ## whole runs in one process, on servers in memory and a virtual clock
 	@$(PYTEST) -p tests.runs.prepared -n 2 tests/runs -m "not soak" $(ARGS)

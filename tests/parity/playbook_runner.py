@@ -105,7 +105,7 @@ class PlaybookRunner:
             "LC_ALL": "C.UTF-8",
             "ANSIBLE_CONFIG": str(self.directory / "ansible.cfg"),
             "ANSIBLE_COLLECTIONS_PATH": str(self.directory / "collections"),
-            "ANSIBLE_CALLBACKS_ENABLED": "twin.fixture.record",
+            "ANSIBLE_CALLBACKS_ENABLED": "parity.fixture.record",
             "ANSIBLE_INJECT_INVOCATION": "1",
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_PIPELINING": "1",
@@ -125,7 +125,7 @@ def make_collections(path: Path) -> None:
     """The collection itself, and the fixture collection over the same base."""
     (path / "ansible_collections" / "stateful").mkdir(parents=True)
     (path / "ansible_collections" / "stateful" / "upgrade").symlink_to(ROOT)
-    fixture = path / "ansible_collections" / "twin" / "fixture"
+    fixture = path / "ansible_collections" / "parity" / "fixture"
     (fixture / "plugins" / "module_utils").mkdir(parents=True)
     (fixture / "meta").symlink_to(FIXTURE / "meta")
     for kind in ("action", "callback", "connection", "modules"):
@@ -158,6 +158,6 @@ def _inventory(python: Path) -> dict[str, Any]:
     hosts = {
         HERE: here,
         OTHER_PYTHON: {**here, "ansible_python_interpreter": str(python)},
-        ELSEWHERE: {**here, "ansible_connection": "twin.fixture.elsewhere"},
+        ELSEWHERE: {**here, "ansible_connection": "parity.fixture.elsewhere"},
     }
     return {"all": {"hosts": hosts}}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.twin.playbook_runner import HERE, OTHER_PYTHON, PlaybookRunner, Played
+from tests.parity.playbook_runner import HERE, OTHER_PYTHON, PlaybookRunner, Played
 
 MODULE = "stateful.upgrade.upgrade_part"
 SECRET = "open-sesame-5c1"

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
-UUID = "uuid-of-the-twin-cluster"
+UUID = "uuid-of-the-parity-cluster"
 NODE = "id-0"
 NODES = {
     "nodes": {NODE: {"name": "data-0", "version": "2.19.6", "ip": "127.0.0.1", "roles": ["cluster_manager", "data"]}}

@@ -19,7 +19,7 @@ import pytest
 
 from .playbook_runner import ELSEWHERE, HERE, OTHER_PYTHON, PlaybookRunner, ansible_playbook
 
-MODULE = "twin.fixture.every_feature"
+MODULE = "parity.fixture.every_feature"
 TALK: dict[str, Any] = {"name": "talk", MODULE: {"do": "talk", "password": "pa55word-Zx"}}
 LONG_ENOUGH = 120_000
 """Milliseconds after which a process that should have ended, or said something, counts as stuck."""
@@ -80,7 +80,7 @@ def test_silent_under_the_no_log_setting(runner: PlaybookRunner) -> None:
 
 
 def test_lines_go_beside_output_for_programs(runner: PlaybookRunner) -> None:
-    played = runner.play([TALK], settings={"ANSIBLE_STDOUT_CALLBACK": "twin.fixture.json"})
+    played = runner.play([TALK], settings={"ANSIBLE_STDOUT_CALLBACK": "parity.fixture.json"})
     assert json.loads(played.stdout) == {"hosts": ["here"]}
     assert "[here] two lines" in played.stderr
 

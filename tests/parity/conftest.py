@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fixtures that the twin tests share."""
+"""The fixtures that the parity tests share."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ from .playbook_runner import PlaybookRunner
 @pytest.fixture(scope="session")
 def runner(tmp_path_factory: pytest.TempPathFactory) -> PlaybookRunner:
     """A place where playbooks run both ways."""
-    return PlaybookRunner(tmp_path_factory.mktemp("twin"))
+    return PlaybookRunner(tmp_path_factory.mktemp("parity"))

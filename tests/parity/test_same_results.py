@@ -13,7 +13,7 @@ from ansible.parsing.vault import VaultLib, VaultSecret
 
 from .playbook_runner import ELSEWHERE, HERE, OTHER_PYTHON, PlaybookRunner, Played, comparable
 
-MODULE = "twin.fixture.every_feature"
+MODULE = "parity.fixture.every_feature"
 SECRETS = ("pa55word-Zx", "tok-3n", "s3cr3t-key", "987654", "from the vault", "fallback-pw", "fallback-tok")
 GIVEN: dict[str, Any] = {
     "password": SECRETS[0],
@@ -34,7 +34,7 @@ ARGUMENTS: dict[str, Any] = {
     "other letters": {"names": ["grüße", "日本", "a\tb\nc"]},
     "a value from a vault": {"password": "{{ vaulted }}", "anything": "{{ vaulted }}", "names": ["x {{ vaulted }} y"]},
     "an omitted option": {"size": "{{ omit }}", "connection": {"host": "{{ omit }}", "port": 1}},
-    "paths": {"file": "~/x/$TWIN_FOLDER/y", "connection": {"ca_cert": "$TWIN_FOLDER/ca"}},
+    "paths": {"file": "~/x/$PARITY_FOLDER/y", "connection": {"ca_cert": "$PARITY_FOLDER/ca"}},
     "aliases": {"amount": 3, "connection": {"url": "u"}},
     "option and alias": {"amount": 3, "size": 4, "connection": {"url": "u", "host": "h"}},
     "a deprecated option": {"old": "x"},
@@ -63,13 +63,13 @@ KEYWORDS: dict[str, Any] = {
     "check mode": {MODULE: GIVEN, "check_mode": True},
     "diff mode off": {MODULE: GIVEN, "diff": False},
     "environment": {
-        MODULE: {"file": "$TWIN_FOLDER/z"},
+        MODULE: {"file": "$PARITY_FOLDER/z"},
         "environment": {
-            "TWIN_HOST": "{{ word }}-host",
-            "TWIN_TOKEN": "fallback-tok",
-            "TWIN_PASSWORD": "fallback-pw",
-            "TWIN_FOLDER": "folder",
-            "TWIN_NUMBER": 5,
+            "PARITY_HOST": "{{ word }}-host",
+            "PARITY_TOKEN": "fallback-tok",
+            "PARITY_PASSWORD": "fallback-pw",
+            "PARITY_FOLDER": "folder",
+            "PARITY_NUMBER": 5,
         },
     },
     "environment is gone": {MODULE: {}},
@@ -78,7 +78,7 @@ KEYWORDS: dict[str, Any] = {
     "hidden refusal": {MODULE: {"do": "refuse", **GIVEN}, "no_log": True},
     "module defaults": {
         MODULE: {"size": 2},
-        "module_defaults": {"group/twin.fixture.all": {"password": SECRETS[0], "size": 1, "names": ["default"]}},
+        "module_defaults": {"group/parity.fixture.all": {"password": SECRETS[0], "size": 1, "names": ["default"]}},
     },
     "a loop": {MODULE: {"password": "{{ words[item] }}", "anything": "{{ words[item] }}"}, "loop": [0, 2]},
     "until": {MODULE: GIVEN, "until": "false", "retries": 1, "delay": 0},
@@ -117,7 +117,7 @@ def play_all(runner: PlaybookRunner, host: str, *options: str, names: Collection
         options=["--diff", "--vault-password-file", str(password), *options],
         vars_files=[str(variables)],
         vars={"word": "hello", "words": SECRETS, "tree": {"deep": ["x", {"y": 1}]}},
-        environment=[{"TWIN_FOLDER": "nothing"}, {"TWIN_FOLDER": "play-folder"}],
+        environment=[{"PARITY_FOLDER": "nothing"}, {"PARITY_FOLDER": "play-folder"}],
     )
 
 
@@ -184,9 +184,9 @@ def test_expected_values(here: Played, runner: PlaybookRunner) -> None:
     assert results["paths"]["params"]["connection"]["ca_cert"] == "play-folder/ca"
     assert results["environment"]["params"]["connection"]["host"] == "hello-host"
     assert results["environment"]["params"]["file"] == "folder/z"
-    assert results["environment"]["environment"]["TWIN_NUMBER"] == "5"
+    assert results["environment"]["environment"]["PARITY_NUMBER"] == "5"
     assert results["environment is gone"]["params"]["connection"]["host"] is None
-    assert results["environment is gone"]["environment"]["TWIN_NUMBER"] is None
+    assert results["environment is gone"]["environment"]["PARITY_NUMBER"] is None
     assert results["module defaults"]["params"]["names"] == ["default"]
     assert results["module defaults"]["params"]["size"] == 2
     assert results["check mode"]["actions"] == []
@@ -228,5 +228,5 @@ def test_progress_lines(here: Played) -> None:
 
 
 def test_the_fixture_uses_the_base_of_the_checkout(runner: PlaybookRunner) -> None:
-    linked = runner.directory / "collections/ansible_collections/twin/fixture/plugins/plugin_utils/in_process.py"
+    linked = runner.directory / "collections/ansible_collections/parity/fixture/plugins/plugin_utils/in_process.py"
     assert linked.resolve() == Path(__file__).resolve().parents[2] / "plugins" / "plugin_utils" / "in_process.py"
