@@ -258,7 +258,8 @@ def batches_of(variables: Mapping[str, Any]) -> Iterator[BatchOfRun]:
     # The variables of another host have neither.
     shared = {"hostvars": variables.get("hostvars", {}), "ansible_play_hosts": hosts}
     for host in reversed(hosts):
-        there: Mapping[str, Any] = ChainMap(shared, OfHost(variables, host))
+        of_host: Any = OfHost(variables, host)
+        there = ChainMap(shared, of_host)
         batch = batch_of_run(there, there.get)
         if batch is not None:
             yield batch
