@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import marshal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -150,14 +151,12 @@ def bad_request(message: str) -> Refused:
 
 
 def copied(item: Any) -> Any:
-    """A copy of what JSON is made of, that shares nothing. Half of the time of tests is spent here."""
-    if isinstance(item, dict):
-        made = item.copy()
-        for key, value in item.items():
-            if isinstance(value, (dict, list)):
-                made[key] = copied(value)
-        return made
-    return [copied(each) for each in item] if isinstance(item, list) else item
+    """A copy of what JSON is made of, that shares nothing.
+
+    Half of the time of tests was spent here, and `marshal` takes a third of that of a copy in Python.
+    """
+    # Version 2 knows no references: a part that stands twice in an object is two in its copy.
+    return marshal.loads(marshal.dumps(item, 2))  # noqa: S302 - it is our own
 
 
 def timestamp(moment: float) -> str:
