@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 from ..common.side_by_side import Part
 from ..common.task import Outcome, Task
@@ -16,8 +15,9 @@ from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights
 from ..pools.image_pull import prove
 from ..run.begin_and_end import System
+from ..run.ordered import Turn, Whole, ordered
 from ..run.output.plan_text import Words
-from .judge.order import Turn, digest, order, version_text
+from .judge.order import digest, order, version_text
 from .judge.preflight import UNLISTED_IMAGES, judge_target, preflight, unlisted
 from .judge.reasons import REPLACEMENT
 from .node_engine_switch import CONTRACT, restore
@@ -48,40 +48,22 @@ def _order(task: Task) -> Outcome:
     seen, verdict = task.wait(again, judged)
     (way,), image = found, image_of(seen)
     turns = order(seen, image, names)
-    batches = [_batch(number, turn) for number, turn in enumerate(turns, start=1)]
     going = {turn.node for turn in turns}
     versions = {name: version_text(seen, name) for name in sorted(seen.managers_of)}
     left = [name for name in versions if name not in going and names and name not in names]
-    return Outcome(
+    return ordered(
+        Whole(IDENTITY, {IDENTITY: list(versions)}, versions),
+        params["target_version"],
+        [Turn([turn.node], turn.reason, turn.proof) for turn in turns],
         verdict,
-        before=versions,
-        next="begin" if batches else "nothing",
-        more={
-            "target_version": params["target_version"],
-            "image": image,
-            "unlisted": unlisted(seen, [turn.node for turn in turns], image),
-            "way": way.name,
-            "cluster_uuid": IDENTITY,
-            "deployed_version": min(versions.values(), default=""),
-            "pools": [{"name": IDENTITY, "members": list(versions)}],
-            "batches": batches,
-            "members": list(versions),
-            "left": left,
-            "volumes": _volumes(seen),
-            "digest": digest(seen, image, names, (*accepted, way.name), params["extra_replicas"]),
-        },
+        unit="node",
+        image=image,
+        unlisted=unlisted(seen, [turn.node for turn in turns], image),
+        way=way.name,
+        left=left,
+        volumes=_volumes(seen),
+        digest=digest(seen, image, names, (*accepted, way.name), params["extra_replicas"]),
     )
-
-
-def _batch(number: int, turn: Turn) -> dict[str, Any]:
-    return {
-        "name": f"node-{number:02d}",
-        "pools": [IDENTITY],
-        "members": [turn.node],
-        "cures": False,
-        "reason": turn.reason,
-        "proof": turn.proof,
-    }
 
 
 def _blockers(task: Task, way: Way, seen: Longhorn, image: str) -> Verdict:

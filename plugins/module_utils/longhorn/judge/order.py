@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from ...run.start.approvals import digest_text
 from ..observe.state import InstanceManager, Longhorn
 from .copies import healthy_nodes
 from .preflight import version_of
@@ -91,4 +90,4 @@ def digest(seen: Longhorn, image: str, names: Collection[str], accepted: Collect
         "extra_replicas": extra,
         "namespace": seen.namespace,
     }
-    return f"p{hashlib.sha256(json.dumps(covered, sort_keys=True).encode()).hexdigest()[:11]}"
+    return digest_text(covered)

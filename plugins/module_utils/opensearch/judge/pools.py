@@ -9,13 +9,12 @@ elected come before those that can (rolling upgrade procedure of OpenSearch: man
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
+from ...run.start.approvals import digest_text
 from ..observe.version import Version
 
 TEMPLATE_CHANGED = "template changed"
@@ -192,11 +191,11 @@ def order_members(pool: Pool) -> tuple[Member, ...]:
 def digest_of(
     cluster: str, target: Version, pools: Iterable[Pool], only: Collection[str], conditions: Collection[str]
 ) -> str:
-    """The digest of a plan's result and of its conditions: a p and eleven hexadecimal digits.
+    """The digest of a plan's result and of its conditions.
 
-    YAML never reads it as a number. It changes with the cluster, the version, the pools, their members, images and pod
-    templates, the members that the plan is narrowed to, and the other conditions (consents, the way to cut batches). It
-    stays the same while the plan is carried out, so that a confirmed plan can go on after an interruption.
+    It changes with the cluster, the version, the pools, their members, images and pod templates, the members that the
+    plan is narrowed to, and the other conditions (consents, the way to cut batches). It stays the same while the plan
+    is carried out, so that a confirmed plan can go on after an interruption.
 
     The images that pools have at present are no part of it, so that a consent given in a pull request holds after Git
     has changed them. Nor is the order: it may change while pods are not Ready.
@@ -210,4 +209,4 @@ def digest_of(
         "only": sorted(only),
         "conditions": sorted(conditions),
     }
-    return f"p{hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:11]}"
+    return digest_text(content)

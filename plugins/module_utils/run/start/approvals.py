@@ -76,12 +76,20 @@ def faults_of_points(given: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"upgrade_approvals[{number}] has the name of another point, {name}: give each its own."
 
 
+def digest_text(covered: object) -> str:
+    """The digest of all that consent covers: a p, so that YAML never reads a number, and eleven hexadecimal digits.
+
+    `covered` is plain data, which stays the same while the plan is carried out.
+    """
+    return f"p{hashlib.sha256(json.dumps(covered, sort_keys=True).encode()).hexdigest()[:11]}"
+
+
 def covered(digest: str, points: Sequence[Point]) -> str:
     """The digest of a plan that stops at these points: a consent to them is none to go on without them."""
     if not points:
         return digest
     stops = sorted((each.name, each.after) for each in points)
-    return f"p{hashlib.sha256(json.dumps([digest, stops]).encode()).hexdigest()[:11]}"
+    return digest_text([digest, stops])
 
 
 def annotated(annotations: Mapping[str, str]) -> list[str]:
