@@ -6,24 +6,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from importlib import import_module
+from typing import Any, cast
+
+from ansible.errors import AnsibleActionFail
 
 from ..module_utils.common.arguments import CONNECTIONS
-from ..module_utils.entry.parts import PARTS, part_of
-from ..plugin_utils.in_process import InProcessAction, Module
+from ..module_utils.entry.parts import OF_SYSTEM, PARTS, part_of
+from ..plugin_utils.batch_of_run import batch_of_run
+from ..plugin_utils.connection_inputs import unanswered
+from ..plugin_utils.in_process import InProcessAction, Module, Result
+from ..plugin_utils.inputs import OPENSEARCH_ROLE, SYSTEM
+from ..plugin_utils.run_options import given_by, own_options
+from ..plugin_utils.variables import module_of, path_of_module
 
 
 class ActionModule(InProcessAction):
-    """See the documentation of the module. A part gets its options as a module of its name does."""
+    """See the documentation of the module. A part gets its options as a module of its name does.
+
+    The part `system` is the module of the system (`upgrade_system`), which may be of another collection. The options
+    that only this system has are given by the variables of their names.
+    """
+
+    _part = ""
+    _system = ""
+
+    def run(self, tmp: str | None = None, task_vars: Mapping[str, Any] | None = None) -> Result:
+        """See `InProcessAction`."""
+        # A task that is tried again has its options already.
+        self._part = str(self._task.args.get("part") or self._part)
+        if self._part == OF_SYSTEM:
+            self._system = str(given_by(self._templar, task_vars or {})(SYSTEM) or OPENSEARCH_ROLE)
+        return super().run(tmp, task_vars)
+
+    def _called(self) -> str:
+        return module_of(self._system) if self._system else super()._called()
 
     def _name(self) -> str:
-        named = str(self._task.args.get("part"))
-        return named if named in PARTS else super()._name()
+        return self._part if self._part in PARTS else super()._name()
 
     def _with_given_options(self, arguments: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
-        found, options = super()._with_given_options(arguments, variables), self._module().CONTRACT.argument_spec
+        options = self._module().CONTRACT.argument_spec
+        if self._system:
+            own = {name: value for name, value in arguments.items() if name != "part"}
+            given = given_by(self._templar, variables)
+            batch = batch_of_run(variables, given)
+            found = {**own_options(options, given), **(batch.of_state() if batch is not None else {})}
+            known = {name: value for name, value in found.items() if name in options and not unanswered(value)}
+            return {**known, **super()._with_given_options(own, variables)}
+        found = super()._with_given_options(arguments, variables)
         # The group in module_defaults gives its connections to all parts, also to one that asks no server.
         return {name: value for name, value in found.items() if name in options or name not in CONNECTIONS}
 
     def _module(self) -> Module:
-        return part_of(self._task.args)
+        if not self._system:
+            return part_of({"part": self._part})
+        try:
+            return cast(Module, import_module(path_of_module(self._called())))
+        except ImportError as error:
+            said = f"{SYSTEM} is {self._system}, and its collection has no module {self._name()} ({error})."
+            raise AnsibleActionFail(said) from error

@@ -53,7 +53,9 @@ from ansible.inventory.manager import InventoryManager
 from ansible.plugins.lookup import LookupBase
 
 from ..module_utils.common.words import enumerate_few
-from ..plugin_utils.variables import table
+from ..plugin_utils.run_options import SYSTEM
+from ..plugin_utils.surroundings import load_early
+from ..plugin_utils.variables import module_of, path_of_module, table
 
 BUILT_IN = ("all", "ungrouped")
 """The groups of every inventory."""
@@ -71,8 +73,10 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
             AnsibleLookupError: an option would skip parts of the run, or there is no host.
         """
         self.set_options(var_options=variables, direct=kwargs)
-        # The workers of all tasks are forked from this process, and each would read the table anew.
+        # The workers of all tasks are forked from this process, and each would read the table and the module anew.
         table()
+        if (variables or {}).get(SYSTEM):
+            load_early((path_of_module(module_of(str((variables or {})[SYSTEM]))),))
         given = dict(context.CLIARGS)
         found = skipping_options({**given, "subset": None} if self.get_option("limit") else given)
         if found:

@@ -55,6 +55,13 @@ options:
     elements: str
     default: []
     choices: [instance_manager_replacement, unknown_versions, unlisted_images]
+  snapshots:
+    description:
+      - With O(state=ended), the fate of the snapshots that runs have made. V(removed) removes them if the run has
+        completed. Those that cannot be removed are named in a remark.
+    type: str
+    choices: [removed, kept]
+    default: removed
   image_timeout:
     description:
       - Seconds to wait for the throw-away pods that prove the new image. Each Kubernetes node of the order that does

@@ -27,6 +27,9 @@ options:
       - V(canary_soak) waits until the first batch, or the cluster of a fleet that went first, has proven itself.
       - V(upgrade_request) reads the request of the upgrade, and notes its state; V(upgrade_notice) sends a state of the
         upgrade to a webhook once.
+      - V(system) is the module that plans, begins and ends the runs of the system (C(upgrade_system)), such as
+        M(stateful.upgrade.upgrade_plan), with all its options and results. For a system of another collection that is
+        its module with the name of the role, whose options get the variables of their names.
       - V(tell) shows lines, or the end of the run, as plain text.
       - V(fleet_plan) arranges the clusters of a fleet in waves, and V(cluster_upgrade) plans or upgrades one of them in
         a process of its own.
@@ -41,6 +44,7 @@ options:
       - fleet_plan
       - kubernetes_nodes
       - prometheus_alerts
+      - system
       - tell
       - upgrade_notice
       - upgrade_request

@@ -62,6 +62,10 @@ class BatchOfRun:
             return {"wait_timeout": self.soak_time() + SOAK_MARGIN}
         return self._of_act(module, state)
 
+    def of_state(self) -> dict[str, Any]:
+        """The options that it gives to a state of the module of its system."""
+        return {"batch": self.so_far.batch["members"], "wait_timeout": self.given("upgrade_member_timeout")}
+
     def _of_act(self, module: str, state: Any) -> dict[str, Any]:
         batch = self.so_far.batch
         if module == "shard_allocation" and state == "prepared":

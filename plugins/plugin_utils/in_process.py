@@ -180,12 +180,14 @@ class InProcessAction(ActionBase):
     def _run_shipped(self, result: Result, variables: dict[str, Any]) -> Result:
         wrap_async = bool(self._task.async_val and not self._connection.has_native_async)
         arguments = dict(self._task.args)  # ansible-core adds its own to the dictionary it is given
-        shipped = self._execute_module(module_args=arguments, task_vars=variables, wrap_async=wrap_async)
+        shipped = self._execute_module(
+            module_name=self._called(), module_args=arguments, task_vars=variables, wrap_async=wrap_async
+        )
         return {**result, **shipped}
 
     def _run_here(self, variables: Mapping[str, Any]) -> Result:
         module = self._module()
-        checked = check_arguments(module.CONTRACT, self._task.action, self._task.args)
+        checked = check_arguments(module.CONTRACT, self._called(), self._task.args)
         warnings = list(checked.warnings)
         if checked.error:
             return _masked({"failed": True, "msg": checked.error}, checked, warnings)
@@ -209,9 +211,13 @@ class InProcessAction(ActionBase):
             display.vvvv(f"libraries said: {printable(masked(text.getvalue(), checked.secrets))}", host=host)
         return result
 
+    def _called(self) -> str:
+        """The module that does the work, which is that of the task."""
+        return str(self._task.action)
+
     def _name(self) -> str:
         """The name by which variables and the run give options to the task."""
-        return str(self._task.action.rpartition(".")[2])
+        return self._called().rpartition(".")[2]
 
     def _module(self) -> Module:
         """The module that the task names."""

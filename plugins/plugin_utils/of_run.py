@@ -28,7 +28,6 @@ RESULTS = {
     "failure": "roll_failure",
     "gate": "finish_gate",
     "silences": SILENCES,
-    "remarks": "finish_remarks",
     "ended": "finish_ended",
 }
 """The variables with the results of the tasks of a run, by the field of `Found`."""
@@ -95,7 +94,8 @@ class Run:
     def options(self, module: str, options: Collection[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The options that it gives to a task of the collection; `options` are the names of all that the module has."""
         if set(options) >= OF_PLANS:
-            own = self._to_end() if arguments.get("state") == "ended" else self._to_begin(options)
+            state = arguments.get("state", "planned")
+            own = self._to_begin(options) if state == "planned" else self._to_end() if state == "ended" else {}
             return {"groups": self.hosts.members(), **own}
         if module == "upgrade_notice":
             request = self.given("begin_request") or {}

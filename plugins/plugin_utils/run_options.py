@@ -99,6 +99,12 @@ def given_options(
     return {option: value for option, value in found.items() if value != {} and not unanswered(value)}
 
 
+def own_options(options: Collection[str], given: Given) -> dict[str, Any]:
+    """The options that variables of their names give and the table does not know: those of a system of another
+    collection."""
+    return {each: given(f"{PREFIX}{each}") for each in options if f"{PREFIX}{each}" not in table()}
+
+
 def of_pool(pool: Mapping[str, Any]) -> dict[str, Any]:
     """The options that a pool gives, as the plan has it, to a task that changes it."""
     options = {"pool": "name", "container": "container", "image": "target_image", "strategy": "rolled_by"}

@@ -38,16 +38,20 @@ class Playbook:
     """The entry point of that role."""
     hosts: bool = False
     """Whether the members are on hosts of the inventory."""
+    module: str = ""
+    """The module that plans, begins and ends its runs; empty if it has the name of the role."""
 
 
+OWN = "stateful.upgrade"
+"""This collection."""
 FLEET = "fleet"
 """The playbook for many clusters, and its role."""
 PLAYBOOKS: Mapping[str, Playbook] = {
-    "opensearch": Playbook("opensearch"),
-    "opensearch_hosts": Playbook("opensearch", "hosts", hosts=True),
-    "restart": Playbook("restart"),
-    "restart_hosts": Playbook("restart_hosts", hosts=True),
-    "longhorn": Playbook("longhorn"),
+    "opensearch": Playbook("opensearch", module="upgrade_plan"),
+    "opensearch_hosts": Playbook("opensearch", "hosts", hosts=True, module="upgrade_plan"),
+    "restart": Playbook("restart", module="restart_plan"),
+    "restart_hosts": Playbook("restart_hosts", hosts=True, module="restart_plan"),
+    "longhorn": Playbook("longhorn", module="node_engine_plan"),
     FLEET: Playbook("fleet"),
 }
 """These playbooks by name."""
@@ -158,6 +162,19 @@ def _variable(name: str, entry: Mapping[str, Any]) -> Variable:
     option = {key: entry[key] for key in SPECIFIED if key in entry}
     more.update({each: tuple(more[each]) for each in LISTS if each in more})
     return Variable(name, frozenset([taken] if isinstance(taken, str) else taken), option, **more)
+
+
+def module_of(system: str) -> str:
+    """The module that plans, begins and ends the runs of a system, from the name of its role, both with collection."""
+    collection, _dot, role = system.rpartition(".")
+    named = {each.role: each.module for each in PLAYBOOKS.values()} if collection == OWN else {}
+    return f"{collection}.{named.get(role) or role}"
+
+
+def path_of_module(name: str) -> str:
+    """A module of a collection, by its whole name, as Python imports it."""
+    collection, _dot, module = name.rpartition(".")
+    return f"ansible_collections.{collection}.plugins.modules.{module}"
 
 
 def taken_by(playbook: str) -> list[Variable]:

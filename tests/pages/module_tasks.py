@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from ansible_collections.stateful.upgrade.plugins.module_utils.entry.parts import PARTS
+from ansible_collections.stateful.upgrade.plugins.module_utils.entry.parts import OF_SYSTEM, PARTS
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.run_options import limit_of, variables_of
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import PLAYBOOKS
 
+MODULE_OF_SYSTEM = "upgrade_plan"
+"""The module of a system that stands for that of every system."""
 MODULE = "ansible_collections.stateful.upgrade.plugins.modules."
 
 
@@ -24,7 +27,14 @@ def contract_of(module: str) -> Any:
 def named(module: str, arguments: Mapping[str, Any]) -> str:
     """The name by which a task of the collection gets its options: that of its module, or of its part of a run."""
     part = str(arguments.get("part"))
+    if is_of_system(module, arguments):
+        return MODULE_OF_SYSTEM
     return part if module == "upgrade_part" and part in PARTS else module
+
+
+def is_of_system(module: str, arguments: Mapping[str, Any]) -> bool:
+    """Whether a task is the module of the system, whichever that is."""
+    return module == "upgrade_part" and arguments.get("part") == OF_SYSTEM
 
 
 def variables_given_to(module: str, arguments: Mapping[str, Any]) -> dict[str, str]:
@@ -49,13 +59,19 @@ def module_defaults_in(node: Any) -> Iterator[tuple[str, Any]]:
 
 
 def module_tasks(node: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(module, options) of the collection's modules, also inside plays and blocks."""
+    """(module, options) of the collection's modules, also inside plays and blocks, but for the module of the system."""
     for entry in node if isinstance(node, list) else []:
         for key, value in entry.items():
-            if key.startswith("stateful.upgrade."):
+            if key.startswith("stateful.upgrade.") and not is_of_system(key.rpartition(".")[2], value or {}):
                 yield named(key.rpartition(".")[2], value or {}), value or {}
             elif key in {"block", "rescue", "always", "tasks"}:
                 yield from module_tasks(value)
+
+
+def handed_to_system(role: str) -> Iterator[tuple[str, str, str]]:
+    """(variable, module, option) for what variables give to the module of the system that has this role."""
+    for module in {each.module for each in PLAYBOOKS.values() if each.role == role and each.module}:
+        yield from ((name, module, option) for option, name in variables_given_to(module, {}).items())
 
 
 def handed_by(path: Path) -> Iterator[tuple[str, str, str]]:

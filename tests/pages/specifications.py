@@ -20,7 +20,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.steps import 
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import EVERY, PLAYBOOKS, names, table
 
 from tests.checks.tree import ROOT
-from tests.pages.module_tasks import handed_by, variables_given_to
+from tests.pages.module_tasks import handed_by, handed_to_system, variables_given_to
 
 SHELLS = ("begin", "finish", "roll", "settle", "steps")
 """The roles of every run, whatever is upgraded."""
@@ -137,6 +137,7 @@ def read_by(role: str) -> frozenset[str]:
     """Those, and the variables that give an option to a task of the role, and not to every task."""
     tasks = sorted((ROOT / "roles" / role / "tasks").glob("*.yml"))
     given = {name for path in tasks for name, *_option in handed_by(path)}
+    given |= {name for name, *_option in handed_to_system(role)}
     given |= {
         name for each in KNOWN if role == "steps" and each.part for name in variables_given_to(each.part, {}).values()
     }

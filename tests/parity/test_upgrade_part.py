@@ -16,6 +16,7 @@ TASKS: list[dict[str, Any]] = [
     {"name": "no name", MODULE: {"lines": ["The upgrade begins."]}},
     {"name": "another name", MODULE: {"part": "say"}},
     {"name": "another option", MODULE: {"part": "tell", "lines": [], "colour": "red"}},
+    {"name": "of the system", MODULE: {"part": "system", "state": "ended", "record_kept_in": "none"}},
     {
         "name": "unusable",
         MODULE: {"part": "upgrade_notice", "state": "started", "url": f"ftp://h/{SECRET}", "record_kept_in": "none"},
@@ -44,5 +45,6 @@ def test_what_happened(ways: dict[str, Played], host: str) -> None:
     assert results["no name"]["msg"] == "missing required arguments: part"
     assert results["another name"]["msg"].startswith("value of part must be one of: alert_silence, ")
     assert "Unsupported parameters" in results["another option"]["msg"]
+    assert results["of the system"]["msg"] == "state is ended but all of the following are missing: event, lock"
     assert results["unusable"]["verdict"]["reasons"][0]["code"] == "webhook_unusable"
     assert SECRET not in ways[host].output

@@ -20,7 +20,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.end import End, Found
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.batch_of_run import REPLACING
 
-from tests.pages.module_tasks import contract_of, module_defaults_in, named, variables_given_to
+from tests.pages.module_tasks import contract_of, is_of_system, module_defaults_in, named, variables_given_to
 
 ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = "stateful.upgrade"
@@ -176,6 +176,8 @@ def checked_tasks(text: str, *, own: bool = False) -> Iterator[str]:
                 assert name in MODULES, f"{key} does not exist"
                 arguments = dict(task[key] or {})
                 module, name = name, named(name, arguments)
+                if is_of_system(module, arguments):
+                    del arguments["part"]
                 if own:
                     given_too = variables_given_to(name, arguments)
                     of_run = {} if "lines" in arguments else OF_RUN.get(name, {})

@@ -14,9 +14,15 @@ import yaml
 from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import specified
 from ansible_collections.stateful.upgrade.plugins.plugin_utils import inputs
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.connection_inputs import parts_of
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import EVERY, names, table, taken_by
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import (
+    EVERY,
+    PLAYBOOKS,
+    names,
+    table,
+    taken_by,
+)
 
-from tests.pages.module_tasks import contract_of, handed_by, module_tasks
+from tests.pages.module_tasks import contract_of, handed_by, handed_to_system, module_tasks
 from tests.pages.specifications import READ, SHELLS, named_in, read_by, texts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,6 +84,7 @@ def handed_over(role: str) -> Iterator[tuple[str, str, str, str | None]]:
                 if found and READ.fullmatch(found[1]):
                     yield found[1], module, option, found[2]
         yield from ((*each, None) for each in handed_by(path) if each[0] not in HANDED_ON | MADE)
+    yield from ((*each, None) for each in handed_to_system(role) if each[0] not in HANDED_ON | MADE)
 
 
 @pytest.mark.parametrize("role", SHELLS)
@@ -95,6 +102,17 @@ def test_every_variable_of_a_system_is_documented(role: str) -> None:
     # It takes the steps of a batch from the other system for plain hosts.
     used |= read_by("opensearch") if role == "restart_hosts" else set()
     assert specification(role).keys() <= used | of_shells | SHARED | HANDED_ON | OF_PLAYBOOKS
+
+
+def test_the_run_itself_plans_begins_and_ends() -> None:
+    """A further system costs its role, its playbook, and a line in the table."""
+    own = {each.module for each in PLAYBOOKS.values()}
+    for role in SYSTEMS:
+        tasks = ROOT / "roles" / role / "tasks"
+        assert not {"plan.yml", "end.yml", "main.yml"} & {path.name for path in tasks.iterdir()}, role
+        for path in tasks.glob("*.yml"):
+            called = {module for module, _options in module_tasks(yaml.safe_load(path.read_text(encoding="utf-8")))}
+            assert not called & own, path
 
 
 def test_no_shell_knows_a_system() -> None:

@@ -133,6 +133,17 @@ class Task:
         if self.guard is not None:
             self.guard.before_act()
 
+    def act(self, action: str, target: str, do: Callable[[], object]) -> None:
+        """Make one change, and note it in the journal. In check mode it is only noted.
+
+        Raises:
+            Refusal: for the reasons of `still_wanted`, or whatever `do` raises.
+        """
+        self.still_wanted()
+        with self.journal.doing((action, target, {})):
+            if not self.check_mode:
+                do()
+
     def may_look(self, stoppable: bool = False) -> None:
         """Called before every look.
 

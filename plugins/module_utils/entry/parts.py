@@ -4,7 +4,8 @@
 """The work of the module `upgrade_part`: the parts of a run that nothing but a run has a use for, by name.
 
 A part has options as a module has: the run gives them from its variables, its plan and its results. A further part
-costs its function and a line here.
+costs its function and a line here. One part is no function: in place of `system` the action plugin runs the module that
+plans, begins and ends the runs of the system at hand.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ _MODULES: Mapping[str, Any] = {
     "upgrade_notice": upgrade_notice,
     "upgrade_request": upgrade_request,
 }
-NAME = {"part": {"type": "str", "required": True, "choices": sorted(_MODULES)}}
+OF_SYSTEM = "system"
+"""The part that is the module of the system."""
+NAME = {"part": {"type": "str", "required": True, "choices": sorted([*_MODULES, OF_SYSTEM])}}
 """The option with the name of the part."""
 PARTS: Mapping[str, Part] = {
     name: Part(replace(each.CONTRACT, argument_spec={**each.CONTRACT.argument_spec, **NAME}), each.run)
@@ -53,7 +56,7 @@ PARTS: Mapping[str, Part] = {
 
 
 def _without_name(_task: Task) -> Outcome:
-    raise AssertionError("a task without the name of a part is refused by its contract")
+    raise AssertionError("a task without the name of a part is refused by its contract, and that of a system replaced")
 
 
 NAMELESS = Part(Contract(argument_spec={**NAME}, guarded=False), _without_name)

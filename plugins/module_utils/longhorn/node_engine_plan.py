@@ -9,18 +9,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..common.side_by_side import Part
-from ..common.task import Outcome, Task
-from ..common.verdict import Verdict, combine
+from ..common.task import Outcome, Task, attempt, sentences
+from ..common.verdict import Verdict, combine, remark
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights
 from ..pools.image_pull import prove
-from ..run.begin_and_end import System
+from ..run.begin_and_end import System, part_of
 from ..run.ordered import Turn, Whole, ordered
 from ..run.output.plan_text import Words
 from .judge.order import digest, order, version_text
 from .judge.preflight import UNLISTED_IMAGES, judge_target, preflight, unlisted
 from .judge.reasons import REPLACEMENT
-from .node_engine_switch import CONTRACT, restore
+from .node_engine_switch import CONTRACT, restore, run
 from .observe.kinds import NAMESPACE
 from .observe.look import image_of, look, model_of_managers
 from .observe.state import Longhorn
@@ -29,6 +29,8 @@ from .way import Way, offered_way, way_named
 
 IDENTITY = "longhorn"
 """The name of the cluster for its lock and its record: a namespace has one Longhorn at the most."""
+KEPT = "kept"
+"""The fate of the snapshots of an upgrade, if they are not removed at its end."""
 
 
 def _order(task: Task) -> Outcome:
@@ -130,6 +132,16 @@ def _put_back(task: Task) -> Outcome:
     return restore(task, client, going)
 
 
+def _clean_up(task: Task) -> Outcome:
+    """Remove the snapshots of the upgrade, unless they are to be kept."""
+    if task.params["snapshots"] == KEPT:
+        return Outcome(Verdict())
+    own = {"state": "cleaned", "wait_timeout": CONTRACT.argument_spec["wait_timeout"]["default"]}
+    cleaned = attempt(lambda given: part_of(given, CONTRACT, run, **own), task)
+    said = " ".join(sentences(cleaned.verdict).splitlines())
+    return Outcome(Verdict((remark("snapshots_stay", said),) if said else ()))
+
+
 SYSTEM = System(
     name="longhorn",
     options={
@@ -138,10 +150,12 @@ SYSTEM = System(
         "extra_replicas": {"type": "bool", "default": False},
         "image_timeout": {"type": "int", "default": 300},
         "accept_unverified": CONTRACT.argument_spec["accept_unverified"],
+        "snapshots": {"type": "str", "default": "removed", "choices": ["removed", KEPT]},
     },
     uuid=lambda _task: IDENTITY,
     order=_order,
     preflight=_preflight,
     put_back=_put_back,
+    clean_up=_clean_up,
     words=lambda _params, _plan: Words("Kubernetes node", "v2 data engine of Longhorn"),
 )

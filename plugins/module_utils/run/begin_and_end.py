@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..common.errors import Refusal
@@ -76,11 +76,14 @@ class System:
     """Gives the UUID of the cluster, which names its lock and its record."""
     order: Work
     """The batches in their order, each with its reason and its proof, and the `digest` of all that consent covers."""
-    preflight: Callable[[Task, Outcome], Iterable[Part]]
-    """The further checks of the order that it gets, with all that earlier records tell of it (`commenced`, `earlier`);
-    they are made side by side."""
     put_back: Work
     """Puts back the changes that an interrupted run has left."""
+    preflight: Callable[[Task, Outcome], Iterable[Part]] = lambda _task, _order: ()
+    """The further checks of the order that it gets, with all that earlier records tell of it (`commenced`, `earlier`);
+    they are made side by side."""
+    states: Mapping[str, Work] = field(default_factory=dict)
+    """The states of the module beside those of every run, each with its work, which is done under the lock. For it the
+    module has the option `batch`: the members of the batch at hand, or none."""
     lock_store: StoreOf = lease_of
     """Gives the store of the lock of a run."""
     guess: int = 60
@@ -89,6 +92,9 @@ class System:
     """Tells another place that the order is refused."""
     first: Callable[[Task, Outcome], Outcome] | None = None
     """Makes the first acts of a run, which are for all its batches. It gets the outcome of the plan."""
+    clean_up: Work | None = None
+    """Removes the things that have served a run, under its lock, once it has completed and before that is recorded.
+    The upgrade is done, so the reasons of its verdict are remarks."""
     last: Work | None = None
     """Makes the last acts of a run that has completed, under its lock."""
     words: Callable[[Mapping[str, Any], Mapping[str, Any]], Words] = lambda _params, _plan: Words()

@@ -55,8 +55,6 @@ class Found:
     own_failures: Sequence[str] = ()
     """Sentences about the tasks of the user, or the steps, that have failed after the last batch."""
     own_codes: Sequence[str] = ()
-    remarks: Sequence[Result] = ()
-    """Further remarks of the system."""
     added: str = ""
     """The capacity that was added for the time of the upgrade, in words."""
     ended: Result = field(default_factory=dict)
@@ -156,7 +154,7 @@ class End:
         added = self.found.added if self.event is not Event.COMPLETED else ""
         said = f"Until the upgrade is completed, aborted or settled, this stays: {added}."
         capacity = [remark("capacity_stays", said).as_result()] if added else []
-        remarks = [*capacity, *self.found.remarks, *(one for one in passed if one["state"] == "passed")]
+        remarks = [*capacity, *(one for one in passed if one["state"] == "passed")]
         failures = self._all_failures()
         event = self.event if self.failures or not failures else Event.STOPPED
         return {

@@ -36,6 +36,8 @@ from .start.start import start_of, start_under_lock
 FIT = 120
 """Seconds for the system to be fit, before anything has begun. A cluster that takes longer needs a person, or time: the
 same plan can be made again later."""
+OF_EVERY_RUN = ("planned", "begun", "ended")
+"""The states of the module of every system."""
 PATIENCE = upgrade_lock.CONTRACT.argument_spec["wait_timeout"]["default"]
 """Seconds for the lock and for each API, independent of the time for the system to be fit."""
 
@@ -53,8 +55,9 @@ def contract_of(system: System) -> Contract:
             "wait_timeout": {"type": "int", "default": FIT},
             "announce": {"type": "bool", "default": False},
             "show": {"type": "bool", "default": False},
-            "state": {"type": "str", "default": "planned", "choices": ["planned", "begun", "ended"]},
+            "state": {"type": "str", "default": "planned", "choices": [*OF_EVERY_RUN, *system.states]},
             "target_version": {"type": "str"},
+            **({"batch": {"type": "list", "elements": "str", "default": []}} if system.states else {}),
             "confirmed": {"type": "str"},
             "supersede": {"type": "bool", "default": False},
             "request": REQUESTED,
@@ -87,12 +90,14 @@ def contract_of(system: System) -> Contract:
 
 
 def work_of(system: System) -> Callable[[Task], Outcome]:
-    """The work of the system's module, which brings the plan into the wanted state."""
+    """The work of the system's module, which brings the plan, or what the system itself says, into the wanted state."""
 
     def run(task: Task) -> Outcome:
         state = task.params["state"]
         if state == "planned":
             return _plan(task, system)
+        if state in system.states:
+            return system.states[state](under_lock(task, system.lock_store) if task.params["lock"] else task)
         return {"begun": begin, "ended": end}[state](task, _parts_of(system), PATIENCE)
 
     return run
@@ -115,9 +120,12 @@ def _parts_of(system: System) -> Parts:
         return _record(task, state="begun", plan={**plan.more, **_around(task, plan, system)}, counted=found)
 
     def note_end(task: Task) -> Outcome:
-        completed = task.params["event"] == Event.COMPLETED.value
-        noted = _record(task, state="ended", counted=counted(task, system.counting) if completed else {})
-        if system.last is None or not completed:
+        if task.params["event"] != Event.COMPLETED.value:
+            return _record(task, state="ended", counted={})
+        remarks = system.clean_up(task).verdict if system.clean_up else Verdict()
+        noted = _record(task, state="ended", counted=counted(task, system.counting))
+        noted = replace(noted, verdict=combine((remarks, noted.verdict)))
+        if system.last is None:
             return noted
         done = system.last(task)
         return replace(noted, verdict=combine((noted.verdict, done.verdict)), changed=noted.changed or done.changed)

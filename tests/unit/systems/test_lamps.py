@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A second system, which the collection does not know: lamps, of which one in every room stays lit while bulbs change.
 
-It is a collection of its own (`fixture/lamps`): a room in module_utils, two modules, one role and one playbook. The
-roles begin, roll, finish and settle and the playbooks plan, settle, abort and status serve it as they are. Its lamps
-are a file; its lock and its record are kept by an API server in memory.
+It is a collection of its own (`fixture/lamps`): one module, one role and one playbook. The roles begin, roll, finish
+and settle and the playbooks plan, settle, abort and status serve it as they are. Its lamps are a file; its lock and its
+record are kept by an API server in memory.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ SECRET = "Never-To-Be-Seen-4711"
 SYSTEM = "example.lamps.lamps"
 CONCISE = "stateful.upgrade.concise"
 LONGEST = Playbooks.longest
+MOST_LINES = 150
+"""The cost of a further system, with its playbook, its role and its module."""
 
 
 class House(Playbooks):
@@ -96,6 +98,12 @@ def digest(house: House, name: str = "house-1", **more: Any) -> str:
     )
     assert "Plan: 4 to upgrade, 0 already on led." in said.splitlines()
     return said.partition('"upgrade_confirm": "')[2].partition('"')[0]
+
+
+def test_a_further_system_costs_few_lines() -> None:
+    files = [path for path in FIXTURE.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
+    assert MOST_LINES / 2 < lines <= MOST_LINES
 
 
 def test_a_second_system_is_planned_rolled_and_shown(house: House) -> None:

@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.run_options impor
     SHARED,
     as_list,
     given_options,
+    own_options,
     variables_of,
 )
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import table
@@ -34,6 +35,11 @@ def test_a_variable_gives_the_option_of_its_name_or_the_one_that_the_table_names
         "hand_over": False,
     }
     assert given(variables, "cluster_health_gate")["hands_over"] is False
+
+
+def test_a_variable_that_the_table_does_not_know_gives_the_option_of_its_name() -> None:
+    variables = {"upgrade_house": "house.json", "upgrade_batch": {"members": ["1"]}}
+    assert own_options(["house", "batch"], variables.get) == {"house": "house.json"}
 
 
 def test_an_option_that_the_task_sets_stays() -> None:

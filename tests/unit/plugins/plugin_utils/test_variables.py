@@ -4,11 +4,20 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.plugin_utils import variables
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import ANY, EVERY, PLAYBOOKS, table
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import (
+    ANY,
+    EVERY,
+    FLEET,
+    PLAYBOOKS,
+    module_of,
+    path_of_module,
+    table,
+)
 
 from tests.checks.tree import ROOT
 from tests.pages.specifications import SHELLS, file_of, roles, specification
@@ -35,6 +44,17 @@ def test_every_variable_is_of_a_playbook_or_of_the_run() -> None:
         assert each.otherwise.keys() <= {*each.playbooks, *SHELLS}, name
         assert {each.needs, each.goes_with} <= {"", *table()}, name
         assert not each.see or (ROOT / "docs" / each.see.partition("#")[0]).is_file(), name
+
+
+@pytest.mark.parametrize("role", sorted({each.role for name, each in PLAYBOOKS.items() if name != FLEET}))
+def test_every_system_has_the_module_that_its_line_names(role: str) -> None:
+    module = import_module(path_of_module(module_of(f"stateful.upgrade.{role}")))
+    assert {"planned", "begun", "ended"} <= {*module.CONTRACT.argument_spec["state"]["choices"]}
+
+
+def test_the_module_of_a_system_of_another_collection_has_the_name_of_its_role() -> None:
+    assert module_of("example.lamps.lamps") == "example.lamps.lamps"
+    assert module_of("example.lamps.opensearch") == "example.lamps.opensearch"
 
 
 @pytest.mark.parametrize(

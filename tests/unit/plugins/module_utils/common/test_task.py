@@ -101,12 +101,29 @@ def test_an_orphan_neither_looks_nor_acts() -> None:
     assert not looked
 
 
+def test_an_act_is_noted_once_it_is_made_and_in_check_mode_only_noted() -> None:
+    made: list[str] = []
+    for check_mode in (False, True):
+        acting = task(check_mode=check_mode)
+        acting.act("turn", "dimmer", lambda: made.append("turned"))
+        assert [(each["action"], each["target"]) for each in acting.journal.as_result()] == [("turn", "dimmer")]
+    assert made == ["turned"]
+
+
 def test_a_worker_that_outlives_its_killed_controller_stops() -> None:
     with subprocess.Popen([sys.executable, "-c", CONTROLLER], stdout=subprocess.PIPE, text=True) as controller:
         assert controller.stdout is not None
         assert controller.stdout.readline() == "looking\n"
         controller.kill()
         assert controller.stdout.read() == "orphaned\n"
+
+
+def test_an_orphan_makes_no_act() -> None:
+    made: list[str] = []
+    orphan = task(parents=("another",))
+    with pytest.raises(Refusal):
+        orphan.act("turn", "dimmer", lambda: made.append("turned"))
+    assert (made, orphan.journal.as_result()) == ([], [])
 
 
 def test_without_wait_there_is_one_look_and_its_verdict() -> None:

@@ -18,7 +18,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import Lock
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import upgrade_record
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.runs import work_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.runs import contract_of, work_of
 from ansible_collections.stateful.upgrade.plugins.modules.upgrade_plan import CONTRACT
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.stores import OTHER, Runs, nothing
 
@@ -83,11 +83,11 @@ class Begins(Runs):
             raise Refusal(*self.counts.verdict.reasons)
         return self.counts
 
-    def plan(self, state: str, check_mode: bool = False, **params: Any) -> Json:
+    def plan(self, state: str, check_mode: bool = False, parts: Mapping[str, Any] | None = None, **params: Any) -> Json:
         spec = CONTRACT.argument_spec
         given = {name: option.get("default") for name, option in spec.items()}
         given |= {"state": state, "namespace": "search", "confirmed": "p1", "wait_sleep": 1.0, **params}
-        here = replace(upgrade_plan.SYSTEM, lock_store=lambda _params: self.store)
+        here = replace(upgrade_plan.SYSTEM, lock_store=lambda _params: self.store, **(parts or {}))
         return perform(work_of(here), Task(given, check_mode, clock=self.clock, in_controller=True))
 
     def names(self) -> list[str]:
@@ -256,6 +256,40 @@ def test_a_run_that_lost_its_lock_records_nothing_and_takes_nothing_away(begins:
 def test_remarks_do_not_stand_in_the_way(begins: Begins) -> None:
     begins.fails["record"] = Verdict((remark("record_missing", "There is none."),))
     assert codes(begins.plan("begun")) == ["record_missing"]
+
+
+@pytest.mark.parametrize("event", ["paused", "completed"])
+def test_what_has_served_a_run_is_removed_before_its_end_is_recorded(begins: Begins, event: str) -> None:
+    """The upgrade is done, so anything that stays is a remark."""
+
+    def clean_up(task: Task) -> Outcome:
+        task.may_look()
+        begins.made.append(("clean_up", {}, begins.held_by()))
+        return Outcome(Verdict((remark("ladder_stays", "The ladder is still there."),)))
+
+    lock = begins.plan("begun")["lock"]
+    result = begins.plan("ended", lock=lock, event=event, parts={"clean_up": clean_up})
+    cleaned = ["clean_up"] if event == "completed" else []
+    assert begins.names()[3:] == [*cleaned, "record"]
+    assert {holder for _name, _params, holder in begins.made[3:]} == {lock["run"]}
+    assert (result["verdict"]["state"], codes(result)) == ("passed", ["ladder_stays"] if cleaned else [])
+    assert begins.held_by() is None
+
+
+def test_a_state_that_only_the_system_has_is_reached_under_the_lock(begins: Begins) -> None:
+    def dim(task: Task) -> Outcome:
+        task.act("dim", ", ".join(task.params["batch"]), lambda: begins.made.append(("dim", {}, begins.held_by())))
+        return Outcome(Verdict(), True)
+
+    own: Json = {"states": {"dimmed": dim}}
+    assert contract_of(replace(upgrade_plan.SYSTEM, **own)).argument_spec["state"]["choices"][3:] == ["dimmed"]
+    lock = begins.plan("begun")["lock"]
+    result = begins.plan("dimmed", lock=lock, batch=["1", "2"], parts=own)
+    assert [(each["action"], each["target"]) for each in result["actions"]] == [("dim", "1, 2")]
+    assert begins.made[-1] == ("dim", {}, lock["run"])
+    begins.store.set(OTHER)
+    assert codes(begins.plan("dimmed", lock=lock, batch=["1"], parts=own)) == ["lock_lost"]
+    assert begins.names().count("dim") == 1
 
 
 @pytest.mark.parametrize(("given", "skipped"), [({}, []), ({"skip_checks": ["disk", "images"]}, ["disk", "images"])])
