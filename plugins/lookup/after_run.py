@@ -65,7 +65,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
             _without_batches(inventory)
         facts = getattr(manager, "_nonpersistent_fact_cache", {})
         for of_host in facts.values():
-            for name in made_in(of_host):
+            for name in made_in(of_host, (variables or {}).get("upgrade_system")):
                 of_host.pop(name, None)
         return list(terms)
 

@@ -17,8 +17,8 @@ from ..module_utils.common.moments import moment_text
 from ..module_utils.run.batch import BatchSoFar, OfHosts
 from ..module_utils.run.failure import failure_of
 from .hosts_of_run import texts_in
-from .registered import OF_BATCH, registered
-from .run_options import Given, OfHost, of_pool
+from .registered import OF_BATCH, of_system, registered
+from .run_options import SYSTEM, Given, OfHost, of_pool
 
 GROUP = "stateful_upgrade_batches"
 """The group of the hosts that are batches, in their order."""
@@ -73,9 +73,10 @@ class BatchOfRun:
             moving = {"drained": leaving, "wait_timeout": self.so_far.seconds_left()} if leaving else {}
             return {"batch": batch["members"], **moving}
         if module == "pool_image" and state == "present":
-            return of_pool(self.given("roll_pool") or {})
-        if module == "tell" and self.given("roll_restarted") is not None:
-            away, plan = self.given("roll_restarted")["downtime_seconds"], self._plan
+            return of_pool(of_system(self.given, "pool") or {})
+        restarted = of_system(self.given, "roll_restarted") if module == "tell" else None
+        if restarted is not None:
+            away, plan = restarted["downtime_seconds"], self._plan
             predicted = f"the plan predicted {plan['predicted_seconds']} s for the batch ({plan['prediction']})"
             return {"lines": [f"The whole cluster was away for {away} s; {predicted}."]}
         if module == "node_engine_switch":
@@ -112,7 +113,7 @@ class BatchOfRun:
             of_member = int(self.given("upgrade_member_timeout") or 1800)
             return {"batch": members, "gate": self.gate(), "wait_timeout": min(of_member, self.so_far.seconds_left())}
         if moment == "joined":
-            proof = (self.given("roll_proof") or {}).get("before") or {}
+            proof = (of_system(self.given, "roll_proof") or {}).get("before") or {}
             return {"batch": self.started(), "former_processes": proof.get("processes")}
         return {}
 
@@ -201,7 +202,7 @@ class BatchOfRun:
         Members that somebody else has upgraded are let through, but not those that are replaced for a changed template.
         On plain hosts no batch is divided.
         """
-        batch, before = self.so_far.batch, self.given("roll_before") or {}
+        batch, before = self.so_far.batch, of_system(self.given, "roll_before") or {}
         return {
             "wait_timeout": int(self.given("upgrade_gate_timeout") or 1800),
             "wait_limit": self.so_far.seconds_left(),
@@ -259,8 +260,8 @@ def of_batch(variables: Mapping[str, Any], host: str) -> Mapping[str, Any]:
 def batches_of(variables: Mapping[str, Any]) -> Iterator[BatchOfRun]:
     """The batches of the play, the last one first, seen from any host."""
     hosts = variables.get("groups", {}).get(GROUP, [])
-    # The variables of another host have neither.
-    shared = {"hostvars": variables.get("hostvars", {}), "ansible_play_hosts": hosts}
+    # The variables of another host have none of these.
+    shared = {"hostvars": variables.get("hostvars", {}), "ansible_play_hosts": hosts, SYSTEM: variables.get(SYSTEM)}
     for host in reversed(hosts):
         of_host: Any = OfHost(variables, host)
         there = ChainMap(shared, of_host)
@@ -309,7 +310,7 @@ def _hosts(variables: Mapping[str, Any], given: Given, batch: Mapping[str, Any])
     hostvars, playing = variables["hostvars"], variables["ansible_play_hosts"]
     places: Sequence[tuple[str, str]] = list(zip(batch["members"], _places(variables, batch), strict=True))
     well = [name for name, host in places if host in playing and "roll_failed" not in hostvars[host]]
-    return OfHosts(well, given("roll_joined") or {})
+    return OfHosts(well, of_system(given, "roll_joined") or {})
 
 
 def _yes(value: Any) -> bool:

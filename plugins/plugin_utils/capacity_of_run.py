@@ -11,7 +11,7 @@ from typing import Any
 from .registered import registered
 from .run_options import Given, of_pool
 
-ADDING, REMOVING = "steps_add_capacity", "steps_remove_capacity"
+ADDING, REMOVING = "add_capacity", "remove_capacity"
 """The beginning of the names of the results with which capacity is added and removed."""
 
 
@@ -33,6 +33,6 @@ def added(given: Given, variables: Mapping[str, Any]) -> str:
     return ", ".join((given("begin_plan") or {}).get("adds", ())) if come and not gone else ""
 
 
-def done(variables: Mapping[str, Any], prefix: str) -> list[Mapping[str, Any]]:
-    """The results whose names begin so, of tasks that were not skipped."""
-    return [result for _name, result in registered(variables, prefix) if not result.get("skipped")]
+def done(variables: Mapping[str, Any], part: str) -> list[Mapping[str, Any]]:
+    """The results of this part of the run, of tasks that were not skipped."""
+    return [result for _name, result in registered(variables, part) if not result.get("skipped")]

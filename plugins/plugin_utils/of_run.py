@@ -17,7 +17,7 @@ from ..module_utils.run.steps import means_yes
 from .batch_of_run import GROUP, batches_of, known_plan, of_batch, requested
 from .capacity_of_run import added as added_capacity
 from .hosts_of_run import HostsOfRun, texts_in
-from .registered import OF_SETTLING, registered
+from .registered import OF_SETTLING, of_system, registered
 from .run_options import Given, value_of
 from .variables import names
 
@@ -25,8 +25,6 @@ SILENCES = "settle_silenced"
 SHOWN = ("batches", *FORETOLD)
 """The parts of the plan that was shown for the plan that is made again under the lock."""
 RESULTS = {
-    "failure": "roll_failure",
-    "gate": "finish_gate",
     "silences": SILENCES,
     "ended": "finish_ended",
 }
@@ -65,14 +63,25 @@ class Run:
         return self.given("begin_request") is not None or bool(value_of("upgrade_webhook", self.given))
 
     @property
+    def failure(self) -> Mapping[str, Any] | None:
+        """The failure of a batch, or of a step before the first one; None without one."""
+        found: Mapping[str, Any] | None = self.given("roll_failure") or self.given("begin_failure")
+        return found
+
+    @property
+    def _gate(self) -> Mapping[str, Any]:
+        """The last gate; empty before."""
+        return of_system(self.given, "gate") or {}
+
+    @property
     def failed(self) -> bool:
         """Whether a step or a batch has failed, or the last gate."""
-        return self.given("roll_failure") is not None or bool((self.given("finish_gate") or {}).get("msg"))
+        return self.failure is not None or bool(self._gate.get("msg"))
 
     @property
     def stopped(self) -> bool:
         """Whether a step or a batch has failed, or waits."""
-        return self.given("roll_failure") is not None or bool(self.waiting())
+        return self.failure is not None or bool(self.waiting())
 
     def waiting(self) -> list[Any]:
         """The reasons that the pass has ended with, before the first batch or at the last one that has begun."""
@@ -81,7 +90,7 @@ class Run:
 
     def _health(self) -> str:
         """The cluster as the last gate has found it, in words."""
-        status = ((self.given("finish_gate") or {}).get("before") or {}).get("status")
+        status = (self._gate.get("before") or {}).get("status")
         return f"the cluster is {status}" if status else ""
 
     def _took(self) -> list[Any]:
@@ -114,7 +123,9 @@ class Run:
 
     def end(self) -> End:
         """The end of the run, or of settling without one, from the results of its tasks so far."""
-        found = {field: value for field, name in RESULTS.items() if (value := self.given(name)) is not None}
+        results = {field: self.given(name) for field, name in RESULTS.items()}
+        results |= {"failure": self.failure, "gate": of_system(self.given, "gate")}
+        found: dict[str, Any] = {field: value for field, value in results.items() if value is not None}
         own, step = self.given("finish_own_failure"), self.given("steps_failure")
         if own is not None:
             said = f"A task of upgrade_tasks_after has failed ({own['task']}): {own['message']}"
@@ -137,10 +148,10 @@ class Run:
         return {
             **end.shown(),
             "target_version": plan.get("target_version"),
-            "put_back": self.given("finish_put_back") or "",
-            "waiting_lead": self.given("finish_pass_over") or "",
+            "put_back": of_system(self.given, "put_back") or "",
+            "waiting_lead": of_system(self.given, "pass_over") or "",
             "planned": bool(plan.get("batches")),
-            "found": (self.given("finish_found") or self._health()) if shown else "",
+            "found": (of_system(self.given, "found") or self._health()) if shown else "",
             "record": (self.given("finish_ended") or {}).get("record", {}),
             "record_name": (plan.get("lock") or {}).get("name", ""),
             "took": self._took(),

@@ -106,7 +106,7 @@ ANSWERS: Mapping[str, Callable[[OrderOfRun, Any], Any]] = {
     "sizes": lambda order, _about: sizes(order.plan, order.run.hosts.places()),
     "had_batches": lambda order, _about: order.standing.had_batches,
     "keeps_capacity": lambda order, _about: order.run.keeps_capacity(),
-    "keeps_silences": lambda order, _about: bool(order.run.waiting()) and order.given("roll_failure") is None,
+    "keeps_silences": lambda order, _about: bool(order.run.waiting()) and order.run.failure is None,
     "stopped": lambda order, _about: order.run.stopped,
     "waits": lambda order, _about: bool(order.run.waiting()),
     "grown": lambda order, _about: grown(order.given),

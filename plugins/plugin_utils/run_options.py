@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, Protocol
 
 from .connection_inputs import CONNECTIONS, NAMESPACE, is_list, listed, merged, parts_of, unanswered
-from .variables import OF_ROLES, PREFIX, Variable, table
+from .variables import PREFIX, Variable, of_runs, table
 
 ASKED = "from_variables"
 """The option with which a task asks for them."""
@@ -24,6 +24,8 @@ NONE, SHARED, ALL = "none", "shared", "all"
 """Its values."""
 GROUPS = f"{PREFIX}groups"
 """The groups of plain hosts, which are in no namespace, and whose lock is in the cluster itself."""
+RESULTS = of_runs()
+"""The beginnings of the names of results that the roles of this collection register."""
 LIMITS = {task: name for name, each in table().items() for task in each.limit_of}
 """The variable for the `wait_timeout` of a module, or of one with an option, or with one of this value."""
 
@@ -68,7 +70,7 @@ class OfHost(Mapping[str, Any]):
 def _is_result(name: str, value: Any) -> bool:
     """Whether a task of the roles has registered it. It has no templates, and is long: to look for them costs more than
     all other variables together."""
-    return isinstance(value, Mapping) and name.startswith(OF_ROLES)
+    return isinstance(value, Mapping) and name.startswith(RESULTS)
 
 
 def answers(answer: Any) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import Any
 from ..module_utils.common.verdict import sentence_of
 from .of_run import Run
 from .records_shown import status
+from .registered import of_system
 from .run_options import Given
 
 SAYING = ("approved", "held", "resumed")
@@ -23,7 +24,7 @@ def options_of_playbook(module: str, arguments: Mapping[str, Any], given: Given,
     if module == "upgrade_lock":
         # A run that was asked to stop has given its lock back, or is dead.
         take_over = given("upgrade_take_over") if state == "held" and given("abort_stopped") is None else None
-        return {"cluster_uuid": given("settle_identity"), "take_over": take_over}
+        return {"cluster_uuid": of_system(given, "identity"), "take_over": take_over}
     if module == "upgrade_record" and state in SAYING:
         reason = given("upgrade_pause_reason") if state == "held" else None
         return {"record": given("upgrade_record_name"), "approval": given("upgrade_approval"), "summary": reason}

@@ -59,8 +59,12 @@ SERVING = ("abort", "approve", "pause", "report", "resume", "settle", "status")
 """The playbooks that serve every upgrade. Each takes all variables of the system."""
 
 
-OF_ROLES = ("begin_", "finish_", "inputs_", "roll_", "settle_", "steps_")
-"""The beginnings of the names of the facts that the roles of a run set."""
+IMPORTED = {"restart_hosts": "opensearch"}
+"""The role whose task files the role of a system imports."""
+OF_SYSTEM = ("add_capacity_", "gate", "remove_capacity_", "roll_", "settle_")
+"""The beginnings of the names of the results that the role of a system registers, without the name of that role."""
+OF_RUN = ("begin_", "finish_", "inputs_", "roll_", "settle_", "steps_")
+"""The beginnings of the names of the facts that the roles of every run set."""
 
 
 @dataclass(frozen=True)
@@ -193,8 +197,20 @@ def names(holds: Callable[[Variable], bool]) -> frozenset[str]:
     return frozenset(name for name, each in table().items() if holds(each))
 
 
-def made_in(facts: Mapping[str, Any]) -> set[str]:
+def roles_of(system: Any) -> list[str]:
+    """The roles whose results are those of this system (`upgrade_system`), without their collections."""
+    own = str(system or "").rpartition(".")[2]
+    return [role for role in (own, IMPORTED.get(own, "")) if role]
+
+
+def of_runs(system: Any = None) -> tuple[str, ...]:
+    """The beginnings of the names of the facts that runs leave: those of this collection, and of this system."""
+    roles = {*roles_of(system), *(each.role for each in PLAYBOOKS.values())}
+    return OF_RUN + tuple(f"{role}_{part}" for role in sorted(roles) for part in OF_SYSTEM)
+
+
+def made_in(facts: Mapping[str, Any], system: Any) -> set[str]:
     """The names of the facts that are of a run: those of its roles, and the variables that it took from a request."""
-    requested = facts.get("begin_request")
-    found = {name for name in facts if name.startswith(OF_ROLES) or (name in table() and table()[name].made)}
+    requested, beginnings = facts.get("begin_request"), of_runs(system)
+    found = {name for name in facts if name.startswith(beginnings) or (name in table() and table()[name].made)}
     return found | set(requested.get("variables", ()) if isinstance(requested, Mapping) else ())

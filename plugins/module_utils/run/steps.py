@@ -61,7 +61,7 @@ class Step:
     @property
     def results(self) -> str:
         """The beginning of the names under which a step of the collection registers results."""
-        return f"steps_{self.tasks.removesuffix('.yml')}"
+        return "steps_part" if self.part else self.tasks.removesuffix(".yml")
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""

@@ -25,6 +25,7 @@ def host(localhost: Json | None = None, **more: Any) -> Json:
         "groups": {GROUP: ["batch-01"]},
         "hostvars": {"localhost": localhost or {}},
         "upgrade_batch": BATCH,
+        "upgrade_system": "stateful.upgrade.opensearch",
         **more,
     }
 
@@ -55,7 +56,7 @@ PLAN: Json = {
 
 
 def test_a_batch_knows_its_pools_and_each_pool_gives_its_image() -> None:
-    found = batch({"begin_plan": PLAN}, roll_pool=PLAN["pools"][0])
+    found = batch({"begin_plan": PLAN}, opensearch_pool=PLAN["pools"][0])
     assert found.pools() == [PLAN["pools"][0]]
     assert found.options("pool_image", {"state": "present"}) == {
         **{"pool": "data", "container": "search", "image": "i:2", "strategy": "OnDelete"},
@@ -111,9 +112,9 @@ def test_a_member_on_a_host_of_its_own_has_no_batch() -> None:
 def test_a_single_pass_ends_at_a_batch_that_waits() -> None:
     waits = {"code": "shards_moving", "state": "waiting", "message": "Shards move.", "remedy": ""}
     result = {"failed": False, "verdict": {"state": "waiting", "reasons": [waits]}}
-    here = batch(upgrade_wait=False, roll_before=result)
+    here = batch(upgrade_wait=False, opensearch_roll_before=result)
     assert here.options("upgrade_record", {"state": "batch"})["batch_state"] == "waiting"
-    assert batch(roll_before=result).options("upgrade_record", {"state": "batch"})["batch_state"] == "done"
+    assert batch(opensearch_roll_before=result).options("upgrade_record", {"state": "batch"})["batch_state"] == "done"
     failed = here.options("upgrade_record", {"state": "batch", "batch_state": "failed"})
     assert "waited" in failed
 
@@ -150,7 +151,7 @@ def test_a_last_look_has_the_time_of_a_member_but_never_more_than_the_batch_has_
 
 def test_a_process_of_before_is_no_member_that_has_joined() -> None:
     proof = {"before": {"processes": {"data-0": "p1"}}}
-    joined = batch(roll_proof=proof).options("cluster_health_gate", {"moment": "joined"})
+    joined = batch(opensearch_roll_proof=proof).options("cluster_health_gate", {"moment": "joined"})
     assert joined["former_processes"] == {"data-0": "p1"}
 
 

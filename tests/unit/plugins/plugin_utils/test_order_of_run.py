@@ -20,7 +20,7 @@ PLAN: dict[str, Any] = {
 
 def asked(question: str, about: Any = None, **variables: Any) -> Any:
     """The answer, for a run with a plan and these variables, at second 100."""
-    whole = {"begin_plan": PLAN, "groups": {}, **variables}
+    whole = {"begin_plan": PLAN, "groups": {}, "upgrade_system": "stateful.upgrade.opensearch", **variables}
     return OrderOfRun(whole.get, whole, clock=lambda: 100.0).asked(question, about)
 
 
@@ -81,7 +81,7 @@ def test_capacity_stays_until_the_upgrade_is_completed() -> None:
     assert asked("keeps_capacity") is False
     assert asked("keeps_capacity", begin_plan={**PLAN, "adds": ["one member more"]}) is True
     assert asked("keeps_capacity", steps_waiting=[{"message": "It waits."}]) is True
-    assert asked("keeps_capacity", finish_gate={"msg": "It is red."}) is True
+    assert asked("keeps_capacity", opensearch_gate={"msg": "It is red."}) is True
 
 
 def test_own_tasks_after_the_last_batch_come_at_a_good_end_of_an_upgrade() -> None:
@@ -107,7 +107,11 @@ def test_the_last_batch_that_has_begun_says_for_what_the_pass_has_waited() -> No
     waiting = {"failed": False, "verdict": {"state": "waiting", "reasons": [waits]}}
     hosts: dict[str, Any] = {
         "batch-01": {"upgrade_batch": BATCH, "upgrade_batch_host": "batch-01", "roll_recorded": {"failed": False}},
-        "batch-02": {"upgrade_batch": {**BATCH, "name": "batch-02"}, "roll_before": waiting, "upgrade_wait": False},
+        "batch-02": {
+            "upgrade_batch": {**BATCH, "name": "batch-02"},
+            "opensearch_roll_before": waiting,
+            "upgrade_wait": False,
+        },
         "batch-03": {"upgrade_batch": {**BATCH, "name": "batch-03"}},
     }
     play = {"groups": {"stateful_upgrade_batches": [*hosts]}, "hostvars": hosts}

@@ -64,7 +64,7 @@ def test_a_step_that_is_started_has_not_been_tried() -> None:
 def test_the_results_of_the_step_alone_are_judged() -> None:
     asked = {"verdict": {"reasons": [WAITS]}, "failed": False}
     here = options(doing("alerts", steps_part=asked), state="step")["tried"]
-    other = options(doing("alerts", steps_add_capacity=asked), state="step")["tried"]
+    other = options(doing("alerts", opensearch_add_capacity=asked), state="step")["tried"]
     skipped = options(doing("alerts", steps_part={**asked, "skipped": True}), state="step")["tried"]
     assert [each["reasons"] for each in (here, other, skipped)] == [[WAITS], [], []]
     assert (here["since"], here["timeout"]) == (100, 1800)
@@ -103,19 +103,29 @@ def test_the_user_says_whether_the_upgrade_goes_on_without_capacity(
     ("results", "words"),
     [
         ({}, ""),
-        ({"steps_add_capacity_member": {"failed": False, "verdict": {}}}, "one member more"),
-        ({"steps_add_capacity_member": {"failed": True}}, "one member more"),
-        ({"steps_add_capacity_member": {"skipped": True, "failed": False}}, ""),
+        ({"opensearch_add_capacity_member": {"failed": False, "verdict": {}}}, "one member more"),
+        ({"opensearch_add_capacity_member": {"failed": True}}, "one member more"),
+        ({"opensearch_add_capacity_member": {"skipped": True, "failed": False}}, ""),
         (
-            {"steps_add_capacity_member": {"failed": False}, "steps_remove_capacity_member": {"failed": False}},
+            {
+                "opensearch_add_capacity_member": {"failed": False},
+                "opensearch_remove_capacity_member": {"failed": False},
+            },
             "",
         ),
         (
-            {"steps_add_capacity_member": {"failed": False}, "steps_remove_capacity_member": {"failed": True}},
+            {
+                "opensearch_add_capacity_member": {"failed": False},
+                "opensearch_remove_capacity_member": {"failed": True},
+            },
             "one member more",
         ),
     ],
 )
 def test_capacity_is_there_until_it_is_removed(results: Json, words: str) -> None:
-    variables = {"begin_plan": {"adds": ["one member more"]}, **results}
+    variables = {
+        "begin_plan": {"adds": ["one member more"]},
+        "upgrade_system": "stateful.upgrade.opensearch",
+        **results,
+    }
     assert added(variables.get, variables) == words

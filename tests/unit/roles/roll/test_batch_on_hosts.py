@@ -89,6 +89,7 @@ def rolled(
         "upgrade_member_role": str(member_role(folder)),
         "begin_plan": {"members": list(members)},
         "upgrade_member_timeout": 2,
+        "upgrade_system": "stateful.upgrade.opensearch",
         **QUIET,
         **variables,
     }
