@@ -220,9 +220,13 @@ def _fresh(task: Task, wanted: Mapping[str, Any]) -> Lock:
 
 
 def who() -> str:
-    """The person and the machine behind this run, for others to read."""
+    """The person and the machine behind this run, for others to read, and the job of AWX, which knows who launched it.
+
+    Source of the names: AWX, build_env in awx/main/tasks/jobs.py.
+    """
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
         user = f"uid {os.getuid()}"
-    return f"{user}@{socket.gethostname()}"
+    job, of = os.environ.get("JOB_ID"), os.environ.get("AWX_HOST")
+    return f"{user}@{socket.gethostname()}{f' (job {job} of {of})' if job and of else ''}"

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.held_lock import who
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import (
     SHORTEST,
     Life,
@@ -154,3 +155,20 @@ def test_a_name_is_one_that_kubernetes_takes_and_of_one_cluster(one: str, other:
     assert re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", name_for(one))
     assert len(name_for(one)) <= 63
     assert (name_for(one) == name_for(other)) is (one == other)
+
+
+@pytest.mark.parametrize(
+    ("environment", "named"),
+    [
+        ({"JOB_ID": "12", "AWX_HOST": "https://awx"}, " (job 12 of https://awx)"),
+        ({"JOB_ID": "12"}, ""),
+        ({"AWX_HOST": "https://awx"}, ""),
+    ],
+)
+def test_a_run_of_awx_names_its_job(environment: dict[str, str], named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("JOB_ID", "AWX_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    alone = who()
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert who() == alone + named
