@@ -12,7 +12,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from functools import cache, partial
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from .errors import NotUnderstood
 from .words import shortened
@@ -21,6 +25,8 @@ Json = Mapping[str, Any]
 Read = TypeVar("Read")
 Type = TypeVar("Type")
 
+DEEPEST = 8
+"""Levels that an object may be nested whose fields are not known."""
 LONGEST = 60
 """The most characters of a value that a message shows."""
 
@@ -174,6 +180,58 @@ def whole_part(found: Any) -> Json:
     return found
 
 
+def read_as(kind: type[Read], of: Json) -> Read:
+    """A dataclass from the object that has its fields by their names. One without a default has to be there.
+
+    The fields are texts, whole numbers, flags, enumerations, dataclasses, and lists of these or of plain objects.
+    """
+    known: Any = kind
+    hints = _hints(known)
+    found = {
+        each.name: _read(hints[each.name], of, each.name)
+        for each in fields(known)
+        if of.get(each.name) is not None or (each.default is MISSING and each.default_factory is MISSING)
+    }
+    return kind(**found)
+
+
+def _read(hint: Any, of: Json, name: str) -> Any:
+    inner = [each for each in get_args(hint) if each not in (type(None), Ellipsis)]
+    if get_origin(hint) is UnionType:
+        return _read(inner[0], of, name)
+    if get_origin(hint) is tuple:
+        if inner[0] is str:
+            return texts(of, name)
+        return listed(of, name, partial(read_as, inner[0]) if _is_dataclass(inner[0]) else shallow)
+    if _is_dataclass(hint):
+        return within(of, name, partial(read_as, hint))
+    if get_origin(hint) is Mapping:
+        return {each: whole(part(of, name), each) for each in part(of, name)}
+    if issubclass(hint, Enum):
+        return hint(one_of(of, name, [each.value for each in hint]))
+    return whole(of, name) if hint is int else _typed(of, name, hint, _CALLED[hint], None)
+
+
+def _is_dataclass(hint: Any) -> bool:
+    return is_dataclass(hint)
+
+
+@cache
+def _hints(kind: type[Any]) -> Mapping[str, Any]:
+    return get_type_hints(kind)
+
+
+def shallow(of: Json) -> Json:
+    """An object with any fields, nested but a little: what is not could neither be shown nor written again."""
+    level: list[Any] = [of]
+    for _depth in range(DEEPEST):
+        inner = [each for one in level for each in (one.values() if isinstance(one, dict) else one)]
+        level = [each for each in inner if isinstance(each, (dict, list))]
+    if level:
+        raise Unreadable("is nested too deep")
+    return of
+
+
 def parsed(kept: str) -> Json:
     """The object that a text of JSON holds."""
     try:
@@ -183,6 +241,9 @@ def parsed(kept: str) -> Json:
     if not isinstance(found, dict):
         raise Unreadable("it is not a JSON object")
     return found
+
+
+_CALLED = {str: "a text", bool: "true or false", float: "a number"}
 
 
 def _typed(of: Json, name: str, kind: type[Type], called: str, default: Any) -> Type:

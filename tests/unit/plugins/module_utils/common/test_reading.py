@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import Enum
 from typing import Any
 
 import pytest
@@ -85,3 +89,61 @@ def test_a_long_value_is_cut() -> None:
     with pytest.raises(Unreadable) as caught:
         reading.whole({"field": "x" * 1000}, "field")
     assert len(str(caught.value)) < 2 * reading.LONGEST
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+    colour: Colour = Colour.RED
+
+
+@dataclass(frozen=True)
+class Whole:
+    name: str
+    parts: tuple[Part, ...] = ()
+    names: tuple[str, ...] = ()
+    plain: tuple[Mapping[str, Any], ...] = ()
+    main: Part | None = None
+    count: int = 0
+    share: float | None = None
+    known: bool = False
+    each: Mapping[str, int] = field(default_factory=dict)
+
+
+WHOLE = Whole("", (Part("a"),), ("x", "y"), ({"b": [{"c": 1}]},), Part("d"), 7, 0.5, True, {"e": 0})
+
+
+def plain(whole: Whole) -> dict[str, Any]:
+    return dict(json.loads(json.dumps(asdict(whole), default=lambda colour: colour.value)))
+
+
+def test_a_dataclass_is_read_from_the_object_that_it_was_written_as() -> None:
+    assert reading.read_as(Whole, plain(WHOLE)) == WHOLE
+    assert reading.read_as(Whole, plain(Whole("b"))) == Whole("b")
+    assert reading.read_as(Whole, {"name": "b", "new": 1}) == Whole("b"), "a field that is not known is left out"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"name": None}, "name is missing"),
+        ({"name": 7}, "name is 7, and has to be a text"),
+        ({"parts": [{}]}, "parts.0.name is missing"),
+        ({"parts": [{"name": "a", "colour": "blue"}]}, 'parts.0.colour is "blue", which is none of red'),
+        ({"names": [7]}, "names holds 7"),
+        ({"plain": [7]}, "plain.0 is 7"),
+        ({"plain": [{"a": [[[[[[[[[]]]]]]]]]}]}, "plain.0 is nested too deep"),
+        ({"main": {}}, "main.name is missing"),
+        ({"count": -1}, "count is -1"),
+        ({"share": "x"}, "has to be a number"),
+        ({"known": 1}, "has to be true or false"),
+        ({"each": {"e": -1}}, "e is -1"),
+    ],
+)
+def test_a_field_of_a_dataclass_that_is_of_another_type_is_named(wrong: Json, said: str) -> None:
+    with pytest.raises(Unreadable, match=re.escape(said)):
+        reading.read_as(Whole, {**plain(WHOLE), **wrong})
