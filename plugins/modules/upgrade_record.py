@@ -306,6 +306,8 @@ records:
     - C(hold) is the pause that a person has asked for, with C(by), C(at) and C(reason), or null. C(approvals) are the
       points that somebody has approved, each with C(name), C(by) and C(at). C(codes) are the codes of the reasons for
       which the last run has ended, or a batch was stopped.
+    - C(events) has all that was noted, with C(kind), C(at), C(run), C(about), C(by) and C(message). Changes are counted
+      (C(times), C(last)). C(history) are those that led to a C(phase), C(risks) the accepted risks and skipped checks.
     - C(system) is what is upgraded, such as V(opensearch). C(schema) counts the forms of a record. Fields that are not
       known, of a newer collection, are ignored.
     - All but C(schema) are empty in a record that was written before they were kept.
@@ -336,7 +338,7 @@ record:
   description:
     - The record as written, with the fields of those in RV(records).
     - With O(state=batch) and O(state=step) it has no other batch than this one, only the last entry of C(history), and
-      neither C(acts), C(waited) nor C(counts).
+      no changes in C(events), and neither C(waited) nor C(counts).
   returned: when written
   type: dict
   sample: {phase: Completed, deployed_version: 3.8.0}

@@ -17,7 +17,7 @@ from tests.scenarios.cluster import Fingerprint
 from tests.scenarios.playbook import PLAYBOOK
 
 FROM, TO = "2.19.6", "3.8.0"
-REPORT = "stateful.upgrade.report"
+REPORT, STATUS = "stateful.upgrade.report", "stateful.upgrade.status"
 KILLS = (1, 5, 9, 14, 20, 27, 35, 44, 54, 65, 76)
 """The acts of a run behind which it is killed; `make soak` does it behind each."""
 
@@ -118,6 +118,31 @@ def test_the_report_has_each_try_the_health_and_the_conditions(here: World, tmp_
     assert {each["status"] for each in found["record"]["conditions"]} == {"True"}
     assert found["record"]["conditions"][-1]["type"] == "Ended"
     assert found["record"]["upgrades"][-1]["conditions"] == found["record"]["conditions"]
+
+
+def test_the_report_and_status_have_accepted_risks_and_skipped_checks_with_who_said_so(
+    here: World, tmp_path: Path
+) -> None:
+    cluster = here.cluster(FROM)
+    wanted = {"upgrade_skip_checks": ["disk"], "upgrade_allow_single_copy": ["logs-*"]}
+    given = here.confirmed({**cluster.variables(TO), **wanted})
+    assert here.play(PLAYBOOK, given).code == 0
+    known = {name: given[name] for name in ("upgrade_namespace", "upgrade_kubernetes")}
+    file = tmp_path / "report.json"
+    assert here.play(REPORT, {**known, "upgrade_report_path": str(file)}).code == 0
+    found = json.loads(file.read_text(encoding="utf-8"))
+    record = found["record"]
+    risks = [(each["said"], each["by"], each["run"]) for each in found["report"]["risks"]]
+    assert risks == [
+        ("risk accepted with allow_single_copy: logs-*", record["who"], record["run"]),
+        ("check disk skipped", record["who"], record["run"]),
+    ]
+    assert all(record["started"] <= each["at"] <= record["updated"] for each in found["report"]["risks"])
+    page = tmp_path / "report.md"
+    assert here.play(REPORT, {**known, "upgrade_report_path": str(page)}).code == 0
+    assert f"check disk skipped, by {record['who']} in run {record['run']}" in page.read_text(encoding="utf-8")
+    said = f"risk accepted with upgrade_allow_single_copy: logs-*, by {record['who']}"
+    assert said in here.play(STATUS, known).output
 
 
 def test_a_record_that_is_removed_in_mid_run_is_started_again(here: World, tmp_path: Path) -> None:

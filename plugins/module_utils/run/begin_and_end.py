@@ -23,7 +23,7 @@ from .output.plan_text import Words, other_order
 from .pace import placed
 from .record.phases import Deed
 
-RECORDED = ("system", "request", "skipped", "started")
+RECORDED = ("system", "request", "skipped", "consents", "started")
 """The fields of the record of a run that its plan does not have. Without a record there are none."""
 Work = Callable[[Task], Outcome]
 FORETOLD = ("commenced", "predicted_seconds", "prediction")

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..common.reading import Json, part, text, whole
 from ..common.words import shortened
 
 MOST_PARTS = 200
@@ -24,9 +23,9 @@ LONGEST_CAUSE = 500
 class Count:
     """One count of all parts."""
 
-    at: str = ""
-    parts: int = 0
-    things: int = 0
+    at: str
+    parts: int
+    things: int
     each: Mapping[str, int] = field(default_factory=dict)
     """The things of each part; empty if there were too many parts to keep them."""
     missing: str = ""
@@ -117,31 +116,6 @@ def compared(counts: Counts | None) -> Compared | None:
     shown = rows if judged or len(rows) <= MOST_PARTS else []
     return Compared(
         counts.things, counts.parts, tuple(_said(counts)), tuple(sorted(shown, key=lambda row: not row.note))
-    )
-
-
-def parse_counts(raw: Json) -> Counts | None:
-    """The counts of a record; None if it has none."""
-    if not raw:
-        return None
-    after = part(raw, "after", {})
-    return Counts(
-        text(raw, "things"),
-        text(raw, "parts"),
-        _count(part(raw, "before")),
-        _count(after) if after else None,
-        None if raw.get("fewer") is None else whole(raw, "fewer"),
-    )
-
-
-def _count(raw: Json) -> Count:
-    each = part(raw, "each", {})
-    return Count(
-        text(raw, "at", ""),
-        whole(raw, "parts"),
-        whole(raw, "things"),
-        {name: whole(each, name) for name in each},
-        text(raw, "missing", ""),
     )
 
 

@@ -38,6 +38,8 @@ FIT = 120
 same plan can be made again later."""
 OF_EVERY_RUN = ("planned", "begun", "ended")
 """The states of the module of every system."""
+CONSENTS = ("allow_", "accept_")
+"""The beginnings of the names of options that accept a risk."""
 PATIENCE = upgrade_lock.CONTRACT.argument_spec["wait_timeout"]["default"]
 """Seconds for the lock and for each API, independent of the time for the system to be fit."""
 
@@ -164,7 +166,14 @@ def _around(task: Task, plan: Outcome, system: System) -> dict[str, Any]:
         "deed": system.deed.value,
         "request": task.params["request"],
         "skipped": list(task.params.get("skip_checks") or ()),
+        "consents": consents_in(task.params),
     }
+
+
+def consents_in(params: Mapping[str, Any]) -> dict[str, str]:
+    """The options of a system that accept a risk, and were given, each with its value; empty for one that is a flag."""
+    given = {name: value for name, value in params.items() if name.startswith(CONSENTS) and value}
+    return {name: "" if value is True else ", ".join(map(str, value)) for name, value in given.items()}
 
 
 def _record(task: Task, **own: Any) -> Outcome:

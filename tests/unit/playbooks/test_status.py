@@ -106,6 +106,11 @@ def test_status_shows_conditions_and_says_which_are_steps() -> None:
     ]
 
 
+def test_status_shows_accepted_risks_and_skipped_checks_with_who_said_so() -> None:
+    risk = {"said": "check disk skipped", "by": "ops@bastion", "at": "t1", "run": "night"}
+    assert "  check disk skipped, by ops@bastion, t1" in lines_of({"risks": [risk]}, free=False)
+
+
 def test_status_shows_the_earlier_tries_of_a_batch() -> None:
     tries = [
         {"state": state, "members": ["data-4", "data-5"], "started": f"t{number}"}

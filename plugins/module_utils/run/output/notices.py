@@ -6,14 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
+from ..record.events import Kind, happened
 from ..record.record import Record
-
-KEPT = 100
-"""Notices that a record knows, the newest."""
 
 
 def notice_key(state: str, codes: Iterable[str], record: Record | None) -> str:
@@ -33,11 +30,11 @@ def is_told(record: Record | None, key: str) -> bool:
     return record is not None and key in record.notices
 
 
-def with_notice(record: Record | None, key: str) -> Record | None:
+def with_notice(record: Record | None, key: str, at: str) -> Record | None:
     """The record that knows of one more notice; None if there is no record."""
     if record is None or is_told(record, key):
         return None
-    return replace(record, notices=(*record.notices, key)[-KEPT:])
+    return record.with_events(happened(Kind.NOTICED, at, record.run, key))
 
 
 def content_of(

@@ -16,11 +16,11 @@ from typing import Any
 
 from ..counts import Compared, compared
 from ..pace import figures_of
-from ..record.acts import PUT_BACK, stays
 from ..record.batches import LEFT, BatchRecord
+from ..record.events import COUNTED, Entry, Kind, of_kind, stays
 from ..record.figures import figure, moment, number
 from ..record.phases import Deed, Phase
-from ..record.record import Record
+from ..record.record import Record, Risk
 
 PHASES = ("stop", "schedule", "image", "start", "join")
 """The parts of a member's absence, in order; each is measured as `<name>_seconds`."""
@@ -133,6 +133,8 @@ class Report:
 
     skipped: tuple[str, ...] = ()
     """The checks that one of the runs was asked not to make."""
+    risks: tuple[Risk, ...] = ()
+    """These checks and the risks that were accepted, each with who has said so, and when."""
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
@@ -184,6 +186,7 @@ def report_of(record: Record) -> Report:
         repeated=sum(bool(batch.tries) for batch in record.batches),
         replaced=len({name for batch in record.batches for name in batch.outdated}),
         skipped=record.skipped,
+        risks=record.risks,
     )
 
 
@@ -202,15 +205,15 @@ def waits_of(record: Record) -> tuple[Wait, ...]:
 
 
 def _changes(record: Record) -> tuple[Changed, ...]:
-    targets = dict.fromkeys(str(act.get("target", "")) for act in record.acts)
-    return tuple(_changed(name, [act for act in record.acts if act.get("target") == name]) for name in targets)
+    acts = of_kind(record.events, *COUNTED)
+    targets = dict.fromkeys(act.about for act in acts)
+    return tuple(_changed(name, [act for act in acts if act.about == name]) for name in targets)
 
 
-def _changed(target: str, acts: Sequence[Mapping[str, Any]]) -> Changed:
-    back = [act for act in acts if act.get("action") in PUT_BACK]
-    moments = sorted(str(act.get(name, "")) for act in acts for name in ("first", "last"))
-    times = round(sum(number(act, "times") for act in acts if act not in back))
-    put_back = round(sum(number(act, "times") for act in back))
+def _changed(target: str, acts: Sequence[Entry]) -> Changed:
+    moments = sorted(at for act in acts for at in (act.at, act.last or act.at))
+    times = sum(act.times for act in acts if act.kind == Kind.CHANGED)
+    put_back = sum(act.times for act in acts if act.kind == Kind.PUT_BACK)
     # A run that was killed has not noted its last changes, and what is put back had been changed.
     return Changed(target, max(times, put_back), put_back, stays(target), moments[0], moments[-1])
 

@@ -58,11 +58,7 @@ def _within(record: Record, free: bool) -> Iterator[str]:
         yield f"pool {pool['name']}: {pool['status']}" + (f", {len(left)} left ({first_few(left)})" if left else "")
     if record.get("outside"):
         yield f"in none of these pools, and not on {record['target_version']}: {first_few(record['outside'])}"
-    if record.get("hold") and going:
-        hold = record["hold"]
-        yield f"paused by {hold['by']} since {hold['at']}" + (f": {hold['reason']}" if hold["reason"] else "")
-    for each in record.get("approvals") or ():
-        yield f"{each['name']} approved by {each['by']}, {each['at']}"
+    yield from _said_by_people(record, going=going)
     if record.get("points") and going:
         points = (f"{point['name']} (batches done: {point['after']})" for point in record["points"])
         yield f"stops for approval: {', '.join(points)}"
@@ -73,6 +69,16 @@ def _within(record: Record, free: bool) -> Iterator[str]:
     for entry in record.get("history") or ():
         yield f"{' '.join(filter(None, (entry['at'], entry['run'], entry['phase'])))}: {entry['message']}"
         yield from (f"  {line}" for line in entry.get("more") or ())
+
+
+def _said_by_people(record: Record, *, going: bool) -> Iterator[str]:
+    if record.get("hold") and going:
+        hold = record["hold"]
+        yield f"paused by {hold['by']} since {hold['at']}" + (f": {hold['reason']}" if hold["reason"] else "")
+    for each in record.get("approvals") or ():
+        yield f"{each['name']} approved by {each['by']}, {each['at']}"
+    for each in record.get("risks") or ():
+        yield f"{each['said']}, by {each['by']}, {each['at']}"
 
 
 def _of_run(record: Record, free: bool) -> Iterator[str]:

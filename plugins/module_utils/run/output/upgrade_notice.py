@@ -97,7 +97,7 @@ def _told(task: Task, host: str) -> Outcome:
         _send(params, content, key)
         task.journal.did("sent_notice", host, state=params["state"])
         if record is not None:
-            change_record(task, store, name, lambda found: with_notice(found, key))
+            change_record(task, store, name, lambda found: with_notice(found, key, now_text()))
     return Outcome(Verdict(), True, more={"key": key})
 
 

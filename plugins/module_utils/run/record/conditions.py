@@ -1,7 +1,11 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The conditions of an upgrade, one for each of its steps: how far it came when it was last looked at. Pure."""
+"""The conditions of an upgrade, one for each of its steps: how far it came when it was last looked at. Pure.
+
+The upgrades of a cluster one after the other have the version, the phase, the times of the whole and of its members,
+and the conditions. They are what `status.history` of an UpgradeConfig tells, whose `worker` times are of members.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,12 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from ...common.reading import Json, one_of, text, whole
 from ...common.words import shortened
 
 LONGEST = 1000
 """Characters of a message that are kept."""
+KEPT_UPGRADES = 20
+"""Upgrades that are kept, the newest."""
 
 
 class Failure(str, Enum):
@@ -119,17 +124,30 @@ def told_of(conditions: Sequence[Condition], name: str, now: datetime) -> dict[s
     return {"unfinished_seconds": seconds, **{each.value: found.failures(each) for each in Failure}, **skipped}
 
 
-def parse_condition(raw: Json) -> Condition:
-    """The condition that a record keeps."""
-    return Condition(
-        type=text(raw, "type"),
-        status=one_of(raw, "status", ("True", "False")),
-        reason=one_of(raw, "reason", [each.value for each in StepState]),
-        message=text(raw, "message", ""),
-        start_time=text(raw, "start_time"),
-        complete_time=text(raw, "complete_time", ""),
-        last_probe_time=text(raw, "last_probe_time"),
-        last_transition_time=text(raw, "last_transition_time"),
-        failed=whole(raw, "failed", 0),
-        unreachable=whole(raw, "unreachable", 0),
-    )
+@dataclass(frozen=True)
+class Upgrade:
+    """One upgrade. Each moment is in RFC 3339, and empty before it has come."""
+
+    version: str
+    phase: str
+    started: str
+    completed: str = ""
+    """The moment at which it was completed; empty for one that has ended otherwise."""
+    members_started: str = ""
+    """The moment at which its first batch began."""
+    members_completed: str = ""
+    """The moment at which its last batch was done."""
+    conditions: tuple[Condition, ...] = ()
+    """See `milestones.conditions_of`; empty in a record that was written before they were kept."""
+
+    def is_of(self, version: str, started: str) -> bool:
+        """Whether it is the upgrade to this version that began at that time."""
+        return (self.version, self.started) == (version, started)
+
+
+def with_upgrade(earlier: Sequence[Upgrade], now: Upgrade) -> tuple[Upgrade, ...]:
+    """All upgrades, of which the last is the present one: it goes on until it is completed or another version comes."""
+    last = earlier[-1] if earlier else None
+    goes_on = last is not None and not last.completed and last.version == now.version
+    same = last is not None and (goes_on or last.is_of(now.version, now.started))
+    return (*(earlier[:-1] if same else earlier), now)[-KEPT_UPGRADES:]

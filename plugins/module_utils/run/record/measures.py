@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from .batches import BATCH_STATES
 from .conditions import StepState
+from .figures import moment, seconds_between
 from .phases import Phase
 from .record import Record
 
@@ -79,7 +79,7 @@ def _of_steps(record: Record) -> Iterator[Measure]:
     for each in record.conditions:
         for state in StepState:
             yield Measure("step", {"step": each.type, "state": state.value}, float(each.reason == state.value))
-        seconds = _between(each.start_time, each.complete_time or each.last_probe_time)
+        seconds = seconds_between(each.start_time, each.complete_time or each.last_probe_time)
         if seconds is not None:
             yield Measure("step_seconds", {"step": each.type}, seconds)
 
@@ -89,26 +89,12 @@ def _of_batches(record: Record) -> Iterator[Measure]:
         count = sum(len(each.members) for each in record.batches if each.state == state)
         yield Measure("members", {"state": state}, float(count))
     for batch in record.batches:
-        seconds = _between(batch.started, batch.ended)
+        seconds = seconds_between(batch.started, batch.ended)
         if seconds is not None:
             yield Measure("batch_seconds", {"batch": batch.name}, seconds)
 
 
 def _moment(name: str, text: str) -> Iterator[Measure]:
-    moment = _parsed(text)
-    if moment is not None:
-        yield Measure(name, {}, moment.timestamp())
-
-
-def _between(begin: str, end: str) -> float | None:
-    first, last = _parsed(begin), _parsed(end)
-    return max(0.0, (last - first).total_seconds()) if first is not None and last is not None else None
-
-
-def _parsed(text: str) -> datetime | None:
-    """The moment that a text is; None if it is none, since a record may be written by other versions."""
-    try:
-        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else None
+    at = moment(text)
+    if at is not None:
+        yield Measure(name, {}, at.timestamp())

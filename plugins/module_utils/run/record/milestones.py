@@ -14,10 +14,9 @@ from dataclasses import replace
 
 from ...common.words import enumerate_few, shortened
 from .batches import BatchRecord
-from .conditions import Condition, StepState
+from .conditions import Condition, StepState, Upgrade, with_upgrade
 from .phases import Phase
 from .record import Record
-from .upgrades import upgrade_of, with_upgrade
 
 LONGEST = 300
 """Characters of a message."""
@@ -31,15 +30,17 @@ def conditions_of(record: Record) -> tuple[Condition, ...]:
 
 def dated(record: Record) -> Record:
     """The record with the times and conditions of this upgrade behind those of the upgrades before it."""
-    now = upgrade_of(
-        record.target_version,
-        record.phase.value,
-        record.started,
-        _completed(record),
-        [(each.begun, each.ended, each.state == "done") for each in record.batches],
-        conditions_of(record),
-    )
+    begun, whole = _times(record)
+    times = (record.started, _completed(record), begun, whole)
+    now = Upgrade(record.target_version, record.phase.value, *times, conditions_of(record))
     return replace(record, upgrades=with_upgrade(record.upgrades, now))
+
+
+def _times(record: Record) -> tuple[str, str]:
+    """The times at which the first batch began, and at which the last was done; empty before that."""
+    whole = bool(record.batches) and record.batches_done == len(record.batches)
+    ends = max((each.ended for each in record.batches), default="") if whole else ""
+    return min((each.begun for each in record.batches if each.begun), default=""), ends
 
 
 def _completed(record: Record) -> str:
@@ -66,11 +67,11 @@ def _start(record: Record) -> Iterator[Condition]:
 
 
 def _batches(record: Record) -> Iterator[Condition]:
-    begun = min((each.begun for each in record.batches if each.begun), default="")
+    begun, whole = _times(record)
     if not begun:
         return
     count, passed, done = len(record.batches), sum(map(_is_let_through, record.batches)), record.batches_done
-    whole = max(each.ended for each in record.batches) or record.updated if done == count else ""
+    whole = (whole or record.updated) if done == count else ""
     yield _condition(record, "GatesBeforeBatches", begun, whole, f"{passed} of {count} passed")
     stopped = f". {record.reason}" if record.reason else ""
     yield _condition(record, "BatchesDone", begun, whole, f"{done} of {count} done{stopped}")

@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...common.reading import Json, one_of, text, texts
 from .phases import Deed
 
 PENDING = "pending"
@@ -28,11 +27,6 @@ class PoolRecord:
     Those of a restart are `restarted` and `restarting`."""
     left: tuple[str, ...] = ()
     """Its members that do not run the target version yet, or are not restarted yet."""
-
-
-def pool_record_of(raw: Json) -> PoolRecord:
-    """A pool of a record."""
-    return PoolRecord(text(raw, "name", ""), one_of(raw, "status", STATUSES), texts(raw, "left"))
 
 
 def planned(plan: Mapping[str, Any]) -> tuple[PoolRecord, ...]:

@@ -20,37 +20,33 @@ from ..start.approvals import Approval, Hold, Point, points_in
 from ..start.recorded_start import Start
 from ..start.request import Requested, requested_in
 from .batches import NOT_ENDED, BatchRecord, Items, planned_batches, with_done
-from .conditions import Condition, taken_since
+from .conditions import Condition, Upgrade, taken_since
+from .events import LONGEST, Entry, Kind, added, happened, of_kind
 from .figures import longest_first
 from .phases import EXPLAINED, Deed, Event, Phase, follow
 from .pool_status import PoolRecord, deed_of, outside_of, planned, rolled
-from .upgrades import Upgrade
 
 SCHEMA = 1
-LONGEST_REASON = 500
-"""Characters of a reason that are kept."""
 LONGEST_MESSAGE = 2000
 """Characters of a message that the history keeps."""
-KEPT = 100
-"""Entries of history that are kept, the newest."""
 MOST_WAITS = 20
 """Waits beside the batches that are kept, the longest."""
+
+VIEWS = ("history", "hold", "approvals", "skipped", "consents", "risks", "notices", "health")
+"""The views of its events that a record has in results."""
 
 _FIRST = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 """Between two sentences."""
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One transition of the upgrade."""
+class Risk:
+    """A risk that was accepted, or a check that was skipped."""
 
+    said: str
+    by: str
     at: str
     run: str
-    phase: str
-    """The phase that it led to, in the words of the time."""
-    message: str
-    more: tuple[str, ...] = ()
-    """Further reasons, one line each."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,8 @@ class Record:
     started: str
     updated: str
     batches: tuple[BatchRecord, ...] = ()
-    history: tuple[Entry, ...] = ()
+    events: tuple[Entry, ...] = ()
+    """All that has happened, in the order in which it was first noted."""
     pools: tuple[PoolRecord, ...] = ()
     """In the order of the plan; empty in a record that was written before they were kept."""
     outside: tuple[str, ...] = ()
@@ -80,10 +77,6 @@ class Record:
     """The upgraded system, such as a search engine; empty in a record that was written before it was kept."""
     deed: Deed = Deed.UPGRADE
     """The kind of work that it is of."""
-    acts: Items = ()
-    """The changes and what was put back, see `acts.counted`."""
-    health: str = ""
-    """The word of the system for its health at the end of the last run."""
     waited: Items = ()
     """The waits beside the batches, each with the part of a run that it was `during`, the longest first."""
     last: Items = ()
@@ -92,16 +85,8 @@ class Record:
     """The moments of its schedule; None if it has none."""
     conditions: tuple[Condition, ...] = ()
     """One for each step that the runs take beside the batches, in the order in which they were begun."""
-    hold: Hold | None = None
-    """The pause that a person has asked for; None if nobody has."""
-    approvals: tuple[Approval, ...] = ()
-    """The points at which somebody has said that the upgrade goes on."""
     points: tuple[Point, ...] = ()
     """The points at which somebody has to say so, as its last run has them."""
-    skipped: tuple[str, ...] = ()
-    """The checks that one of its runs was asked not to make, by name."""
-    notices: tuple[str, ...] = ()
-    """The keys of the notices that were sent."""
     codes: tuple[str, ...] = ()
     """The codes of the reasons for which its last run has ended, or a batch was stopped; none where it goes on."""
     counts: Counts | None = None
@@ -112,6 +97,50 @@ class Record:
     """The request that it carries out; None if it is carried out for the variables of its runs alone."""
     schema: int = SCHEMA
     """Counts what readers have to know anew. A field that a reader does not know is no hindrance."""
+
+    @property
+    def history(self) -> tuple[Entry, ...]:
+        """Its transitions, and those of the upgrades before it."""
+        return tuple(each for each in self.events if each.phase)
+
+    @property
+    def hold(self) -> Hold | None:
+        """The pause that a person has asked for; None if nobody has."""
+        for last in of_kind(self.events, Kind.HELD, Kind.RESUMED)[-1:]:
+            return Hold(last.by, last.at, last.message) if last.kind == Kind.HELD else None
+        return None
+
+    @property
+    def approvals(self) -> tuple[Approval, ...]:
+        """The points at which somebody has said that the upgrade goes on."""
+        return tuple(Approval(each.about, each.by, each.at) for each in of_kind(self.events, Kind.APPROVED))
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """The checks that one of its runs was asked not to make, by name."""
+        return tuple(sorted({each.about for each in of_kind(self.events, Kind.SKIPPED)}))
+
+    @property
+    def consents(self) -> dict[str, str]:
+        """The options that accept a risk, with their last values."""
+        return {each.about: each.message for each in of_kind(self.events, Kind.ACCEPTED)}
+
+    @property
+    def risks(self) -> tuple[Risk, ...]:
+        """The risks that its runs were told to accept, and the checks that they left out."""
+        found = of_kind(self.events, Kind.ACCEPTED, Kind.SKIPPED)
+        return tuple(Risk(_said(each), each.by, each.at, each.run) for each in found)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """The keys of the notices that were sent."""
+        return tuple(each.about for each in of_kind(self.events, Kind.NOTICED))
+
+    @property
+    def health(self) -> str:
+        """The word of the system for its health at the end of the last run; empty if nobody has seen it."""
+        seen = [each.message for each in of_kind(self.events, Kind.HEALTH) if each.run == self.run]
+        return seen[-1] if seen else ""
 
     @property
     def deployed(self) -> str:
@@ -141,7 +170,13 @@ class Record:
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
-        return dict(json.loads(json.dumps(asdict(self))))
+        return dict(
+            json.loads(json.dumps({**asdict(self), **{each: getattr(self, each) for each in VIEWS}}, default=asdict))
+        )
+
+    def with_events(self, *fresh: Entry) -> Record:
+        """The record with these events."""
+        return replace(self, events=added(self.events, fresh))
 
 
 def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, at: str) -> Record | None:
@@ -196,7 +231,7 @@ def planned_record(
     """The record of this plan before anything happens; `earlier` is the same upgrade as it came to be until now."""
     # The time before its start is no time of the upgrade.
     begun_before = earlier is not None and bool(earlier.run)
-    return Record(
+    record = Record(
         cluster=plan["cluster_uuid"],
         target_version=plan["target_version"],
         digest=plan["digest"],
@@ -209,23 +244,22 @@ def planned_record(
         batches=planned_batches(plan, earlier.batches, earlier.updated)
         if earlier is not None
         else planned_batches(plan),
-        history=previous.history if previous is not None else (),
+        events=earlier.events if earlier is not None else previous.history if previous is not None else (),
         upgrades=previous.upgrades if previous is not None else (),
         pools=planned(plan),
         outside=outside_of(plan),
         system=plan.get("system", ""),
         deed=deed_of(plan),
-        waited=earlier.waited if earlier is not None else (),
-        start=earlier.start if earlier is not None else None,
         request=requested_in(plan.get("request") or {}),
-        conditions=earlier.conditions if earlier is not None else (),
-        skipped=tuple(sorted({*(earlier.skipped if earlier is not None else ()), *(plan.get("skipped") or ())})),
-        notices=earlier.notices if earlier is not None else (),
-        hold=earlier.hold if earlier is not None else None,
-        approvals=earlier.approvals if earlier is not None else (),
         points=tuple(points_in(plan.get("approvals") or ())),
-        counts=earlier.counts if earlier is not None else None,
         deployed_version=(earlier.deployed_version if earlier is not None else "") or plan["deployed_version"] or "",
+        **({name: getattr(earlier, name) for name in ("waited", "start", "conditions", "counts")} if earlier else {}),
+    )
+    by = f"{who}, for the request {record.request.source}" if record.request is not None else who
+    consents, skipped = plan.get("consents") or {}, plan.get("skipped") or ()
+    return record.with_events(
+        *(happened(Kind.ACCEPTED, at, run, name, value, by) for name, value in consents.items()),
+        *(happened(Kind.SKIPPED, at, run, name, by=by) for name in skipped),
     )
 
 
@@ -301,11 +335,12 @@ def noted(record: Record, event: Event, message: str, at: str) -> Record:
     """
     phase = follow(record.phase, event)
     first, *more = shortened(message, LONGEST_MESSAGE).split("\n")
-    history = (*record.history, Entry(at, record.run, phase.value, first, tuple(more)))[-KEPT:]
+    by = record.who if event is Event.AGREED else ""
+    entry = Entry(at, record.run, phase.value, first, tuple(more), event.value, by=by)
     reason = ""
     if phase in EXPLAINED or event is Event.STOPPED:
         reason = one_sentence(message) or record.reason or f"The run told no reason when it was {event.value}."
-    return replace(record, phase=phase, reason=reason, updated=at, history=history)
+    return replace(record, phase=phase, reason=reason, updated=at).with_events(entry)
 
 
 def waited_for(record: Record, during: str, waited: Sequence[Mapping[str, Any]]) -> Record:
@@ -326,4 +361,11 @@ def green_after(record: Record, seconds: float | None, batch: str) -> Record:
 
 def one_sentence(text: str) -> str:
     """The first sentence of a text; what follows stays in the history."""
-    return shortened(_FIRST.split(text.strip(), 1)[0], LONGEST_REASON)
+    return shortened(_FIRST.split(text.strip(), 1)[0], LONGEST)
+
+
+def _said(risk: Entry) -> str:
+    """The words for a risk."""
+    if risk.kind == Kind.SKIPPED:
+        return f"check {risk.about} skipped"
+    return f"risk accepted with {risk.about}{f': {risk.message}' if risk.message else ''}"

@@ -19,8 +19,8 @@ from ..lock.held_lock import who
 from ..lock.lock import Lock
 from ..lock.lock_watch import life_of
 from ..pace import done_text, usual_absence, with_last
-from .acts import counted
 from .conditions import Failure, StepState, after_step, told_of
+from .events import COUNTED, Kind, changes, happened
 from .milestones import conditions_of, dated
 from .phases import Event
 from .record import Record, batch_changed, begun, ended, green_after, started_again, waited_for
@@ -281,7 +281,8 @@ def _shown(task: Task, record: Record | None) -> dict[str, Any]:
         return {}
     if task.params["state"] in ("batch", "step"):
         batches = tuple(each for each in record.batches if each.name == task.params["batch"])
-        less = replace(record, batches=batches, history=record.history[-1:], acts=(), waited=(), counts=None)
+        said = (each for each in record.events if not each.phase and each.kind not in COUNTED)
+        less = replace(record, batches=batches, events=(*said, *record.history[-1:]), waited=(), counts=None)
         return less.as_result()
     return _whole(record)
 
@@ -306,7 +307,7 @@ def _next(task: Task) -> Change:
             with_last(begun(previous, params["plan"], task.run, who(), at), previous), task, "the begin", counted_before
         )
     if params["state"] == "settled":
-        return lambda record: record and replace(record, acts=counted(record.acts, params["acts"]))
+        return lambda record: record and record.with_events(*changes(params["acts"], task.run))
     if params["state"] == "step":
         how_far = StepState(params["step_state"])
         failure = Failure(params["step_failure"]) if params["step_failure"] else None
@@ -347,11 +348,11 @@ def _seen(record: Record | None, params: Mapping[str, Any]) -> Record | None:
     """The record with the acts of the tasks so far, the health that they have found, and the codes of their reasons."""
     if record is None:
         return None
-    health = params["health"]
     found = {name: params[name] for name in ("health", "health_away") if params[name]}
     batches = tuple(replace(each, **found) if each.name == params["batch"] else each for each in record.batches)
-    whole = health if health and not params["batch"] else record.health
-    seen = replace(
-        record, batches=batches, acts=counted(record.acts, params["acts"]), health=whole, codes=tuple(params["codes"])
+    seen = replace(record, batches=batches, codes=tuple(params["codes"])).with_events(
+        *changes(params["acts"], record.run)
     )
+    if params["health"] and not params["batch"]:
+        seen = seen.with_events(happened(Kind.HEALTH, record.updated, record.run, message=params["health"]))
     return green_after(seen, params["green_seconds"], params["batch"] or "")

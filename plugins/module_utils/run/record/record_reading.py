@@ -5,28 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ...common.errors import refusal
-from ...common.reading import Json, Unreadable, flag, listed, one_of, parsed, part, text, texts, whole
-from ..counts import parse_counts
-from ..start.approvals import parse_approval, parse_hold, parse_point
-from ..start.recorded_start import parse_start
-from ..start.request import requested_in
-from .batches import BATCH_STATES, BatchRecord
-from .conditions import parse_condition
-from .figures import figure
-from .phases import FORMER, Deed, Phase, phase_of
-from .pool_status import pool_record_of
-from .record import SCHEMA, Entry, Record
-from .upgrades import parse_upgrade
+from ...common.reading import Json, Unreadable, listed, one_of, parsed, part, read_as, shallow, text, texts
+from ..start.approvals import Approval, Hold
+from .batches import BATCH_STATES
+from .events import PUT_BACK, Entry, Kind, happened
+from .figures import figure, number
+from .phases import FORMER, Phase, phase_of
+from .pool_status import STATUSES
+from .record import Record
 
 FORMER_BATCH_STATE = "rolling"
 """The word for `upgrading` in records that were written before it was."""
-DEEPEST = 8
-"""Levels that the results of modules in a record are nested at the most."""
 
 
 def parse_record(kept: str, where: str, every: str = "it") -> Record:
@@ -46,85 +41,44 @@ def parse_record(kept: str, where: str, every: str = "it") -> Record:
 
 
 def _record(raw: Json) -> Record:
-    batches = listed(raw, "batches", _batch)
+    batches = list(listed(raw, "batches", _batch))
+    listed(raw, "pools", lambda pool: one_of(pool, "status", STATUSES), ())
     word = one_of(raw, "phase", (*FORMER, *(each.value for each in Phase)))
-    phase = phase_of(word, any(each.state != "done" for each in batches))
+    phase = phase_of(word, any(each["state"] != "done" for each in batches))
     # Before there was a reason, every transition of the whole had its message here.
-    former = field(raw, "message") if "reason" not in raw else field(raw, "reason")
-    return Record(
-        **{name: field(raw, name) for name in ("cluster", "target_version", "digest", "run", "who")},
-        phase=phase,
-        reason="" if word in {"rolling", "completed"} else former,
-        started=field(raw, "started"),
-        updated=field(raw, "updated"),
-        batches=batches,
-        history=listed(raw, "history", _entry_of),
-        upgrades=listed(raw, "upgrades", parse_upgrade, ()),
-        pools=listed(raw, "pools", pool_record_of, ()),
-        outside=texts(raw, "outside", ()),
-        deployed_version=text(raw, "deployed_version", ""),
-        system=text(raw, "system", ""),
-        deed=Deed(one_of({"deed": Deed.UPGRADE.value, **raw}, "deed", [each.value for each in Deed])),
-        acts=listed(raw, "acts", _shallow, ()),
-        health=text(raw, "health", ""),
-        waited=listed(raw, "waited", _shallow, ()),
-        last=listed(raw, "last", _shallow, ()),
-        start=parse_start(part(raw, "start", {})),
-        conditions=listed(raw, "conditions", parse_condition, ()),
-        hold=parse_hold(part(raw, "hold", {})),
-        approvals=listed(raw, "approvals", parse_approval, ()),
-        points=listed(raw, "points", parse_point, ()),
-        skipped=texts(raw, "skipped", ()),
-        notices=texts(raw, "notices", ()),
-        codes=texts(raw, "codes", ()),
-        counts=parse_counts(part(raw, "counts", {})),
-        request=requested_in(part(raw, "request", {})),
-        schema=whole(raw, "schema", SCHEMA),
-    )
+    former = text(raw, "message" if "reason" not in raw else "reason", "")
+    reason = "" if word in {"rolling", "completed"} else former
+    record = read_as(Record, {**raw, "batches": batches, "phase": phase.value, "reason": reason})
+    return record if "events" in raw else replace(record, events=tuple(_events_of_before(raw, record)))
 
 
-def _batch(raw: Json) -> BatchRecord:
-    return replace(_one_try(raw), tries=listed(raw, "tries", _one_try, ()))
+def _batch(raw: Json) -> dict[str, Any]:
+    return {**_one_try(raw), "tries": list(listed(raw, "tries", _one_try, ()))}
 
 
-def _one_try(raw: Json) -> BatchRecord:
+def _one_try(raw: Json) -> dict[str, Any]:
     state = one_of(raw, "state", (*BATCH_STATES, FORMER_BATCH_STATE))
-    return BatchRecord(
-        name=field(raw, "name"),
-        pools=texts(raw, "pools"),
-        members=texts(raw, "members"),
-        state="upgrading" if state == FORMER_BATCH_STATE else state,
-        run=field(raw, "run"),
-        started=field(raw, "started"),
-        ended=field(raw, "ended"),
-        took=listed(raw, "took", _shallow),
-        waited=listed(raw, "waited", _shallow),
-        cures=flag(raw, "cures", default=False),
-        health=text(raw, "health", ""),
-        health_away=text(raw, "health_away", ""),
-        outdated=texts(raw, "outdated", ()),
-        green_seconds=figure(raw, "green_seconds"),
-    )
+    known = {**raw, "state": "upgrading" if state == FORMER_BATCH_STATE else state, "tries": []}
+    return {**known, "green_seconds": figure(raw, "green_seconds")}
 
 
-def field(raw: Json, name: str) -> str:
-    """A text that is always written, and may be empty."""
-    if name not in raw:
-        raise Unreadable("is missing", name)
-    return text(raw, name, "")
-
-
-def _shallow(raw: Json) -> Json:
-    """The result of a module, which is nested but a little: what is not could neither be shown nor written again."""
-    level: list[Any] = [raw]
-    for _depth in range(DEEPEST):
-        inner = [each for one in level for each in (one.values() if isinstance(one, dict) else one)]
-        level = [each for each in inner if isinstance(each, (dict, list))]
-    if level:
-        raise Unreadable("is nested too deep")
-    return raw
-
-
-def _entry_of(raw: Mapping[str, Any]) -> Entry:
-    at, run, phase, message = (field(raw, name) for name in ("at", "run", "phase", "message"))
-    return Entry(at, run, phase, message, texts(raw, "more", ()))
+def _events_of_before(raw: Json, record: Record) -> Iterator[Entry]:
+    """The events of a record that had a list of its own for each kind, some of them without times."""
+    yield from listed(raw, "history", partial(read_as, Entry))
+    for act in listed(raw, "acts", shallow, ()):
+        word, about = str(act.get("action")), str(act.get("target", ""))
+        entry = happened(
+            Kind.PUT_BACK if word in PUT_BACK else Kind.CHANGED, str(act.get("first", "")), "", about, word
+        )
+        yield replace(entry, times=round(number(act, "times")), last=str(act.get("last", "")))
+    for check in texts(raw, "skipped", ()):
+        yield happened(Kind.SKIPPED, record.started, "", check, by=record.who)
+    for each in listed(raw, "approvals", partial(read_as, Approval), ()):
+        yield happened(Kind.APPROVED, each.at, "", each.name, by=each.by)
+    if part(raw, "hold", {}):
+        hold = read_as(Hold, part(raw, "hold"))
+        yield happened(Kind.HELD, hold.at, message=hold.reason, by=hold.by)
+    for key in texts(raw, "notices", ()):
+        yield happened(Kind.NOTICED, record.updated, "", key)
+    if text(raw, "health", ""):
+        yield happened(Kind.HEALTH, record.updated, record.run, message=text(raw, "health", ""))

@@ -55,7 +55,7 @@ def _former_without_conditions(record: Record, _too_much: int) -> Record:
 
 
 def _end_of_history(record: Record, _too_much: int) -> Record:
-    return replace(record, history=record.history[-1:])
+    return replace(record, events=(*(each for each in record.events if not each.phase), *record.history[-1:]))
 
 
 def _each_batch(shorter: Callable[[BatchRecord], BatchRecord] | None) -> Callable[[Record, int], Record]:

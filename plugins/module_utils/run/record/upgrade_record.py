@@ -9,13 +9,14 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 from ...common.arguments import CONNECTIONS, RECORD, WAIT
+from ...common.attempts import until_unchanged
 from ...common.errors import Denied, Refusal, Unreachable, refusal
-from ...common.moments import now_seconds
+from ...common.moments import moment_of, now_seconds, utc_now
 from ...common.task import Contract, Outcome, Task
 from ...common.verdict import Verdict, remark
 from ...common.voice import Lines
@@ -30,13 +31,15 @@ from ..start.upgrade_request import unchanged
 from .batches import BATCH_STATES
 from .conditions import Failure, StepState
 from .metrics import measured
-from .phases import ENDINGS
+from .phases import ENDINGS, Phase
+from .record import Record
 from .record_files import Files
-from .record_keeping import Nowhere, RecordStore, begins_after, note, show_records, unwritten
+from .record_keeping import ATTEMPTS, Nowhere, RecordStore, begins_after, note, readable, show_records, unwritten
 from .record_store import ConfigMaps
-from .retention import remove_records
 from .trying import LONGEST, TRIED, Next, Try, class_of
 
+OVER = (Phase.COMPLETED, Phase.FAILED, Phase.ABORTED)
+"""Phases in which nobody works on an upgrade any more."""
 OWN = ("read", "begun", "step", "batch", "ended", "settled", "absent")
 CONTRACT = Contract(
     argument_spec={
@@ -242,3 +245,33 @@ def _locks(params: Mapping[str, Any]) -> tuple[dict[str, Lock], Verdict]:
         return {}, Verdict(
             (remark("lock_not_seen", said, f"{remedies} A lock kept in the cluster itself needs no such right."),)
         )
+
+
+def is_kept_no_longer(record: Record, source: str, days: int, now: datetime) -> bool:
+    """Whether a record is of the request of this source, not under way, and unchanged for so many days."""
+    over = record.phase in OVER or (record.phase is Phase.PENDING and not record.run)
+    of_it = record.request is not None and record.request.source == source
+    return of_it and over and moment_of(record.updated) + timedelta(days=days) <= now
+
+
+def remove_records(task: Task, store: RecordStore) -> Outcome:
+    """Remove the records of a withdrawn request that are old enough. One that cannot be read is left alone.
+
+    Raises:
+        Refusal: a record cannot be removed.
+    """
+    source, days = task.params["request"], task.params["retention"]
+
+    def attempt() -> list[str]:
+        found = store.find()
+        records, _remarks = readable(found)
+        going = [name for name, one in records.items() if is_kept_no_longer(one, source, days, utc_now())]
+        for name in going:
+            with task.journal.doing(("removed_record", name, {"request": source})):
+                if not task.check_mode:
+                    task.still_wanted()
+                    store.remove(name, found.kept[name])
+        return sorted(going)
+
+    removed = task.ask(lambda: until_unchanged(attempt, ATTEMPTS))
+    return Outcome(Verdict(), bool(removed), before={"records": removed}, after={"records": []})

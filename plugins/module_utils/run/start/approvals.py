@@ -17,7 +17,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...common.reading import Json, text, whole
 from ...common.verdict import Reason, as_verdict, refused, waiting
 from ...common.words import enumerate_few, shortened
 from ..record.phases import Phase
@@ -180,18 +179,3 @@ def judge_points(
                 f"Approve it with the playbook approve and upgrade_approval={point.name}, then run again.",
                 about=point.name,
             )
-
-
-def parse_hold(raw: Json) -> Hold | None:
-    """The pause that a record keeps; None if it keeps none."""
-    return Hold(text(raw, "by"), text(raw, "at"), text(raw, "reason", "")) if raw else None
-
-
-def parse_approval(raw: Json) -> Approval:
-    """An approval that a record keeps."""
-    return Approval(text(raw, "name"), text(raw, "by"), text(raw, "at"))
-
-
-def parse_point(raw: Json) -> Point:
-    """A point that a record keeps."""
-    return Point(text(raw, "name"), whole(raw, "after"))

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...common.moments import moment_text
-from ...common.reading import Json, text, texts
 from ...common.words import shortened
 from .schedule import Schedule
 
@@ -59,20 +58,4 @@ def checked_start(schedule: Schedule, findings: Sequence[str], before: Start | N
         new=tuple(each for each in kept if each not in known),
         cured=tuple(each for each in known if each not in kept),
         delayed=before.delayed if before is not None and before.is_of(schedule) else "",
-    )
-
-
-def parse_start(raw: Json) -> Start | None:
-    """The start that a record keeps; None if it is empty."""
-    if not raw:
-        return None
-    return Start(
-        at=text(raw, "at"),
-        end=text(raw, "end"),
-        policy=text(raw, "policy"),
-        checked=text(raw, "checked", ""),
-        findings=texts(raw, "findings", ()),
-        new=texts(raw, "new", ()),
-        cured=texts(raw, "cured", ()),
-        delayed=text(raw, "delayed", ""),
     )

@@ -5,24 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ...common.errors import Refusal, refusal
 from ...common.moments import now_text
 from ...common.task import Outcome, Task
 from ...common.verdict import Verdict, combine
-from ...common.words import shortened
 from ..lock.held_lock import who
+from ..record.events import Kind, happened
 from ..record.phases import Event, Phase
 from ..record.record import Record, noted
 from ..record.record_keeping import Change, Kept, RecordStore, change_record
 from .approvals import (
-    LONGEST,
     PAUSE,
     Approval,
-    Hold,
     annotated,
     judge_approval,
     judge_hold,
@@ -79,9 +76,11 @@ def _change(params: Mapping[str, Any]) -> Change:
         if params["state"] == "approved":
             return _approved(record, Approval(params["approval"], by, at))
         if params["state"] == "resumed":
-            going = replace(record, hold=None)
+            going = record.with_events(happened(Kind.RESUMED, at, by=by)) if record.hold is not None else record
             return noted(going, Event.RESUMED, f"Resumed by {by}.", at) if record.phase is Phase.ABORTED else going
-        return record if record.hold is not None else replace(record, hold=Hold(by, at, _reason(params)))
+        if record.hold is not None:
+            return record
+        return record.with_events(happened(Kind.HELD, at, message=params["summary"], by=by))
 
     return change
 
@@ -97,11 +96,11 @@ def _approved(record: Record, approval: Approval) -> Record:
         raise Refusal(*verdict.reasons)
     if any(each.name == approval.name for each in record.approvals):
         return record
-    return replace(record, approvals=(*record.approvals, approval))
+    return _with_approvals(record, [approval])
 
 
-def _reason(params: Mapping[str, Any]) -> str:
-    return shortened(params["summary"], LONGEST)
+def _with_approvals(record: Record, approvals: Iterable[Approval]) -> Record:
+    return record.with_events(*(happened(Kind.APPROVED, each.at, "", each.name, by=each.by) for each in approvals))
 
 
 def _shown(record: Record) -> dict[str, Any]:
@@ -126,7 +125,7 @@ def may_begin(task: Task, store: RecordStore) -> Verdict:
         if found is None:
             return None
         _hold, approvals = with_annotations(found.hold, found.approvals, kept.annotations, at, points)
-        return replace(found, approvals=approvals)
+        return _with_approvals(found, approvals)
 
     _before, record = change_record(task, store, name, noted)
     if record is None:

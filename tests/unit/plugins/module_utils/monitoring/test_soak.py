@@ -23,8 +23,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.soak i
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.canary_soak import end_of, soaking
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import Entry
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Entry, Record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.monitoring_inputs import faults_of_monitoring
 
 ERRORS, LATENCY = Limit("errors", "sum(errors)", None, 1.5), Limit("latency", "max(latency)", 0.8, None)
@@ -87,8 +88,8 @@ def test_a_batch_that_the_next_run_found_done_is_done_since_then() -> None:
         Entry("10:20", "day", "Upgrading", ""),
         Entry("10:40", "x", "", ""),
     )
-    assert end_of(replace(RECORD, history=history), DONE) == "10:05"
-    assert end_of(replace(RECORD, history=history), found) == "10:20"
+    assert end_of(replace(RECORD, events=history), DONE) == "10:05"
+    assert end_of(replace(RECORD, events=history), found) == "10:20"
     assert end_of(RECORD, found) == "10:00"
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import StepState, after_step
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import Kind, happened
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.milestones import (
     LONGEST,
     conditions_of,
@@ -76,7 +77,10 @@ def test_a_schedule_and_skipped_checks_and_notices_stand_there_too() -> None:
     assert scheduled.message == "from t5 to t6, soon, late since t7"
     missed = noted(waits, Event.FAILED, "Nobody began it.", "t8")
     assert told(missed)["Scheduled"] == ("False", "from t5 to t6, soon, late since t7. Nobody began it.")
-    begun = replace(first("b", "a"), start=start, skipped=("disk",), notices=("started-1a2b", "failed-3c4d"))
+    begun = replace(first("b", "a"), start=start).with_events(
+        happened(Kind.SKIPPED, "t1", about="disk"),
+        *(happened(Kind.NOTICED, "t1", about=key) for key in ("started-1a2b", "failed-3c4d")),
+    )
     assert told(begun)["Scheduled"][0] == "True"
     assert told(begun)["GateBeforeUpgrade"] == ("True", "without the checks disk")
     assert told(begun)["NoticesSent"] == ("True", "2 sent: failed, started")
@@ -92,7 +96,7 @@ def test_former_upgrades_keep_theirs_and_a_later_note_changes_none() -> None:
     completed = ended(done(first("b", "a")), Event.COMPLETED, "", "t9")
     assert completed is not None
     whole = dated(completed)
-    later = dated(replace(whole, notices=("completed-1a2b",), updated="t11"))
+    later = dated(replace(whole, updated="t11").with_events(happened(Kind.NOTICED, "t11", about="completed-1a2b")))
     assert [each.completed for each in later.upgrades] == ["t9"]
     assert [each.type for each in later.upgrades[0].conditions] == [*WAY[:4], "NoticesSent", *WAY[4:]]
     next_one = dated(replace(first("b"), target_version="3.9.0", upgrades=later.upgrades))

@@ -17,7 +17,13 @@ def records(monkeypatch: pytest.MonkeyPatch) -> Records:
     return Records(monkeypatch)
 
 
-KNOWN = {**PLAN, "system": "opensearch", "skipped": ["disk"], "started": "2026-01-01T00:00:00Z"}
+KNOWN = {
+    **PLAN,
+    "system": "opensearch",
+    "skipped": ["disk"],
+    "consents": {"allow_red": "*"},
+    "started": "2026-01-01T00:00:00Z",
+}
 
 
 def test_a_record_that_is_removed_in_mid_run_is_started_again_with_what_the_run_knows(records: Records) -> None:
@@ -34,6 +40,7 @@ def test_a_record_that_is_removed_in_mid_run_is_started_again_with_what_the_run_
     )
     assert records.lines[-1].startswith("The record of the upgrade was removed while the run was at work")
     found = again["record"]
+    assert found["consents"] == KNOWN["consents"]
     assert (found["started"], found["system"], found["skipped"]) == ("2026-01-01T00:00:00Z", "opensearch", ["disk"])
     assert codes(records.task("ended", event="completed", plan=KNOWN)) == []
     (shown,) = records.task("read")["records"]

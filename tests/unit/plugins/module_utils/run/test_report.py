@@ -18,11 +18,17 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.report
     waits_of,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import (
+    Entry,
+    Kind,
+    added,
+    changes,
+    happened,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.milestones import conditions_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
-    Entry,
     Record,
     waited_for,
 )
@@ -60,7 +66,7 @@ def record(*batches: BatchRecord, phase: Phase = Phase.COMPLETED, reason: str = 
         started="2026-11-23T02:00:00Z",
         updated="2026-11-23T02:10:00Z",
         batches=batches,
-        history=(Entry("2026-11-23T02:00:00Z", "r1", "Pending", "begins"),),
+        events=(Entry("2026-11-23T02:00:00Z", "r1", "Pending", "begins"),),
         system="opensearch",
     )
 
@@ -195,22 +201,27 @@ def test_a_record_without_a_batch_makes_a_page(form: str) -> None:
     assert "Nothing was waited for." in drawn(form, record())
 
 
+AT = "2026-11-23T02:00:00Z"
+
+
 def seen() -> Record:
     """An upgrade whose record has kept health, acts and the figures of the one before."""
-    act = {"target": "persistent a.b", "times": 2, "first": "2026-11-23T02:00:01Z", "last": "2026-11-23T02:00:20Z"}
+    acts = [
+        {"action": action, "target": target, "at": f"2026-11-23T02:00:{at}Z", **more}
+        for action, target, at, more in (
+            ("set", "persistent a.b", "01", {}),
+            ("set", "persistent a.b", "20", {}),
+            ("restored", "persistent a.b", "20", {}),
+            ("patch_stateful_set", "data", "20", {"set": ["image"]}),
+        )
+    ]
     last = {"target_version": "2.19.6", "seconds": 900, "batches": 2, "members": 2, "usual_seconds": None}
     return replace(
         record(
             replace(TWO[0], health="green"),
             replace(TWO[1], health="yellow", health_away="red", green_seconds=13.0),
         ),
-        acts=(
-            {**act, "action": "set"},
-            {**act, "action": "restored", "times": 1},
-            {"target": "search/data", "action": "x"},
-            {**act, "target": "image of pool data", "action": "patch_stateful_set", "times": 1},
-        ),
-        health="green",
+        events=added((happened(Kind.HEALTH, AT, "r2", message="green"),), changes(acts, "r2")),
         last=(last,),
         pools=(PoolRecord("data", "upgraded"),),
     )
@@ -220,7 +231,6 @@ def test_changes_are_counted_with_how_often_they_were_put_back() -> None:
     made = report_of(seen())
     assert [(each.target, each.changed, each.put_back) for each in made.changes] == [
         ("persistent a.b", 2, 1),
-        ("search/data", 0, 0),
         ("image of pool data", 1, 0),
     ]
     assert (made.changes[0].first, made.changes[0].last) == ("2026-11-23T02:00:01Z", "2026-11-23T02:00:20Z")
@@ -323,5 +333,20 @@ def test_the_conditions_stand_in_every_report(form: str, shown: str) -> None:
 @pytest.mark.parametrize("form", ["html", "md"])
 def test_checks_that_were_not_made_stand_in_every_report(form: str) -> None:
     assert "hecks that were not made" not in drawn(form, record(*TWO))
-    assert "disk, images" in drawn(form, replace(record(*TWO), skipped=("disk", "images")))
-    assert report_of(replace(record(*TWO), skipped=("disk",))).as_result()["skipped"] == ("disk",)
+    checks = [happened(Kind.SKIPPED, AT, "r1", name, by="<ops>") for name in ("disk", "images")]
+    given = record(*TWO).with_events(*checks, happened(Kind.ACCEPTED, AT, "r2", "allow_red", "logs-*", "you"))
+    assert report_of(given).skipped == ("disk", "images")
+    page = drawn(form, given)
+    assert "disk, images" in page
+    shown = [line for line in page.splitlines() if "allow_red" in line or "disk skipped" in line]
+    assert shown == (
+        [
+            f'<tr><td class="quiet">{AT}</td><td>check disk skipped</td><td>&lt;ops&gt;</td><td>r1</td></tr>',
+            f'<tr><td class="quiet">{AT}</td><td>risk accepted with allow_red: logs-*</td><td>you</td><td>r2</td></tr>',
+        ]
+        if form == "html"
+        else [
+            f"- {AT} check disk skipped, by <ops> in run r1",
+            f"- {AT} risk accepted with allow_red: logs-*, by you in run r2",
+        ]
+    )

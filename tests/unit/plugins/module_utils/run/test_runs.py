@@ -18,7 +18,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import Lock
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import upgrade_record
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.runs import contract_of, work_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.runs import consents_in, contract_of, work_of
 from ansible_collections.stateful.upgrade.plugins.modules.upgrade_plan import CONTRACT
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.stores import OTHER, Runs, nothing
 
@@ -296,3 +296,19 @@ def test_a_state_that_only_the_system_has_is_reached_under_the_lock(begins: Begi
 def test_the_record_gets_the_checks_that_are_left_out(begins: Begins, given: Json, skipped: list[str]) -> None:
     begins.plan("begun", **given)
     assert begins.made[-1][1]["plan"]["skipped"] == skipped
+
+
+def test_the_record_gets_the_options_that_accept_a_risk() -> None:
+    given: Json = {
+        "allow_single_copy": ["logs-*", "-logs-keep"],
+        "allow_quorum_loss": True,
+        "allow_left_behind": False,
+        "allow_red_indices": [],
+        "accept_unverified": ["replacement"],
+        "namespace": "search",
+    }
+    assert consents_in(given) == {
+        "allow_single_copy": "logs-*, -logs-keep",
+        "allow_quorum_loss": "",
+        "accept_unverified": "replacement",
+    }

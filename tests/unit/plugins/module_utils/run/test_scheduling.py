@@ -65,7 +65,7 @@ def test_the_run_that_begins_is_the_same_whatever_was_seen_before(looks: list[An
     undisturbed = begun(None, PLAN, "night", "ops", "2026-11-21T02:00:00Z")
     assert started is not None
     assert undisturbed is not None
-    assert replace(started, start=None, history=()) == replace(undisturbed, start=None, history=())
+    assert replace(started, start=None, events=()) == replace(undisturbed, start=None, events=())
     assert started.history[-1] == undisturbed.history[-1]
 
 

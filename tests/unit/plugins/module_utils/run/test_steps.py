@@ -8,12 +8,12 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import read_as
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import (
     Condition,
     Failure,
     StepState,
     after_step,
-    parse_condition,
     told_of,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.steps import Moment, Step, faults_of_steps, in_order
@@ -74,7 +74,7 @@ def test_a_condition_is_true_from_its_completion_on_and_never_before(states: lis
     for condition in played(states):
         assert (condition.status == "True") is bool(condition.complete_time)
         assert condition.start_time <= condition.last_transition_time <= condition.last_probe_time
-        assert parse_condition(asdict(condition)) == condition
+        assert read_as(Condition, asdict(condition)) == condition
 
 
 @given(STATES)

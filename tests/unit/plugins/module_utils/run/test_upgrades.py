@@ -6,17 +6,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import StepState, after_step
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import (
+    KEPT_UPGRADES,
+    StepState,
+    Upgrade,
+    after_step,
+    with_upgrade,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.milestones import dated
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.size import record_text
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.upgrades import (
-    KEPT_UPGRADES,
-    Upgrade,
-    with_upgrade,
-)
 
 
 def times(record: Record) -> list[Upgrade]:

@@ -1,0 +1,136 @@
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The timed events of an upgrade, in one list: its transitions, what people have said, what was changed. Pure.
+
+The history, the consents, the approvals, the pause, the notices and the changes of a record are views of this list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from ...common.words import shortened
+
+CHANGES = ("set", "changed", "excluded", "removed", "patch_stateful_set", "lower_partition")
+PUT_BACK = ("restored", "included")
+"""The actions of modules that change something for a while or for good, and that put it back."""
+LOWERED = "lower_partition"
+IMAGE, STRATEGY = "image", "update strategy"
+PARTS = {"image": IMAGE, "strategy": STRATEGY}
+"""The parts of a pool that one request may change together, by their names in the action. The image stays."""
+KEPT = 100
+"""Events that are kept of the transitions, the changes, and each other kind: the newest, but the first changes."""
+LONGEST = 500
+"""Characters of the message of an event that is no transition."""
+
+
+class Kind(str, Enum):
+    """The kinds of events that lead to no other phase. Those that do are named as in `phases.Event`."""
+
+    ACCEPTED = "risk_accepted"
+    """A run was given an option that accepts a risk. The event is about the option, and its message is the value."""
+    SKIPPED = "check_skipped"
+    """A run was asked not to make a check."""
+    APPROVED = "approved"
+    HELD = "held"
+    """A person has paused the upgrade, for the reason in the message."""
+    RESUMED = "resumed"
+    NOTICED = "notice_sent"
+    HEALTH = "health_seen"
+    """A run has ended with this health of the system."""
+    CHANGED = "changed"
+    PUT_BACK = "put_back"
+    """The message of both is the action of the module."""
+
+
+ONCE = (Kind.ACCEPTED, Kind.SKIPPED, Kind.APPROVED, Kind.NOTICED)
+"""Kinds of events of which the first of the same content counts."""
+COUNTED = (Kind.CHANGED, Kind.PUT_BACK)
+"""Kinds of events that are one with the number of times, as events of Kubernetes are."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One event."""
+
+    at: str
+    run: str
+    phase: str
+    """The phase that a transition led to, in the words of the time; empty for every other event."""
+    message: str
+    more: tuple[str, ...] = ()
+    """Further reasons, one line each."""
+    kind: str = ""
+    """One of `Kind` or `phases.Event`; empty for a transition that was written before it was kept."""
+    about: str = ""
+    """The check, the option, the point, the notice or the setting."""
+    by: str = ""
+    """The person behind it; empty where the run itself is."""
+    times: int = 1
+    last: str = ""
+    """The time of the last of several."""
+
+
+def happened(kind: Kind, at: str, run: str = "", about: str = "", message: str = "", by: str = "") -> Entry:
+    """An event that is no transition."""
+    return Entry(at, run, "", shortened(message, LONGEST), kind=kind.value, about=about, by=by)
+
+
+def of_kind(events: Iterable[Entry], *kinds: Kind) -> tuple[Entry, ...]:
+    """The events of these kinds, in their order."""
+    return tuple(each for each in events if each.kind in kinds and not each.phase)
+
+
+def added(events: Sequence[Entry], fresh: Iterable[Entry]) -> tuple[Entry, ...]:
+    """The events with these behind them. One that was noted before is counted, or is not noted again."""
+    found = list(events)
+    for each in fresh:
+        single = (*ONCE, *COUNTED) if not each.phase else ()
+        same = next((n for n, one in enumerate(found) if each.kind in single and _content(one) == _content(each)), None)
+        if same is not None:
+            if each.kind in COUNTED:
+                found[same] = replace(found[same], times=found[same].times + 1, last=each.at)
+            continue
+        alike = [number for number, one in enumerate(found) if _group(one) == _group(each)]
+        if len(alike) >= KEPT:
+            if each.kind in COUNTED:
+                continue
+            del found[alike[0]]
+        found.append(each)
+    return tuple(found)
+
+
+def changes(actions: Iterable[Mapping[str, Any]], run: str) -> Iterator[Entry]:
+    """The events that these actions of modules are. Actions that change nothing of others are none."""
+    for action in actions:
+        word, at = str(action.get("action")), str(action.get("at", ""))
+        if word in (*CHANGES, *PUT_BACK):
+            kind = Kind.PUT_BACK if word in PUT_BACK else Kind.CHANGED
+            yield from (happened(kind, at, run, target, word) for target in _targets(action))
+
+
+def stays(target: str) -> bool:
+    """Whether a change of this target is meant to stay."""
+    return target.startswith(f"{IMAGE} of ")
+
+
+def _targets(action: Mapping[str, Any]) -> Sequence[str]:
+    """The things that an action has changed. A pool is changed in parts, of which one stays and another is put back."""
+    target, parts = str(action.get("target")), action.get("set")
+    if action.get("action") == LOWERED:
+        return [f"{STRATEGY} of pool {target}"]
+    if not isinstance(parts, list):
+        return [target]
+    return [f"{PARTS[part]} of pool {target}" for part in parts if part in PARTS]
+
+
+def _content(one: Entry) -> tuple[str, ...]:
+    return one.kind, one.about, one.message, one.by
+
+
+def _group(one: Entry) -> str:
+    return "transition" if one.phase else Kind.CHANGED.value if one.kind in COUNTED else one.kind
