@@ -3,16 +3,24 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The batches of a record over all runs: those of the plan now, those that are over, and the tries that were stopped.
 
+The pools of the plan have the members that no batch has done yet.
+
 A run that takes the members of a stopped batch again plans them anew. Its batch keeps that earlier try, so that both
 are seen as one batch, and counted once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .phases import Deed
+
+PENDING = "pending"
+UNDER_WAY = {Deed.UPGRADE: "upgrading", Deed.RESTART: "restarting"}
+DONE = {Deed.UPGRADE: "upgraded", Deed.RESTART: "restarted"}
+STATUSES = (PENDING, *UNDER_WAY.values(), *DONE.values())
 BATCH_STATES = ("pending", "upgrading", "done", "failed", "waiting")
 NOT_ENDED = ("upgrading", "waiting")
 KEPT_TRIES = 10
@@ -52,6 +60,11 @@ class BatchRecord:
     tries: tuple[BatchRecord, ...] = ()
     """Earlier tries of its members, by runs that did not finish them, the oldest first. They have none themselves."""
 
+    def come_to(self, state: str, run: str, at: str, took: Items, waited: Items) -> BatchRecord:
+        """The batch after it began or came further in this run, with the results so far."""
+        started, ended = at if state == "upgrading" else self.started, "" if state in NOT_ENDED else at
+        return replace(self, state=state, run=run, started=started, ended=ended, took=took, waited=waited)
+
     @property
     def touched(self) -> bool:
         """Whether one of its members did not stay as it was."""
@@ -63,7 +76,7 @@ class BatchRecord:
         return min((each.started for each in (*self.tries, self) if each.started), default="")
 
 
-def planned_batches(
+def batches_of(
     plan: Mapping[str, Any], earlier: Sequence[BatchRecord] = (), updated: str = ""
 ) -> tuple[BatchRecord, ...]:
     """The batches of a plan, behind those of earlier runs of the same upgrade that are not planned again.
@@ -142,3 +155,57 @@ def _named_apart(
         found.append(replace(each, name=name))
         taken.add(name)
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class PoolRecord:
+    """One pool of the plan."""
+
+    name: str
+    status: str
+    """It is `pending` before its first batch begins, `upgraded` when no member is left, and `upgrading` in between.
+    Those of a restart are `restarted` and `restarting`."""
+    left: tuple[str, ...] = ()
+    """Its members that do not run the target version yet, or are not restarted yet."""
+
+
+def pools_of(plan: Mapping[str, Any]) -> tuple[PoolRecord, ...]:
+    """The pools of a plan, which is the result of pool_order, in its order."""
+    target, before, deed = plan["target_version"], plan["before"], deed_of(plan)
+    going = {name for batch in plan["batches"] for name in batch["members"]}
+
+    def is_left(name: str) -> bool:
+        return name in going if deed is Deed.RESTART else before.get(name) != target
+
+    return tuple(_advanced(each, [name for name in each["members"] if is_left(name)], deed) for each in plan["pools"])
+
+
+def deed_of(plan: Mapping[str, Any]) -> Deed:
+    """The kind of work that a plan is for."""
+    return Deed(plan.get("deed") or Deed.UPGRADE)
+
+
+def _advanced(pool: Mapping[str, Any], left: Collection[str], deed: Deed) -> PoolRecord:
+    half = deed is Deed.UPGRADE and len(left) < len(pool["members"])
+    return PoolRecord(pool["name"], DONE[deed] if not left else UNDER_WAY[deed] if half else PENDING, tuple(left))
+
+
+def outside_of(plan: Mapping[str, Any]) -> tuple[str, ...]:
+    """The members of the cluster that are in no pool of the plan, and do not run the target version."""
+    members = {*plan["members"]} - plan["before"].keys()
+    return tuple(name for name in plan["left"] if name in members)
+
+
+def rolled(
+    pools: Collection[PoolRecord], members: Collection[str], deed: Deed, *, done: bool
+) -> tuple[PoolRecord, ...]:
+    """The pools after a batch of these members has begun, or is `done`."""
+    return tuple(_rolled(pool, members, deed, done=done) for pool in pools)
+
+
+def _rolled(pool: PoolRecord, members: Collection[str], deed: Deed, *, done: bool) -> PoolRecord:
+    going = {*members} & {*pool.left}
+    if not going:
+        return pool
+    left = tuple(name for name in pool.left if name not in going) if done else pool.left
+    return replace(pool, status=UNDER_WAY[deed] if left else DONE[deed], left=left)

@@ -19,14 +19,13 @@ from ..counts import Counts
 from ..start.approvals import Approval, Hold, Point, points_in
 from ..start.recorded_start import Start
 from ..start.request import Requested, requested_in
-from .batches import NOT_ENDED, BatchRecord, Items, planned_batches, with_done
+from .batches import BatchRecord, Items, PoolRecord, batches_of, deed_of, outside_of, pools_of, rolled, with_done
 from .conditions import Condition, Upgrade, taken_since
 from .events import LONGEST, Entry, Kind, added, happened, of_kind
 from .figures import longest_first
 from .phases import EXPLAINED, Deed, Event, Phase, follow
-from .pool_status import PoolRecord, deed_of, outside_of, planned, rolled
 
-SCHEMA = 1
+SCHEMA = 2
 LONGEST_MESSAGE = 2000
 """Characters of a message that the history keeps."""
 MOST_WAITS = 20
@@ -241,12 +240,10 @@ def planned_record(
         reason="",
         started=earlier.started if earlier is not None and begun_before else at,
         updated=at,
-        batches=planned_batches(plan, earlier.batches, earlier.updated)
-        if earlier is not None
-        else planned_batches(plan),
+        batches=batches_of(plan, earlier.batches, earlier.updated) if earlier is not None else batches_of(plan),
         events=earlier.events if earlier is not None else previous.history if previous is not None else (),
         upgrades=previous.upgrades if previous is not None else (),
-        pools=planned(plan),
+        pools=pools_of(plan),
         outside=outside_of(plan),
         system=plan.get("system", ""),
         deed=deed_of(plan),
@@ -285,20 +282,8 @@ def batch_changed(
     """
     if record is None or all(each.name != name for each in record.batches):
         return None
-    batches = tuple(
-        replace(
-            each,
-            state=state,
-            run=record.run,
-            started=at if state == "upgrading" else each.started,
-            ended="" if state in NOT_ENDED else at,
-            took=tuple(took),
-            waited=longest_first(waited),
-        )
-        if each.name == name
-        else each
-        for each in record.batches
-    )
+    comes = (state, record.run, at, tuple(took), longest_first(waited))
+    batches = tuple(each.come_to(*comes) if each.name == name else each for each in record.batches)
     upgraded = [member for each in batches if each.name == name and not each.cures for member in each.members]
     return replace(
         record,

@@ -13,12 +13,11 @@ from typing import Any
 from ...common.errors import refusal
 from ...common.reading import Json, Unreadable, listed, one_of, parsed, part, read_as, shallow, text, texts
 from ..start.approvals import Approval, Hold
-from .batches import BATCH_STATES
+from .batches import BATCH_STATES, STATUSES
 from .events import PUT_BACK, Entry, Kind, happened
 from .figures import figure, number
 from .phases import FORMER, Phase, phase_of
-from .pool_status import STATUSES
-from .record import Record
+from .record import SCHEMA, Record
 
 FORMER_BATCH_STATE = "rolling"
 """The word for `upgrading` in records that were written before it was."""
@@ -49,7 +48,7 @@ def _record(raw: Json) -> Record:
     former = text(raw, "message" if "reason" not in raw else "reason", "")
     reason = "" if word in {"rolling", "completed"} else former
     record = read_as(Record, {**raw, "batches": batches, "phase": phase.value, "reason": reason})
-    return record if "events" in raw else replace(record, events=tuple(_events_of_before(raw, record)))
+    return record if "events" in raw else replace(record, events=tuple(_events_of_before(raw, record)), schema=SCHEMA)
 
 
 def _batch(raw: Json) -> dict[str, Any]:

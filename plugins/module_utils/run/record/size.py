@@ -33,8 +33,10 @@ def record_text(record: Record, most: int) -> str:
     for shorter in (
         _each_batch(_longest_wait),
         _each_batch(_members_alone),
-        _sums_alone,
-        _former_without_conditions,
+        lambda record, _too_much: replace(record, counts=without_parts(record.counts)),
+        lambda record, _too_much: replace(
+            record, upgrades=tuple(replace(each, conditions=()) for each in record.upgrades)
+        ),
         _each_batch(_no_detail),
         _end_of_history,
         _each_batch(None),
@@ -44,14 +46,6 @@ def record_text(record: Record, most: int) -> str:
             break
         record = shorter(record, too_much)
     return _dumped(asdict(record))
-
-
-def _sums_alone(record: Record, _too_much: int) -> Record:
-    return replace(record, counts=without_parts(record.counts))
-
-
-def _former_without_conditions(record: Record, _too_much: int) -> Record:
-    return replace(record, upgrades=tuple(replace(each, conditions=()) for each in record.upgrades))
 
 
 def _end_of_history(record: Record, _too_much: int) -> Record:

@@ -18,9 +18,9 @@ from ..lock.held_lock import who
 from ..lock.lock import name_for
 from ..pace import has_commenced
 from ..record import upgrade_record
+from ..record.batches import deed_of
 from ..record.metrics import measured
 from ..record.phases import Deed
-from ..record.pool_status import deed_of
 from ..record.record import Record
 from ..record.record_keeping import Nowhere, change_record
 from .request import requested_in

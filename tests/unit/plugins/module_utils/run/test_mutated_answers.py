@@ -51,10 +51,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import parse_health
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import pool_changes
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lease import lock_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord, PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import Entry
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_store import kept_in

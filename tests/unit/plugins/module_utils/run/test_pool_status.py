@@ -8,8 +8,8 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Event, Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
     Record,
     batch_changed,

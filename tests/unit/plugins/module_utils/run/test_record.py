@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BATCH_STATES, BatchRecord
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import (
+    BATCH_STATES,
+    STATUSES,
+    BatchRecord,
+    PoolRecord,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import KEPT, Entry, Kind
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Event, Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.pool_status import STATUSES, PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
     Record,
     batch_changed,

@@ -17,7 +17,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.report
     report_of,
     waits_of,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord, PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import (
     Entry,
     Kind,
@@ -27,7 +27,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.milestones import conditions_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
     Record,
     waited_for,

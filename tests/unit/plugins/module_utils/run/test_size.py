@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.counts import counted_before, without_parts
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord, PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import KEPT, Entry
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Event, Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.pool_status import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
     Record,
     noted,
