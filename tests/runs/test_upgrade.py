@@ -118,6 +118,9 @@ def test_the_report_has_each_try_the_health_and_the_conditions(here: World, tmp_
     assert {each["status"] for each in found["record"]["conditions"]} == {"True"}
     assert found["record"]["conditions"][-1]["type"] == "Ended"
     assert found["record"]["upgrades"][-1]["conditions"] == found["record"]["conditions"]
+    moves = [(each["about"], each["kind"]) for each in found["record"]["events"] if each["kind"] in ("went", "came")]
+    gone = [name for bar in bars if bar["away"] for name in bar["members"]]
+    assert moves == [(name, kind) for name in gone for kind in ("went", "came")]
 
 
 def test_the_report_and_status_have_accepted_risks_and_skipped_checks_with_who_said_so(

@@ -8,16 +8,21 @@ The history, the consents, the approvals, the pause, the notices and the changes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from enum import Enum
 from typing import Any
 
+from ...common.moments import moment_text
 from ...common.words import shortened
+from .figures import figure, moment
 
 CHANGES = ("set", "changed", "excluded", "removed", "patch_stateful_set", "lower_partition")
 PUT_BACK = ("restored", "included")
 """The actions of modules that change something for a while or for good, and that put it back."""
+DOWN = ("delete_pod", "stopped_process")
+"""The actions that take a member down."""
 LOWERED = "lower_partition"
 IMAGE, STRATEGY = "image", "update strategy"
 PARTS = {"image": IMAGE, "strategy": STRATEGY}
@@ -42,6 +47,9 @@ class Kind(str, Enum):
     NOTICED = "notice_sent"
     HEALTH = "health_seen"
     """A run has ended with this health of the system."""
+    WENT = "went"
+    CAME = "came"
+    """The event is about a member that went down, or was back in the cluster."""
     CHANGED = "changed"
     PUT_BACK = "put_back"
     """The message of both is the action of the module."""
@@ -111,6 +119,20 @@ def changes(actions: Iterable[Mapping[str, Any]], run: str) -> Iterator[Entry]:
         if word in (*CHANGES, *PUT_BACK):
             kind = Kind.PUT_BACK if word in PUT_BACK else Kind.CHANGED
             yield from (happened(kind, at, run, target, word) for target in _targets(action))
+
+
+def moves(
+    actions: Iterable[Mapping[str, Any]], took: Iterable[Mapping[str, Any]], members: Collection[str], run: str, at: str
+) -> Iterator[Entry]:
+    """The events that these members went and came, from the acts and the outcomes of a batch that is noted at `at`."""
+    went = {str(each.get("target")): str(each.get("at", "")) for each in actions if each.get("action") in DOWN}
+    yield from (happened(Kind.WENT, then, run, name) for name, then in went.items() if name in members)
+    for each in took:
+        name, seconds = str(each.get("name")), figure(each, "total_seconds")
+        begun = moment(went.get(name, ""))
+        if seconds is not None and name in members:
+            back = moment_text(begun + timedelta(seconds=seconds), "milliseconds") if begun else at
+            yield happened(Kind.CAME, back, run, name)
 
 
 def stays(target: str) -> bool:

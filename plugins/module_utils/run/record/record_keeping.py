@@ -20,7 +20,7 @@ from ..lock.lock import Lock
 from ..lock.lock_watch import life_of
 from ..pace import done_text, usual_absence, with_last
 from .conditions import Failure, StepState, after_step, told_of
-from .events import COUNTED, Kind, changes, happened
+from .events import COUNTED, Kind, changes, happened, moves
 from .milestones import conditions_of, dated
 from .phases import Event
 from .record import Record, batch_changed, begun, ended, green_after, started_again, waited_for
@@ -350,8 +350,10 @@ def _seen(record: Record | None, params: Mapping[str, Any]) -> Record | None:
         return None
     found = {name: params[name] for name in ("health", "health_away") if params[name]}
     batches = tuple(replace(each, **found) if each.name == params["batch"] else each for each in record.batches)
+    members = {name for each in batches if each.name == params["batch"] for name in each.members}
     seen = replace(record, batches=batches, codes=tuple(params["codes"])).with_events(
-        *changes(params["acts"], record.run)
+        *changes(params["acts"], record.run),
+        *moves(params["acts"], params["results"], members, record.run, record.updated),
     )
     if params["health"] and not params["batch"]:
         seen = seen.with_events(happened(Kind.HEALTH, record.updated, record.run, message=params["health"]))

@@ -18,6 +18,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events
     added,
     changes,
     happened,
+    moves,
     of_kind,
     stays,
 )
@@ -74,6 +75,23 @@ def test_of_endless_changes_the_first_are_kept_and_of_everything_else_the_newest
     assert of_kind(many, Kind.NOTICED) == tuple(notices[KEPT:])
     assert [each for each in many if each.phase] == transitions[KEPT:]
     assert added(many, changes([act("set", "a-0")], "day"))[0].times == 2
+
+
+def test_a_member_went_at_its_act_and_came_after_the_seconds_that_were_measured() -> None:
+    acts = [act("delete_pod", "a"), act("delete_pod", "b"), act("delete_pod", "pull-1"), act("set", "a")]
+    took: list[dict[str, Any]] = [
+        {"name": "a", "total_seconds": 30.5},
+        {"name": "b", "total_seconds": None},
+        {"name": "c", "total_seconds": 4},
+        {"name": "other", "total_seconds": 4},
+    ]
+    found = [(each.kind, each.about, each.at) for each in moves(acts, took, {"a", "b", "c"}, "night", "end")]
+    assert found == [
+        ("went", "a", AT),
+        ("went", "b", AT),
+        ("came", "a", "2026-11-21T02:00:30.500Z"),
+        ("came", "c", "end"),
+    ]
 
 
 @pytest.mark.parametrize("kind", Kind)
