@@ -111,6 +111,12 @@ class Driver:
         given = {"target_version": "v1.12.0", "accept_unverified": ACCEPTED, "wait_timeout": 60, **more}
         return self._asked(contract_of(system), work_of(system), given)
 
+    def clean_up(self, **more: Any) -> Outcome:
+        """The end of a run that has completed, before it is recorded."""
+        system = node_engine_plan.SYSTEM
+        assert system.clean_up is not None
+        return self._asked(contract_of(system), system.clean_up, {"wait": True, "wait_timeout": 60, **more})
+
     def gate(self, moment: str, **more: Any) -> Outcome:
         """The module cluster_health_gate with the subject longhorn."""
         given = {"subject": "longhorn", "moment": moment, "wait_timeout": 60, **more}

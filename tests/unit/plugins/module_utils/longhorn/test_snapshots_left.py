@@ -75,3 +75,17 @@ def test_snapshots_that_cannot_be_removed_are_named_and_the_others_are_removed(d
     assert f"kubectl delete -n {NAMESPACE} snapshots.longhorn.io -l upgrade.stateful/target=" in said["snapshots_stay"]
     assert driver.longhorn.until(lambda: driver.snapshots() == 1)
     assert driver.switch(state="cleaned").verdict.passed
+
+
+def test_the_end_of_a_completed_run_removes_snapshots_unless_they_are_kept(drive: type[Driver]) -> None:
+    driver = drive(outliving(*TWO))
+    stays, _goes = killed(driver)
+    assert driver.clean_up(snapshots="kept").verdict.reasons == ()
+    assert driver.snapshots() == len(TWO)
+    driver.api.server.faults.answer(403, "DELETE", f"/snapshots/{stays}", times=1)
+    done = driver.clean_up()
+    (said,) = done.verdict.reasons
+    assert (done.verdict.passed, said.code, stays in said.message) == (True, "snapshots_stay", True)
+    assert driver.longhorn.until(lambda: driver.snapshots() == 1)
+    assert driver.clean_up().verdict.reasons == ()
+    assert driver.longhorn.until(lambda: driver.snapshots() == 0)
