@@ -50,13 +50,13 @@ from typing import Any
 
 from ..plugin_utils.answering import Answering
 from ..plugin_utils.batch_of_run import ANSWERS, batch_of_run, parts_of_host
-from ..plugin_utils.run_options import Given, answers
+from ..plugin_utils.run_options import GivenVariables, answers
 
 
 class LookupModule(Answering):
     """See the documentation above."""
 
-    def answered(self, terms: Sequence[Any], given: Given, variables: Mapping[str, Any]) -> list[Any]:
+    def answered(self, terms: Sequence[Any], given: GivenVariables, variables: Mapping[str, Any]) -> list[Any]:
         """The answer."""
         (question,) = terms
         if question == "parts":

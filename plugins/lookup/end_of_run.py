@@ -46,12 +46,12 @@ from typing import Any
 
 from ..plugin_utils.answering import Answering
 from ..plugin_utils.of_run import Run
-from ..plugin_utils.run_options import Given
+from ..plugin_utils.run_options import GivenVariables
 
 
 class LookupModule(Answering):
     """See the documentation above."""
 
-    def answered(self, terms: Sequence[Any], given: Given, variables: Mapping[str, Any]) -> list[Any]:
+    def answered(self, terms: Sequence[Any], given: GivenVariables, variables: Mapping[str, Any]) -> list[Any]:
         """The end of the run."""
         return [Run(given, variables).end().as_result()]

@@ -45,16 +45,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..plugin_utils.answering import Answering
-from ..plugin_utils.fleet_of_run import ANSWERS, Fleet
-from ..plugin_utils.run_options import Given, answers
+from ..plugin_utils.fleet_of_run import ANSWERS, FleetOfRun
+from ..plugin_utils.run_options import GivenVariables, answers
 
 
 class LookupModule(Answering):
     """See the documentation above."""
 
-    def answered(self, terms: Sequence[Any], given: Given, variables: Mapping[str, Any]) -> list[Any]:
+    def answered(self, terms: Sequence[Any], given: GivenVariables, variables: Mapping[str, Any]) -> list[Any]:
         """The answer."""
         question, *about = terms
-        fleet = Fleet(given, variables)
+        fleet = FleetOfRun(given, variables)
         answer = fleet.unconsented(*about) if question == "unconsented" else ANSWERS[question](fleet)
         return answers(answer)

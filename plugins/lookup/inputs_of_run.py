@@ -44,14 +44,14 @@ from typing import Any
 
 from ..plugin_utils.answering import Answering
 from ..plugin_utils.inputs_of_run import InputsOfRun
-from ..plugin_utils.run_options import Given, answers
+from ..plugin_utils.run_options import GivenVariables, answers
 from .input_faults import LookupModule as InputFaults
 
 
 class LookupModule(Answering):
     """See the documentation above."""
 
-    def answered(self, terms: Sequence[Any], given: Given, variables: Mapping[str, Any]) -> list[Any]:
+    def answered(self, terms: Sequence[Any], given: GivenVariables, variables: Mapping[str, Any]) -> list[Any]:
         """The answer."""
         playbook, question = terms
 

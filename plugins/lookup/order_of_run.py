@@ -52,12 +52,12 @@ from typing import Any
 
 from ..plugin_utils.answering import Answering
 from ..plugin_utils.order_of_run import OrderOfRun
-from ..plugin_utils.run_options import Given, answers
+from ..plugin_utils.run_options import GivenVariables, answers
 
 
 class LookupModule(Answering):
     """See the documentation above."""
 
-    def answered(self, terms: Sequence[Any], given: Given, variables: Mapping[str, Any]) -> list[Any]:
+    def answered(self, terms: Sequence[Any], given: GivenVariables, variables: Mapping[str, Any]) -> list[Any]:
         """The answer."""
         return answers(OrderOfRun(given, variables).asked(*terms))

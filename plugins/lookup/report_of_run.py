@@ -38,12 +38,12 @@ from typing import Any
 
 from ..plugin_utils.answering import Answering
 from ..plugin_utils.records_shown import report
-from ..plugin_utils.run_options import Given
+from ..plugin_utils.run_options import GivenVariables
 
 
 class LookupModule(Answering):
     """See the documentation above."""
 
-    def answered(self, terms: Sequence[Any], given: Given, variables: Mapping[str, Any]) -> list[Any]:
+    def answered(self, terms: Sequence[Any], given: GivenVariables, variables: Mapping[str, Any]) -> list[Any]:
         """The report."""
         return [report(given)]

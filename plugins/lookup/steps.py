@@ -40,15 +40,15 @@ _raw:
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..module_utils.run.steps import Moment
+from ..module_utils.run.steps import StepPoint
 from ..plugin_utils.answering import Answering
-from ..plugin_utils.run_options import Given
+from ..plugin_utils.run_options import GivenVariables
 from ..plugin_utils.step_of_run import steps_of
 
 
 class LookupModule(Answering):
     """See the documentation above."""
 
-    def answered(self, terms: Sequence[Any], given: Given, variables: Mapping[str, Any]) -> list[Any]:
+    def answered(self, terms: Sequence[Any], given: GivenVariables, variables: Mapping[str, Any]) -> list[Any]:
         """The steps."""
-        return [each.as_result() for moment in terms for each in steps_of(given, Moment(moment))]
+        return [each.as_result() for moment in terms for each in steps_of(given, StepPoint(moment))]

@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from .run_options import Given, given_by
+from .run_options import GivenVariables, given_by
 
 
 class Answering(LookupBase):
@@ -21,6 +21,6 @@ class Answering(LookupBase):
         defined = variables or {}
         return self.answered(terms, given_by(self._templar, defined), defined)
 
-    def answered(self, terms: Sequence[Any], given: Given, variables: Mapping[str, Any]) -> list[Any]:
+    def answered(self, terms: Sequence[Any], given: GivenVariables, variables: Mapping[str, Any]) -> list[Any]:
         """The answer to these terms. `given` gives one of the variables without templates."""
         raise NotImplementedError

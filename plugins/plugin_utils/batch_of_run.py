@@ -13,12 +13,12 @@ from datetime import datetime, timezone
 from functools import cached_property
 from typing import Any
 
-from ..module_utils.common.moments import moment_text
+from ..module_utils.common.timestamps import timestamp_text
 from ..module_utils.run.batch import BatchSoFar, OfHosts
 from ..module_utils.run.failure import failure_of
 from .hosts_of_run import texts_in
 from .registered import OF_BATCH, of_system, registered
-from .run_options import SYSTEM, Given, OfHost, of_pool
+from .run_options import SYSTEM, GivenVariables, OfHost, of_pool
 
 GROUP = "stateful_upgrade_batches"
 """The group of the hosts that are batches, in their order."""
@@ -38,7 +38,7 @@ class BatchOfRun:
     """The batch of this host."""
 
     so_far: BatchSoFar
-    given: Given
+    given: GivenVariables
     variables: Mapping[str, Any]
 
     def options(self, module: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -215,7 +215,7 @@ class BatchOfRun:
 
 
 def batch_of_run(
-    variables: Mapping[str, Any], given: Given, clock: Callable[[], float] = time.time
+    variables: Mapping[str, Any], given: GivenVariables, clock: Callable[[], float] = time.time
 ) -> BatchOfRun | None:
     """The batch of the host with these variables; None if it has none. `given` gives a variable without templates."""
     batch = given("upgrade_batch")
@@ -233,7 +233,7 @@ def batch_of_run(
     return BatchOfRun(so_far, given, variables)
 
 
-def parts_of_host(variables: Mapping[str, Any], given: Given) -> list[str]:
+def parts_of_host(variables: Mapping[str, Any], given: GivenVariables) -> list[str]:
     """The task files of the role roll for a host of its play. The host of a member has no batch of its own."""
     batch = batch_of_run(variables, given)
     requested = (localhost(variables).get("begin_request") or {}).get("variables")
@@ -285,7 +285,7 @@ def known_plan(variables: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _moment(seconds: Any) -> str:
-    return moment_text(datetime.fromtimestamp(int(seconds), timezone.utc)) if seconds else ""
+    return timestamp_text(datetime.fromtimestamp(int(seconds), timezone.utc)) if seconds else ""
 
 
 def troubles(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]:
@@ -304,7 +304,7 @@ def _places(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]
     return [variables["upgrade_places"][member] for member in batch["members"]]
 
 
-def _hosts(variables: Mapping[str, Any], given: Given, batch: Mapping[str, Any]) -> OfHosts | None:
+def _hosts(variables: Mapping[str, Any], given: GivenVariables, batch: Mapping[str, Any]) -> OfHosts | None:
     if not given("upgrade_places"):
         return None
     hostvars, playing = variables["hostvars"], variables["ansible_play_hosts"]

@@ -9,24 +9,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from .registered import registered
-from .run_options import Given, of_pool
+from .run_options import GivenVariables, of_pool
 
 ADDING, REMOVING = "add_capacity", "remove_capacity"
 """The beginning of the names of the results with which capacity is added and removed."""
 
 
-def grown(given: Given) -> Mapping[str, Any]:
+def grown(given: GivenVariables) -> Mapping[str, Any]:
     """The pool that is to have one member more, as the plan has it; empty if there is none."""
     pools = (given("begin_plan") or {}).get("pools") or ()
     return next((each for each in pools if each["name"] == given("upgrade_extra_member")), {})
 
 
-def options_of_member(given: Given) -> dict[str, Any]:
+def options_of_member(given: GivenVariables) -> dict[str, Any]:
     """The options of the task that gives that pool one member more."""
     return of_pool(grown(given))
 
 
-def added(given: Given, variables: Mapping[str, Any]) -> str:
+def added(given: GivenVariables, variables: Mapping[str, Any]) -> str:
     """The capacity that was added for the time of the upgrade, in words; empty once it is removed."""
     removed, come = done(variables, REMOVING), done(variables, ADDING)
     gone = bool(removed) and not any(result.get("failed") for result in removed)

@@ -29,7 +29,7 @@ FORWARDED = ("port_forward", "namespace")
 
 
 @dataclass(frozen=True)
-class Part:
+class ConnectionOption:
     """An option of a connection."""
 
     path: tuple[str, ...]
@@ -38,17 +38,17 @@ class Part:
     """Its argument specification."""
 
 
-def parts_of(connection: str) -> dict[str, Part]:
+def parts_of(connection: str) -> dict[str, ConnectionOption]:
     """The options of a connection by their flat variables; empty for any other variable."""
     return dict(_parts(connection, (), CONNECTIONS.get(connection, {}).get("options", {})))
 
 
-def _parts(prefix: str, above: tuple[str, ...], options: Mapping[str, Any]) -> Iterator[tuple[str, Part]]:
+def _parts(prefix: str, above: tuple[str, ...], options: Mapping[str, Any]) -> Iterator[tuple[str, ConnectionOption]]:
     for name, option in options.items():
         if "options" in option:
             yield from _parts(f"{prefix}_{name}", (*above, name), option["options"])
         else:
-            yield f"{prefix}_{name}", Part((*above, name), option)
+            yield f"{prefix}_{name}", ConnectionOption((*above, name), option)
 
 
 def is_list(name: str) -> bool:
@@ -134,7 +134,7 @@ def _found(whole: Any, path: tuple[str, ...]) -> Any:
     return whole
 
 
-def _read(name: str, part: Part, value: Any) -> Any:
+def _read(name: str, part: ConnectionOption, value: Any) -> Any:
     """The value as a module would read it, for a comparison; a wrong one as it is."""
     if is_list(name):
         return listed(value)

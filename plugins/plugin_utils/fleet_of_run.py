@@ -14,7 +14,7 @@ from ..module_utils.common.words import unique
 from ..module_utils.run.order import disagreement
 from .batch_of_run import SOAK_MARGIN
 from .monitoring_inputs import LIMITS, PROBES, SOAK
-from .run_options import Given, value_of
+from .run_options import GivenVariables, value_of
 from .variables import table
 
 GROUP = "stateful_upgrade_fleet"
@@ -27,10 +27,10 @@ CANARY = "canary"
 
 
 @dataclass(frozen=True)
-class Fleet:
+class FleetOfRun:
     """The fleet. `given` gives a variable without templates; None if it is not defined."""
 
-    given: Given
+    given: GivenVariables
     variables: Mapping[str, Any]
 
     def options(self, module: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class Fleet:
         }
 
 
-ANSWERS: Mapping[str, Callable[[Fleet], Any]] = {
+ANSWERS: Mapping[str, Callable[[FleetOfRun], Any]] = {
     "order": lambda fleet: fleet.order(),
     "sizes": lambda fleet: fleet.sizes(),
     "soaks": lambda fleet: fleet.soaks(),

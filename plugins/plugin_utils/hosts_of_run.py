@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .run_options import GROUPS, Given
+from .run_options import GROUPS, GivenVariables
 
 
 @dataclass(frozen=True)
 class HostsOfRun:
     """The hosts of the groups in `upgrade_groups`; none without that variable."""
 
-    given: Given
+    given: GivenVariables
     variables: Mapping[str, Any]
 
     @property

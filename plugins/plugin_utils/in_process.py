@@ -38,7 +38,7 @@ from ..module_utils.entry.guard import perform_guarded
 from .arguments_check import CheckedArguments, check_arguments, plain
 from .batch_of_run import batch_of_run
 from .connection_inputs import unanswered
-from .fleet_of_run import Fleet
+from .fleet_of_run import FleetOfRun
 from .inputs_of_run import options_of_inputs
 from .of_run import Run, words_of_notice
 from .run_options import ALL, ASKED, NONE, SYSTEM, as_list, given_by, given_options
@@ -47,7 +47,7 @@ from .settling_of_run import options_to_settle
 from .spoken import Speech, speech_of
 from .step_of_run import options_of_step
 from .surroundings import environment_of_task, kept_from_the_terminal, load_early, show_lines_at_once
-from .voice import SCREEN, Voice, label_of, longest_of
+from .voice import SCREEN, DisplayVoice, label_of, longest_of
 
 Result = dict[str, Any]
 
@@ -146,7 +146,7 @@ class InProcessAction(ActionBase):
             found |= options_to_settle(name, own, given, run)
             found |= options_of_playbook(name, own, given, run)
             found |= options_of_step(name, own, given, variables)
-            found |= Fleet(given, variables).options(name, own)
+            found |= FleetOfRun(given, variables).options(name, own)
             batch = batch_of_run(variables, given)
             found |= batch.options(name, own) if batch is not None else {}
         given_too = {option: value for option, value in found.items() if option in options and not unanswered(value)}
@@ -192,7 +192,7 @@ class InProcessAction(ActionBase):
         if checked.error:
             return _masked({"failed": True, "msg": checked.error}, checked, warnings)
         label = label_of(variables, own=self._speech.own)
-        voice = Voice(_Shown(self._speech, silent=bool(self._task.no_log)), label, checked.secrets)
+        voice = DisplayVoice(_Shown(self._speech, silent=bool(self._task.no_log)), label, checked.secrets)
         parent = parent_process()
         task = Task(
             params=checked.params,

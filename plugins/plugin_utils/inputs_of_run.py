@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..module_utils.common.words import unique
-from .run_options import Given
+from .run_options import GivenVariables
 from .variables import SERVING
 
 PLACES = ("https://", "http://", "configmap/")
@@ -29,7 +29,7 @@ class InputsOfRun:
     """The variables of a run of a playbook. `given` gives one without templates; None if it is not defined."""
 
     playbook: str
-    given: Given
+    given: GivenVariables
     faults_of: FaultsOf
 
     def parts(self) -> list[str]:
@@ -83,7 +83,7 @@ class InputsOfRun:
         return [str(read["msg"])] if read.get("msg") else self.faults_of(self._requested)
 
 
-def options_of_inputs(module: str, given: Given) -> dict[str, Any]:
+def options_of_inputs(module: str, given: GivenVariables) -> dict[str, Any]:
     """The options of a task with which a playbook looks to its variables and its request (`inputs_of`)."""
     if given("inputs_of") is None or module not in ("upgrade_record", "upgrade_request"):
         return {}
@@ -92,7 +92,7 @@ def options_of_inputs(module: str, given: Given) -> dict[str, Any]:
     return record if module == "upgrade_record" else {"source": place}
 
 
-def request_source(given: Given) -> str:
+def request_source(given: GivenVariables) -> str:
     """The place of the request. A relative path begins in the folder where the playbook was started."""
     place = str(given("upgrade_request") or "")
     return place if place.startswith(PLACES) else os.path.realpath(os.path.expanduser(place))

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..module_utils.run.begin_and_end import FORETOLD
-from ..module_utils.run.end import NOTICES, End, Found
+from ..module_utils.run.end import NOTICES, End, RunResults
 from ..module_utils.run.order import STARTED, not_begun
-from ..module_utils.run.record.phases import Deed, Event, Phase
+from ..module_utils.run.record.phases import Deed, Phase, UpgradeEvent
 from ..module_utils.run.steps import means_yes
 from .batch_of_run import GROUP, batches_of, known_plan, of_batch, requested
 from .capacity_of_run import added as added_capacity
 from .hosts_of_run import HostsOfRun, texts_in
 from .registered import OF_SETTLING, of_system, registered
-from .run_options import Given, value_of
+from .run_options import GivenVariables, value_of
 from .variables import names
 
 SILENCES = "settle_silenced"
@@ -28,7 +28,7 @@ RESULTS = {
     "silences": SILENCES,
     "ended": "finish_ended",
 }
-"""The variables with the results of the tasks of a run, by the field of `Found`."""
+"""The variables with the results of the tasks of a run, by the field of `RunResults`."""
 OF_PLANS = {"announce", "confirmed", "lease_duration"}
 """Options that every module has that plans, begins and ends the runs of a system."""
 LEASE = 900
@@ -44,7 +44,7 @@ machine sees that the processes are gone.
 class Run:
     """A run, as its variables have it. `given` gives one without templates; None if it is not defined."""
 
-    given: Given
+    given: GivenVariables
     variables: Mapping[str, Any]
 
     @property
@@ -139,7 +139,7 @@ class Run:
         left = [{"verdict": each["left"]} for each in put_back if "left" in each and not self.plan]
         deed = Deed(self.plan.get("deed") or Deed.UPGRADE)
         added = added_capacity(self.given, self.variables)
-        return End(Found(**found, put_back=[*put_back, *left], added=added, deed=deed))
+        return End(RunResults(**found, put_back=[*put_back, *left], added=added, deed=deed))
 
     def ending(self) -> dict[str, Any]:
         """The facts of the end for people, in the words of the system."""
@@ -195,7 +195,7 @@ class Run:
         records = (self.given("finish_known") or {}).get("records", ())
         name = (self.plan.get("lock") or {}).get("name")
         unfinished = any(each["name"] == name and each["phase"] != Phase.COMPLETED.value for each in records)
-        due = self.end().event is Event.COMPLETED and (bool(self.plan.get("batches")) or unfinished)
+        due = self.end().event is UpgradeEvent.COMPLETED and (bool(self.plan.get("batches")) or unfinished)
         return texts_in(self.given("upgrade_tasks_after")) if due else []
 
     def _to_begin(self, options: Collection[str]) -> dict[str, Any]:

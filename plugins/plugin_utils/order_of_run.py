@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..module_utils.run.order import Stage, Standing, lined_up, lost_hosts, parts, sizes, unconsented
-from ..module_utils.run.steps import Moment, means_yes
+from ..module_utils.run.order import RunFacts, RunStage, lined_up, lost_hosts, parts, sizes, unconsented
+from ..module_utils.run.steps import StepPoint, means_yes
 from .batch_of_run import GROUP
 from .capacity_of_run import grown
 from .hosts_of_run import texts_in
 from .of_run import Run
-from .run_options import Given, value_of
+from .run_options import GivenVariables, value_of
 from .settling_of_run import pools_to_settle
 from .step_of_run import steps_of
 
@@ -25,7 +25,7 @@ from .step_of_run import steps_of
 class OrderOfRun:
     """The order of the run with these variables. `given` gives one without templates; None if it is not defined."""
 
-    given: Given
+    given: GivenVariables
     variables: Mapping[str, Any]
     clock: Callable[[], float] = time.time
 
@@ -35,8 +35,8 @@ class OrderOfRun:
         Raises:
             KeyError: there is no such question.
         """
-        if question in {each.value for each in Stage}:
-            return parts(Stage(question), self.standing)
+        if question in {each.value for each in RunStage}:
+            return parts(RunStage(question), self.standing)
         return ANSWERS[question](self, about)
 
     @property
@@ -50,11 +50,11 @@ class OrderOfRun:
         return self.run.plan
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> RunFacts:
         """The facts that decide on the next parts."""
         plan, given = self.plan, self.given
         batches = bool(plan.get("batches"))
-        return Standing(
+        return RunFacts(
             reserved=bool(self.variables.get("groups", {}).get(GROUP)),
             on_hosts=bool(given("upgrade_groups")),
             supersedes=means_yes(given("upgrade_supersede")),
@@ -71,8 +71,8 @@ class OrderOfRun:
             silences=bool(value_of("upgrade_silences", given)),
             asks=(batches or bool(plan.get("asks_without_batches"))) and self._consent() != plan.get("digest"),
             listens=self.run.listens,
-            steps_before=bool(plan) and bool(steps_of(given, Moment.BEFORE)),
-            steps_after=bool(plan) and bool(steps_of(given, Moment.AFTER)),
+            steps_before=bool(plan) and bool(steps_of(given, StepPoint.BEFORE)),
+            steps_after=bool(plan) and bool(steps_of(given, StepPoint.AFTER)),
             own_tasks_after=bool(texts_in(given("upgrade_tasks_after"))),
         )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..module_utils.common.verdict import sentence_of
 from ..module_utils.run.output.status_text import status_lines
-from .run_options import GROUPS, Given
+from .run_options import GROUPS, GivenVariables
 
 FORMS = ("html", "md", "json")
 """The endings of the file of a report."""
@@ -19,7 +19,7 @@ LEFT = "restart_interrupted"
 """The code of a process that a restart has left."""
 
 
-def status(given: Given) -> dict[str, Any]:
+def status(given: GivenVariables) -> dict[str, Any]:
     """The lines of the playbook status, and the last words if somebody gave no answer."""
     read, lock = given("status_read") or {}, given("status_lock") or {}
     hosts, before = bool(given(GROUPS)), lock.get("before") or {}
@@ -38,7 +38,7 @@ def status(given: Given) -> dict[str, Any]:
     return {"lines": lines, "last_words": _unanswered(unanswered[0]) if unanswered else ""}
 
 
-def report(given: Given) -> dict[str, Any]:
+def report(given: GivenVariables) -> dict[str, Any]:
     """The `path` and the `form` of a report, with its `record`, or the `refusal`.
 
     A relative path begins in the folder where the playbook was started.
@@ -60,7 +60,7 @@ def report(given: Given) -> dict[str, Any]:
     return {"path": path, "form": form, "refusal": refusal, "record": records[-1] if records else {}}
 
 
-def _free(given: Given, read: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
+def _free(given: GivenVariables, read: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
     """Whether it is known that no run holds a lock beside those that the records show.
 
     A lock in the cluster of a namespace is not asked for, so that no answer can tell that no run is at work.
@@ -71,7 +71,7 @@ def _free(given: Given, read: Mapping[str, Any], before: Mapping[str, Any]) -> b
     return seen and (given("upgrade_lock_kept_in") or "kubernetes") == "kubernetes"
 
 
-def _place(given: Given) -> str:
+def _place(given: GivenVariables) -> str:
     return "of this cluster" if given(GROUPS) else f"in namespace {given('upgrade_namespace')}"
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from .run_options import SYSTEM, Given
+from .run_options import SYSTEM, GivenVariables
 from .variables import roles_of
 
 OF_BATCH, OF_SETTLING = "roll_", "settle_"
@@ -30,7 +30,7 @@ def registered(variables: Mapping[str, Any], part: str, without: Collection[str]
     return [(name, one) for name, one in each if isinstance(one, Mapping) and SIGNS & one.keys()]
 
 
-def of_system(given: Given, name: str) -> Any:
+def of_system(given: GivenVariables, name: str) -> Any:
     """A result that the role of the system has registered, or a variable of that role, by its name without that of the
     role; None if there is none."""
     found = (given(f"{role}_{name}") for role in roles_of(given(SYSTEM)))

@@ -30,14 +30,14 @@ LIMITS = {task: name for name, each in table().items() for task in each.limit_of
 """The variable for the `wait_timeout` of a module, or of one with an option, or with one of this value."""
 
 
-class Given(Protocol):
+class GivenVariables(Protocol):
     """The values that a user has given."""
 
     def __call__(self, name: str, /) -> Any:
         """The value of a variable, without templates; None if it is not defined."""
 
 
-def given_by(templar: Any, variables: Mapping[str, Any]) -> Given:
+def given_by(templar: Any, variables: Mapping[str, Any]) -> GivenVariables:
     """The function that gives one of these variables, with the templar of a lookup or of a task."""
 
     def given(name: str, /) -> Any:
@@ -79,7 +79,11 @@ def answers(answer: Any) -> list[Any]:
 
 
 def given_options(
-    module: str, options: Mapping[str, Mapping[str, Any]], arguments: Mapping[str, Any], level: str, given: Given
+    module: str,
+    options: Mapping[str, Mapping[str, Any]],
+    arguments: Mapping[str, Any],
+    level: str,
+    given: GivenVariables,
 ) -> dict[str, Any]:
     """The options of a module that variables give, without those that the task sets in `arguments`.
 
@@ -101,7 +105,7 @@ def given_options(
     return {option: value for option, value in found.items() if value != {} and not unanswered(value)}
 
 
-def own_options(options: Collection[str], given: Given) -> dict[str, Any]:
+def own_options(options: Collection[str], given: GivenVariables) -> dict[str, Any]:
     """The options that variables of their names give and the table does not know: those of a system of another
     collection."""
     return {each: given(f"{PREFIX}{each}") for each in options if f"{PREFIX}{each}" not in table()}
@@ -149,7 +153,7 @@ def _options_of(variable: Variable, module: str) -> Iterator[str]:
             yield option or own
 
 
-def value_of(name: str, given: Given) -> Any:
+def value_of(name: str, given: GivenVariables) -> Any:
     """The value of a variable: a connection with its flat variables in it, and a text with commas as a list."""
     if name in CONNECTIONS:
         names = (name, NAMESPACE, *parts_of(name))
@@ -158,7 +162,7 @@ def value_of(name: str, given: Given) -> Any:
     return listed(value) if is_list(name) else value
 
 
-def _value(name: str, given: Given, otherwise: Any) -> Any:
+def _value(name: str, given: GivenVariables, otherwise: Any) -> Any:
     """The value of a variable for an option with the default `otherwise`."""
     value = given(name)
     default = table()[name].option.get("default", otherwise)

@@ -12,13 +12,13 @@ from ..module_utils.common.verdict import sentence_of
 from .of_run import Run
 from .records_shown import status
 from .registered import of_system
-from .run_options import Given
+from .run_options import GivenVariables
 
 SAYING = ("approved", "held", "resumed")
 """The states in which a person says something of an upgrade that is under way."""
 
 
-def options_of_playbook(module: str, arguments: Mapping[str, Any], given: Given, run: Run) -> dict[str, Any]:
+def options_of_playbook(module: str, arguments: Mapping[str, Any], given: GivenVariables, run: Run) -> dict[str, Any]:
     """The options of a task; empty for one of a run itself."""
     state = arguments.get("state")
     if module == "upgrade_lock":
@@ -35,7 +35,7 @@ def options_of_playbook(module: str, arguments: Mapping[str, Any], given: Given,
     return {}
 
 
-def settled(given: Given, run: Run) -> dict[str, Any]:
+def settled(given: GivenVariables, run: Run) -> dict[str, Any]:
     """The lines that say what became of the changes of runs, and the last words if some could not be put back."""
     end, said = run.end(), (given("abort_ended") or {}).get("verdict") or {}
     # A run that has stopped on request has put everything back itself.

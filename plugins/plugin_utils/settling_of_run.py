@@ -10,13 +10,13 @@ from typing import Any
 
 from .hosts_of_run import texts_in
 from .of_run import Run
-from .run_options import GROUPS, Given, value_of
+from .run_options import GROUPS, GivenVariables, value_of
 
 STATES = ("absent", "completed", "restored")
 """The states of modules that put back."""
 
 
-def options_to_settle(module: str, arguments: Mapping[str, Any], given: Given, run: Run) -> dict[str, Any]:
+def options_to_settle(module: str, arguments: Mapping[str, Any], given: GivenVariables, run: Run) -> dict[str, Any]:
     """The options of a task; empty for one that puts nothing back, or only what a batch has changed.
 
     A run looks again at all that it has changed, whatever the undo says. Without a run, settings that look left over
@@ -32,7 +32,7 @@ def options_to_settle(module: str, arguments: Mapping[str, Any], given: Given, r
     return {"pools": _pools(run)} if module == "process_restart" else {}
 
 
-def pools_to_settle(given: Given, run: Run) -> list[str]:
+def pools_to_settle(given: GivenVariables, run: Run) -> list[str]:
     """The pools whose update strategies are put back; an empty name stands for every pool that carries an undo."""
     if given(GROUPS):
         return []

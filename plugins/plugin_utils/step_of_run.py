@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..module_utils.run.steps import ADDS, LIMITS, NODES, Moment, Step, means_yes, taken
+from ..module_utils.run.steps import ADDS, LIMITS, NODES, Step, StepPoint, means_yes, taken
 from .capacity_of_run import done, options_of_member
-from .run_options import Given, value_of
+from .run_options import GivenVariables, value_of
 
 
-def steps_of(given: Given, moment: Moment) -> list[Step]:
+def steps_of(given: GivenVariables, moment: StepPoint) -> list[Step]:
     """The steps that the run takes at this moment, in their order. `given` gives a variable without templates."""
     plan = given("begin_plan") or {}
 
@@ -23,7 +23,9 @@ def steps_of(given: Given, moment: Moment) -> list[Step]:
     return taken(given("upgrade_steps") or [], moment, has, commenced=bool(plan.get("commenced")))
 
 
-def options_of_step(module: str, arguments: Mapping[str, Any], given: Given, variables: Mapping[str, Any]) -> Any:
+def options_of_step(
+    module: str, arguments: Mapping[str, Any], given: GivenVariables, variables: Mapping[str, Any]
+) -> Any:
     """The options of a task of a step; empty outside of one."""
     step = given("steps_step")
     if step is None:
@@ -41,8 +43,10 @@ def options_of_step(module: str, arguments: Mapping[str, Any], given: Given, var
     return {"wait_timeout": step["timeout"], "baseline": started, **own}
 
 
-def _tried(step: Mapping[str, Any], begun: Mapping[str, Any], given: Given, variables: Mapping[str, Any]) -> Any:
-    known = next(each for each in steps_of(given, Moment(given("steps_moment"))) if each.name == step["name"])
+def _tried(
+    step: Mapping[str, Any], begun: Mapping[str, Any], given: GivenVariables, variables: Mapping[str, Any]
+) -> Any:
+    known = next(each for each in steps_of(given, StepPoint(given("steps_moment"))) if each.name == step["name"])
     before = (given("steps_noted") or {}).get("step", {})
     results = [] if known.own else done(variables, known.results)
     return {
@@ -56,6 +60,6 @@ def _tried(step: Mapping[str, Any], begun: Mapping[str, Any], given: Given, vari
     }
 
 
-def _waits(given: Given) -> bool:
+def _waits(given: GivenVariables) -> bool:
     value = given("upgrade_wait")
     return value in (None, "") or means_yes(value)

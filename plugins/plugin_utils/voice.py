@@ -101,7 +101,7 @@ SCREEN = Screen()
 """Its width is set by the output plugin `concise`, the rest by the action plugins, before the workers are forked."""
 
 
-class Voice:
+class DisplayVoice:
     """Says the lines of one task. `now` gives seconds on a clock that never goes back."""
 
     def __init__(

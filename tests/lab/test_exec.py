@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Denied, Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient, connect
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.execution import Command, Ended, execute
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.execution import (
+    ContainerCommand,
+    Ended,
+    execute,
+)
 from kubernetes.client import CoreV1Api
 from kubernetes.stream import stream
 
@@ -28,7 +32,7 @@ def _client(namespace: Namespace, user: str = "admin") -> KubernetesClient:
 
 
 def _run(namespace: Namespace, *words: str, user: str = "admin", seconds: float = TIMEOUT) -> Ended:
-    return execute(_client(namespace, user), Command(namespace.name, "one", "probe", words), seconds)
+    return execute(_client(namespace, user), ContainerCommand(namespace.name, "one", "probe", words), seconds)
 
 
 def test_commands_run_beside_the_process_of_their_container(namespace: Namespace) -> None:
@@ -92,7 +96,7 @@ def test_commands_need_rights_and_a_container_that_runs(namespace: Namespace) ->
 
     until("the right", allowed, TIMEOUT)
     with pytest.raises(Refusal, match="container"):
-        execute(_client(namespace), Command(namespace.name, "one", "other", ("true",)), TIMEOUT)
+        execute(_client(namespace), ContainerCommand(namespace.name, "one", "other", ("true",)), TIMEOUT)
 
 
 def _allow(namespace: Namespace, verbs: list[str]) -> None:

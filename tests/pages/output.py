@@ -19,7 +19,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice impo
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.ending_text import Ending, ending_lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.plan_text import Words, plan_lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.pace import done_text, placed, usual_absence
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Event
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import UpgradeEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
     Record,
     batch_changed,
@@ -27,7 +27,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record
     ended,
     green_after,
 )
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.voice import Voice, label_of
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.voice import DisplayVoice, label_of
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "output.md"
 KIND = "data with manager"
@@ -105,14 +105,14 @@ def upgrade(plan: Mapping[str, Any], away: Sequence[float], gate: float) -> tupl
     for number, batch in enumerate(batches):
         record = _batch(log, record, batch, away[number % len(away)], gate if number else 0.0)
     log.seconds += gate
-    record = ended(green_after(record, gate, ""), Event.COMPLETED, "", log.at())
+    record = ended(green_after(record, gate, ""), UpgradeEvent.COMPLETED, "", log.at())
     assert record is not None
     end = Ending("3.8.0", found="the cluster is green", record=record, record_name="stateful-upgrade-0a1b2c3d4e")
     return plan_lines({**plan, "batches": batches}, words), log.lines, ending_lines(end, words)
 
 
 def _batch(log: Log, record: Record, batch: Mapping[str, Any], away: float, gate: float) -> Record:
-    voice = Voice(log, label_of({"upgrade_batch": batch}, own=True), (), now=log.now)
+    voice = DisplayVoice(log, label_of({"upgrade_batch": batch}, own=True), (), now=log.now)
     log.seconds += gate
     waited = [{"code": "recovering", "message": "Shards of traffic-0 recover.", "seconds": gate}] if gate else []
     change = batch_changed(green_after(record, gate, batch["name"]), batch["name"], "upgrading", log.at(), (), ())

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.end import End, Found
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.end import End, RunResults
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.batch_of_run import REPLACING
 
 from tests.pages.module_tasks import contract_of, is_of_system, module_defaults_in, named, variables_given_to
@@ -114,7 +114,7 @@ def options_given(value: Any) -> dict[str, Any]:
     """The options of one entry of module_defaults, which is a dictionary or a variable that holds one."""
     if value == "{{ finish_end.recorded }}":
         whole = {"before": {"status": "green"}, "green_seconds": 3}
-        return dict(End(Found(gate=whole)).recorded())
+        return dict(End(RunResults(gate=whole)).recorded())
     assert isinstance(value, dict), f"{value} is neither options nor a variable that holds them"
     return value
 

@@ -49,7 +49,7 @@ def refuse_no_url(url: str, given: str, option: str) -> None:
 
 
 @as_verdict
-def judge_way(sent: str, address: str, verified: bool) -> Iterator[Reason]:
+def judge_exposure(sent: str, address: str, verified: bool) -> Iterator[Reason]:
     """A remark if somebody on the network could read the credentials. `sent` names them; it is empty without any.
 
     Credentials for this machine itself cross no network.

@@ -21,7 +21,7 @@ _UNCONNECTED = frozenset({"ProxyError", "WebSocketProxyException", "ProxyConnect
 
 
 @dataclass(frozen=True)
-class Way:
+class ProxyRoute:
     """The way to a server through a proxy."""
 
     proxy: Proxy | None

@@ -25,7 +25,7 @@ BREATH = 0.25
 
 
 @dataclass(frozen=True)
-class Part:
+class ParallelWork:
     """A piece of work and its arguments."""
 
     run: Callable[[Task], Outcome]
@@ -84,7 +84,7 @@ class _OneAtATime:
             self._voice.show(line)
 
 
-def side_by_side(task: Task, parts: Sequence[Part]) -> list[Outcome]:
+def side_by_side(task: Task, parts: Sequence[ParallelWork]) -> list[Outcome]:
     """The outcome of each part, in their order; a `Refusal` raised in a part is its verdict.
 
     All parts share the journal of the task, so `changed` of a refused part may come from an act of another part.
@@ -94,7 +94,7 @@ def side_by_side(task: Task, parts: Sequence[Part]) -> list[Outcome]:
     """
     stopped, voice = Event(), _OneAtATime(task.voice)
 
-    def begin(part: Part) -> tuple[Outcome, Waited]:
+    def begin(part: ParallelWork) -> tuple[Outcome, Waited]:
         own = replace(task, params=part.params, voice=voice, guard=_UntilStopped(stopped, task.guard), waited=Waited())
         return attempt(part.run, own), own.waited
 

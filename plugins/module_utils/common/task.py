@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from .ancestry import ancestors
 from .errors import Denied, Refusal, Unreachable, refusal
-from .moments import now_text
+from .timestamps import now_text
 from .verdict import State, Verdict, combine
 from .voice import Lines, Stages, Voice
 from .waiting import Clock, Look, MonotonicClock, Patience, Remaining, Waited, wait_for

@@ -139,7 +139,7 @@ def wait_for(
     start = looked_at = clock.now()
     deadline = _Deadline(patience, start)
     before, waited = Verdict(), Waited() if waited is None else waited
-    waited.present, quiet = "", _Quiet(patience, voice, start)
+    waited.present, quiet = "", _SilentDisplay(patience, voice, start)
     while True:
         found, began = None, clock.now()
         try:
@@ -171,7 +171,7 @@ def wait_for(
             clock.sleep(pause)
 
 
-class _Quiet:
+class _SilentDisplay:
     """The time without an answer: it is reported with its fix, and ends the wait if no one ever answered."""
 
     def __init__(self, patience: Patience, voice: Voice, start: float) -> None:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from .errors import Refusal, refusal, root_cause
 from .packages import needed
 from .proxies import proxy_for
-from .proxy_faults import Way
+from .proxy_faults import ProxyRoute
 from .time_limit import CONNECTING, TimeLimit, limit_pools, retrying
 
 AGENT = "stateful.upgrade"
@@ -98,7 +98,7 @@ def _asked(
     except ValueError as error:
         remedy = "Correct HTTPS_PROXY or HTTP_PROXY in the environment."
         raise refusal("proxy_unusable", f"The proxy of the environment cannot be used: {error}.", remedy) from None
-    way, tls = Way(proxy, urlsplit(url).netloc.rpartition("@")[2], "HTTPS_PROXY"), trust.options()
+    way, tls = ProxyRoute(proxy, urlsplit(url).netloc.rpartition("@")[2], "HTTPS_PROXY"), trust.options()
     manager = (
         urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers(), **tls) if proxy else urllib3.PoolManager(**tls)
     )

@@ -25,7 +25,7 @@ from ..run.start import upgrade_request
 
 
 @dataclass
-class Part:
+class UpgradePart:
     """One part: its options, and its work. It looks to its task as a module does."""
 
     CONTRACT: Contract
@@ -49,8 +49,8 @@ OF_SYSTEM = "system"
 """The part that is the module of the system."""
 NAME = {"part": {"type": "str", "required": True, "choices": sorted([*_MODULES, OF_SYSTEM])}}
 """The option with the name of the part."""
-PARTS: Mapping[str, Part] = {
-    name: Part(replace(each.CONTRACT, argument_spec={**each.CONTRACT.argument_spec, **NAME}), each.run)
+PARTS: Mapping[str, UpgradePart] = {
+    name: UpgradePart(replace(each.CONTRACT, argument_spec={**each.CONTRACT.argument_spec, **NAME}), each.run)
     for name, each in _MODULES.items()
 }
 
@@ -59,10 +59,10 @@ def _without_name(_task: Task) -> Outcome:
     raise AssertionError("a task without the name of a part is refused by its contract, and that of a system replaced")
 
 
-NAMELESS = Part(Contract(argument_spec={**NAME}, guarded=False), _without_name)
+NAMELESS = UpgradePart(Contract(argument_spec={**NAME}, guarded=False), _without_name)
 """In place of the part of a task that names none, so that Ansible refuses the task for that."""
 
 
-def part_of(arguments: Mapping[str, Any]) -> Part:
+def part_of(arguments: Mapping[str, Any]) -> UpgradePart:
     """The part that the arguments of a task name."""
     return PARTS.get(str(arguments.get("part")), NAMELESS)

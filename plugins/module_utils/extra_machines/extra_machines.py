@@ -16,7 +16,7 @@ from ..kubernetes.client import connect
 from ..run.lock.lease import lease_at
 from ..run.lock.lock_watch import Writers
 from ..run.undo.temporary_changes import ATTEMPTS
-from .act.adding import Addition, Wanted
+from .act.adding import Addition, WantedMachines
 from .act.removing import Removal
 from .observe.look import cluster_api, members_in
 from .rights import ROLE
@@ -56,7 +56,7 @@ def run(task: Task) -> Outcome:
     params = task.params
     workload = connect(params["kubernetes"])
     management = connect(params["management"]) if params["management"] else workload
-    wanted = [Wanted(each["namespace"], each["name"], each["extra"]) for each in params["machine_deployments"]]
+    wanted = [WantedMachines(each["namespace"], each["name"], each["extra"]) for each in params["machine_deployments"]]
     if not wanted:
         return Outcome(Verdict(), more={"leaving": []})
     api = task.ask(lambda: cluster_api(management))

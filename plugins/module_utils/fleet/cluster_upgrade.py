@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..common.moments import moment_of, now_text, utc_now
 from ..common.task import Contract, Outcome, Task
+from ..common.timestamps import now_text, timestamp_of, utc_now
 from ..common.verdict import Verdict
 from ..common.voice import Waiting
 from .fleet_record import DONE, FAILED, NOT_BEGUN, PLANNED, REFUSED, UPGRADING, WAITING, Cluster, held_back
 from .folder import Folder
-from .process import Command, Played, play
+from .process import PlaybookCommand, Played, play
 
 PLAYBOOKS = ("opensearch", "opensearch_hosts", "restart", "restart_hosts", "longhorn")
 CONTRACT = Contract(
@@ -56,7 +56,9 @@ def run(task: Task) -> Outcome:
     folder.put(begun)
     if task.params["state"] == "begun":
         return _outcome(begun, changed=True)
-    command = Command(task.params["playbook"], {**_variables(task), "upgrade_confirm": before.digest}, _inventory(task))
+    command = PlaybookCommand(
+        task.params["playbook"], {**_variables(task), "upgrade_confirm": before.digest}, _inventory(task)
+    )
     started = task.clock.now()
     played = play(command, folder.log_of(name), _Listener(task).hear)
     ended = replace(
@@ -68,7 +70,7 @@ def run(task: Task) -> Outcome:
 
 def _planned(task: Task, folder: Folder, name: str) -> Cluster:
     """The plan of the cluster: its digest, or the cause for which there is none."""
-    command = Command(task.params["playbook"], _variables(task), _inventory(task), ["--check"])
+    command = PlaybookCommand(task.params["playbook"], _variables(task), _inventory(task), ["--check"])
     log = folder.log_of_plan(name)
     played = play(command, log, _Listener(task).hear)
     digest = str(played.statistics.get("upgrade_confirm") or "")
@@ -85,7 +87,7 @@ def _planned(task: Task, folder: Folder, name: str) -> Cluster:
 def _ended_elsewhere(task: Task, folder: Folder, before: Cluster) -> Cluster:
     """The end of an upgrade that the user's own launcher has run. With a `cause` it has failed."""
     cause = task.params["cause"]
-    seconds = (utc_now() - moment_of(before.began)).total_seconds() if before.began else 0.0
+    seconds = (utc_now() - timestamp_of(before.began)).total_seconds() if before.began else 0.0
     how = {"state": FAILED if cause else DONE, "cause": cause, "codes": tuple(task.params["codes"])}
     ended = replace(before, **how, ended=now_text(), seconds=seconds)
     folder.put(ended)

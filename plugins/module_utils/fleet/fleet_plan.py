@@ -13,7 +13,7 @@ from ..common.errors import refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Reason, Verdict, refused, waiting
 from .cluster_upgrade import PLAYBOOKS
-from .fleet_record import BAD, DONE, Fleet, digest_of, end_lines, failed_in, plan_lines
+from .fleet_record import BAD, DONE, FleetPlan, digest_of, end_lines, failed_in, plan_lines
 from .folder import Folder
 from .waves import waves_of
 
@@ -42,7 +42,7 @@ def run(task: Task) -> Outcome:
             "fleet_without_clusters", "The fleet has no cluster.", "Give an inventory whose hosts are clusters."
         )
     waves = waves_of(names, task.params["groups"], task.params["canary"], task.params["waves"])
-    fleet = Fleet(tuple(waves), task.params["failures"], clusters=folder.plans(names))
+    fleet = FleetPlan(tuple(waves), task.params["failures"], clusters=folder.plans(names))
     if task.params["state"] == "arranged":
         return _outcome(fleet, [])
     missing = [name for name in names if name not in fleet.clusters]
@@ -60,14 +60,14 @@ def run(task: Task) -> Outcome:
     return _outcome(fleet, lines, verdict)
 
 
-def _begin(folder: Folder, fleet: Fleet) -> None:
+def _begin(folder: Folder, fleet: FleetPlan) -> None:
     """Take the plans that somebody has agreed to into the record of the fleet."""
     for cluster in fleet.clusters.values():
         folder.put(replace(cluster, wave=fleet.wave_of(cluster.name)))
     folder.write(fleet)
 
 
-def _refusals(fleet: Fleet) -> Iterator[Reason]:
+def _refusals(fleet: FleetPlan) -> Iterator[Reason]:
     """A reason for each cluster without a plan, once they are as many as end the fleet."""
     failed = failed_in(fleet.clusters)
     if fleet.failures and len(failed) >= fleet.failures:
@@ -79,7 +79,7 @@ def _refusals(fleet: Fleet) -> Iterator[Reason]:
             )
 
 
-def _ended(task: Task, fleet: Fleet, names: list[str]) -> Outcome:
+def _ended(task: Task, fleet: FleetPlan, names: list[str]) -> Outcome:
     """The end of the run. A failure is left to the playbook, so that it is one of the cluster's host."""
     names = [name for wave in fleet.waves for name in wave.clusters if name in names]
     lines = end_lines(fleet, names)
@@ -92,7 +92,7 @@ def _ended(task: Task, fleet: Fleet, names: list[str]) -> Outcome:
     return _outcome(fleet, lines, Verdict(tuple(() if failed else waits)), failed_clusters=failed)
 
 
-def _outcome(fleet: Fleet, lines: list[str], verdict: Verdict | None = None, **more: object) -> Outcome:
+def _outcome(fleet: FleetPlan, lines: list[str], verdict: Verdict | None = None, **more: object) -> Outcome:
     waves = [{"name": wave.name, "clusters": list(wave.clusters)} for wave in fleet.waves]
     clusters = {name: each.as_data() for name, each in fleet.clusters.items()}
     told = {"waves": waves, "digest": fleet.digest, "clusters": clusters, "lines": lines, **more}

@@ -50,7 +50,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Fleet:
+class FleetPlan:
     """The waves of a run, and how many failures end it."""
 
     waves: tuple[Wave, ...]
@@ -81,7 +81,7 @@ def failed_in(clusters: Mapping[str, Cluster]) -> list[Cluster]:
     return [clusters[name] for name in sorted(clusters) if clusters[name].state in BAD]
 
 
-def held_back(fleet: Fleet, name: str) -> str:
+def held_back(fleet: FleetPlan, name: str) -> str:
     """The cause for which a cluster may not begin now; empty if it may.
 
     A failure anywhere counts at once, also for the clusters of the same wave that still wait for their turn. A wave
@@ -101,7 +101,7 @@ def held_back(fleet: Fleet, name: str) -> str:
     return f"No wave takes the cluster {name}."
 
 
-def plan_lines(fleet: Fleet, playbook: str) -> list[str]:
+def plan_lines(fleet: FleetPlan, playbook: str) -> list[str]:
     """The plan of a fleet for people: a line for each wave, and one for each cluster that cannot be planned."""
     number = sum(len(wave.clusters) for wave in fleet.waves)
     stop = f"stops after {fleet.failures} failed" if fleet.failures else "goes on whatever fails"
@@ -116,7 +116,7 @@ def _planned(cluster: Cluster) -> str:
     return f"is left out: {cluster.cause}" if cluster.state in BAD else cluster.plan
 
 
-def end_lines(fleet: Fleet, names: Sequence[str]) -> list[str]:
+def end_lines(fleet: FleetPlan, names: Sequence[str]) -> list[str]:
     """The end of a run of a fleet for people: the counts, then each cluster with its record, or with its cause."""
     found = [fleet.clusters[name] for name in names if name in fleet.clusters]
     counts = [(state, sum(1 for each in found if each.state == state)) for state in STATES]

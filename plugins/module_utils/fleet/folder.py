@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..common.errors import refusal
-from .fleet_record import Cluster, Fleet, cluster_from
+from .fleet_record import Cluster, FleetPlan, cluster_from
 from .waves import Wave
 
 PRIVATE = 0o700
@@ -43,12 +43,12 @@ class Folder:
         """The file for the output of a cluster's plan."""
         return self.path / _PLANS / f"{_file(cluster)}.log"
 
-    def read(self) -> Fleet:
+    def read(self) -> FleetPlan:
         """The fleet and its clusters; empty ones if nothing was written yet."""
         data = self._data(self.path / _FLEET)
         waves = tuple(Wave(each["name"], tuple(each["clusters"])) for each in data.get("waves", ()))
         clusters = self.clusters([name for wave in waves for name in wave.clusters])
-        return Fleet(waves, int(data.get("failures", 0)), str(data.get("digest", "")), clusters)
+        return FleetPlan(waves, int(data.get("failures", 0)), str(data.get("digest", "")), clusters)
 
     def clusters(self, names: Collection[str]) -> dict[str, Cluster]:
         """Those of these clusters of which there is a file. Others may be of an earlier run with other clusters."""
@@ -62,7 +62,7 @@ class Folder:
         found = {name: self._data(self.path / kind / f"{_file(name)}.json") for name in names}
         return {name: cluster_from(data) for name, data in found.items() if data}
 
-    def write(self, fleet: Fleet) -> None:
+    def write(self, fleet: FleetPlan) -> None:
         """Write the waves, the limit and the digest."""
         waves = [{"name": wave.name, "clusters": list(wave.clusters)} for wave in fleet.waves]
         self._replace(self.path / _FLEET, {"digest": fleet.digest, "failures": fleet.failures, "waves": waves})

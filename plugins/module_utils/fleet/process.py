@@ -28,7 +28,7 @@ PARTING = 30.0
 
 
 @dataclass(frozen=True)
-class Command:
+class PlaybookCommand:
     """A playbook with its variables."""
 
     playbook: str
@@ -68,7 +68,7 @@ class Played:
         return bool(self.statistics.get("upgrade_changed", True))
 
 
-def play(command: Command, log: Path, hear: Callable[[str], None]) -> Played:
+def play(command: PlaybookCommand, log: Path, hear: Callable[[str], None]) -> Played:
     """Run a playbook to its end. Its output goes into the file `log`.
 
     `hear` gets each line, and an empty one in each second without a line. It may raise, which ends the process.

@@ -16,13 +16,13 @@ from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..common.credentials import judge_way, refuse_in_address, refuse_no_url, sendable
+from ..common.credentials import judge_exposure, refuse_in_address, refuse_no_url, sendable
 from ..common.errors import Refusal, refusal
 from ..common.packages import needed
 from ..common.proxies import Proxy, is_spared, proxy_for
-from ..common.proxy_faults import Way
+from ..common.proxy_faults import ProxyRoute
 from ..common.verdict import Verdict
-from .identity import Given, Impersonation, from_environment, impersonated_by
+from .identity import EnvironmentIdentity, Impersonation, from_environment, impersonated_by
 from .kubeconfig import Chosen, choose, unusable
 from .tls import AUTHORITY, CERTIFICATE, KEY, tls_of
 
@@ -59,7 +59,7 @@ class Access:
         self.host = str(configuration.host).rstrip("/")
         self._configuration = configuration
         self._proxy = proxy
-        self.way = Way(proxy, self.host, "kubernetes.proxy")
+        self.way = ProxyRoute(proxy, self.host, "kubernetes.proxy")
         """The proxy, for refusals."""
         self.impersonated = impersonation.headers() if impersonation else ()
         """The headers that name the user in whose place requests are made; some may stand several times."""
@@ -118,7 +118,7 @@ class Access:
     def judge(self) -> Verdict:
         """A remark if somebody on the network could read the credentials."""
         sent = "The token for the Kubernetes API" if self.headers() else ""
-        return judge_way(sent, self.host, self._verified)
+        return judge_exposure(sent, self.host, self._verified)
 
 
 def access(options: Mapping[str, Any]) -> Access:
@@ -237,7 +237,7 @@ class _TokenFile:
             configuration.api_key["BearerToken"] = f"Bearer {file.read().strip()}"
 
 
-def _labels(chosen: Chosen | None, options: Mapping[str, Any], given: Given) -> dict[str, str]:
+def _labels(chosen: Chosen | None, options: Mapping[str, Any], given: EnvironmentIdentity) -> dict[str, str]:
     """The files of a connection in sentences."""
     labels = dict(NO_LABELS)
     if chosen:
@@ -268,7 +268,7 @@ def _load_account(library: Any, configuration: Any) -> None:
         ) from error
 
 
-def _override(configuration: Any, options: Mapping[str, Any], given: Given) -> None:
+def _override(configuration: Any, options: Mapping[str, Any], given: EnvironmentIdentity) -> None:
     host = options.get("host")
     if host:
         configuration.host = host if "://" in host else f"https://{host}"

@@ -59,7 +59,7 @@ class NameTaken(Conflict):
 
 
 @dataclass(frozen=True)
-class Request:
+class ApiRequest:
     """One request, in the words of an RBAC rule."""
 
     method: str
@@ -84,14 +84,14 @@ class Request:
         return f"{self.verb} {target}" + (f" in namespace {self.namespace}" if self.namespace else "")
 
 
-def request_of(method: str, path: str) -> Request:
+def api_request_of(method: str, path: str) -> ApiRequest:
     """The request behind an HTTP method and an API path (without its query)."""
     match = _PATH.match(path)
     if match is None:
-        return Request(method, "", path, "", "")
+        return ApiRequest(method, "", path, "", "")
     found = match.groupdict(default="")
     resource = found["resource"] + (f"/{found['subresource']}" if found["subresource"] else "")
-    return Request(method, found["group"], resource, found["namespace"], found["name"])
+    return ApiRequest(method, found["group"], resource, found["namespace"], found["name"])
 
 
 def role_rule(verbs: Iterable[str], group: str, resource: str) -> str:
@@ -132,7 +132,7 @@ def images_of(spec: Json, name: str) -> dict[str, str]:
     return dict(listed(spec, name, lambda each: (text(each, "name"), text(each, "image", "")), ()))
 
 
-def refusal_of(host: str, request: Request, status: int, answer: Mapping[str, Any] | None, retry: bool) -> Refusal:
+def refusal_of(host: str, request: ApiRequest, status: int, answer: Mapping[str, Any] | None, retry: bool) -> Refusal:
     """The refusal for an answer that is not a success. `retry` says whether the request was repeated."""
     message = (answer or {}).get("message")
     said = (message if isinstance(message, str) and message else f"HTTP status {status} without a reason").rstrip(".")
@@ -176,7 +176,7 @@ def _not_admitted(said: str, message: str, remedy: str) -> NotAdmitted:
     return found
 
 
-def _passing(host: str, request: Request, status: int, said: str, retry: bool) -> Refusal:
+def _passing(host: str, request: ApiRequest, status: int, said: str, retry: bool) -> Refusal:
     """The refusal for an answer that may be another one when it is asked for again."""
     if status == HTTPStatus.GONE:
         return Expired(
@@ -195,7 +195,7 @@ def _passing(host: str, request: Request, status: int, said: str, retry: bool) -
     )
 
 
-def _forbidden(host: str, request: Request, said: str) -> Refusal:
+def _forbidden(host: str, request: ApiRequest, said: str) -> Refusal:
     if found := _NO_IMPERSONATION.search(said):
         resource = "users" if found["on"] else found["resource"]
         group = "authentication.k8s.io" if "/" in resource or resource == "uids" else ""
@@ -230,7 +230,7 @@ def _forbidden(host: str, request: Request, said: str) -> Refusal:
     )
 
 
-def unreachable(host: str, request: Request, error: BaseException, seconds: float) -> Refusal:
+def unreachable(host: str, request: ApiRequest, error: BaseException, seconds: float) -> Refusal:
     """The refusal for a request that got no answer at all, or none within these seconds."""
     if any(type(each).__name__ == "ReadTimeoutError" for each in causes(error)):
         return Unreachable.because(

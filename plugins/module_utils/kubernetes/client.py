@@ -25,7 +25,7 @@ from ..common.time_limit import CONNECTING, TimeLimit, limit_pools, retrying
 from ..common.verdict import Verdict
 from ..common.words import shortened
 from .access import Access, access
-from .answers import Expired, Request, not_understood, reading, refusal_of, request_of, unreachable
+from .answers import ApiRequest, Expired, api_request_of, not_understood, reading, refusal_of, unreachable
 from .paths import CORE, in_namespace
 
 Json = dict[str, Any]
@@ -115,7 +115,7 @@ class KubernetesClient:
         following = ""
         while True:
             answer = self._ask("GET", path, {**params, **({"continue": following} if following else {})}) or {}
-            with reading(f"to {request_of('GET', path).sentence()}"):
+            with reading(f"to {api_request_of('GET', path).sentence()}"):
                 found += listed(answer, "items", dict)
                 following = text(part(answer, "metadata", {}), "continue", "")
             if not following:
@@ -158,14 +158,14 @@ class KubernetesClient:
         answer = self._send("GET", path, params, None, "")
         said: str = answer.data.decode("utf-8", "replace")
         if not _succeeded(answer.status):
-            raise refusal_of(self.host, request_of("GET", path), answer.status, _json(said), retry=True)
+            raise refusal_of(self.host, api_request_of("GET", path), answer.status, _json(said), retry=True)
         return said.splitlines()
 
     def websocket(self, path: str, params: Mapping[str, str] | Sequence[tuple[str, str]], protocol: str) -> Any:
         """A websocket to `path`, open for as long as both ends keep it."""
         library = needed("websocket", "websocket-client")
         # The API server asks for two rights: to get (the method of the request), and to create (what it makes).
-        request = request_of("POST", path)
+        request = api_request_of("POST", path)
         try:
             return self._access.websocket(path + _query(params), protocol, FIELD_MANAGER, self._timeout.connect_timeout)
         except library.WebSocketBadStatusException as error:
@@ -196,10 +196,10 @@ class KubernetesClient:
             return None
         if not _succeeded(answer.status):
             raise refusal_of(
-                self.host, request_of(method, path), answer.status, content, retry=_only_asks(method, path)
+                self.host, api_request_of(method, path), answer.status, content, retry=_only_asks(method, path)
             )
         if content is None:
-            said = f"to {request_of(method, path).sentence()}"
+            said = f"to {api_request_of(method, path).sentence()}"
             raise not_understood(said, f"the server at {self.host} does not send a JSON object")
         return content
 
@@ -223,12 +223,12 @@ class KubernetesClient:
                 redirect=False,
             )
         except self._failure as error:
-            raise self._unreachable(request_of(method, path), error) from error
+            raise self._unreachable(api_request_of(method, path), error) from error
         if answer.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
             raise self._access.way.answered(answer.status)
         return answer
 
-    def _unreachable(self, request: Request, error: BaseException) -> Refusal:
+    def _unreachable(self, request: ApiRequest, error: BaseException) -> Refusal:
         return self._access.way.fault(error) or unreachable(self.host, request, error, self._limit.seconds)
 
 

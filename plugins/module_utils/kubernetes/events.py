@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ..common.errors import Refusal
-from ..common.moments import now_text
+from ..common.timestamps import now_text
 from ..common.words import shortened
 from .client import Json, KubernetesClient
 from .paths import CORE, in_namespace

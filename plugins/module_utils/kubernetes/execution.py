@@ -35,7 +35,7 @@ _MESSAGES = (1, 2)
 
 
 @dataclass(frozen=True)
-class Command:
+class ContainerCommand:
     """A command for one container; no shell reads it."""
 
     namespace: str
@@ -80,7 +80,7 @@ class _Said:
         return self.kept[channel].decode("utf-8", "replace")
 
 
-def execute(client: KubernetesClient, command: Command, seconds: float) -> Ended:
+def execute(client: KubernetesClient, command: ContainerCommand, seconds: float) -> Ended:
     """Run a command in a container to its end, at most for some seconds. Any exit code is an answer.
 
     Raises:
@@ -124,7 +124,7 @@ def _heard(channels: Any) -> _Said:
     return said
 
 
-def _ended(client: KubernetesClient, command: Command, said: _Said) -> Ended:
+def _ended(client: KubernetesClient, command: ContainerCommand, said: _Said) -> Ended:
     with reading(f"to {command.sentence}"):
         status = _status(bytes(said.status))
         if text(status, "status", "") == "Success":
@@ -158,7 +158,9 @@ def _cause(item: Part) -> tuple[str, str]:
     return text(item, "reason", ""), text(item, "message", "")
 
 
-def _without_end(client: KubernetesClient, command: Command, error: BaseException, limit: TimeLimit) -> Unreachable:
+def _without_end(
+    client: KubernetesClient, command: ContainerCommand, error: BaseException, limit: TimeLimit
+) -> Unreachable:
     in_time = f"has not told within {limit.seconds:g} s"
     how = in_time if limit.seconds_left() <= 0 else f"has not told, since the connection ended ({error}),"
     return Unreachable.because(

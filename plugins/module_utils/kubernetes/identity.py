@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..common.errors import Refusal, refusal
-from .kubeconfig import Entry
+from .kubeconfig import KubeconfigEntry
 
 PREFIX = "K8S_AUTH_"
 READ = {
@@ -61,7 +61,7 @@ class Impersonation:
 
 
 @dataclass(frozen=True)
-class Given:
+class EnvironmentIdentity:
     """The part of a connection that only the environment gives."""
 
     cert_file: str = ""
@@ -71,7 +71,7 @@ class Given:
     """Whether a token that was renewed is written into the kubeconfig."""
 
 
-def from_environment(environment: Mapping[str, str]) -> Given:
+def from_environment(environment: Mapping[str, str]) -> EnvironmentIdentity:
     """The variables of kubernetes.core that are no options of this collection. An empty one counts as not given.
 
     Raises:
@@ -88,10 +88,12 @@ def from_environment(environment: Mapping[str, str]) -> Given:
     groups = [each.strip() for each in found["groups"].split(",") if each.strip()]
     where = f"{PREFIX}IMPERSONATE_USER or {PREFIX}IMPERSONATE_GROUPS in the environment"
     saves = found["saves"].lower() not in _FALSE
-    return Given(found["cert_file"], found["key_file"], _impersonation(where, found["user"], "", groups, ()), saves)
+    return EnvironmentIdentity(
+        found["cert_file"], found["key_file"], _impersonation(where, found["user"], "", groups, ()), saves
+    )
 
 
-def impersonated_by(user: Entry) -> Impersonation | None:
+def impersonated_by(user: KubeconfigEntry) -> Impersonation | None:
     """The user whom the user of a kubeconfig impersonates.
 
     Raises:

@@ -42,7 +42,7 @@ PROVIDERS = ("gcp", "oidc")
 
 
 @dataclass(frozen=True)
-class Entry:
+class KubeconfigEntry:
     """A cluster, a context or a user, and the file it is from."""
 
     kind: str
@@ -70,8 +70,8 @@ class Chosen:
     """The context that counts."""
 
     context: str
-    cluster: Entry
-    user: Entry
+    cluster: KubeconfigEntry
+    user: KubeconfigEntry
     save: Callable[[], None]
     """Writes the file of the user with the tokens that the package has renewed in it."""
 
@@ -110,15 +110,17 @@ def choose(kubeconfig: str, context: str | None, *, needs_user: bool) -> Chosen:
     cluster = _named(kubeconfig, found, "clusters", of.content.get("cluster") or "", owner)
     user = of.content.get("user") or ""
     if (not user or user not in found["users"]) and not needs_user:
-        mine = Entry("user", user, {}, of.file)
+        mine = KubeconfigEntry("user", user, {}, of.file)
     else:
-        mine = _named(kubeconfig, found, "users", user, owner) if user else Entry("user", "", {}, of.file)
+        mine = _named(kubeconfig, found, "users", user, owner) if user else KubeconfigEntry("user", "", {}, of.file)
     _check_cluster(cluster)
     _check_user(mine)
     return Chosen(name, _with_paths(cluster), _with_paths(mine), lambda: _write(mine.file, files[mine.file]))
 
 
-def _named(where: str, found: Mapping[str, Mapping[str, Entry]], kind: str, name: str, owner: str) -> Entry:
+def _named(
+    where: str, found: Mapping[str, Mapping[str, KubeconfigEntry]], kind: str, name: str, owner: str
+) -> KubeconfigEntry:
     if name in found[kind]:
         return found[kind][name]
     there = enumerate_few(sorted(found[kind]))
@@ -154,17 +156,17 @@ def _write(path: str, content: Json) -> None:
         needed("yaml", "PyYAML").safe_dump(content, file, default_flow_style=False)
 
 
-def _merged(files: Mapping[str, Json], kind: str) -> dict[str, Entry]:
+def _merged(files: Mapping[str, Json], kind: str) -> dict[str, KubeconfigEntry]:
     """The entries of a kind by their names; of several files the first one counts."""
-    merged: dict[str, Entry] = {}
+    merged: dict[str, KubeconfigEntry] = {}
     for path, content in files.items():
         for name, entry in _entries(path, content.get(kind) or [], kind).items():
             merged.setdefault(name, entry)
     return merged
 
 
-def _entries(path: str, items: Any, kind: str) -> dict[str, Entry]:
-    single, entries = _PARTS[kind], dict[str, Entry]()
+def _entries(path: str, items: Any, kind: str) -> dict[str, KubeconfigEntry]:
+    single, entries = _PARTS[kind], dict[str, KubeconfigEntry]()
     if not isinstance(items, list):
         raise unusable(path, f"its {kind} are no list")
     for number, item in enumerate(items, start=1):
@@ -176,11 +178,11 @@ def _entries(path: str, items: Any, kind: str) -> dict[str, Entry]:
             raise unusable(path, f"{single} {name} is no mapping")
         if name in entries:
             raise unusable(path, f"it has two {kind} of the name {name}")
-        entries[name] = Entry(single, name, inner, path)
+        entries[name] = KubeconfigEntry(single, name, inner, path)
     return entries
 
 
-def _check_texts(entry: Entry) -> None:
+def _check_texts(entry: KubeconfigEntry) -> None:
     for key in _TEXTS[entry.kind]:
         value = entry.content.get(key)
         if value is not None and not isinstance(value, str):
@@ -192,20 +194,20 @@ def _check_texts(entry: Entry) -> None:
         _check_data(entry, key + _DATA)
 
 
-def _check_data(entry: Entry, key: str) -> None:
+def _check_data(entry: KubeconfigEntry, key: str) -> None:
     try:
         base64.b64decode("".join((entry.content.get(key) or "").split()), validate=True)
     except (binascii.Error, ValueError):
         raise entry.fault(key, "is not in base64") from None
 
 
-def _check_cluster(cluster: Entry) -> None:
+def _check_cluster(cluster: KubeconfigEntry) -> None:
     _check_texts(cluster)
     if not cluster.content.get("server"):
         raise unusable(cluster.file, f"cluster {cluster.name} has no server")
 
 
-def _check_user(user: Entry) -> None:
+def _check_user(user: KubeconfigEntry) -> None:
     _check_texts(user)
     provider = user.content.get("auth-provider") or {}
     name = provider.get("name") if isinstance(provider, dict) else None
@@ -214,7 +216,7 @@ def _check_user(user: Entry) -> None:
         raise unusable(user.file, f"auth-provider {name} of user {user.name} is not supported", remedy)
 
 
-def _with_paths(entry: Entry) -> Entry:
+def _with_paths(entry: KubeconfigEntry) -> KubeconfigEntry:
     """The entry with whole paths, and with the content of its token file."""
     folder = os.path.dirname(entry.file)
     content = {key: value for key, value in entry.content.items() if value is not None}
@@ -223,16 +225,16 @@ def _with_paths(entry: Entry) -> Entry:
             content.pop(key, None)
         elif content.get(key):
             content[key] = os.path.join(folder, content[key])
-            _try_to_read(Entry(entry.kind, entry.name, content, entry.file), key)
+            _try_to_read(KubeconfigEntry(entry.kind, entry.name, content, entry.file), key)
     if "tokenFile" in content:
         content.pop("token", None)  # as in client-go, which takes the content of the file first
     plugin = content.get("exec")
     if isinstance(plugin, dict) and os.sep in str(plugin.get("command") or ""):
         content["exec"] = {**plugin, "command": os.path.join(folder, plugin["command"])}
-    return Entry(entry.kind, entry.name, content, entry.file)
+    return KubeconfigEntry(entry.kind, entry.name, content, entry.file)
 
 
-def _try_to_read(entry: Entry, key: str) -> None:
+def _try_to_read(entry: KubeconfigEntry, key: str) -> None:
     path = entry.content[key]
     try:
         with open(path, "rb") as file:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..common.arguments import CONNECTIONS, WAIT
-from ..common.moments import moment_of
 from ..common.task import Contract, Outcome, Task
+from ..common.timestamps import timestamp_of
 from ..common.verdict import Verdict, combine, waiting
 from .answers import reading_object
 from .client import KubernetesClient, connect
@@ -34,7 +34,7 @@ def run(task: Task) -> Outcome:
     """Look until all are fit. Nothing is changed."""
     selector, given, names = task.params["label_selector"], task.params["baseline"], task.params["names"]
     client = connect(task.params["kubernetes"])
-    baseline = moment_of(given) if given else None
+    baseline = timestamp_of(given) if given else None
 
     def look() -> list[NodeFitness]:
         found = []

@@ -11,7 +11,7 @@ from ..common.reading import Unreadable, flag, listed, named, one_of, part, text
 from .answers import images_of, reading_object
 from .client import Json, KubernetesClient
 from .paths import CORE, in_namespace
-from .state import Budget, Container, Event, Pod, StatefulSet
+from .state import Budget, Container, KubernetesEvent, Pod, StatefulSet
 
 STATUSES = frozenset({"True", "False", "Unknown"})
 """The values of a condition."""
@@ -113,7 +113,9 @@ def _exit_code(details: Part) -> int | None:
     raise Unreadable("is no number", "exitCode")
 
 
-def list_events(client: KubernetesClient, namespace: str, kind: str, name: str, uid: str = "") -> tuple[Event, ...]:
+def list_events(
+    client: KubernetesClient, namespace: str, kind: str, name: str, uid: str = ""
+) -> tuple[KubernetesEvent, ...]:
     """The events about one object, oldest first; none if the user may not read them, since they only explain."""
     fields = {"involvedObject.kind": kind, "involvedObject.name": name, "involvedObject.uid": uid}
     selector = ",".join(f"{key}={value}" for key, value in fields.items() if value)
@@ -126,10 +128,10 @@ def list_events(client: KubernetesClient, namespace: str, kind: str, name: str, 
     return tuple(sorted(map(_event, items), key=lambda event: event.last_seen))
 
 
-def _event(item: Json) -> Event:
+def _event(item: Json) -> KubernetesEvent:
     with reading_object("Event", item):
         series, metadata = part(item, "series", {}), part(item, "metadata")
-        return Event(
+        return KubernetesEvent(
             type=text(item, "type", ""),
             reason=text(item, "reason", ""),
             message=text(item, "message", ""),

@@ -58,14 +58,14 @@ def missing_rights(client: KubernetesClient, namespace: str, needed: Iterable[Ri
     there = not namespace or len(missing) < len(wanted) or _exists(client, namespace)
     if there is False:
         return _no_namespace(client, namespace)
-    asked = _Asked(_who(client), namespace, misspelt=there is None)
+    asked = _RightsQuestion(_who(client), namespace, misspelt=there is None)
     return combine(
         _judge([right for right in missing if right.explains is explains], asked) for explains in (False, True)
     )
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _RightsQuestion:
     """The user and the namespace that rights were asked for."""
 
     user: str
@@ -133,7 +133,7 @@ def may(client: KubernetesClient, namespace: str, right: Right) -> bool:
         return within(answer, "status", lambda status: flag(status, "allowed", default=False), {})
 
 
-def _judge(missing: Sequence[Right], asked: _Asked) -> Verdict:
+def _judge(missing: Sequence[Right], asked: _RightsQuestion) -> Verdict:
     """The verdict for missing rights, of which either all are optional or none is."""
     if not missing:
         return Verdict()

@@ -183,7 +183,7 @@ class Namespace:
 
 
 @dataclass(frozen=True)
-class Event:
+class KubernetesEvent:
     """One event about an object."""
 
     type: str

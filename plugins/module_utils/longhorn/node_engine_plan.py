@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..common.side_by_side import Part
+from ..common.side_by_side import ParallelWork
 from ..common.task import Outcome, Task, attempt, sentences
 from ..common.verdict import Verdict, combine, remark
 from ..kubernetes.client import KubernetesClient, connect
@@ -25,7 +25,7 @@ from .observe.kinds import NAMESPACE
 from .observe.look import image_of, look, model_of_managers
 from .observe.state import Longhorn
 from .rights import CLUSTER_ROLE, rights_for
-from .way import Way, offered_way, way_named
+from .switch_method import SwitchMethod, method_named, offered_method
 
 IDENTITY = "longhorn"
 """The name of the cluster for its lock and its record: a namespace has one Longhorn at the most."""
@@ -37,11 +37,11 @@ def _order(task: Task) -> Outcome:
     """The nodes in their order. A plan waits until they are fit, and has all that stands in their way."""
     client, params = connect(task.params["kubernetes"]), task.params
     names, accepted = params["nodes"], params["accept_unverified"]
-    found: list[Way] = []
+    found: list[SwitchMethod] = []
 
     def again() -> Longhorn:
         if not found:
-            found.append(offered_way(client))
+            found.append(offered_method(client))
         return found[0].look(client, params["namespace"])
 
     def judged(seen: Longhorn) -> Verdict:
@@ -68,7 +68,7 @@ def _order(task: Task) -> Outcome:
     )
 
 
-def _blockers(task: Task, way: Way, seen: Longhorn, image: str) -> Verdict:
+def _blockers(task: Task, way: SwitchMethod, seen: Longhorn, image: str) -> Verdict:
     """All that stands in the way: of the whole as the run begins, and of each node too while it is planned."""
     params, names = task.params, task.params["nodes"]
     nodes = [name for name in names if name not in seen.managers_of]
@@ -86,14 +86,14 @@ def _volumes(seen: Longhorn) -> dict[str, list[str]]:
     return {name: [each.name for each in found] for name, found in sorted(seen.volumes_on.items())}
 
 
-def _preflight(task: Task, planned: Outcome) -> Iterator[Part]:
+def _preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
     """The rights, and the image on nodes that do not name it."""
     more, params = planned.more, task.params
     proves = [] if UNLISTED_IMAGES in params["accept_unverified"] else list(more["unlisted"])
 
     def run(given: Task) -> Outcome:
         client = connect(given.params["kubernetes"])
-        rights = _rights(given, client, way_named(str(more["way"])), proves=bool(proves))
+        rights = _rights(given, client, method_named(str(more["way"])), proves=bool(proves))
         # A pod that may not be made, or for a plan that is refused anyway, would only repeat that.
         if not (proves and planned.verdict.passed and rights.passed):
             return Outcome(rights)
@@ -102,7 +102,7 @@ def _preflight(task: Task, planned: Outcome) -> Iterator[Part]:
         return replace(proven, verdict=combine((rights, proven.verdict)))
 
     # It waits even in one pass, at the end of which no throw-away pod may be left.
-    yield Part(
+    yield ParallelWork(
         run,
         {
             **params,
@@ -113,7 +113,7 @@ def _preflight(task: Task, planned: Outcome) -> Iterator[Part]:
     )
 
 
-def _rights(task: Task, client: KubernetesClient, way: Way, *, proves: bool) -> Verdict:
+def _rights(task: Task, client: KubernetesClient, way: SwitchMethod, *, proves: bool) -> Verdict:
     """Every right that the run will need."""
     params = task.params
     task.may_look()

@@ -25,16 +25,16 @@ from .judge.interruptions import before, interrupted
 from .judge.preflight import UNKNOWN_VERSIONS, UNLISTED_IMAGES
 from .judge.reasons import REPLACEMENT, image_changed
 from .judge.snapshots import left_behind
-from .judge.stages import Stage, Step, Wanted, come_home
+from .judge.stages import SwitchStage, SwitchStep, WantedSwitch, come_home
 from .judge.volumes import left_to_rebuild, moved_from, touched
 from .observe.kinds import NAMESPACE
 from .observe.look import image_of
 from .observe.state import Attached, Longhorn
-from .way import OUTSIDE, Way, offered_way
+from .switch_method import OUTSIDE, SwitchMethod, offered_method
 
 UNVERIFIED = (REPLACEMENT, UNKNOWN_VERSIONS, UNLISTED_IMAGES)
 """The steps that are not verified, by the names under which a user accepts them."""
-EARLY = frozenset({Stage.UNDEFINED, Stage.PENDING, Stage.INITIALIZING, Stage.SWITCHING_OVER})
+EARLY = frozenset({SwitchStage.UNDEFINED, SwitchStage.PENDING, SwitchStage.INITIALIZING, SwitchStage.SWITCHING_OVER})
 """The states in which a run may be stopped: all that it did can be put back at once."""
 
 BEGINNINGS = frozenset({"delete_manager", "create_upgrade"})
@@ -90,7 +90,7 @@ def writers_of(task: Task, client: KubernetesClient) -> Writers:
 
 def restore(task: Task, client: KubernetesClient, keep: list[str]) -> Outcome:
     """Put back everything that runs have changed, except for the nodes in `keep`, whose switch goes on."""
-    way, namespace = offered_way(client), task.params["namespace"]
+    way, namespace = offered_method(client), task.params["namespace"]
     back = Return(task, client, namespace, writers_of(task, client), way.look, way.take_back, frozenset(keep))
     (seen, _verdict), verdict = task.wait(back.again, lambda found: found[1])
     left = Verdict(tuple(left_behind(seen)))
@@ -108,12 +108,12 @@ class _Switch:
 
     task: Task
     client: KubernetesClient
-    way: Way
+    way: SwitchMethod
     writers: Writers
     node: str
     image: str
     """The image that was agreed to; empty until the first look, whose image counts then."""
-    stage: Stage | None = None
+    stage: SwitchStage | None = None
     acted: bool = False
     moved_on: bool = False
     followed: set[str] = field(default_factory=set)
@@ -125,13 +125,13 @@ class _Switch:
     harmed: dict[str, Reason] = field(default_factory=dict)
     """The volumes that were interrupted."""
 
-    def again(self) -> tuple[Longhorn, Step, Verdict]:
+    def again(self) -> tuple[Longhorn, SwitchStep, Verdict]:
         """Look, judge, and make the acts that are due. A new state of the node ends the wait for the old one."""
         seen = self.way.look(self.client, self.task.params["namespace"])
         image = self._image(seen)
         accepted = frozenset(self.task.params["accept_unverified"])
         extra = self.task.params["extra_replicas"]
-        wanted = Wanted(self.node, image, accepted, extra, self.task.run, frozenset(self.followed))
+        wanted = WantedSwitch(self.node, image, accepted, extra, self.task.run, frozenset(self.followed))
         found = self.way.step(seen, wanted) if image == self.image else _image_changed(self.image, image)
         self.followed |= {each.name for each in seen.upgrades.active() if each.covers(self.node)}
         away = self.way.volumes(seen, self.node).items()
@@ -168,12 +168,12 @@ class _Switch:
                 self.task.progress(reason.message)
         return bool(self.harmed)
 
-    def remaining(self, found: tuple[Longhorn, Step, Verdict]) -> Remaining:
+    def remaining(self, found: tuple[Longhorn, SwitchStep, Verdict]) -> Remaining:
         """The amount that is left to rebuild: less than ever begins the time anew."""
         left = left_to_rebuild(found[0], self.node)
         return {"volume_degraded": left, "replica_rebuilds": left}
 
-    def judge(self, found: tuple[Longhorn, Step, Verdict]) -> Verdict:
+    def judge(self, found: tuple[Longhorn, SwitchStep, Verdict]) -> Verdict:
         """The verdict of a look; a new state ends the wait."""
         return Verdict() if self.moved_on and found[2].state is State.WAITING else found[2]
 
@@ -202,7 +202,7 @@ class _Switch:
 
         def again() -> tuple[Longhorn, Verdict]:
             there = self.way.look(self.client, self.task.params["namespace"])
-            coming = come_home(there, self.node) or Step(Stage.ERROR)
+            coming = come_home(there, self.node) or SwitchStep(SwitchStage.ERROR)
             turned_away = self.way.perform(At(self.task, self.client, there, "", self.writers), coming.acts)
             return there, combine((coming.verdict, Verdict(tuple(turned_away))))
 
@@ -211,7 +211,7 @@ class _Switch:
 
 
 def _switch_all(task: Task, client: KubernetesClient) -> Outcome:
-    way, writers, nodes, verdicts = offered_way(client), writers_of(task, client), [], []
+    way, writers, nodes, verdicts = offered_method(client), writers_of(task, client), [], []
     if task.params["state"] == "evacuated":
         # No kind of Longhorn moves engines away for maintenance.
         way = OUTSIDE
@@ -236,13 +236,13 @@ def _switch_all(task: Task, client: KubernetesClient) -> Outcome:
     )
 
 
-def _image_changed(agreed: str, present: str) -> Step:
-    return Step(Stage.ERROR, (), Verdict((image_changed(agreed, present),)))
+def _image_changed(agreed: str, present: str) -> SwitchStep:
+    return SwitchStep(SwitchStage.ERROR, (), Verdict((image_changed(agreed, present),)))
 
 
 def _result(seen: Longhorn, name: str, switch: _Switch, verdict: Verdict, took: float) -> dict[str, Any]:
-    stage = Stage.COMPLETED if verdict.passed else switch.stage or Stage.UNDEFINED
-    home = {volume: {**told, "state": Stage.COMPLETED.value} for volume, told in switch.moved.items()}
+    stage = SwitchStage.COMPLETED if verdict.passed else switch.stage or SwitchStage.UNDEFINED
+    home = {volume: {**told, "state": SwitchStage.COMPLETED.value} for volume, told in switch.moved.items()}
     return {
         "name": name,
         "state": stage.value,

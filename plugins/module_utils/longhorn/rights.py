@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..kubernetes.rights import Right
-from .observe.upgrades import CONTROLS, INSTANCE_MANAGER_UPGRADES, MANAGERS, NODE_UPGRADES, Kinds
+from .observe.upgrades import CONTROLS, INSTANCE_MANAGER_UPGRADES, MANAGERS, NODE_UPGRADES, UpgradeKinds
 
 GROUP = "longhorn.io"
 _VERBS = {
@@ -25,8 +25,8 @@ _VERBS = {
 }
 
 _UPGRADES = {
-    Kinds.DATA_ENGINE_UPGRADES: {MANAGERS: ("list", "create"), NODE_UPGRADES: ("list",)},
-    Kinds.INSTANCE_MANAGER_UPGRADES: {
+    UpgradeKinds.DATA_ENGINE_UPGRADES: {MANAGERS: ("list", "create"), NODE_UPGRADES: ("list",)},
+    UpgradeKinds.INSTANCE_MANAGER_UPGRADES: {
         INSTANCE_MANAGER_UPGRADES: ("get", "list", "create"),
         f"{INSTANCE_MANAGER_UPGRADES}/status": ("patch",),
         CONTROLS: ("list",),
@@ -34,7 +34,7 @@ _UPGRADES = {
 }
 
 
-def rights_to_upgrade(kinds: Kinds) -> tuple[Right, ...]:
+def rights_to_upgrade(kinds: UpgradeKinds) -> tuple[Right, ...]:
     """The rights in the namespace of Longhorn for the upgrades that it makes by itself."""
     return tuple(Right(verb, GROUP, resource) for resource, verbs in _UPGRADES[kinds].items() for verb in verbs)
 
@@ -43,7 +43,7 @@ PODS = tuple(Right(verb, "", "pods") for verb in ("list", "create", "delete"))
 """The rights for the throw-away pods that prove an image."""
 ROLE = (
     *(Right(verb, GROUP, resource) for resource, verbs in _VERBS.items() for verb in verbs),
-    *(right for kinds in Kinds for right in rights_to_upgrade(kinds)),
+    *(right for kinds in UpgradeKinds for right in rights_to_upgrade(kinds)),
     *(Right(verb, "coordination.k8s.io", "leases") for verb in ("get", "list", "create", "patch", "delete")),
     *(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch")),
     *PODS,
@@ -59,7 +59,7 @@ def rights_for(*, records: bool, replaces: bool, proves: bool, way: Iterable[Rig
     removing instance managers if the user has not accepted that, and without pods if no image is to be proven. `way`
     has those of the way alone."""
     spared = {("delete", "instancemanagers")} if not replaces else set()
-    elsewhere = {right for kinds in Kinds for right in rights_to_upgrade(kinds)} - set(way)
+    elsewhere = {right for kinds in UpgradeKinds for right in rights_to_upgrade(kinds)} - set(way)
     return tuple(
         right
         for right in ROLE

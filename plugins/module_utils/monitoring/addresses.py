@@ -14,7 +14,7 @@ from ..common.errors import Refusal
 from ..common.verdict import Reason, as_verdict, refused, waiting
 
 
-class Kind(str, Enum):
+class DependencyKind(str, Enum):
     """The way in which a dependency is asked."""
 
     HTTPS = "https"
@@ -31,7 +31,7 @@ class Kind(str, Enum):
 class Dependency:
     """One thing that has to be available."""
 
-    kind: Kind
+    kind: DependencyKind
     host: str
     port: int | None
     url: str
@@ -61,18 +61,26 @@ def dependencies_in(texts: Iterable[str]) -> list[Dependency]:
 
 def _parsed(text: str) -> Dependency:
     parts = urlsplit(text)
-    if parts.scheme not in [each.value for each in Kind]:
+    if parts.scheme not in [each.value for each in DependencyKind]:
         raise ValueError("its kind is not known")
     if "@" in parts.netloc:
         raise ValueError("it holds a user name, which would be shown")
-    kind, host, port = Kind(parts.scheme), parts.hostname, parts.port
+    kind, host, port = DependencyKind(parts.scheme), parts.hostname, parts.port
     if not host:
         raise ValueError("it names no host")
-    if kind is Kind.TCP and not port:
+    if kind is DependencyKind.TCP and not port:
         raise ValueError("it names no port")
-    if kind in (Kind.TCP, Kind.DNS, Kind.REGISTRY) and (parts.path.strip("/") or parts.query):
+    if kind in (DependencyKind.TCP, DependencyKind.DNS, DependencyKind.REGISTRY) and (
+        parts.path.strip("/") or parts.query
+    ):
         raise ValueError("it has more than a host and a port")
-    url = f"https://{parts.netloc}/v2/" if kind is Kind.REGISTRY else text if kind in (Kind.HTTP, Kind.HTTPS) else ""
+    url = (
+        f"https://{parts.netloc}/v2/"
+        if kind is DependencyKind.REGISTRY
+        else text
+        if kind in (DependencyKind.HTTP, DependencyKind.HTTPS)
+        else ""
+    )
     return Dependency(kind, host, port, url, text.partition("?")[0])
 
 
@@ -81,7 +89,7 @@ def fault_of_status(dependency: Dependency, status: int) -> str:
 
     A registry that wants a login is available. A redirection is an answer.
     """
-    if status < 400 or (dependency.kind is Kind.REGISTRY and status == 401):
+    if status < 400 or (dependency.kind is DependencyKind.REGISTRY and status == 401):
         return ""
     return f"it answers {status}"
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from ..common.arguments import CONNECTIONS, WAIT
 from ..common.errors import Refusal
-from ..common.moments import moment_text, utc_now
 from ..common.task import Contract, Outcome, Task
+from ..common.timestamps import timestamp_text, utc_now
 from ..common.verdict import Reason, Verdict, as_verdict, remark
 from .alertmanager import Alertmanager
 from .alerts import Alert
@@ -107,7 +107,7 @@ def judge_lost(silences: Sequence[Silence]) -> Iterator[Reason]:
         how = "somebody ended it" if each.ended_by_hand else "it was not made to last any more"
         yield remark(
             "silence_lost",
-            f"The silence {each.selector.text} was over at {moment_text(each.ends)}, before the run ended: {how}.",
+            f"The silence {each.selector.text} was over at {timestamp_text(each.ends)}, before the run ended: {how}.",
             "It was not put back, so alerts may have been sent since.",
         )
 

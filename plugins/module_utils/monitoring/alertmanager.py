@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from ..common.moments import moment_text
 from ..common.reading import text, whole_part
+from ..common.timestamps import timestamp_text
 from .alerts import Alert, alert_with
 from .selectors import Selector
 from .server import Server
@@ -49,7 +49,7 @@ class Alertmanager:
 
     def make(self, selector: Selector, now: datetime) -> None:
         """Make a silence that lasts from now on."""
-        self._write(selector, moment_text(now, "milliseconds"), now)
+        self._write(selector, timestamp_text(now, "milliseconds"), now)
 
     def renew(self, silence: Silence, now: datetime) -> None:
         """Make a silence last, as one of this run. It goes on without a gap, under the same id."""
@@ -73,7 +73,7 @@ class Alertmanager:
                 **(more or {}),
                 "matchers": [each.as_result() for each in selector.matchers],
                 "startsAt": starts,
-                "endsAt": moment_text(now + self.duration, "milliseconds"),
+                "endsAt": timestamp_text(now + self.duration, "milliseconds"),
                 "createdBy": creator_of(self._owner),
                 "comment": comment_of(self._run),
             },

@@ -15,7 +15,7 @@ from ..common.arguments import CONNECTIONS, WAIT
 from ..common.errors import Refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.web import NoAnswer, fetch
-from .addresses import Dependency, Kind, dependencies_in, fault_of_status, judge_dependencies
+from .addresses import Dependency, DependencyKind, dependencies_in, fault_of_status, judge_dependencies
 
 MOST = 8
 """Dependencies that are asked at the same time."""
@@ -45,7 +45,7 @@ def run(task: Task) -> Outcome:
 
 
 @dataclass
-class _Question:
+class _DependencyQuestion:
     """One dependency that is being asked."""
 
     dependency: Dependency
@@ -69,7 +69,7 @@ def causes_of(wanted: Sequence[Dependency], seconds: float) -> Causes:
     """
     causes: Causes = []
     for first in range(0, len(wanted), MOST):
-        questions = [_Question(each) for each in wanted[first : first + MOST]]
+        questions = [_DependencyQuestion(each) for each in wanted[first : first + MOST]]
         threads = [Thread(target=each.ask, args=(seconds,), daemon=True) for each in questions]
         end = time.monotonic() + seconds
         for thread in threads:
@@ -80,7 +80,7 @@ def causes_of(wanted: Sequence[Dependency], seconds: float) -> Causes:
     return causes
 
 
-def _answered(question: _Question, seconds: float) -> str:
+def _answered(question: _DependencyQuestion, seconds: float) -> str:
     if question.error is not None:
         raise question.error
     return f"there was no answer within {seconds:g} s" if question.cause is None else question.cause
@@ -90,7 +90,7 @@ def _cause(dependency: Dependency, seconds: float) -> str:
     try:
         if dependency.url:
             return fault_of_status(dependency, fetch(dependency.url, seconds).status)
-        if dependency.kind is Kind.DNS:
+        if dependency.kind is DependencyKind.DNS:
             socket.getaddrinfo(dependency.host, None)
         else:
             socket.create_connection((dependency.host, dependency.port or 0), seconds).close()

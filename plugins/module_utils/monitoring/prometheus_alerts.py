@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, PROMETHEUS, WAIT
-from ..common.moments import moment_of, utc_now
 from ..common.task import Contract, Outcome, Task
+from ..common.timestamps import timestamp_of, utc_now
 from ..common.verdict import Verdict, combine
 from .alerts import Alert, ignored_in, judge_alerts, judge_watchdog
 from .prometheus import fires, firing
@@ -43,7 +43,7 @@ CONTRACT = Contract(
 
 
 @dataclass(frozen=True)
-class Seen:
+class ObservedAlerts:
     """One look."""
 
     alerts: list[Alert]
@@ -57,13 +57,13 @@ def run(task: Task) -> Outcome:
     server = Server("prometheus", params["prometheus"])
     heeded = selectors_in(params["alerts"], "alerts")
     ignored = ignored_in(params["ignored"], "ignored")
-    since = moment_of(params["baseline"]) if params["baseline"] else None
+    since = timestamp_of(params["baseline"]) if params["baseline"] else None
     before = task.ask(lambda: firing(server, heeded, since)) if since else []
 
-    def look() -> Seen:
-        return Seen(firing(server, heeded), not params["watchdog"] or fires(server, params["watchdog"]))
+    def look() -> ObservedAlerts:
+        return ObservedAlerts(firing(server, heeded), not params["watchdog"] or fires(server, params["watchdog"]))
 
-    def judge(seen: Seen) -> Verdict:
+    def judge(seen: ObservedAlerts) -> Verdict:
         watched = judge_watchdog(params["watchdog"], seen.watched)
         return combine([watched, judge_alerts(seen.alerts, ignored, before, utc_now().date())])
 

@@ -10,8 +10,8 @@ alerts then, which is the safe side.
 from __future__ import annotations
 
 from ..common.errors import Refusal
-from ..common.moments import utc_now
 from ..common.task import Guard
+from ..common.timestamps import utc_now
 from ..common.waiting import Clock
 from .alertmanager import Alertmanager
 from .silences import RENEWALS

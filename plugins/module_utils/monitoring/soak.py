@@ -32,7 +32,7 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Measured:
+class SoakMeasurement:
     """The values of a query; None where Prometheus has none."""
 
     limit: Limit
@@ -51,7 +51,7 @@ class Soak:
     """The verdict on the alerts that fire."""
     probes: Sequence[tuple[str, str]]
     """Each address that is asked, with the cause for which it is not available, or nothing."""
-    measured: Sequence[Measured]
+    measured: Sequence[SoakMeasurement]
 
 
 def limits_in(given: Sequence[Mapping[str, Any]], option: str) -> list[Limit]:
@@ -103,11 +103,11 @@ def judge_soak(soak: Soak) -> Iterator[Reason]:
     yield from (each for each in soak.alerts.reasons if each.state is State.PASSED)
 
 
-def _is_known(each: Measured) -> bool:
+def _is_known(each: SoakMeasurement) -> bool:
     return each.now is not None and (each.limit.ratio is None or each.baseline is not None)
 
 
-def _over(each: Measured) -> str:
+def _over(each: SoakMeasurement) -> str:
     """A sentence if the value is over its limit."""
     if each.now is None:
         return ""

@@ -23,11 +23,11 @@ from ..pools.extra import without_absent_extra
 from ..pools.judge import judge_revision, pod_is_current
 from .judge.checks import IMAGES
 from .judge.set_pools import is_of_cluster
-from .judge.standing import Standing, judge_leaving, judge_unread, need_pods
+from .judge.standing import PodsOfMembers, judge_leaving, judge_unread, need_pods
 from .observe.client import OpenSearchClient, connect, judge_connection
 from .observe.cluster import observe, observe_data_paths
 from .observe.data_paths import DataPaths, said_by_all
-from .observe.look import Seen
+from .observe.look import MembersAndPods
 from .observe.state import ClusterState, voting_again
 from .rights import rights_for
 
@@ -44,7 +44,7 @@ class _Troubles(list[Verdict]):
         self.append(error.as_waiting() if isinstance(error, Unreachable) else error.verdict)
 
 
-def see(task: Task) -> tuple[Seen, list[Verdict]]:
+def see(task: Task) -> tuple[MembersAndPods, list[Verdict]]:
     """Both sides, and all troubles on the way.
 
     Raises:
@@ -69,7 +69,7 @@ def see(task: Task) -> tuple[Seen, list[Verdict]]:
     if not named:
         raise Refusal(*combine(troubles).reasons, _no_pool(namespace, sets, state))
     others = tuple(s for s in every if s.name not in {one.name for one in named})
-    return Seen(named, pods, state, namespace.pods, others, budgets, paths), troubles
+    return MembersAndPods(named, pods, state, namespace.pods, others, budgets, paths), troubles
 
 
 def _in_opensearch(search: OpenSearchClient) -> tuple[ClusterState, DataPaths]:
@@ -114,7 +114,7 @@ def _judge_pods(there: Namespace, state: ClusterState, meant: Collection[Statefu
         NotUnderstood: a pod that may be of the cluster, or of one of the sets `meant`, cannot be read.
     """
     need_pods(state, there, meant)
-    standing = Standing(state, there.pods)
+    standing = PodsOfMembers(state, there.pods)
     of_members = [pod for pod in there.pods if standing.of(pod)]
     own = [one for one in there.sets if one in meant or is_of_cluster(one, there.pods_of(one).values(), state)]
     owned = (judge_owned(one, of_members) for one in there.sets)
@@ -195,7 +195,7 @@ def _unknown(every: Namespace, there: Namespace, name: str, selector: str | None
 
 
 def _no_pool(there: Namespace, sets: Sequence[StatefulSet], state: ClusterState) -> Reason:
-    standing = Standing(state, there.pods)
+    standing = PodsOfMembers(state, there.pods)
     members = [pod for pod in there.pods if standing.of(pod) is not None and is_left_alone(pod)]
     if members:
         return unsupported(members)

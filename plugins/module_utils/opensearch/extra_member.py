@@ -15,8 +15,8 @@ from typing import Any
 from ..common.arguments import CONNECTIONS, CONSENT, NAMESPACE, WAIT
 from ..common.attempts import until_unchanged
 from ..common.errors import Denied, Refusal, refusal
-from ..common.moments import moment_of, utc_now
 from ..common.task import Contract, Outcome, Task, attempt, passed_or_raise
+from ..common.timestamps import timestamp_of, utc_now
 from ..common.verdict import State, Verdict, combine, remark
 from ..kubernetes import client as kubernetes
 from ..kubernetes.client import Json, KubernetesClient
@@ -123,7 +123,7 @@ def _in_time(task: Task, mark: Undo | None, verdict: Verdict) -> Verdict:
     """The verdict of a single pass, whose time began when the member was made."""
     if mark is None or verdict.state is not State.WAITING or task.params["wait"]:
         return verdict
-    seconds = (utc_now() - moment_of(mark.writer.at)).total_seconds()
+    seconds = (utc_now() - timestamp_of(mark.writer.at)).total_seconds()
     return verdict.without_waiting() if seconds > task.params["wait_timeout"] else verdict
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..common.arguments import CONNECTIONS, CONSENT, WAIT, Options
-from ..common.moments import now_seconds
 from ..common.task import Contract, Task, passed_or_raise
+from ..common.timestamps import now_seconds
 from ..common.verdict import State, Verdict, combine, remark
 from ..common.waiting import Remaining
 from ..common.words import enumerate_few
@@ -26,7 +26,7 @@ from .judge.progress import remaining
 from .judge.upgrade_path import target_of
 from .looking import MANAGED, RECOVERIES, look, polls
 from .observe.client import OpenSearchClient
-from .observe.copies import under_way
+from .observe.copies import copies_move
 from .observe.look import Look
 from .observe.recoveries import UNKNOWN
 
@@ -97,7 +97,7 @@ def wait_at_gate(task: Task, client: OpenSearchClient, scope: Scope) -> Judged:
         Refusal: the answer is missing or unreadable.
     """
     split = _Split(task, scope)
-    looking = _Looking(task, client, scope)
+    looking = _GateLooks(task, client, scope)
 
     def left(seen: Look) -> Remaining:
         return remaining(seen.state, seen.explanations, seen.recoveries)
@@ -109,7 +109,7 @@ def wait_at_gate(task: Task, client: OpenSearchClient, scope: Scope) -> Judged:
     return Judged(seen, verdict, split.going, looking.green_after(task.params["since"]))
 
 
-class _Looking:
+class _GateLooks:
     """The looks of one gate, one after another."""
 
     def __init__(self, task: Task, client: OpenSearchClient, scope: Scope) -> None:
@@ -141,7 +141,7 @@ class _Looking:
         )
         if self._green_at is None and self._before.health.green:
             self._green_at = now_seconds()
-        if measures and under_way(self._before.state):
+        if measures and copies_move(self._before.state):
             # A user without the right, or without an answer, does not ask again.
             self._measured = math.inf if self._before.recoveries == UNKNOWN else self._clock.now()
         return self._before

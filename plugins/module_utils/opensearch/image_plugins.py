@@ -14,7 +14,7 @@ from ..kubernetes import client as kubernetes
 from ..kubernetes.stateful_sets import get_stateful_set
 from ..pools import image_pull
 from .judge.demo_installer import judge_demo_installer
-from .judge.plugins import Pool, judge_hosts, question_for, unknown
+from .judge.plugins import PoolPlugins, judge_hosts, question_for, unknown
 from .judge.upgrade_path import target_of
 from .looking import unless_denied
 from .observe.client import connect
@@ -34,7 +34,7 @@ def run(task: Task) -> Outcome:
     found = task.ask(lambda: unless_denied("plugins", lambda: observe_installed(search, f"{name}-*")))
     cluster = kubernetes.connect(params["kubernetes"])
     pool = get_stateful_set(cluster, params["namespace"], name)
-    own = Pool(name, {each: found[each] for each in pool.member_names() if each in found}, pool.template)
+    own = PoolPlugins(name, {each: found[each] for each in pool.member_names() if each in found}, pool.template)
     target = target_of(params["target_version"])
     question = question_for(own, image, target)
     proven = image_pull.prove_for_pool(task, cluster, pool, question)

@@ -11,7 +11,7 @@ from itertools import chain, repeat
 from typing import TypeVar
 
 from ..common.errors import Refusal, refusal
-from ..common.moments import now_seconds
+from ..common.timestamps import now_seconds
 from .judge.checks import BEFORE_BATCH, BEFORE_UPGRADE, Selection
 from .judge.managed_indices import judge_managed
 from .judge.progress import still_moving
@@ -28,7 +28,7 @@ from .observe.cluster import (
     observe_tasks,
     read_settings,
 )
-from .observe.copies import last_copies, unassigned, under_way
+from .observe.copies import copies_move, last_copies, unassigned
 from .observe.explaining import explain, still_true
 from .observe.finding_snapshot import observe_last_snapshot
 from .observe.look import Look
@@ -79,7 +79,7 @@ def look(
     explanations = explain(client, state, wanted, former) if still_moving(state, health).passed else former
     settings = read_settings(client) if moment == BEFORE_UPGRADE else Settings({}, {})
     recoveries = before.recoveries if before else UNKNOWN
-    if RECOVERIES in due and under_way(state):
+    if RECOVERIES in due and copies_move(state):
         recoveries = observe_recoveries(client)
     certificates = shown(client.certificates, now_seconds()) if "certificates" in made else ()
     seen = Look(state, health, settings, explanations, recoveries=recoveries, certificates=certificates)

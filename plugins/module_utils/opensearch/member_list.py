@@ -16,7 +16,7 @@ from ..kubernetes import client as kubernetes
 from ..kubernetes.state import Pod
 from ..kubernetes.stateful_sets import observe_namespace
 from .judge.set_pools import belongs
-from .judge.standing import Standing
+from .judge.standing import PodsOfMembers
 from .observe.client import connect
 from .observe.cluster import observe
 from .observe.state import ClusterMember, ClusterState
@@ -58,7 +58,7 @@ def list_members(params: Mapping[str, Any]) -> list[Listed]:
     """
     state = observe(connect(params["opensearch"], params["kubernetes"]))
     pods = dict(_pods(params, state)) if params["namespace"] else {}
-    standing = Standing(state, [pod for _pool, pod in pods.values()])
+    standing = PodsOfMembers(state, [pod for _pool, pod in pods.values()])
     held = Counter(copy.member for copy in state.copies if copy.member is not None)
     found = {}
     for name, (pool, pod) in pods.items():

@@ -42,7 +42,7 @@ from .judge.templates import judge_kinds, judge_templates
 from .judge.upgrade_path import judge_product, target_of
 from .observe.client import connect, judge_connection
 from .observe.cluster import observe
-from .observe.look import Seen
+from .observe.look import MembersAndPods
 from .observe.state import ClusterState, voting_again
 from .observe.version import Version
 
@@ -91,7 +91,7 @@ class Drawn:
     named: tuple[Pool, ...]
     """The pools as the user knows them, from which the digest is made."""
     verdict: Verdict
-    sets: Seen | None = None
+    sets: MembersAndPods | None = None
     outside: tuple[str, ...] = ()
     """The pools that may be of the cluster although none of their members is in it."""
 
@@ -223,7 +223,7 @@ def _from_sets(task: Task, target: Version) -> Drawn:
     return drawn_from(seen, pools, combine((*troubles, *owners, images, kinds)))
 
 
-def drawn_from(seen: Seen, pools: tuple[Pool, ...], verdict: Verdict) -> Drawn:
+def drawn_from(seen: MembersAndPods, pools: tuple[Pool, ...], verdict: Verdict) -> Drawn:
     """The pools of both sides, and the verdict on how they fit each other."""
     verdict = combine((verdict, judge_membership(seen), judge_rolls(seen), judge_outside(seen, pools)))
     return Drawn(seen.state, pools, pools, verdict, seen, tuple(one.name for one in pools_outside(seen, pools)))
@@ -334,7 +334,7 @@ def with_visible_nodes(task: Task, planned: Outcome) -> Outcome:
     return replace(planned, more={**planned.more, "kubernetes_nodes": seen})
 
 
-def _kubernetes_nodes(sets: Seen, going: Collection[str]) -> dict[str, str]:
+def _kubernetes_nodes(sets: MembersAndPods, going: Collection[str]) -> dict[str, str]:
     """The Kubernetes node of each member that goes, if its pod has one."""
     there = (pod for pods in sets.pods.values() for pod in pods)
     return {pod.name: pod.kubernetes_node for pod in there if pod.name in going and pod.kubernetes_node}

@@ -24,7 +24,7 @@ from .observe.cluster import observe, observe_members
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Observed:
     """One look at the member that is to go."""
 
     pool: StatefulSet
@@ -53,17 +53,17 @@ def remove_member(
     proof = BatchProof(task, search, None, loses_data=False)
     begun = task.clock.now()
 
-    def look() -> _Seen:
+    def look() -> _Observed:
         there = observe_namespace(cluster, namespace)
         pool = named_in(there, of_pool)
         if name not in pool.member_names():
-            return _Seen(pool, there, Verdict(), kept=False)
+            return _Observed(pool, there, Verdict(), kept=False)
         there.need(set(pool.member_names()))
         proven = proof.proof((pool,), there, ())
         empty = judge_empty(observe(search), [name])
-        return _Seen(pool, there, combine((judge_last(pool, name), proven, empty)), kept=True)
+        return _Observed(pool, there, combine((judge_last(pool, name), proven, empty)), kept=True)
 
-    def looked() -> tuple[_Seen, Verdict]:
+    def looked() -> tuple[_Observed, Verdict]:
         return task.wait(look, lambda seen: seen.verdict, stoppable=True, in_vain=proof.in_vain)
 
     def fewer(pool: StatefulSet) -> int:

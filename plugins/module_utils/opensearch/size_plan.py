@@ -19,7 +19,7 @@ from .judge.sizes import judge_sizes
 from .observe.client import connect
 from .observe.copies import left_on
 from .observe.explaining import explain_moves
-from .observe.look import Seen
+from .observe.look import MembersAndPods
 
 REMOVAL = "removal"
 """The way of a batch whose member is removed."""
@@ -86,7 +86,7 @@ def names_with(pools: Iterable[StatefulSet], given: Iterable[Mapping[str, Any]] 
     return {pool.name: (*pool.member_names(), *gained.get(pool.name, ())) for pool in pools}
 
 
-def plan_sizes(task: Task, seen: Seen) -> PlannedSizes:
+def plan_sizes(task: Task, seen: MembersAndPods) -> PlannedSizes:
     """The changes of sizes that the user wants, and whether the shards of members that go fit elsewhere.
 
     Raises:
@@ -104,7 +104,9 @@ def plan_sizes(task: Task, seen: Seen) -> PlannedSizes:
     return PlannedSizes(sizes, room, conditions)
 
 
-def judge_planned(task: Task, seen: Seen, planned: PlannedSizes, *, together: bool, unsure: Collection[str]) -> Verdict:
+def judge_planned(
+    task: Task, seen: MembersAndPods, planned: PlannedSizes, *, together: bool, unsure: Collection[str]
+) -> Verdict:
     """Whether the run may change the sizes. See `judge_sizes`."""
     narrowed = task.params["members"] or ()
     judged = judge_sizes(planned.sizes, seen.state, together=together, others=narrowed, unsure=unsure)

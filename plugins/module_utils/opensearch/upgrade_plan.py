@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..common.side_by_side import Part
+from ..common.side_by_side import ParallelWork
 from ..common.task import Outcome, Task, sentences
 from ..common.verdict import Verdict
 from ..extra_machines import extra_machines
@@ -65,35 +65,37 @@ def _adds(params: Mapping[str, Any]) -> Iterator[str]:
         yield f"machines of {', '.join(each['name'] for each in params['extra_machines'])}"
 
 
-def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
+def _preflight(task: Task, order: Outcome) -> Iterator[ParallelWork]:
     params, more = task.params, order.more
     yield first_gate(params, more, expected=more["members"], batches=[batch["members"] for batch in more["batches"]])
     if params["groups"] and "plugins" not in params["skip_checks"]:
-        yield Part(image_plugins.run_on_hosts, image_plugins.CONTRACT.arguments(params))
+        yield ParallelWork(image_plugins.run_on_hosts, image_plugins.CONTRACT.arguments(params))
     # Once a batch has begun, the upgrade has its additional capacity, or goes on without it.
     if more["batches"] and not more["commenced"] and order.verdict.passed:
         yield from _capacity(params)
     if not params["groups"] and order.verdict.passed:
-        yield Part(admission.run, {**params, "planned": returning(more, more["batches"], "container", "target_image")})
+        yield ParallelWork(
+            admission.run, {**params, "planned": returning(more, more["batches"], "container", "target_image")}
+        )
     # Without the rights that the plan misses, or with a wrong image, the throw-away pods would only repeat it.
     if IMAGES not in params["skip_checks"] and order.verdict.passed and not params["groups"]:
         yield from (_proof_of_image(params, pool) for pool in _changing(more))
 
 
-def first_gate(params: Mapping[str, Any], more: Mapping[str, Any], **own: Any) -> Part:
+def first_gate(params: Mapping[str, Any], more: Mapping[str, Any], **own: Any) -> ParallelWork:
     """The gate before the first batch of a plan. A plan should be known in its time, however much progress there is."""
     own |= {"moment": "before_upgrade", "batch": more["broken"], "wait_limit": params["wait_timeout"]}
-    return Part(health_gate.run, health_gate.CONTRACT.arguments(params, **own))
+    return ParallelWork(health_gate.run, health_gate.CONTRACT.arguments(params, **own))
 
 
-def _capacity(params: Mapping[str, Any]) -> Iterator[Part]:
+def _capacity(params: Mapping[str, Any]) -> Iterator[ParallelWork]:
     """Whether all that is to be added for the time of the upgrade can be had."""
     if params["extra_member"]:
         own: dict[str, Any] = {"state": "planned", "pool": params["extra_member"]}
-        yield Part(extra_member.run, extra_member.CONTRACT.arguments(params, **own))
+        yield ParallelWork(extra_member.run, extra_member.CONTRACT.arguments(params, **own))
     if params["extra_machines"]:
         own = {"state": "planned", "machine_deployments": params["extra_machines"]}
-        yield Part(extra_machines.run, extra_machines.CONTRACT.arguments(params, **own))
+        yield ParallelWork(extra_machines.run, extra_machines.CONTRACT.arguments(params, **own))
 
 
 def returning(more: Mapping[str, Any], batches: Iterable[Mapping[str, Any]], *fields: str) -> list[admission.Planned]:
@@ -107,12 +109,12 @@ def returning(more: Mapping[str, Any], batches: Iterable[Mapping[str, Any]], *fi
     ]
 
 
-def _proof_of_image(params: Mapping[str, Any], pool: Mapping[str, Any]) -> Part:
+def _proof_of_image(params: Mapping[str, Any], pool: Mapping[str, Any]) -> ParallelWork:
     own = {"pool": pool["name"], "image": pool["target_image"], "container": pool["container"]}
     # It waits even in one pass, at the end of which no throw-away pod may be left.
     wait = {"wait": True, "wait_timeout": max(params["image_timeout"], params["wait_timeout"]), "wait_sleep": 0.25}
     work = image_pull if "plugins" in params["skip_checks"] else image_plugins
-    return Part(work.run, work.CONTRACT.arguments(params, **own, **wait))
+    return ParallelWork(work.run, work.CONTRACT.arguments(params, **own, **wait))
 
 
 def _changing(more: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -21,24 +21,24 @@ from ..common.waiting import Clock
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.owners import judge_owned
 from ..kubernetes.pods import kubernetes_node_is_ready, list_events, list_pods
-from ..kubernetes.state import Event, Pod, StatefulSet
+from ..kubernetes.state import KubernetesEvent, Pod, StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set
 from .crash_log import LOOKED_AT, last_words
 from .judge import judge_revision, pod_is_settled
 from .partition import judge_same
 from .put_back import judge_images_stay
-from .replacement import SLOW, Sighting, Stage, blockers_of, fails_to_pull, judge_replacement, stage_of
+from .replacement import SLOW, ReplacementStage, Sighting, blockers_of, fails_to_pull, judge_replacement, stage_of
 
 EVENTS = 5
 NO_EVIDENCE: Mapping[str, Any] = {"events": [], **last_words([])}
 """The result fields about a stuck member of which nothing can be read."""
 
 _PHASES = (
-    ("stop_seconds", Stage.STOPPING, Stage.RECREATING),
-    ("schedule_seconds", Stage.RECREATING, Stage.PREPARING),
-    ("image_seconds", Stage.PREPARING, Stage.STARTING),
-    ("start_seconds", Stage.STARTING, Stage.READY),
-    ("join_seconds", Stage.READY, Stage.JOINED),
+    ("stop_seconds", ReplacementStage.STOPPING, ReplacementStage.RECREATING),
+    ("schedule_seconds", ReplacementStage.RECREATING, ReplacementStage.PREPARING),
+    ("image_seconds", ReplacementStage.PREPARING, ReplacementStage.STARTING),
+    ("start_seconds", ReplacementStage.STARTING, ReplacementStage.READY),
+    ("join_seconds", ReplacementStage.READY, ReplacementStage.JOINED),
 )
 
 
@@ -65,7 +65,7 @@ class FailingPull:
         """Seconds since the failure was first seen; the pod's whole age if it had failed before the first look."""
         self._looks += 1
         # Between two tries the container shows no failure for a moment: only a start or another pod ends the failure.
-        if pod is None or stage_of("", pod) > Stage.PREPARING or (self._since and self._since[0] != pod.uid):
+        if pod is None or stage_of("", pod) > ReplacementStage.PREPARING or (self._since and self._since[0] != pod.uid):
             self._since = None
         if pod is not None and self._since is None and fails_to_pull(pod):
             self._since = (pod.uid, now - (_age(pod) if self._looks == 1 else 0.0))
@@ -89,33 +89,33 @@ class Trail:
     """The UID of the pod that was deleted; empty if none was."""
     since: float
     """The time at which its stage was first seen."""
-    stage: Stage = Stage.STOPPING
-    reached: dict[Stage, float] = field(default_factory=dict)
+    stage: ReplacementStage = ReplacementStage.STOPPING
+    reached: dict[ReplacementStage, float] = field(default_factory=dict)
     failing_pull: FailingPull = field(default_factory=FailingPull)
 
-    def note(self, stage: Stage, now: float) -> None:
+    def note(self, stage: ReplacementStage, now: float) -> None:
         """Note the present stage."""
         if stage is not self.stage:
             self.stage, self.since = stage, now
         self.reach(stage, now)
 
-    def reach(self, stage: Stage, now: float) -> None:
+    def reach(self, stage: ReplacementStage, now: float) -> None:
         """Note a stage as reached. Stages skipped between two looks count as reached at the same moment."""
         first = min(self.reached, default=stage)
-        for each in Stage:
+        for each in ReplacementStage:
             if first <= each <= stage:
                 self.reached.setdefault(each, now)
 
     def is_slow(self, now: float) -> bool:
         """Whether it is in its stage for long and not Ready, so that its events are asked for."""
-        return now - self.since > SLOW and self.stage < Stage.READY
+        return now - self.since > SLOW and self.stage < ReplacementStage.READY
 
     @property
     def total_seconds(self) -> float | None:
         """Seconds from the first stage until it has joined; None before that."""
-        if Stage.JOINED not in self.reached:
+        if ReplacementStage.JOINED not in self.reached:
             return None
-        return round(self.reached[Stage.JOINED] - self.reached[min(self.reached)], 2)
+        return round(self.reached[ReplacementStage.JOINED] - self.reached[min(self.reached)], 2)
 
 
 @dataclass
@@ -127,10 +127,12 @@ class Follower:
     trails: dict[str, Trail] = field(default_factory=dict)
     """The members that are followed."""
 
-    def follow(self, member: str, old_uid: str = "", stage: Stage | None = None) -> None:
+    def follow(self, member: str, old_uid: str = "", stage: ReplacementStage | None = None) -> None:
         """Follow a member from now on. Without a stage it has the one in which the first look finds its pod."""
         now = self.clock.now()
-        self.trails[member] = Trail(old_uid, now, stage or Stage.STOPPING, {} if stage is None else {stage: now})
+        self.trails[member] = Trail(
+            old_uid, now, stage or ReplacementStage.STOPPING, {} if stage is None else {stage: now}
+        )
 
     def leave_out(self, names: Iterable[str]) -> None:
         """Follow these members no longer, since they stay up after all."""
@@ -149,12 +151,12 @@ class Follower:
             "total_seconds": trail.total_seconds if trail else None,
         }
 
-    def events(self, pool: StatefulSet, pod: Pod | None) -> tuple[Event, ...]:
+    def events(self, pool: StatefulSet, pod: Pod | None) -> tuple[KubernetesEvent, ...]:
         """The events of a pod, or of its pool while it is not there."""
         about = ("StatefulSet", pool.name, pool.uid) if pod is None else ("Pod", pod.name, pod.uid)
         return list_events(self.client, pool.namespace, *about)
 
-    def evidence(self, pool: StatefulSet, pod: Pod | None, before: Sequence[Event] = ()) -> dict[str, Any]:
+    def evidence(self, pool: StatefulSet, pod: Pod | None, before: Sequence[KubernetesEvent] = ()) -> dict[str, Any]:
         """Result fields: the last events and log lines of a stuck member, as far as the user may read them.
 
         `before` are the events that an earlier look has read.
@@ -210,7 +212,7 @@ class Replaced:
         """Whether all members run, on the wanted revision, Ready or not."""
         return all(
             each.pod is not None
-            and each.stage >= Stage.STARTING
+            and each.stage >= ReplacementStage.STARTING
             and each.pod.revision == pool_named_in(self.pools, name).update_revision
             for name, each in self.sightings.items()
         )
@@ -240,7 +242,7 @@ class Replacing:
         verdict = self._judge(seen) if made_again.passed else made_again
         if verdict.passed:
             for trail in follower.trails.values():
-                trail.reach(Stage.JOINED, follower.clock.now())
+                trail.reach(ReplacementStage.JOINED, follower.clock.now())
         return View(seen, verdict)
 
     def _judge(self, seen: Replaced) -> Verdict:
@@ -278,7 +280,11 @@ def _sighting(follower: Follower, pool: StatefulSet, pods: Mapping[str, Pod], me
     trail, pod, now = follower.trails[member], pods.get(member), follower.clock.now()
     trail.note(stage_of(trail.old_uid, pod), now)
     slow = trail.is_slow(now)
-    node = pod.kubernetes_node if pod and slow and trail.stage in {Stage.STOPPING, Stage.STARTING} else ""
+    node = (
+        pod.kubernetes_node
+        if pod and slow and trail.stage in {ReplacementStage.STOPPING, ReplacementStage.STARTING}
+        else ""
+    )
     return Sighting(
         member=member,
         old_uid=trail.old_uid,

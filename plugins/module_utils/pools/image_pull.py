@@ -25,7 +25,7 @@ from .pull_pod import (
     POOL_LABEL,
     TARGET_LABEL,
     Model,
-    Question,
+    PullQuestion,
     judge_pulls,
     labels_for,
     model_of,
@@ -72,7 +72,7 @@ def run(task: Task) -> Outcome:
 
 
 def prove_for_pool(
-    task: Task, client: KubernetesClient, pool: StatefulSet, question: Question | None = None
+    task: Task, client: KubernetesClient, pool: StatefulSet, question: PullQuestion | None = None
 ) -> Outcome:
     """Pull the image of the task on the Kubernetes nodes of a pool, and have the question answered on each."""
     params = task.params
@@ -87,7 +87,7 @@ def prove(
     model: Model,
     image: str,
     nodes: Sequence[str],
-    question: Question | None = None,
+    question: PullQuestion | None = None,
 ) -> Outcome:
     """Pull the image on these Kubernetes nodes, or, if none is given, on any one that takes the pods of the model.
 

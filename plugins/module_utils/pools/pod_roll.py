@@ -40,8 +40,8 @@ from .judge import (
 from .partition import judge_one_at_a_time, lowering
 from .pod_deletion import PROOF_AGE, delete_pod, may_be_gone
 from .put_back import judge_put_back
-from .replacement import STAGES, Stage
-from .roll_batch import Batch, Done
+from .replacement import STAGES, ReplacementStage
+from .roll_batch import Done, ObservedBatch
 
 Proof = Callable[[Sequence[StatefulSet], Namespace, Collection[str]], Verdict]
 """The verdict on the batch, from its pools, their whole namespace, and its members that are deleted already."""
@@ -96,13 +96,13 @@ def roll(
 
     done = Done()
 
-    def observe() -> Batch:
+    def observe() -> ObservedBatch:
         return _observe(client, namespace, pools, members, questions, done.deleted)
 
     if task.check_mode:
         return _planned(task, observe(), questions, done)
 
-    def proven() -> tuple[Batch, Verdict]:
+    def proven() -> tuple[ObservedBatch, Verdict]:
         batch, verdict = _proven(task, observe, questions, done)
         if verdict.passed:
             _lower(task, client, batch, done)
@@ -114,16 +114,18 @@ def roll(
     return _replaced(task, client, batch, done, questions, observe)
 
 
-def _proven(task: Task, observe: Callable[[], Batch], questions: Questions, done: Done) -> tuple[Batch, Verdict]:
+def _proven(
+    task: Task, observe: Callable[[], ObservedBatch], questions: Questions, done: Done
+) -> tuple[ObservedBatch, Verdict]:
     """Wait for the proof. After each preparation it is made again."""
 
-    def looked() -> tuple[Batch, Verdict]:
+    def looked() -> tuple[ObservedBatch, Verdict]:
         given = task.params.get("proof_timeout")
         return task.wait(
             observe, lambda seen: seen.verdict, stoppable=True, hands_back_after=given, in_vain=questions.in_vain
         )
 
-    def prepare(batch: Batch) -> bool:
+    def prepare(batch: ObservedBatch) -> bool:
         going = [pod.name for pod in batch.outdated]
         did = bool(going) and questions.prepare is not None and questions.prepare(going)
         done.prepared = done.prepared or (did and bool(task.journal.as_result()))
@@ -139,7 +141,7 @@ def _observe(
     members: Sequence[str],
     questions: Questions,
     deleted: Collection[str],
-) -> Batch:
+) -> ObservedBatch:
     there, pools = observe_pools(client, namespace, names)
     governed = [
         verdict
@@ -153,10 +155,10 @@ def _observe(
     ]
     verdict = combine([*governed, judge_members(pools, members)])
     if not verdict.passed:
-        return Batch(pools, {}, members, verdict, questions.marked)
+        return ObservedBatch(pools, {}, members, verdict, questions.marked)
     found = [there.pods_of(pool) for pool in pools]
     pods = {name: pod for each in found for name, pod in each.items()}
-    batch = Batch(pools, pods, members, verdict, questions.marked)
+    batch = ObservedBatch(pools, pods, members, verdict, questions.marked)
     if not batch.outdated:
         return batch
     strategies = [
@@ -174,7 +176,7 @@ def _observe(
     return replace(batch, verdict=verdict)
 
 
-def _planned(task: Task, batch: Batch, questions: Questions, done: Done) -> Outcome:
+def _planned(task: Task, batch: ObservedBatch, questions: Questions, done: Done) -> Outcome:
     """The outcome in check mode: the acts that would be made, and the verdict of the proof on them now."""
     if batch.verdict.state is not State.REFUSED and batch.outdated:
         names = [pod.name for pod in batch.outdated]
@@ -188,7 +190,7 @@ def _planned(task: Task, batch: Batch, questions: Questions, done: Done) -> Outc
     return _outcome(batch, done, verdict)
 
 
-def _lower(task: Task, client: KubernetesClient, batch: Batch, done: Done) -> None:
+def _lower(task: Task, client: KubernetesClient, batch: ObservedBatch, done: Done) -> None:
     """Lower partitions that a run has set. The controller then replaces Ready pods above them by itself.
 
     Raises:
@@ -220,10 +222,10 @@ def _is_lowered(task: Task, client: KubernetesClient, wanted: StatefulSet) -> bo
 def _delete(
     task: Task,
     client: KubernetesClient,
-    batch: Batch,
+    batch: ObservedBatch,
     done: Done,
     questions: Questions,
-    observe: Callable[[], Batch],
+    observe: Callable[[], ObservedBatch],
 ) -> Verdict:
     """Delete the pods one after another. A verdict that did not pass says why the rest stays up."""
     proven_at = task.clock.now()
@@ -280,10 +282,10 @@ def _answer_now(ask: Callable[[], Verdict]) -> Verdict:
 def _replaced(
     task: Task,
     client: KubernetesClient,
-    batch: Batch,
+    batch: ObservedBatch,
     done: Done,
     questions: Questions,
-    observe: Callable[[], Batch],
+    observe: Callable[[], ObservedBatch],
 ) -> Outcome:
     """Delete the pods that are proven to be allowed to go, and follow their members until they are back."""
 
@@ -294,7 +296,7 @@ def _replaced(
     follower = Follower(client, task.clock)
     how = Replacing(follower, batch.pools, joined, questions.early)
     for name, old_uid in batch.followed().items():
-        follower.follow(name, old_uid, Stage.STOPPING if old_uid else None)
+        follower.follow(name, old_uid, ReplacementStage.STOPPING if old_uid else None)
     try:
         stays = _delete(task, client, batch, done, questions, observe)
         follower.leave_out(done.left)
@@ -305,7 +307,7 @@ def _replaced(
 
 
 def _outcome(
-    batch: Batch,
+    batch: ObservedBatch,
     done: Done,
     verdict: Verdict,
     follower: Follower | None = None,
@@ -342,7 +344,7 @@ def _outcome(
     )
 
 
-def _action(batch: Batch, done: Done, name: str, follower: Follower | None) -> str:
+def _action(batch: ObservedBatch, done: Done, name: str, follower: Follower | None) -> str:
     if name in done.deleted:
         return "replaced"
     if name in batch.settled:

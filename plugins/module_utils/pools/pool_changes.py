@@ -142,7 +142,7 @@ def strategy_of(pool: StatefulSet, strategy: str) -> dict[str, Any]:
     return {"type": strategy, "rollingUpdate": rolling}
 
 
-def way_back(pool: StatefulSet, undo: Undo) -> Patch:
+def patch_back(pool: StatefulSet, undo: Undo) -> Patch:
     """The patch that puts the strategy back exactly and removes the undo; if the undo is void, it only removes it."""
     back: dict[Path, Any] = {STRATEGY: undo.changes[0].was} if holds(undo, pool) else {}
     return undo_annotation.patch_of(as_object(pool), None, back)

@@ -24,7 +24,7 @@ from ..run.undo.undo import Undo
 from ..run.undo.undo_annotation import UNDO
 from .deployers import DEPLOYERS, judge_deployer
 from .judge import judge_controller, judge_revision, pod_is_current, unsettled
-from .pool_changes import carried_undo, changes_to, container_of, holds, way_back
+from .pool_changes import carried_undo, changes_to, container_of, holds, patch_back
 from .put_back import judge_put_back
 
 CONTRACT = Contract(
@@ -116,11 +116,11 @@ def _restore(task: Task, client: KubernetesClient, writers: Writers, pool: State
     if not holds(undo, pool):
         back = pool.update_strategy == undo.changes[0].was
         reasons = () if back else (_void(pool, undo),)
-        return _patched(task, client, pool, "", way_back(pool, undo), reasons)
+        return _patched(task, client, pool, "", patch_back(pool, undo), reasons)
     why = _not_yet(client, pool)
     if why is not None:
         return _unchanged(pool, "", Verdict((why,)))
-    return _patched(task, client, pool, "", way_back(pool, undo), (), undo)
+    return _patched(task, client, pool, "", patch_back(pool, undo), (), undo)
 
 
 def _not_yet(client: KubernetesClient, pool: StatefulSet) -> Reason | None:

@@ -69,7 +69,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Question:
+class PullQuestion:
     """Something that the throw-away pod is to tell of its image, beside being pulled."""
 
     command: tuple[str, ...]
@@ -194,7 +194,9 @@ def _placement(template: Mapping[str, Any]) -> dict[str, Any]:
     return {key: affinity[key] for key in ("nodeAffinity",) if key in affinity}
 
 
-def judge_pulls(seen: Iterable[tuple[Pod, float]], image: str, owner: str, question: Question | None = None) -> Verdict:
+def judge_pulls(
+    seen: Iterable[tuple[Pod, float]], image: str, owner: str, question: PullQuestion | None = None
+) -> Verdict:
     """Whether the image is on every Kubernetes node. Each pod comes with the seconds for which its pull has failed.
 
     Kubernetes nodes with the same reason share one sentence. `owner` is the owner of the pull secrets. If there is a
@@ -207,7 +209,7 @@ def judge_pulls(seen: Iterable[tuple[Pod, float]], image: str, owner: str, quest
     return Verdict(tuple(replace(reason, message=_placed(reason.message, names)) for reason, names in places.items()))
 
 
-def _judge_all(pod: Pod, image: str, owner: str, failing: float, question: Question | None) -> Iterator[Reason]:
+def _judge_all(pod: Pod, image: str, owner: str, failing: float, question: PullQuestion | None) -> Iterator[Reason]:
     """One pod: its image, then the answer of its container, then the images of its further containers."""
     reason = _judge(pod, _CONTAINER, image, owner, failing)
     if reason is not None:
@@ -222,7 +224,7 @@ def _judge_all(pod: Pod, image: str, owner: str, failing: float, question: Quest
             yield other
 
 
-def _answered(pod: Pod, image: str, question: Question) -> Iterable[Reason]:
+def _answered(pod: Pod, image: str, question: PullQuestion) -> Iterable[Reason]:
     for container in (each for each in pod.containers if each.name == _CONTAINER):
         if container.state == "running":
             yield waiting("image_looked_into", f"The content of image {image} is being listed on {_HERE}.")

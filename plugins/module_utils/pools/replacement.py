@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from ..common.verdict import Reason, Verdict, refused, waiting
-from ..kubernetes.state import Container, Event, Pod, StatefulSet
+from ..kubernetes.state import Container, KubernetesEvent, Pod, StatefulSet
 
 PULL_PATIENCE = 60.0
 """Seconds of failed pulls after which time is not expected to help: the kubelet has then tried it three times."""
@@ -41,7 +41,7 @@ STAGES = {
 """The word for each stage that every replacement goes through, by the code of its reason."""
 
 
-class Stage(IntEnum):
+class ReplacementStage(IntEnum):
     """The stages of a replacement, in order."""
 
     STOPPING = 0
@@ -65,7 +65,7 @@ class Sighting:
     """Seconds since the present stage was first seen."""
     failing_pull: float = 0.0
     """Seconds since this pod's image was first seen to fail."""
-    events: tuple[Event, ...] = ()
+    events: tuple[KubernetesEvent, ...] = ()
     """The events about the pod, or about its pool while there is no pod; they are asked for only if it is slow."""
     kubernetes_node_ready: bool | None = None
     """Whether its Kubernetes node is Ready; None if that was not asked, or may not be."""
@@ -75,26 +75,26 @@ class Sighting:
     """Whether an existing pod of its name is controlled by its pool."""
 
     @property
-    def stage(self) -> Stage:
+    def stage(self) -> ReplacementStage:
         """The stage of the replacement."""
         return stage_of(self.old_uid, self.pod)
 
 
-def stage_of(old_uid: str, pod: Pod | None) -> Stage:
+def stage_of(old_uid: str, pod: Pod | None) -> ReplacementStage:
     """The stage of a replacement. The old pod is stopping from the moment in which its deletion was accepted."""
     if pod is None:
-        return Stage.RECREATING
+        return ReplacementStage.RECREATING
     if pod.uid == old_uid or pod.terminating:
-        return Stage.STOPPING
+        return ReplacementStage.STOPPING
     if pod.ready:
-        return Stage.READY
+        return ReplacementStage.READY
     if not pod.kubernetes_node:
-        return Stage.SCHEDULING
+        return ReplacementStage.SCHEDULING
     begun = any(
         not each.init and (each.state in {"running", "terminated"} or each.reason == "CrashLoopBackOff")
         for each in pod.containers
     )
-    return Stage.STARTING if begun else Stage.PREPARING
+    return ReplacementStage.STARTING if begun else ReplacementStage.PREPARING
 
 
 def fails_to_pull(pod: Pod | None) -> bool:
@@ -124,18 +124,18 @@ def _reason(pool: StatefulSet, sighting: Sighting, pull_patience: float) -> Reas
     pod, stage = sighting.pod, sighting.stage
     if pod is None:
         return _recreating(pool, sighting)
-    if stage is Stage.STOPPING:
+    if stage is ReplacementStage.STOPPING:
         return _stopping(sighting, pod)
     if pod.revision != pool.update_revision:
         return _wrong_revision(pool, pod)
-    if stage is Stage.READY:
+    if stage is ReplacementStage.READY:
         return None
     failure = _failure(sighting, pod, pull_patience)
     if failure is not None:
         return failure
-    if stage is Stage.SCHEDULING:
+    if stage is ReplacementStage.SCHEDULING:
         return _scheduling(pod)
-    return _preparing(sighting, pod) if stage is Stage.PREPARING else _starting(sighting, pod)
+    return _preparing(sighting, pod) if stage is ReplacementStage.PREPARING else _starting(sighting, pod)
 
 
 def _recreating(pool: StatefulSet, sighting: Sighting) -> Reason:
@@ -300,5 +300,5 @@ def _starting(sighting: Sighting, pod: Pod) -> Reason:
     return waiting("pod_starting", f"Pod {pod.name} has started and is not Ready yet.", "Read its log.")
 
 
-def _latest(events: tuple[Event, ...], *reasons: str) -> Event | None:
+def _latest(events: tuple[KubernetesEvent, ...], *reasons: str) -> KubernetesEvent | None:
     return next((event for event in reversed(events) if event.reason in reasons), None)

@@ -16,7 +16,7 @@ from .partition import lowered_for
 
 
 @dataclass(frozen=True)
-class Batch:
+class ObservedBatch:
     """A batch as observed immediately before anything is done to it."""
 
     pools: tuple[StatefulSet, ...]

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..common.errors import Refusal, Unreachable, refusal
 from ..kubernetes.client import KubernetesClient
-from ..kubernetes.execution import Command, Ended, execute
+from ..kubernetes.execution import ContainerCommand, Ended, execute
 from ..kubernetes.pods import list_pods
 from ..kubernetes.state import Container, Pod
 from ..opensearch.judge.set_pools import server_container
@@ -104,7 +104,7 @@ class ByKubelet:
 
     def _run(self, pod: Pod, container: str, script: str, *arguments: str) -> Ended:
         words = ("sh", "-c", script, "sh", *(arguments or ("",)))
-        return execute(self.client, Command(pod.namespace, pod.name, container, words), SECONDS)
+        return execute(self.client, ContainerCommand(pod.namespace, pod.name, container, words), SECONDS)
 
     def _identity(self, pod: Pod) -> str:
         """The start of the container that runs now; empty if none runs, or the pod is another one."""

@@ -17,7 +17,7 @@ from ..common.verdict import Verdict, combine
 from ..kubernetes import client as kubernetes
 from ..kubernetes.state import StatefulSet
 from ..opensearch.judge.set_pools import server_container
-from ..opensearch.observe.look import Seen
+from ..opensearch.observe.look import MembersAndPods
 from ..opensearch.size_plan import names_with
 from .configurations import mounted_in
 from .given import configuration_in
@@ -26,8 +26,8 @@ from .judge.configuration_diff import changes_of
 from .judge.labels import judge_labels
 from .judge.phases import Marked
 from .judge.pod_spec import Mounted, judge_from_pod, judge_probes, judge_read, judge_signal
-from .judge.settings_table import Changes, ways_in
-from .judge.wanted import Wanted, is_due, judge_wanted, wanted_in
+from .judge.settings_table import SettingChanges, effects_in
+from .judge.wanted import WantedConfiguration, is_due, judge_wanted, wanted_in
 from .observe.agent import PORT
 from .observe.pod_spec import elsewhere, from_pod, probes_of, shares_processes
 from .observe.secrets import read_secret
@@ -43,13 +43,13 @@ class PlannedConfiguration:
     verdict: Verdict
     conditions: tuple[str, ...] = ()
     """The words for them that consent covers."""
-    changes: Mapping[str, Mapping[str, Changes]] = field(default_factory=dict)
+    changes: Mapping[str, Mapping[str, SettingChanges]] = field(default_factory=dict)
     """The changes of settings of each due member, by pool."""
     mounted: Mapping[str, Mounted] = field(default_factory=dict)
     """The way in which the configuration comes to the servers, by pool."""
 
 
-def plan_configuration(task: Task, seen: Seen, marks: Iterable[Marked]) -> PlannedConfiguration:
+def plan_configuration(task: Task, seen: MembersAndPods, marks: Iterable[Marked]) -> PlannedConfiguration:
     """The wanted configurations of a run, compared with the Secrets as they are.
 
     Raises:
@@ -65,11 +65,11 @@ def plan_configuration(task: Task, seen: Seen, marks: Iterable[Marked]) -> Plann
         return PlannedConfiguration(frozenset(), readable)
     client = kubernetes.connect(params["kubernetes"])
     by_name = {mark.name: mark for mark in marks}
-    compared: dict[str, _Compared] = {}
+    compared: dict[str, _ComparedConfiguration] = {}
     for wanted in wanted_in(given).values():
         pool = pools[wanted.pool]
         secret = task.ask(partial(read_secret, client, params["namespace"], wanted.secret))
-        compared[wanted.pool] = _Compared(params, pool, wanted, secret, by_name)
+        compared[wanted.pool] = _ComparedConfiguration(params, pool, wanted, secret, by_name)
     conditions = tuple(each.condition for each in compared.values())
     return PlannedConfiguration(
         frozenset(name for each in compared.values() for name in each.due),
@@ -80,19 +80,19 @@ def plan_configuration(task: Task, seen: Seen, marks: Iterable[Marked]) -> Plann
     )
 
 
-class _Compared:
+class _ComparedConfiguration:
     """The wanted configuration of one pool beside the present one."""
 
     def __init__(
         self,
         params: Mapping[str, Any],
         pool: StatefulSet,
-        wanted: Wanted,
+        wanted: WantedConfiguration,
         secret: ConfigurationSecret | None,
         marks: Mapping[str, Marked],
     ) -> None:
         self._pool, self._wanted, self._secret, self._marks = pool, wanted, secret, marks
-        self._ways = ways_in(params["setting_needs"] or {})
+        self._ways = effects_in(params["setting_needs"] or {})
         container = server_container(pool, params["container"])
         self._from_pod = from_pod(pool.template, container)
         self.mounted = mounted_in(pool, container, wanted)
@@ -130,10 +130,10 @@ class _Compared:
         sums = "\n".join(sorted(both))
         return f"configuration of {wanted.pool} in {wanted.secret}: {hashlib.sha256(sums.encode()).hexdigest()}"
 
-    def changes(self) -> dict[str, Changes]:
+    def changes(self) -> dict[str, SettingChanges]:
         """The changes of settings of each member that is due or marked; those with the same contents compare once."""
-        known: dict[tuple[bytes | None, bytes], Changes] = {}
-        found: dict[str, Changes] = {}
+        known: dict[tuple[bytes | None, bytes], SettingChanges] = {}
+        found: dict[str, SettingChanges] = {}
         # A run that was killed may have written the key of a pod that is marked and runs on as it was.
         for name in sorted(name for name in self._contents if name in self.due or self._marks[name].phase):
             both = self._runs(name), self._contents[name]
@@ -149,12 +149,14 @@ class _Compared:
             return present
         return (self._secret.previous if self._secret else {}).get(name, present)
 
-    def _between(self, before: bytes | None, after: bytes, name: str) -> Changes:
+    def _between(self, before: bytes | None, after: bytes, name: str) -> SettingChanges:
         """The changes between two contents; none are known if nobody can read the one of before."""
         try:
-            return changes_of(before, after, name, self._ways, elsewhere(self._from_pod)) if before else Changes()
+            return (
+                changes_of(before, after, name, self._ways, elsewhere(self._from_pod)) if before else SettingChanges()
+            )
         except Refusal:
-            return Changes()
+            return SettingChanges()
 
 
 def judge_pods(params: Mapping[str, Any], pool: StatefulSet) -> Verdict:

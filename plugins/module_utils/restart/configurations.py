@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
 from ..common.errors import Refusal
-from ..common.moments import utc_now
 from ..common.task import Task, passed_or_raise
+from ..common.timestamps import utc_now
 from ..common.verdict import Reason, Verdict, combine
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.state import Pod, StatefulSet
@@ -27,7 +27,7 @@ from .judge.phases import Marked, marked
 from .judge.pod_spec import Mounted, how_mounted, judge_mounted
 from .judge.wanted import (
     Runs,
-    Wanted,
+    WantedConfiguration,
     chosen,
     is_due,
     is_edited,
@@ -40,7 +40,7 @@ from .judge.wanted import (
 from .observe.pod_spec import mounts_of
 from .observe.secrets import read_secret
 from .observe.state import ConfigurationSecret
-from .way import Way
+from .process_control import ProcessControl
 
 
 class Configurations:
@@ -114,7 +114,7 @@ class Configurations:
         """Whether a member was started on the content of somebody else, since it was stopped already."""
         return combine(self._edited.values())
 
-    def running(self, pools: Iterable[StatefulSet], pods: Iterable[Pod], way: Way, key: str) -> Verdict:
+    def running(self, pools: Iterable[StatefulSet], pods: Iterable[Pod], way: ProcessControl, key: str) -> Verdict:
         """A remark on members that do not run the content of their file, as far as the way or their marks tell it."""
         found: list[Runs] = []
         there = {pod.name: pod for pod in pods}
@@ -214,7 +214,7 @@ def _at_least(wanted: int, pool: StatefulSet) -> int:
     return max(wanted, pool.replicas)
 
 
-def mounted_in(pool: StatefulSet, container: str, wanted: Wanted) -> Mounted:
+def mounted_in(pool: StatefulSet, container: str, wanted: WantedConfiguration) -> Mounted:
     """The way in which the wanted configuration comes to the servers of a pool. An empty container is found."""
     server, name = server_in(pool.images), server_container(pool, container)
     file = wanted.path or f"/usr/share/{server}/config/{server}.yml"

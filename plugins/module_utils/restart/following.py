@@ -17,7 +17,7 @@ from ..opensearch.absence import Absence
 from ..opensearch.observe.state import ClusterMember
 from ..pools.follow import NO_EVIDENCE, Follower, View, pool_named_in
 from ..pools.judge import pool_of
-from ..pools.replacement import Sighting, Stage, judge_replacement
+from ..pools.replacement import ReplacementStage, Sighting, judge_replacement
 from .act.marks import Marks
 from .configurations import Configurations
 from .judge.phases import (
@@ -27,16 +27,16 @@ from .judge.phases import (
     TOGETHER,
     UNDER_WAY,
     Marked,
-    Phase,
     Process,
+    RestartPhase,
     advanced,
     is_stopped,
     may_start,
 )
-from .judge.request import judge_resting
-from .look import Batch, Looking
+from .judge.pods_to_restart import judge_resting
+from .look import RestartBatch, RestartLooks
 from .observe.state import SHOWN
-from .way import Way
+from .process_control import ProcessControl
 
 STAGES = {"process_stopping": "stopping", "process_starting": "starting", "pod_starting": "starting"}
 """The word for each stage that every restart goes through, by the code of its reason."""
@@ -51,9 +51,9 @@ class Restarting:
 
     follower: Follower
     task: Task
-    looking: Looking
+    looking: RestartLooks
     absence: Absence
-    way: Way
+    way: ProcessControl
     marks: Marks
     configurations: Configurations
     _together: bool = False
@@ -82,7 +82,7 @@ class Restarting:
         self._follow(pod, replace(mark, phase=mark.next_phase))
         self.task.progress(f"{pod.name} goes down")
 
-    def look(self) -> View[Batch]:
+    def look(self) -> View[RestartBatch]:
         """One look, with the steps that are due in it."""
         batch = self.looking.look()
         if not batch.verdict.passed:
@@ -104,7 +104,7 @@ class Restarting:
                 self._adopted.add(name)
             others = [(batch.marks[n], found[n]) for n in there if n != name and not _rests(batch.marks[n], found[n])]
             verdicts.append(self._step(batch, mark, pod, found[name], others))
-        ended = {name for name, trail in self.follower.trails.items() if Stage.JOINED in trail.reached}
+        ended = {name for name, trail in self.follower.trails.items() if ReplacementStage.JOINED in trail.reached}
         marks = {name: replace(mark, phase=None) if name in ended else mark for name, mark in batch.marks.items()}
         return View(replace(batch, marks=marks), combine(verdicts))
 
@@ -127,7 +127,7 @@ class Restarting:
             self._silence = error.verdict.reasons[0].message
             return {}
 
-    def _process(self, batch: Batch, mark: Marked, pod: Pod, members: Mapping[str, ClusterMember]) -> Process:
+    def _process(self, batch: RestartBatch, mark: Marked, pod: Pod, members: Mapping[str, ClusterMember]) -> Process:
         """The process of a pod, with the configuration that it is to have once that is its turn."""
         process = self.way.look(pod)
         expected = ""
@@ -139,7 +139,7 @@ class Restarting:
         joined = member is not None and member.ephemeral_id != mark.member
         return replace(process, expected=expected, joined=joined)
 
-    def _seen(self, batch: Batch, pod: Pod, process: Process, expected: str) -> Process:
+    def _seen(self, batch: RestartBatch, pod: Pod, process: Process, expected: str) -> Process:
         """The process with the checksum that is mounted, which is asked for until it is the expected one."""
         if not self.configurations.is_mounted(pod, expected):
             pool = pool_of(batch.pools, pod.name)
@@ -151,7 +151,7 @@ class Restarting:
 
     def _step(
         self,
-        batch: Batch,
+        batch: RestartBatch,
         mark: Marked,
         pod: Pod,
         process: Process,
@@ -180,7 +180,7 @@ class Restarting:
         held = not process.running and not (process.has_configuration and may_start(mark, others))
         return of_phase if held else combine((of_phase, self._judge_pod(batch, pod)))
 
-    def _label(self, batch: Batch, pod: Pod) -> None:
+    def _label(self, batch: RestartBatch, pod: Pod) -> None:
         """Give the pod the labels of its new roles, once in a task. They come before a process that has these roles."""
         pool = pool_of(batch.pools, pod.name)
         if pool is not None and pod.name not in self._labelled:
@@ -203,10 +203,10 @@ class Restarting:
                 self.way.stop(pod, process)
             self._asked[pod.name] = now
 
-    def _judge_pod(self, batch: Batch, pod: Pod) -> Verdict:
+    def _judge_pod(self, batch: RestartBatch, pod: Pod) -> Verdict:
         """The trouble of a pod that does not become Ready: its container crashes, or its Kubernetes node is lost."""
         pool, trail, now = pool_of(batch.pools, pod.name), self.follower.trails[pod.name], self.task.clock.now()
-        if pool is None or trail.stage is Stage.STOPPING:
+        if pool is None or trail.stage is ReplacementStage.STOPPING:
             return Verdict()
         events = self.follower.events(pool, pod) if trail.is_slow(now) else ()
         pod = _since(pod, self._restarts[pod.name])
@@ -222,7 +222,7 @@ class Restarting:
         if trail is None:
             return {"action": "untouched", "total_seconds": None}
         action = "stopped" if name in self._resting else "followed" if name in self._adopted else "restarted"
-        stuck = Stage.JOINED not in trail.reached and verdict.state is State.REFUSED
+        stuck = ReplacementStage.JOINED not in trail.reached and verdict.state is State.REFUSED
         evidence = self._evidence(name) if stuck else {}
         return {"action": action, "total_seconds": trail.total_seconds, **evidence}
 
@@ -241,13 +241,21 @@ class Restarting:
         It is None before that, and if they do not.
         """
         reached = [trail.reached for trail in self.follower.trails.values()]
-        if not self._together or not all(Stage.JOINED in each for each in reached):
+        if not self._together or not all(ReplacementStage.JOINED in each for each in reached):
             return None
-        return round(max(each[Stage.JOINED] for each in reached) - min(min(each.values()) for each in reached), 2)
+        return round(
+            max(each[ReplacementStage.JOINED] for each in reached) - min(min(each.values()) for each in reached), 2
+        )
 
 
-def _stage(phase: Phase | None) -> Stage:
-    return Stage.JOINED if phase is None else Stage.STOPPING if phase in STOPPING else Stage.STARTING
+def _stage(phase: RestartPhase | None) -> ReplacementStage:
+    return (
+        ReplacementStage.JOINED
+        if phase is None
+        else ReplacementStage.STOPPING
+        if phase in STOPPING
+        else ReplacementStage.STARTING
+    )
 
 
 def _rests(mark: Marked, process: Process) -> bool:
@@ -273,7 +281,7 @@ def _pod_missing(name: str) -> Reason:
 
 
 @as_verdict
-def judge_ready(batch: Batch) -> Iterator[Reason]:
+def judge_ready(batch: RestartBatch) -> Iterator[Reason]:
     """Whether every pod of the batch is Ready, but for those whose processes stay stopped."""
     yield from batch.verdict.reasons
     if resting := [name for name, mark in batch.marks.items() if mark.rests]:

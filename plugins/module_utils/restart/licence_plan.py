@@ -17,7 +17,7 @@ from ..common.task import Task
 from ..common.verdict import Reason, Verdict, combine, refused
 from ..opensearch.observe.answers import reading
 from ..opensearch.observe.client import OpenSearchClient, connect
-from ..opensearch.observe.look import Seen
+from ..opensearch.observe.look import MembersAndPods
 from ..opensearch.observe.products import ELASTICSEARCH
 from .act.licence import read_licence
 from .judge.licences import (
@@ -31,8 +31,8 @@ from .judge.licences import (
     licence_change,
     wanted_licence,
 )
-from .judge.setting_rules import Way
-from .judge.settings_table import Changes, Flat
+from .judge.setting_rules import SettingEffect
+from .judge.settings_table import Flat, SettingChanges
 
 _SETTINGS = "nodes.*.settings.xpack.security.enabled,nodes.*.settings.xpack.security.transport.ssl.enabled"
 
@@ -77,7 +77,9 @@ def licence_of(params: Mapping[str, Any]) -> WantedLicence | None:
     return wanted_licence(given)
 
 
-def plan_licence(task: Task, seen: Seen, changes: Mapping[str, Mapping[str, Changes]]) -> PlannedLicence:
+def plan_licence(
+    task: Task, seen: MembersAndPods, changes: Mapping[str, Mapping[str, SettingChanges]]
+) -> PlannedLicence:
     """The change of the licence that is wanted. `changes` are those of the settings of each member, by pool.
 
     Raises:
@@ -98,7 +100,7 @@ def plan_licence(task: Task, seen: Seen, changes: Mapping[str, Mapping[str, Chan
     change = licence_change(held.type, wanted.type, current, _after(current, changes), major)
     return PlannedLicence(
         combine((judge_wanted_licence(wanted, held), judge_licence(change))),
-        (f"the licence {wanted.type.value}",) if change.way is Way.COORDINATED else (),
+        (f"the licence {wanted.type.value}",) if change.effect is SettingEffect.COORDINATED else (),
         (_told(change),),
         conditions,
         comes_first=not change.restarts_first,
@@ -117,7 +119,7 @@ def protection_settings(search: OpenSearchClient) -> Flat:
     return {}
 
 
-def _after(current: Flat, changes: Mapping[str, Mapping[str, Changes]]) -> Flat:
+def _after(current: Flat, changes: Mapping[str, Mapping[str, SettingChanges]]) -> Flat:
     """The same settings once the changes are made."""
     after = dict(current)
     for each in (one for members in changes.values() for found in members.values() for one in found.changes):

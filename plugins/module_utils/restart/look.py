@@ -18,12 +18,22 @@ from ..kubernetes.state import Namespace, Pod, StatefulSet
 from ..kubernetes.stateful_sets import observe_pools
 from ..pools.disruption import judge_budgets
 from ..pools.judge import is_down, judge_controller, judge_members, judge_others, pool_of
-from .judge.phases import SCHEDULED, TOGETHER, UNDER_WAY, Marked, Phase, judge_alone, judge_words, marked, phase_of
-from .judge.request import judge_all_ready
+from .judge.phases import (
+    SCHEDULED,
+    TOGETHER,
+    UNDER_WAY,
+    Marked,
+    RestartPhase,
+    judge_alone,
+    judge_words,
+    marked,
+    phase_of,
+)
+from .judge.pods_to_restart import judge_all_ready
 
 
 @dataclass(frozen=True)
-class Batch:
+class RestartBatch:
     """The pods of one batch at one moment."""
 
     names: tuple[str, ...]
@@ -33,7 +43,7 @@ class Batch:
     """Whether all of them are there and can be understood."""
     pods: Mapping[str, Pod] = field(default_factory=dict)
     marks: Mapping[str, Marked] = field(default_factory=dict)
-    phases: Mapping[str, Phase | None] = field(default_factory=dict)
+    phases: Mapping[str, RestartPhase | None] = field(default_factory=dict)
     """The phase of each pool, which a person has set for all its pods."""
     stops: bool = False
     """Whether the way of the run keeps a process stopped, so that those go too that a person wants stopped."""
@@ -90,7 +100,7 @@ def interrupted(there: Namespace, key: str) -> dict[str, list[str]]:
     return {pool: names for pool, names in together.items() if names} if begun else {}
 
 
-class Looking:
+class RestartLooks:
     """The looks at one batch."""
 
     def __init__(self, client: KubernetesClient, params: Mapping[str, Any], *, stops: bool = False) -> None:
@@ -102,7 +112,7 @@ class Looking:
         self._names = tuple(params["batch"])
         self._key: str = params["annotation"]
 
-    def look(self) -> Batch:
+    def look(self) -> RestartBatch:
         """The batch now.
 
         Raises:
@@ -118,13 +128,13 @@ class Looking:
             )
         )
         if not verdict.passed:
-            return Batch(self._names, pools, there, verdict, found)
+            return RestartBatch(self._names, pools, there, verdict, found)
         of_pods = ((name, found[name]) for name in self._names if name in found)
         marks = {name: marked(name, pod.uid, pod.annotations, key=self._key) for name, pod in of_pods}
         phases = {pool.name: phase_of(pool.annotations, self._key) for pool in pools}
-        return Batch(self._names, pools, there, verdict, found, marks, phases, self._stops)
+        return RestartBatch(self._names, pools, there, verdict, found, marks, phases, self._stops)
 
-    def judge_surroundings(self, seen: Batch) -> Verdict:
+    def judge_surroundings(self, seen: RestartBatch) -> Verdict:
         """Whether the other pods of the pools, and the disruption budgets, let the batch go now.
 
         No budget is asked about a restart of all members, to which the user has agreed.

@@ -13,7 +13,7 @@ from ..common.verdict import Verdict, combine
 from ..opensearch import pool_order
 from ..opensearch.judge.pools import Pool
 from ..opensearch.observe.cluster import observe, read_settings
-from .judge.choice import Asked, lines_of
+from .judge.choice import PoolToRestart, lines_of
 from .judge.on_hosts import (
     NOTE,
     Configuration,
@@ -26,9 +26,9 @@ from .judge.on_hosts import (
     process_of,
 )
 from .judge.once import carried_in
-from .judge.request import Request, judge_request
-from .judge.setting_rules import Way
-from .judge.settings_table import Changes, judge_changes, ways_in
+from .judge.pods_to_restart import PodsToRestart, judge_pods_to_restart
+from .judge.setting_rules import SettingEffect
+from .judge.settings_table import SettingChanges, effects_in, judge_changes
 from .once import agreed_to, connected, note_completed, note_request, once, write_note
 
 
@@ -43,12 +43,12 @@ def order_on_hosts(task: Task) -> Outcome:
     wishes = (noted is not None and bool(due), bool(configurations and due))
     used_up = agreed_to(task, last) and not any(wishes)
     due = frozenset() if used_up else due
-    asked = _asked(drawn.pools, configurations, due, ways_in(task.params["setting_needs"]))
-    every = Changes(
+    asked = _asked(drawn.pools, configurations, due, effects_in(task.params["setting_needs"]))
+    every = SettingChanges(
         tuple(dict.fromkeys(one for each in asked for found in each.changes.values() for one in found.changes))
     )
     given, target, versions = pool_order.to_restart(task, state, names)
-    judged = judge_request(Request(due), (), versions)
+    judged = judge_pods_to_restart(PodsToRestart(due), (), versions)
     verdict = combine((drawn.verdict, judged, judge_changes(every), judge_together(every)))
     drawn = replace(drawn, pools=tuple(_due(pool, due) for pool in drawn.pools), verdict=verdict)
     planned = pool_order.planned(given, drawn, target, conditions_on_hosts(configurations))
@@ -96,14 +96,14 @@ def _asked(
     pools: Collection[Pool],
     configurations: Collection[Configuration],
     due: frozenset[str],
-    ways: Mapping[str, Way],
-) -> tuple[Asked, ...]:
-    changes: Mapping[str, Changes] = {each.member: each.changes(ways) for each in configurations if each.differs}
+    ways: Mapping[str, SettingEffect],
+) -> tuple[PoolToRestart, ...]:
+    changes: Mapping[str, SettingChanges] = {each.member: each.changes(ways) for each in configurations if each.differs}
     found = []
     for pool in pools:
         members = frozenset(member.name for member in pool.members)
         own = {name: each for name, each in changes.items() if name in members}
-        found.append(Asked(pool.name, members, members & due, changes=own))
+        found.append(PoolToRestart(pool.name, members, members & due, changes=own))
     return tuple(found)
 
 

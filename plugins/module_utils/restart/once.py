@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from ..common.moments import now_text
 from ..common.task import Outcome, Task
+from ..common.timestamps import now_text
 from ..common.verdict import Verdict, combine
 from ..opensearch.act.settings_change import removed_remarks, removing, to_remove, write
 from ..opensearch.observe.client import OpenSearchClient, connect

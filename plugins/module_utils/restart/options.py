@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..common.arguments import Options
 from .judge.phases import PHASE
 from .observe.agent import PORT
-from .ways import WAYS
+from .process_controls import WAYS
 
 RESTART: Options = {
     "annotation": {"type": "str", "default": PHASE},

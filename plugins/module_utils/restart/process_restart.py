@@ -30,14 +30,14 @@ from .act.licence import bring_licence
 from .act.marks import Marks
 from .configurations import Configurations
 from .following import STAGES, Restarting, judge_ready
-from .judge.phases import SCHEDULED, Phase, judge_words
-from .judge.request import judge_stops, judge_together
+from .judge.phases import SCHEDULED, RestartPhase, judge_words
+from .judge.pods_to_restart import judge_stops, judge_together
 from .licence_plan import licence_of
-from .look import Batch, Looking, annotations_of, interrupted
+from .look import RestartBatch, RestartLooks, annotations_of, interrupted
 from .options import CONFIGURATION, LICENCE, RESTART
+from .process_control import ProcessControl
+from .process_controls import process_control_of
 from .settling import left_behind, started
-from .way import Way
-from .ways import way_of
 
 CONTRACT = Contract(
     argument_spec={
@@ -49,8 +49,8 @@ CONTRACT = Contract(
         },
         "phase": {
             "type": "str",
-            "default": Phase.SCHEDULE_ROLLING.value,
-            "choices": [each.value for each in Phase if each in SCHEDULED],
+            "default": RestartPhase.SCHEDULE_ROLLING.value,
+            "choices": [each.value for each in RestartPhase if each in SCHEDULED],
         },
         "container": {"type": "str"},
         **RESTART,
@@ -66,10 +66,10 @@ def run(task: Task) -> Outcome:
     if task.params["state"] == "seen":
         return left_behind(task, cluster)
     search = connect(task.params["opensearch"], task.params["kubernetes"])
-    return carry_out(task, cluster, search, way_of(task.params, cluster))
+    return carry_out(task, cluster, search, process_control_of(task.params, cluster))
 
 
-def carry_out(task: Task, cluster: KubernetesClient, search: OpenSearchClient, way: Way) -> Outcome:
+def carry_out(task: Task, cluster: KubernetesClient, search: OpenSearchClient, way: ProcessControl) -> Outcome:
     """The same with these clients and this way."""
     marks = Marks(task, cluster, task.params["annotation"])
     configurations = Configurations(task, cluster, marks)
@@ -86,7 +86,7 @@ def carry_out(task: Task, cluster: KubernetesClient, search: OpenSearchClient, w
     return _marked(task, cluster, marks, configurations)
 
 
-def _resumed(task: Task, cluster: KubernetesClient, search: OpenSearchClient, way: Way) -> Outcome:
+def _resumed(task: Task, cluster: KubernetesClient, search: OpenSearchClient, way: ProcessControl) -> Outcome:
     """Bring a restart of all members to its end that was interrupted, even if none of them answers.
 
     It needs no lock, which may be out of reach: two at a time make the same steps, and each step only once.
@@ -105,11 +105,11 @@ def _resumed(task: Task, cluster: KubernetesClient, search: OpenSearchClient, wa
 
 
 def _completed(
-    task: Task, cluster: KubernetesClient, search: OpenSearchClient, way: Way, configurations: Configurations
+    task: Task, cluster: KubernetesClient, search: OpenSearchClient, way: ProcessControl, configurations: Configurations
 ) -> Outcome:
     """Forget the contents that were replaced, delete Secrets that no pod has used for long, bring the licence, and name
     the members that do not run the content of their file."""
-    batch, verdict = task.wait(Looking(cluster, task.params).look, lambda seen: seen.verdict)
+    batch, verdict = task.wait(RestartLooks(cluster, task.params).look, lambda seen: seen.verdict)
     if verdict.passed:
         # Each write is made again until it is answered: a busy API server ends no run that has done everything.
         task.ask(lambda: configurations.complete(batch.pools, [pod.name for pod in batch.there.pods]))
@@ -119,7 +119,7 @@ def _completed(
     return _outcome(batch, verdict, changed=bool(task.journal.as_result()))
 
 
-def _running(task: Task, batch: Batch, way: Way, configurations: Configurations) -> Verdict:
+def _running(task: Task, batch: RestartBatch, way: ProcessControl, configurations: Configurations) -> Verdict:
     """The remark on contents. A look for a remark alone fails no run that has done its work."""
     try:
         return configurations.running(batch.pools, batch.there.pods, way, task.params["annotation"])
@@ -133,7 +133,7 @@ def _marked(task: Task, cluster: KubernetesClient, marks: Marks, configurations:
     The phase of a StatefulSet is handed on to each of its pods, and then taken from it: a pod that has gone through its
     restart would otherwise be scheduled anew.
     """
-    batch, verdict = task.wait(Looking(cluster, task.params).look, lambda seen: seen.verdict)
+    batch, verdict = task.wait(RestartLooks(cluster, task.params).look, lambda seen: seen.verdict)
     if not verdict.passed:
         return _outcome(batch, verdict, changed=False)
     scheduled = task.params["state"] == "scheduled"
@@ -145,7 +145,7 @@ def _marked(task: Task, cluster: KubernetesClient, marks: Marks, configurations:
     for name, mark in batch.marks.items():
         present = found.get(name, "")
         if scheduled and mark.phase is None:
-            phase = batch.phases.get(batch.pool_of(name)) or Phase(task.params["phase"])
+            phase = batch.phases.get(batch.pool_of(name)) or RestartPhase(task.params["phase"])
             marks.set(batch.pods[name], phase, configuration=present)
         elif scheduled and present:
             marks.found(batch.pods[name], present)
@@ -169,7 +169,7 @@ class _Restart:
         task: Task,
         cluster: KubernetesClient,
         search: OpenSearchClient,
-        way: Way,
+        way: ProcessControl,
         marks: Marks,
         configurations: Configurations,
     ) -> None:
@@ -180,7 +180,7 @@ class _Restart:
         self._way = way
         self._marks = marks
         self._proof = self._proof_of(task)
-        self._looking = Looking(cluster, task.params, stops=way.keeps_stopped)
+        self._looking = RestartLooks(cluster, task.params, stops=way.keeps_stopped)
         self._prepared = False
         self._rounds = 0
         self._whole = False
@@ -227,13 +227,13 @@ class _Restart:
         again = [name for name in again if not batch.marks[name].stays_stopped]
         for name in again:
             found = self._configurations.found(batch.pool_of(name)).get(name, "")
-            self._marks.set(batch.pods[name], Phase.SCHEDULE_ROLLING, configuration=found)
+            self._marks.set(batch.pods[name], RestartPhase.SCHEDULE_ROLLING, configuration=found)
         return bool(again)
 
-    def _proven(self) -> tuple[Batch, Verdict]:
+    def _proven(self) -> tuple[RestartBatch, Verdict]:
         """Wait for the proof that the pods which are only scheduled may go. It is made again after each preparation."""
 
-        def look() -> Batch:
+        def look() -> RestartBatch:
             seen = self._looking.look()
             seen = replace(seen, verdict=combine((seen.verdict, self._judge_asked(seen))))
             if not seen.verdict.passed or not seen.going:
@@ -247,14 +247,14 @@ class _Restart:
                 self._proof = self._proof_of(replace(self._task, params={**self._task.params, "batch": []}))
             return replace(seen, verdict=self._proof.proof(seen.pools, seen.there, seen.down))
 
-        def looked() -> tuple[Batch, Verdict]:
+        def looked() -> tuple[RestartBatch, Verdict]:
             given = self._task.params["proof_timeout"]
             in_vain = self._proof.in_vain
             return self._task.wait(
                 look, lambda seen: seen.verdict, stoppable=True, hands_back_after=given, in_vain=in_vain
             )
 
-        def prepare(seen: Batch) -> bool:
+        def prepare(seen: RestartBatch) -> bool:
             # If all go, there is nobody to hand over to.
             did = bool(seen.going) and self._proof.prepare(() if seen.together else seen.going)
             self._prepared = self._prepared or did
@@ -262,7 +262,7 @@ class _Restart:
 
         return proven_and_prepared(looked, prepare, self._proof.again)
 
-    def _judge_asked(self, seen: Batch) -> Verdict:
+    def _judge_asked(self, seen: RestartBatch) -> Verdict:
         """Whether the way can do what the marks of the batch ask for."""
         marks, way, keeps = tuple(seen.marks.values()), self._way.name, self._way.keeps_stopped
         params = self._task.params
@@ -270,7 +270,7 @@ class _Restart:
         together = judge_together(marks, params["expected"], way, keeps_stopped=keeps, allowed=allowed)
         return combine((judge_stops(marks, way, keeps_stopped=keeps), together))
 
-    def _outcome(self, batch: Batch, verdict: Verdict, how: Restarting | None = None) -> Outcome:
+    def _outcome(self, batch: RestartBatch, verdict: Verdict, how: Restarting | None = None) -> Outcome:
         verdict = combine((verdict, Verdict(self._proof.remarks)))
         changed = bool(self._task.journal.as_result()) or self._prepared
         measured = how.downtime if how else None
@@ -279,7 +279,7 @@ class _Restart:
 
 
 def _outcome(
-    batch: Batch,
+    batch: RestartBatch,
     verdict: Verdict,
     *,
     changed: bool,

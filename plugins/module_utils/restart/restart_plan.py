@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from ..common.errors import Refusal
-from ..common.side_by_side import Part
+from ..common.side_by_side import ParallelWork
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine
 from ..common.words import enumerate_few
@@ -23,7 +23,7 @@ from ..opensearch.judge.checks import IMAGES
 from ..opensearch.judge.pools import Pool
 from ..opensearch.judge.set_pools import pool_of_set
 from ..opensearch.observe.client import connect
-from ..opensearch.observe.look import Seen
+from ..opensearch.observe.look import MembersAndPods
 from ..opensearch.shard_allocation import settings_of_a_run
 from ..opensearch.size_plan import REMOVAL, PlannedSizes, judge_planned, plan_sizes
 from ..pools import admission
@@ -35,20 +35,29 @@ from . import process_restart
 from .act.licence import bring_licence
 from .by_agent import THROUGH_KUBERNETES
 from .configuration_plan import PlannedConfiguration, judge_pods, plan_configuration
-from .judge.choice import Asked, Choice, Course, Line, RunBy, chosen_way, judge_course, together_of
+from .judge.choice import ChosenRestart, Course, Line, PoolToRestart, RunBy, chosen_restart, judge_course, together_of
 from .judge.configuration_diff import settings_diff
 from .judge.once import carried_in
-from .judge.phases import UNDER_WAY, Marked, Phase, judge_singles, judge_words, marked, phase_of, scheduled_at_once
+from .judge.phases import (
+    UNDER_WAY,
+    Marked,
+    RestartPhase,
+    judge_singles,
+    judge_words,
+    marked,
+    phase_of,
+    scheduled_at_once,
+)
 from .judge.pod_spec import Mounted
-from .judge.request import Request, judge_all_ready, judge_request, judge_stops, request_of
+from .judge.pods_to_restart import PodsToRestart, judge_all_ready, judge_pods_to_restart, judge_stops, pods_to_restart
 from .licence_plan import PlannedLicence, licence_of, plan_licence
 from .look import annotations_of
 from .on_hosts import forget_on_hosts, note_on_hosts, order_on_hosts
 from .once import agreed_to, note_completed, note_request, once, settings_of
 from .options import CONFIGURATION, LICENCE, RESTART
+from .process_controls import keeps_stopped
 from .rights import CONFIGURING, MARKING
 from .template_plan import changed_templates, plugins_of
-from .ways import keeps_stopped
 
 
 def _order(task: Task) -> Outcome:
@@ -62,7 +71,7 @@ def _order(task: Task) -> Outcome:
         raise Refusal(*words.reasons)
     marks = _marks(seen, task.params["annotation"])
     configuration = plan_configuration(task, seen, marks)
-    request = request_of(marks, configuration.due, stops=keeps_stopped(task.params["way"]))
+    request = pods_to_restart(marks, configuration.due, stops=keeps_stopped(task.params["way"]))
     by = RunBy(task.params["replace_pods"])
     given, target, versions = pool_order.to_restart(task, seen.state, {mark.name for mark in marks})
     found = {one.name: pool_of_set(one, seen, given.params, target) for one in seen.sets if seen.pods[one.name]}
@@ -75,12 +84,12 @@ def _order(task: Task) -> Outcome:
     stay = [mark for mark in marks if mark.name not in sizes.removed]
     asked = [_asked(pool, request, stay, configuration, by) for pool in found.values()]
     licence = plan_licence(task, seen, configuration.changes)
-    choice = chosen_way(asked, by, together=together_of(marks), everywhere=licence.everywhere)
+    choice = chosen_restart(asked, by, together=together_of(marks), everywhere=licence.everywhere)
     templates = changed_templates(task, seen, choice.replaced)
     at_once, plugins = scheduled_at_once(marks), plugins_of(task, seen, choice.replaced)
     unsure = frozenset(each.pool for each in asked if not each.same_version)
     every = _Wishes(request, configuration, licence, sizes, choice, templates, plugins, at_once, unsure)
-    verdict = combine((*troubles, judge_request(request, marks, versions), *every.judged(task, seen, marks)))
+    verdict = combine((*troubles, judge_pods_to_restart(request, marks, versions), *every.judged(task, seen, marks)))
     pools = tuple(_due(pool, choice, request, marks) for pool in found.values())
     drawn = pool_order.drawn_from(seen, pools, verdict)
     # Consent of an earlier version was to these words.
@@ -95,11 +104,11 @@ def _order(task: Task) -> Outcome:
 class _Wishes:
     """All that is wanted of a cluster, as the plan sees it."""
 
-    request: Request
+    request: PodsToRestart
     configuration: PlannedConfiguration
     licence: PlannedLicence
     sizes: PlannedSizes
-    choice: Choice
+    choice: ChosenRestart
     templates: tuple[Line, ...]
     """The changed parts of the templates of pods that are replaced."""
     plugins: Mapping[str, Any]
@@ -109,7 +118,7 @@ class _Wishes:
     unsure: frozenset[str]
     """The pools whose new pods are not known to run the version that their members run."""
 
-    def judged(self, task: Task, seen: Seen, marks: Sequence[Marked]) -> Iterator[Verdict]:
+    def judged(self, task: Task, seen: MembersAndPods, marks: Sequence[Marked]) -> Iterator[Verdict]:
         """All that stands in the way, and remarks."""
         choice = self.choice
         yield from (self.configuration.verdict, self.licence.verdict, choice.verdict, _judge_way(task, choice, marks))
@@ -158,14 +167,14 @@ class _Wishes:
         return replace(planned, verdict=combine((planned.verdict, alone)), more=more, details=details)
 
 
-def _judge_way(task: Task, choice: Choice, marks: Sequence[Marked]) -> Verdict:
+def _judge_way(task: Task, choice: ChosenRestart, marks: Sequence[Marked]) -> Verdict:
     """Whether the way to stop and start a process can do what the run needs, and the user agrees to it."""
     way, keeps, allowed = task.params["way"], keeps_stopped(task.params["way"]), task.params["allow_full_restart"]
     course = judge_course(choice, marks, way, keeps=keeps, allowed=allowed)
     return combine((judge_stops(marks, way, keeps_stopped=keeps), course))
 
 
-def _judge_all_ready(seen: Seen, choice: Choice, marks: Sequence[Marked]) -> Verdict:
+def _judge_all_ready(seen: MembersAndPods, choice: ChosenRestart, marks: Sequence[Marked]) -> Verdict:
     """Whether all that are to stop at once are up, but for those that a person wants stopped."""
     there = {pod.name: pod for pods in seen.pods.values() for pod in pods}
     missing = {name for one in seen.sets for name in one.member_names()} - there.keys()
@@ -173,7 +182,7 @@ def _judge_all_ready(seen: Seen, choice: Choice, marks: Sequence[Marked]) -> Ver
     return judge_all_ready(missing, [name for name in going if is_down(there[name])])
 
 
-def _agreed(given: Task, choice: Choice) -> Task:
+def _agreed(given: Task, choice: ChosenRestart) -> Task:
     """The task that plans. A user who agrees to a restart of the whole cluster agrees to what goes with it."""
     if choice.course is not Course.COORDINATED:
         return given
@@ -182,7 +191,7 @@ def _agreed(given: Task, choice: Choice) -> Task:
     return replace(given, params={**given.params, **own})
 
 
-def _batches(planned: Outcome, choice: Choice) -> list[dict[str, Any]]:
+def _batches(planned: Outcome, choice: ChosenRestart) -> list[dict[str, Any]]:
     """The batches of a plan; a single one of all members if all processes stop before the first one starts."""
     batches: list[dict[str, Any]] = planned.more["batches"]
     if choice.course is not Course.COORDINATED or not batches:
@@ -199,7 +208,7 @@ def _batches(planned: Outcome, choice: Choice) -> list[dict[str, Any]]:
     return [one]
 
 
-def _marks(seen: Seen, key: str) -> list[Marked]:
+def _marks(seen: MembersAndPods, key: str) -> list[Marked]:
     return [
         marked(pod.name, pod.uid, pod.annotations, phase_of(one.annotations, key), key)
         for one in seen.sets
@@ -207,14 +216,16 @@ def _marks(seen: Seen, key: str) -> list[Marked]:
     ]
 
 
-def _asked(pool: Pool, request: Request, marks: Iterable[Marked], planned: PlannedConfiguration, by: RunBy) -> Asked:
+def _asked(
+    pool: Pool, request: PodsToRestart, marks: Iterable[Marked], planned: PlannedConfiguration, by: RunBy
+) -> PoolToRestart:
     """All that is asked of one pool. A pod that is under way is brought to its end as it was begun."""
     own = {mark.name: mark for mark in marks if mark.name in {each.name for each in pool.members}}
     free = frozenset(name for name, mark in own.items() if not mark.stays_stopped or name in request.to_stop)
     outdated = frozenset(each.name for each in pool.members if each.outdated) & free - request.under_way
     # One command is enough for any change: a template that has changed is one. A person who marks pods means those.
     for_template = outdated if by is not RunBy.PROCESS and not request.by_person else frozenset[str]()
-    return Asked(
+    return PoolToRestart(
         pool=pool.name,
         members=free,
         due=(request.names & free) | for_template,
@@ -229,7 +240,7 @@ def _asked(pool: Pool, request: Request, marks: Iterable[Marked], planned: Plann
     )
 
 
-def _told(batch: Mapping[str, Any], choice: Choice, request: Request) -> dict[str, Any]:
+def _told(batch: Mapping[str, Any], choice: ChosenRestart, request: PodsToRestart) -> dict[str, Any]:
     """A batch with its way, and with a word for pods that are replaced, and for processes that are to stay stopped."""
     by = choice.by(batch["members"])
     mixed = choice.replaced and choice.due - choice.replaced
@@ -239,7 +250,7 @@ def _told(batch: Mapping[str, Any], choice: Choice, request: Request) -> dict[st
     return {**batch, "by": by, "reason": batch["reason"] + (words if mixed and by == "pod" else "") + stay}
 
 
-def _due(pool: Pool, choice: Choice, request: Request, marks: Iterable[Marked]) -> Pool:
+def _due(pool: Pool, choice: ChosenRestart, request: PodsToRestart, marks: Iterable[Marked]) -> Pool:
     """The pool with its members due that the choice lets go. Nobody expects one that a person has had stopped."""
     resting = {mark.name for mark in marks if mark.rests}
     members = tuple(
@@ -250,15 +261,15 @@ def _due(pool: Pool, choice: Choice, request: Request, marks: Iterable[Marked]) 
     return replace(pool, members=members)
 
 
-def _preflight(task: Task, order: Outcome) -> Iterator[Part]:
+def _preflight(task: Task, order: Outcome) -> Iterator[ParallelWork]:
     params, more = task.params, order.more
     there = [name for name in more["members"] if name not in more.get("added", ())]
     yield upgrade_plan.first_gate(params, more, expected=there, target_version=more["target_version"])
     if not params["groups"]:
-        yield Part(_rights, {**params, "batches": more["batches"]})
+        yield ParallelWork(_rights, {**params, "batches": more["batches"]})
         # The pods that are replaced come back from the template that is there.
         replaced = [batch for batch in more["batches"] if batch["by"] == "pod"]
-        yield Part(admission.run, {**params, "planned": upgrade_plan.returning(more, replaced)})
+        yield ParallelWork(admission.run, {**params, "planned": upgrade_plan.returning(more, replaced)})
 
 
 def _rights(task: Task) -> Outcome:
@@ -296,7 +307,7 @@ def _marked_all(task: Task, order: Outcome) -> Outcome:
     if not going["pools"] or task.check_mode:
         return Outcome(Verdict())
     together = order.more["course"] == Course.COORDINATED.value
-    going["phase"] = (Phase.SCHEDULE_COORDINATED if together else Phase.SCHEDULE_ROLLING).value
+    going["phase"] = (RestartPhase.SCHEDULE_COORDINATED if together else RestartPhase.SCHEDULE_ROLLING).value
     return part_of(task, process_restart.CONTRACT, process_restart.run, state="scheduled", **going)
 
 

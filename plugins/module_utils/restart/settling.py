@@ -18,10 +18,10 @@ from ..kubernetes.client import KubernetesClient
 from ..kubernetes.state import Pod
 from ..kubernetes.stateful_sets import observe_namespace
 from .judge.phases import TOGETHER, UNDER_WAY, Marked, Process, judge_words, marked
-from .judge.request import judge_resting
+from .judge.pods_to_restart import judge_resting
 from .judge.settling import judge_interrupted, judge_left
 from .look import annotations_of
-from .way import Way
+from .process_control import ProcessControl
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def left_behind(task: Task, cluster: KubernetesClient) -> Outcome:
     return Outcome(combine((found.verdict, told)), more={"members": _members(found)})
 
 
-def started(task: Task, cluster: KubernetesClient, way: Way) -> Outcome:
+def started(task: Task, cluster: KubernetesClient, way: ProcessControl) -> Outcome:
     """Start each process that a restart of one member after the other has stopped, and wait until its pod is Ready."""
     asked: set[str] = set()
 

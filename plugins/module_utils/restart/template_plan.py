@@ -12,16 +12,16 @@ from typing import Any
 from ..common.task import Task
 from ..kubernetes import client as kubernetes
 from ..opensearch.judge.set_pools import server_container
-from ..opensearch.observe.look import Seen
-from .judge.choice import Asked, Line, lines_of
+from ..opensearch.observe.look import MembersAndPods
+from .judge.choice import Line, PoolToRestart, lines_of
 from .judge.pod_spec import plugins_survive, template_changes
-from .judge.settings_table import Changes
+from .judge.settings_table import SettingChanges
 from .observe.pod_spec import mounts_of
 from .observe.revisions import fields_of, former_fields
-from .ways import keeps_stopped
+from .process_controls import keeps_stopped
 
 
-def changed_templates(task: Task, seen: Seen, replaced: Collection[str]) -> tuple[Line, ...]:
+def changed_templates(task: Task, seen: MembersAndPods, replaced: Collection[str]) -> tuple[Line, ...]:
     """One line for each changed part of the templates of these pods, for those that are of an older one.
 
     Nothing is told of a revision that is gone, or that the user may not read.
@@ -32,20 +32,20 @@ def changed_templates(task: Task, seen: Seen, replaced: Collection[str]) -> tupl
     if not replaced:
         return ()
     client = kubernetes.connect(task.params["kubernetes"])
-    asked: list[Asked] = []
+    asked: list[PoolToRestart] = []
     for one in seen.sets:
         revisions = {pod.name: pod.revision for pod in seen.pods[one.name] if pod.name in replaced}
-        found: dict[str, Changes] = {}
+        found: dict[str, SettingChanges] = {}
         for revision in sorted({*revisions.values()} - {one.update_revision, ""}):
             former = task.ask(partial(former_fields, client, task.params["namespace"], revision))
             if former is not None:
                 found[revision] = template_changes(former, fields_of(one))
         changes = {name: found[revision] for name, revision in revisions.items() if revision in found}
-        asked.append(Asked(one.name, frozenset(revisions), frozenset(revisions), changes=changes))
+        asked.append(PoolToRestart(one.name, frozenset(revisions), frozenset(revisions), changes=changes))
     return lines_of(asked)
 
 
-def plugins_of(task: Task, seen: Seen, replaced: Collection[str]) -> dict[str, dict[str, Any]]:
+def plugins_of(task: Task, seen: MembersAndPods, replaced: Collection[str]) -> dict[str, dict[str, Any]]:
     """Whether plugins that were installed into running pods are there after the run, and why, by pool.
 
     `replaced` are the members whose pods are replaced.

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..common.errors import Refusal
-from ..common.side_by_side import Part
+from ..common.side_by_side import ParallelWork
 from ..common.task import Contract, Outcome, Task, attempt
 from ..common.verdict import Verdict, combine, refused
 from .lock.lease import lease_of
@@ -78,7 +78,7 @@ class System:
     """The batches in their order, each with its reason and its proof, and the `digest` of all that consent covers."""
     put_back: Work
     """Puts back the changes that an interrupted run has left."""
-    preflight: Callable[[Task, Outcome], Iterable[Part]] = lambda _task, _order: ()
+    preflight: Callable[[Task, Outcome], Iterable[ParallelWork]] = lambda _task, _order: ()
     """The further checks of the order that it gets, with all that earlier records tell of it (`commenced`, `earlier`);
     they are made side by side."""
     states: Mapping[str, Work] = field(default_factory=dict)

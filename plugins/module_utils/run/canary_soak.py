@@ -12,8 +12,8 @@ from functools import partial
 
 from ..common.arguments import CONNECTIONS, PROMETHEUS, RECORD, WAIT
 from ..common.errors import refusal
-from ..common.moments import moment_of, utc_now
 from ..common.task import Contract, Outcome, Task
+from ..common.timestamps import timestamp_of, utc_now
 from ..common.verdict import Verdict
 from ..monitoring.addresses import dependencies_in
 from ..monitoring.alerts import ignored_in, judge_alerts
@@ -22,7 +22,7 @@ from ..monitoring.prometheus import firing, value
 from ..monitoring.prometheus_alerts import OF_ALERTS
 from ..monitoring.selectors import selectors_in
 from ..monitoring.server import Server
-from ..monitoring.soak import Measured, Soak, judge_soak, limits_in
+from ..monitoring.soak import Soak, SoakMeasurement, judge_soak, limits_in
 from .record.batches import BatchRecord
 from .record.record import Record
 from .record.upgrade_record import store_of
@@ -80,13 +80,15 @@ class _Canary:
 
 def _given(task: Task) -> _Canary:
     """The canary that the task names by itself, such as a cluster of a fleet."""
-    return _Canary(tuple(task.params["members"]), moment_of(task.params["began"]), moment_of(task.params["ended"]))
+    return _Canary(
+        tuple(task.params["members"]), timestamp_of(task.params["began"]), timestamp_of(task.params["ended"])
+    )
 
 
 def _first_batch(task: Task) -> _Canary | None:
     record = _record_of(task)
     first = soaking(record)
-    return _Canary(first.members, moment_of(record.started), moment_of(end_of(record, first))) if first else None
+    return _Canary(first.members, timestamp_of(record.started), timestamp_of(end_of(record, first))) if first else None
 
 
 def soaking(record: Record) -> BatchRecord | None:
@@ -130,7 +132,7 @@ def _look_at(task: Task, canary: _Canary) -> Callable[[], Soak]:
             alerts=judge_alerts(firing(server, heeded) if server else [], ignored, before, now.date()),
             probes=[(each.shown, cause) for each, cause in causes_of(probes, float(params["timeout"]))],
             measured=[
-                Measured(limit, value(server, limit.query) if server else None, baseline)
+                SoakMeasurement(limit, value(server, limit.query) if server else None, baseline)
                 for limit, baseline in zip(limits, baselines, strict=True)
             ],
         )

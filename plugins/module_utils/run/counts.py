@@ -59,7 +59,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedCounts:
     """Both counts side by side, for a report."""
 
     things: str
@@ -105,7 +105,7 @@ def without_parts(counts: Counts | None) -> Counts | None:
     return replace(counts, before=_only(counts.before, set()), after=after)
 
 
-def compared(counts: Counts | None) -> Compared | None:
+def compared(counts: Counts | None) -> ComparedCounts | None:
     """Both counts side by side."""
     if counts is None:
         return None
@@ -114,7 +114,7 @@ def compared(counts: Counts | None) -> Compared | None:
     judged = counts.after is not None and not counts.after.missing and not counts.before.missing
     rows = [Row(name, was, now, _note(was, now) if judged else "") for name, was, now in parts]
     shown = rows if judged or len(rows) <= MOST_PARTS else []
-    return Compared(
+    return ComparedCounts(
         counts.things, counts.parts, tuple(_said(counts)), tuple(sorted(shown, key=lambda row: not row.note))
     )
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..common.verdict import remark, sentence_of
 from ..common.words import unique
-from .record.phases import Deed, Event
+from .record.phases import Deed, UpgradeEvent
 
 Result = Mapping[str, Any]
 """The result of a task; empty if it was not reached."""
@@ -25,21 +25,21 @@ Result = Mapping[str, Any]
 STOPPED_BY_REQUEST = "stopped_by_request"
 """The code of a run that was asked to stop."""
 NOTICES = {
-    Event.COMPLETED: "completed",
-    Event.PAUSED: "paused",
-    Event.STOPPED: "failed",
-    Event.ABORTED: "cancelled",
+    UpgradeEvent.COMPLETED: "completed",
+    UpgradeEvent.PAUSED: "paused",
+    UpgradeEvent.STOPPED: "failed",
+    UpgradeEvent.ABORTED: "cancelled",
 }
 """The state that a notice and the request have for each end of a run."""
 LAST_WORDS = {
-    Event.STOPPED: "The {} has failed. The lines above say why, and what to do.",
-    Event.ABORTED: "The {} was aborted on request. The lines above say how it stands, and how it goes on.",
+    UpgradeEvent.STOPPED: "The {} has failed. The lines above say why, and what to do.",
+    UpgradeEvent.ABORTED: "The {} was aborted on request. The lines above say how it stands, and how it goes on.",
 }
 """The message with which the play fails."""
 
 
 @dataclass(frozen=True)
-class Found:
+class RunResults:
     """The results of the tasks of a run."""
 
     failure: Result = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Found:
 class End:
     """The end of a run."""
 
-    found: Found
+    found: RunResults
 
     @property
     def not_put_back(self) -> list[str]:
@@ -112,11 +112,11 @@ class End:
         return self.refused or unique(one["code"] for one in self.waiting)
 
     @property
-    def event(self) -> Event:
+    def event(self) -> UpgradeEvent:
         """The end in the words of the record."""
         if not self.failures:
-            return Event.PAUSED if self.waiting else Event.COMPLETED
-        return Event.ABORTED if STOPPED_BY_REQUEST in self.refused else Event.STOPPED
+            return UpgradeEvent.PAUSED if self.waiting else UpgradeEvent.COMPLETED
+        return UpgradeEvent.ABORTED if STOPPED_BY_REQUEST in self.refused else UpgradeEvent.STOPPED
 
     @property
     def summary(self) -> str:
@@ -151,16 +151,16 @@ class End:
     def shown(self) -> dict[str, Any]:
         """The facts of the end for the module `tell`, but for the record, which may be long."""
         passed = [one for each in (self.found.gate, self.found.ended) for one in _reasons(each)]
-        added = self.found.added if self.event is not Event.COMPLETED else ""
+        added = self.found.added if self.event is not UpgradeEvent.COMPLETED else ""
         said = f"Until the upgrade is completed, aborted or settled, this stays: {added}."
         capacity = [remark("capacity_stays", said).as_result()] if added else []
         remarks = [*capacity, *(one for one in passed if one["state"] == "passed")]
         failures = self._all_failures()
-        event = self.event if self.failures or not failures else Event.STOPPED
+        event = self.event if self.failures or not failures else UpgradeEvent.STOPPED
         return {
             "failures": failures,
             "failed": bool(self.found.failure),
-            "aborted": self.event is Event.ABORTED,
+            "aborted": self.event is UpgradeEvent.ABORTED,
             "not_put_back": bool(self.not_put_back),
             "waiting": self.waiting,
             "remarks": [*self.stays, *remarks],
@@ -174,7 +174,7 @@ class End:
             "state": NOTICES[self.event],
             "summary": self.summary,
             "codes": self.codes,
-            "well": self.event is Event.COMPLETED,
+            "well": self.event is UpgradeEvent.COMPLETED,
             "proven": self.proven,
             "recorded": self.recorded(),
             "shown": self.shown(),

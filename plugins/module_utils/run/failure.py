@@ -17,7 +17,7 @@ NO_ANSWER = "-1"
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedTask:
     """A task that has failed."""
 
     task: str
@@ -32,12 +32,12 @@ class Failure:
         return asdict(self)
 
 
-def failure_of(task: Mapping[str, Any], result: Mapping[str, Any], otherwise: Sequence[str] = ()) -> Failure:
+def failure_of(task: Mapping[str, Any], result: Mapping[str, Any], otherwise: Sequence[str] = ()) -> FailedTask:
     """The failure in the variables that Ansible gives to a rescue; `otherwise` are codes in place of none."""
     reasons = (result.get("verdict") or {}).get("reasons", ())
     codes = [each["code"] for each in reasons if each["state"] == State.REFUSED.value]
     hidden = str(task.get("no_log") or "").lower() in ("true", "yes", "1", "on")
-    return Failure(
+    return FailedTask(
         task=str(task.get("name") or task.get("action") or ""),
         message=HIDDEN if hidden else str(result.get("msg") or "failed"),
         codes=codes or list(otherwise),

@@ -21,7 +21,7 @@ Plan = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunFacts:
     """The facts that decide on the next parts."""
 
     reserved: bool = False
@@ -68,7 +68,7 @@ class Standing:
         return self.planned and not self.passed_over
 
 
-class Stage(str, Enum):
+class RunStage(str, Enum):
     """The parts that are chosen at the same time."""
 
     TO_PLAN = "to_plan"
@@ -83,26 +83,26 @@ class Stage(str, Enum):
     TO_END = "to_end"
 
 
-Part = tuple[str, Callable[[Standing], bool]]
+Part = tuple[str, Callable[[RunFacts], bool]]
 
 
-def _always(_run: Standing) -> bool:
+def _always(_run: RunFacts) -> bool:
     return True
 
 
 REFUSAL, STARTED = "refuse.yml", "started.yml"
-ORDER: Mapping[Stage, Sequence[Part]] = {
-    Stage.TO_PLAN: (
+ORDER: Mapping[RunStage, Sequence[Part]] = {
+    RunStage.TO_PLAN: (
         ("reserved.yml", lambda run: run.reserved),
         ("supersede.yml", lambda run: run.supersedes and not run.checks),
     ),
-    Stage.TO_SHOW: (
+    RunStage.TO_SHOW: (
         (REFUSAL, lambda run: run.refused),
         ("give.yml", lambda run: run.agreeable),
         ("would_wait.yml", lambda run: run.agreeable and run.waits),
         ("no_plan.yml", lambda run: not run.agreeable),
     ),
-    Stage.TO_LOCK: (
+    RunStage.TO_LOCK: (
         (REFUSAL, lambda run: run.refused),
         ("give.yml", lambda run: run.agreeable and run.checks),
         ("waiting.yml", lambda run: run.waits),
@@ -111,19 +111,19 @@ ORDER: Mapping[Stage, Sequence[Part]] = {
         ("confirm.yml", lambda run: run.asks and not (run.waits or run.checks)),
         ("locked.yml", lambda run: not run.waits),
     ),
-    Stage.TO_LINE_UP: (
+    RunStage.TO_LINE_UP: (
         (REFUSAL, lambda run: run.refused),
         (STARTED, lambda run: run.listens and run.batches),
         ("steps.yml", lambda run: run.steps_before and run.batches and not run.checks),
         ("line_up.yml", _always),
         ("sizes.yml", lambda run: run.on_hosts),
     ),
-    Stage.TO_PUT_BACK: (
+    RunStage.TO_PUT_BACK: (
         (REFUSAL, lambda run: not run.planned),
         ("prove.yml", lambda run: run.ends and not (run.stopped or run.checks)),
         ("put_back.yml", lambda run: run.ends),
     ),
-    Stage.TO_END: (
+    RunStage.TO_END: (
         ("own_tasks.yml", lambda run: run.ends and run.own_tasks_after and not run.checks),
         ("steps.yml", lambda run: run.ends and run.steps_after and run.had_batches and not run.checks),
         ("tell.yml", lambda run: run.ends and run.listens),
@@ -133,7 +133,7 @@ ORDER: Mapping[Stage, Sequence[Part]] = {
 """The task files of each stage, with the condition on which each is due."""
 
 
-def parts(stage: Stage, run: Standing) -> list[str]:
+def parts(stage: RunStage, run: RunFacts) -> list[str]:
     """The task files of a stage, in their order. A refusal ends the play, so that none comes after it."""
     chosen = [part for part, due in ORDER[stage] if due(run)]
     return chosen[:1] if REFUSAL in chosen else chosen

@@ -41,7 +41,7 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class _Unit:
+class _NamedUnit:
     name: str
     group: str = ""
 
@@ -49,7 +49,7 @@ class _Unit:
 def in_turns(names: Sequence[str], sets: Collection[Collection[str]], reason: str, proof: str) -> list[Turn]:
     """These units in few batches, outside of each of which every one of these sets keeps a unit."""
     placement = Placement([frozenset(each) for each in sets])
-    batches = disjoint([_Unit(name) for name in names], {"": None}, placement)
+    batches = disjoint([_NamedUnit(name) for name in names], {"": None}, placement)
     return [Turn([unit.name for unit in batch], reason, proof) for batch in batches]
 
 

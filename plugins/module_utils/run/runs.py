@@ -12,7 +12,7 @@ from typing import Any
 
 from ..common.arguments import CONNECTIONS, RECORD, WAIT
 from ..common.errors import Refusal
-from ..common.side_by_side import Part, side_by_side
+from ..common.side_by_side import ParallelWork, side_by_side
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from ..common.waiting import FIRST_ANSWER
@@ -25,7 +25,7 @@ from .lock.upgrade_lock import manage_lock
 from .output.plan_text import Words, plan_lines
 from .pace import earlier_of, has_commenced, placed, seconds_a_batch
 from .record import upgrade_record
-from .record.phases import Event, Phase
+from .record.phases import Phase, UpgradeEvent
 from .record.record import Record, going_on
 from .record.record_keeping import read_records
 from .start.approvals import covered, judge_aborted, judge_hold, points_in
@@ -122,7 +122,7 @@ def _parts_of(system: System) -> Parts:
         return _record(task, state="begun", plan={**plan.more, **_around(task, plan, system)}, counted=found)
 
     def note_end(task: Task) -> Outcome:
-        if task.params["event"] != Event.COMPLETED.value:
+        if task.params["event"] != UpgradeEvent.COMPLETED.value:
             return _record(task, state="ended", counted={})
         remarks = system.clean_up(task).verdict if system.clean_up else Verdict()
         noted = _record(task, state="ended", counted=counted(task, system.counting))
@@ -225,10 +225,10 @@ def _said_by_people(task: Task, plan: Mapping[str, Any], records: Sequence[Recor
             yield judge_due(requested_in(task.params["request"] or {}), one.request, one.updated)
 
 
-def _look_at_lock(params: Mapping[str, Any], more: Mapping[str, Any], system: System) -> Part:
+def _look_at_lock(params: Mapping[str, Any], more: Mapping[str, Any], system: System) -> ParallelWork:
     # Another pass would begin its watch on a lock anew, and so never find that the holder is dead.
     own = {"state": "free", "lock": _own_lock(params, more), "cluster_uuid": more["cluster_uuid"], "wait": True}
-    return Part(_lock_of(system), upgrade_lock.CONTRACT.arguments(params, **own))
+    return ParallelWork(_lock_of(system), upgrade_lock.CONTRACT.arguments(params, **own))
 
 
 def _own_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str, Any] | None:

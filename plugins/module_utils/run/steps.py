@@ -17,8 +17,8 @@ from enum import Enum
 from typing import Any
 
 
-class Moment(str, Enum):
-    """The part of a run in which a step is taken."""
+class StepPoint(str, Enum):
+    """The point of a run at which a step is taken."""
 
     BEFORE = "before"
     """Under the lock, before the first batch."""
@@ -31,7 +31,7 @@ class Step:
     """One step. Its tasks may be run again at any time, and change nothing that is as it should be."""
 
     name: str
-    moment: Moment
+    moment: StepPoint
     title: str = ""
     """The words for a step of the collection, as the title of its task."""
     part: str = ""
@@ -89,16 +89,16 @@ FIT = "Prove that the Kubernetes nodes are fit"
 KNOWN = (
     Step(
         "dependencies",
-        Moment.BEFORE,
+        StepPoint.BEFORE,
         "Prove that all is available that the upgrade depends on",
         "external_dependencies",
         needs="upgrade_dependencies",
     ),
-    Step("alerts", Moment.BEFORE, ALERTS, "prometheus_alerts", needs="upgrade_prometheus", once=True),
-    Step("nodes", Moment.BEFORE, FIT, "kubernetes_nodes", needs=NODES, once=True),
+    Step("alerts", StepPoint.BEFORE, ALERTS, "prometheus_alerts", needs="upgrade_prometheus", once=True),
+    Step("nodes", StepPoint.BEFORE, FIT, "kubernetes_nodes", needs=NODES, once=True),
     Step(
         "capacity",
-        Moment.BEFORE,
+        StepPoint.BEFORE,
         tasks="add_capacity.yml",
         needs=ADDS,
         once=True,
@@ -106,10 +106,10 @@ KNOWN = (
         policy="upgrade_capacity_policy",
         without="additional capacity",
     ),
-    Step("silences", Moment.BEFORE, "Hold the silences of the upgrade", "alert_silence", needs="upgrade_silences"),
-    Step("capacity_after", Moment.AFTER, tasks="remove_capacity.yml", needs=ADDS),
-    Step("alerts_after", Moment.AFTER, ALERTS, "prometheus_alerts", needs="upgrade_prometheus"),
-    Step("nodes_after", Moment.AFTER, FIT, "kubernetes_nodes", needs=NODES),
+    Step("silences", StepPoint.BEFORE, "Hold the silences of the upgrade", "alert_silence", needs="upgrade_silences"),
+    Step("capacity_after", StepPoint.AFTER, tasks="remove_capacity.yml", needs=ADDS),
+    Step("alerts_after", StepPoint.AFTER, ALERTS, "prometheus_alerts", needs="upgrade_prometheus"),
+    Step("nodes_after", StepPoint.AFTER, FIT, "kubernetes_nodes", needs=NODES),
 )
 """The steps of the collection, in their order."""
 
@@ -127,13 +127,15 @@ def in_order(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = KNOWN) 
         elif not means_yes(each.get("skip")):
             beside = each.get("before_step") or each.get("after_step")
             place = places[beside] if beside in places else len(steps)
-            moment = steps[place].moment if beside in places else Moment(each.get("moment") or Moment.BEFORE.value)
+            moment = (
+                steps[place].moment if beside in places else StepPoint(each.get("moment") or StepPoint.BEFORE.value)
+            )
             steps.insert(place + bool(beside and each.get("after_step")), _own(Step(name, moment), each))
     return steps
 
 
 def taken(
-    given: Sequence[Mapping[str, Any]], moment: Moment, has: Callable[[str], bool], *, commenced: bool
+    given: Sequence[Mapping[str, Any]], moment: StepPoint, has: Callable[[str], bool], *, commenced: bool
 ) -> list[Step]:
     """The steps that a run takes at a moment; `has` says whether there is the thing that a step needs.
 

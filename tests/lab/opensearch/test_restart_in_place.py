@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import connect
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.execution import Command, Ended, execute
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.execution import (
+    ContainerCommand,
+    Ended,
+    execute,
+)
 
 from tests.lab import process_namespace
 from tests.lab.fixtures import lab_directory
@@ -61,7 +65,7 @@ class Member:
     def run(self, *words: str) -> Ended:
         """Run a command in its container."""
         client = connect({"kubeconfig": str(self._lab.kubeconfig())})
-        return execute(client, Command(self.namespace.name, POD, OPENSEARCH.name, words), BOOT)
+        return execute(client, ContainerCommand(self.namespace.name, POD, OPENSEARCH.name, words), BOOT)
 
     def configure(self, rank: str) -> None:
         """Change a setting, and wait until the new file is mounted."""

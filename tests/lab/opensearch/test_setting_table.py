@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.setting_rules import Way
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.setting_rules import SettingEffect
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.settings_table import rule_of
 
 from tests.lab.addresses import Range
@@ -85,9 +85,9 @@ def member(request: pytest.FixtureRequest) -> Iterator[Member]:
 
 def test_a_running_member_takes_what_the_table_calls_dynamic_and_nothing_else(member: Member) -> None:
     ways = {name: rule_of(name) for name in member.known()}
-    dynamic = sorted(name for name, rule in ways.items() if rule.way is Way.DYNAMIC)
+    dynamic = sorted(name for name, rule in ways.items() if rule.way is SettingEffect.DYNAMIC)
     assert len(dynamic) > 200
     assert member.takes(*dynamic)
-    others = sorted(name for name, rule in ways.items() if rule.way is not Way.DYNAMIC and rule.source)
+    others = sorted(name for name, rule in ways.items() if rule.way is not SettingEffect.DYNAMIC and rule.source)
     assert len(others) > 150
     assert {name for name in others if member.takes(name)} <= ONLY_SOME_VERSIONS

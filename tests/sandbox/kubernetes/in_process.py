@@ -14,7 +14,7 @@ from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
 import urllib3
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.proxy_faults import Way
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.proxy_faults import ProxyRoute
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.access import Access
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient
@@ -128,7 +128,7 @@ class _Access:
 
     host = HOST
     impersonated: Sequence[tuple[str, str]] = ()
-    way = Way(None, HOST, "kubernetes.proxy")
+    way = ProxyRoute(None, HOST, "kubernetes.proxy")
 
     def __init__(self, api: InProcess) -> None:
         self._api = api

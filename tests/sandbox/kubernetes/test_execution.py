@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.execution import Command, execute
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.execution import ContainerCommand, execute
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.execution import Ended as Told
 
 from tests.lab.kubelet.execution import Ended
@@ -59,7 +59,7 @@ class Room:
         return int(self.pod()["status"]["containerStatuses"][0]["restartCount"])
 
     def run(self, *words: str) -> Told:
-        return execute(self.client, Command("search", "one", "probe", words), 10)
+        return execute(self.client, ContainerCommand("search", "one", "probe", words), 10)
 
     def content(self) -> str:
         return self.run("cat", AT).output

@@ -17,11 +17,11 @@ from ...run.lock.lock_watch import Writers
 from ..judge.adding import judge_addable, judge_at_work, judge_kept, judge_ready, missing
 from ..observe.look import ClusterApi
 from ..observe.state import MachineDeployment
-from .changes import Changes
+from .changes import MachineChanges
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedMachines:
     """The extra machines that one MachineDeployment is to have."""
 
     namespace: str
@@ -41,7 +41,7 @@ class Addition:
     task: Task
     api: ClusterApi
     writers: Writers
-    wanted: Sequence[Wanted]
+    wanted: Sequence[WantedMachines]
     rights: Sequence[Right]
     """The rights in each namespace of MachineDeployments. They are asked for before anything is added, so that nothing
     is added that could not be taken away."""
@@ -64,7 +64,7 @@ class Addition:
         """
         seen, missed = self._look()
         kept = self._judged_whole(seen, missed)
-        changes = Changes(self.task, self.api)
+        changes = MachineChanges(self.task, self.api)
         changed = False
         for each in self.wanted:
             present = seen[each.key]
@@ -103,7 +103,7 @@ class Addition:
         """The MachineDeployments that there are, and the verdict on those that there are not."""
         found: dict[str, MachineDeployment] = {}
 
-        def look(each: Wanted) -> None:
+        def look(each: WantedMachines) -> None:
             present = self.api.deployment(each.namespace, each.name)
             if present is None:
                 raise Refusal(missing(each.namespace, each.name))
@@ -115,7 +115,7 @@ class Addition:
     def _may_add(self, namespaces: set[str]) -> None:
         passed_or_raise(*(missing_rights(self.api.client, each, self.rights) for each in sorted(namespaces)))
 
-    def _ready(self, seen: Mapping[str, MachineDeployment], changes: Changes) -> list[Verdict]:
+    def _ready(self, seen: Mapping[str, MachineDeployment], changes: MachineChanges) -> list[Verdict]:
         verdicts = []
         for present in seen.values():
             machines = self.api.machines(present)

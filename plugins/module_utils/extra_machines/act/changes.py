@@ -17,7 +17,7 @@ from ..observe.state import DELETE_FIRST, OUR_MARK, REPLICAS, Machine, MachineDe
 
 
 @dataclass(frozen=True)
-class Changes:
+class MachineChanges:
     """The changes that a task makes, noted in its journal. In check mode the server answers and changes nothing.
 
     Raises:

@@ -19,8 +19,8 @@ from ...run.lock.lock_watch import Writers
 from ..judge.leaving import changed_by_another, choose, judge_settled, leaving
 from ..observe.look import ClusterApi
 from ..observe.state import Machine, MachineDeployment, Members
-from .adding import Wanted
-from .changes import Changes
+from .adding import WantedMachines
+from .changes import MachineChanges
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Removal:
     task: Task
     api: ClusterApi
     writers: Writers
-    wanted: Sequence[Wanted]
+    wanted: Sequence[WantedMachines]
     members: Callable[[], Members]
     """The members as they are now."""
     before: dict[str, int] = field(default_factory=dict)
@@ -71,12 +71,12 @@ class Removal:
             found = [replace(each, state=State.WAITING) for each in found]
         return Verdict((*found, *self._remarks.values()))
 
-    def _gone(self, each: Wanted) -> None:
+    def _gone(self, each: WantedMachines) -> None:
         said = f"MachineDeployment {each.key} is gone, or is being deleted; nothing of it is to be put back."
         self._remarks[each.key] = remark("machine_deployment_gone", said, "None is needed.")
 
     def _one(self, seen: MachineDeployment, members: Members | None) -> tuple[Reason, ...]:
-        changes = Changes(self.task, self.api)
+        changes = MachineChanges(self.task, self.api)
         machines = self.api.machines(seen)
         if seen.undo is None or seen.change is None or members is None:
             return self._followed(seen, machines, changes)
@@ -104,7 +104,9 @@ class Removal:
         self._lowered.add(seen.key)
         return self._left(replace(seen, replicas=seen.change.was, undo=None), machines)
 
-    def _followed(self, seen: MachineDeployment, machines: Sequence[Machine], changes: Changes) -> tuple[Reason, ...]:
+    def _followed(
+        self, seen: MachineDeployment, machines: Sequence[Machine], changes: MachineChanges
+    ) -> tuple[Reason, ...]:
         """Nothing is to be lowered, or not any more. A run that was killed behind that may have left marks."""
         marked = [each for each in machines if each.ours]
         if not marked and seen.key not in self._lowered:
@@ -118,7 +120,7 @@ class Removal:
         still = leaving(seen, machines)
         return (still,) if still is not None and not self.task.check_mode else ()
 
-    def _unmark(self, seen: MachineDeployment, machines: Sequence[Machine], changes: Changes) -> None:
+    def _unmark(self, seen: MachineDeployment, machines: Sequence[Machine], changes: MachineChanges) -> None:
         for each in machines:
             if not each.going:
                 changes.unmark(seen, each)

@@ -35,7 +35,7 @@ class _Rank(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Choice:
+class LeavingMachines:
     """The machines that go, and those that Cluster API would take although they hold members."""
 
     chosen: tuple[Machine, ...] = ()
@@ -81,7 +81,7 @@ def judge_settled(seen: MachineDeployment, machines: Sequence[Machine], members:
         )
 
 
-def choose(seen: MachineDeployment, machines: Sequence[Machine], members: Members, count: int) -> Choice:
+def choose(seen: MachineDeployment, machines: Sequence[Machine], members: Members, count: int) -> LeavingMachines:
     """The `count` machines that go first, none of which has a member.
 
     Machines that are being deleted already go whatever is chosen, and count. Of the others those that somebody has
@@ -93,7 +93,7 @@ def choose(seen: MachineDeployment, machines: Sequence[Machine], members: Member
     chosen = tuple(sorted(free, key=_rank, reverse=True)[:left])
     marked_by_another = [each for each in staying if each.mark is not None and not each.ours]
     reasons = _refusals(seen, staying, members, left - len(chosen), [each for each in marked_by_another if left])
-    return Choice(
+    return LeavingMachines(
         chosen,
         tuple(each for each in chosen if each.mark is None),
         tuple(each for each in staying if each.ours and each not in chosen),

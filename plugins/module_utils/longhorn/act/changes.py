@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...common.errors import Conflict, Refusal
-from ...common.moments import now_text
 from ...common.task import Task
+from ...common.timestamps import now_text
 from ...common.verdict import Reason, waiting
 from ...kubernetes.client import Json, KubernetesClient
 from ...run.lock.lock_watch import Writers

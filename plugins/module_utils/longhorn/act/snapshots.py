@@ -14,7 +14,7 @@ from ...kubernetes.client import KubernetesClient
 from ..judge.snapshots import snapshots_stay
 from ..observe.kinds import SNAPSHOTS, label_of, path_of
 from ..observe.look import image_of, look
-from ..observe.state import Longhorn, Snapshot
+from ..observe.state import Longhorn, VolumeSnapshot
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Cleaning:
     client: KubernetesClient
     namespace: str
     _target: str = ""
-    _stay: dict[str, Snapshot] = field(default_factory=dict)
+    _stay: dict[str, VolumeSnapshot] = field(default_factory=dict)
 
     def clean(self) -> Longhorn:
         """Remove them, each whatever became of the others, until the time for answers is over.
@@ -60,7 +60,7 @@ class Cleaning:
             raise Refusal(*dict.fromkeys(causes))
         return seen
 
-    def _remove(self, each: Snapshot) -> None:
+    def _remove(self, each: VolumeSnapshot) -> None:
         with self.task.journal.doing(("delete_snapshot", each.name, {"volume": each.volume})):
             path = path_of(self.namespace, SNAPSHOTS, each.name)
             self.client.delete(path, each.uid, dry_run=self.task.check_mode)

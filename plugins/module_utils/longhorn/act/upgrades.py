@@ -19,7 +19,7 @@ from ..judge.reasons import engine_stays
 from ..judge.stages import Act
 from ..observe.kinds import NODES, RUN, VOLUMES, path_of
 from ..observe.look_at_upgrades import upgrades_of
-from ..observe.upgrades import Kinds, Upgrade, Upgrades
+from ..observe.upgrades import LonghornUpgrade, UpgradeKinds, Upgrades
 from .changes import ACTS, ENGINE, MARK, SCHEDULING, At, Performed, name_of_run, perform
 
 ABORT: Path = ("status", "abortRequested")
@@ -78,9 +78,9 @@ def _free_name(there: Upgrades, node: str) -> str:
     return next(name for name in (f"{stem}-{number}" for number in range(1, len(taken) + 2)) if name not in taken)
 
 
-def _upgrade(at: At, node: str, name: str, kinds: Kinds) -> Json:
+def _upgrade(at: At, node: str, name: str, kinds: UpgradeKinds) -> Json:
     metadata: Json = {"name": name, "namespace": at.seen.namespace, "labels": {RUN: name_of_run(at)}}
-    if kinds is Kinds.DATA_ENGINE_UPGRADES:
+    if kinds is UpgradeKinds.DATA_ENGINE_UPGRADES:
         kind, spec = "DataEngineUpgradeManager", {"dataEngine": "v2", "nodes": [node]}
     else:
         kind, spec = "InstanceManagerUpgrade", {"nodeID": node, "targetImage": at.image}
@@ -110,9 +110,9 @@ def _put_right(at: At, node: str) -> list[Reason]:
     return [*left.reasons, *refusals, *([] if left.reasons else [engine_stays(each, node) for each in left.staying])]
 
 
-def _take_back(at: At, upgrade: Upgrade) -> Reason:
+def _take_back(at: At, upgrade: LonghornUpgrade) -> Reason:
     nodes = ", ".join(upgrade.nodes)
-    if at.seen.upgrades.kinds is Kinds.DATA_ENGINE_UPGRADES:
+    if at.seen.upgrades.kinds is UpgradeKinds.DATA_ENGINE_UPGRADES:
         said = f"Upgrade {upgrade.name} of {nodes or 'all nodes'} goes on, since its kind offers no way back."
         remedy = "Fix what holds it up: its state and message, and those of its NodeDataEngineUpgrade, say what."
         return waiting("upgrade_goes_on", said, remedy, about=upgrade.name)
@@ -122,7 +122,7 @@ def _take_back(at: At, upgrade: Upgrade) -> Reason:
     return waiting("upgrade_aborts", said, about=upgrade.name)
 
 
-def _request_abort(at: At, upgrade: Upgrade) -> None:
+def _request_abort(at: At, upgrade: LonghornUpgrade) -> None:
     path = path_of(at.seen.namespace, "instancemanagerupgrades", upgrade.name)
     found = at.client.get(path)
     undo = carried_undo(found, lambda made: made == TAKE_BACK) if found is not None else None

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from ...common.verdict import Reason, refused
 from ...common.words import enumerate_few
 from ..observe.kinds import label_of
-from ..observe.state import FAULTED, Attached, Longhorn, Node, Snapshot, Volume
+from ..observe.state import FAULTED, Attached, Longhorn, Node, Volume, VolumeSnapshot
 from .reasons import REPLACEMENT
 from .volumes import exposed
 
@@ -102,7 +102,7 @@ def interrupted_before(seen: Longhorn, node: str, image: str) -> Iterator[Reason
         )
 
 
-def is_evidence(seen: Longhorn, snapshot: Snapshot) -> bool:
+def is_evidence(seen: Longhorn, snapshot: VolumeSnapshot) -> bool:
     """Whether a volume was interrupted since this snapshot of it was made."""
     volume = seen.volumes.get(snapshot.volume)
     then = snapshot.attached

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from ...common.verdict import Reason, refused, waiting
 from ...common.words import enumerate_few
 from ..observe.state import Longhorn, Volume
-from ..observe.upgrades import Kinds, Upgrade
+from ..observe.upgrades import LonghornUpgrade, UpgradeKinds
 from .copies import at_rest
 from .stages import Act
 from .volumes import busy, touched
@@ -39,7 +39,7 @@ def left_by_run(seen: Longhorn, node: str) -> Leftovers:
     known = seen.nodes.get(node)
     failed = _newest_failed(seen, node)
     marked = known is not None and bool(known.mark)
-    if known is None or failed is None or (not marked and seen.upgrades.kinds is Kinds.DATA_ENGINE_UPGRADES):
+    if known is None or failed is None or (not marked and seen.upgrades.kinds is UpgradeKinds.DATA_ENGINE_UPGRADES):
         return Leftovers()
     running = node in seen.running_managers
     away = _away(seen, failed, node)
@@ -61,10 +61,10 @@ def left_by_run(seen: Longhorn, node: str) -> Leftovers:
     return Leftovers(tuple(acts), tuple(reasons), staying)
 
 
-def left_by_another(seen: Longhorn, upgrade: Upgrade, node: str) -> Iterator[Reason]:
+def left_by_another(seen: Longhorn, upgrade: LonghornUpgrade, node: str) -> Iterator[Reason]:
     """The refusal that says what a person has to put right on a node whose upgrade no run has begun."""
     known = seen.nodes.get(node)
-    if seen.upgrades.kinds is not Kinds.DATA_ENGINE_UPGRADES or known is None or known.mark:
+    if seen.upgrades.kinds is not UpgradeKinds.DATA_ENGINE_UPGRADES or known is None or known.mark:
         return
     away = [each.name for each in _away(seen, upgrade, node)]
     left = [f"engines of volumes {enumerate_few(away)} away from it"] if away else []
@@ -81,14 +81,14 @@ def left_by_another(seen: Longhorn, upgrade: Upgrade, node: str) -> Iterator[Rea
         )
 
 
-def _newest_failed(seen: Longhorn, node: str) -> Upgrade | None:
+def _newest_failed(seen: Longhorn, node: str) -> LonghornUpgrade | None:
     """The newest upgrade of the node that a run has made, if it has failed. Its names end in a number that grows."""
     made = [each for each in seen.upgrades.upgrades if each.run and each.covers(node)]
     newest = max(made, key=lambda each: (len(each.name), each.name), default=None)
     return newest if newest is not None and newest.has_failed_at(node) else None
 
 
-def _away(seen: Longhorn, upgrade: Upgrade, node: str) -> list[Volume]:
+def _away(seen: Longhorn, upgrade: LonghornUpgrade, node: str) -> list[Volume]:
     """The volumes of the node in this upgrade whose engine is wanted elsewhere: where it went, if that is told."""
     progress = upgrade.of(node)
     told = {name: each.temporary_node for name, each in progress.volumes.items()} if progress else {}

@@ -16,7 +16,7 @@ from .volumes import moved_from, touched
 
 
 @dataclass(frozen=True)
-class Turn:
+class NodeTurn:
     """One node in the order."""
 
     node: str
@@ -40,13 +40,13 @@ def is_done(seen: Longhorn, node: str, image: str) -> bool:
     return not (known and known.mark) and not moved_from(seen, node)
 
 
-def order(seen: Longhorn, image: str, names: Collection[str] = ()) -> tuple[Turn, ...]:
+def order(seen: Longhorn, image: str, names: Collection[str] = ()) -> tuple[NodeTurn, ...]:
     """The nodes that are not done, in their order: those that a run has begun first, then by name."""
     wanted = [name for name in sorted(seen.managers_of) if not names or name in names]
     left = [name for name in wanted if not is_done(seen, name, image)]
     begun = {name for name in left if _is_begun(seen, name)}
     return tuple(
-        Turn(
+        NodeTurn(
             name,
             "begun by an interrupted run" if name in begun else "next by name",
             proof_of(seen, name),

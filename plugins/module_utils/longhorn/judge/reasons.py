@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...common.verdict import Reason, refused, waiting
 from ...common.words import enumerate_few
-from ..observe.state import Longhorn, Snapshot, Volume
+from ..observe.state import Longhorn, Volume, VolumeSnapshot
 
 REPLACEMENT = "instance_manager_replacement"
 """The name of the unverified step: an instance manager is replaced while volumes on it are attached."""
@@ -103,7 +103,7 @@ def engine_node_unknown(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
         )
 
 
-def snapshot_failed(snapshot: Snapshot, node: str) -> Reason:
+def snapshot_failed(snapshot: VolumeSnapshot, node: str) -> Reason:
     """The refusal after a snapshot that cannot be taken."""
     return refused(
         "snapshot_failed",

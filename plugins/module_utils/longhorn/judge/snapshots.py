@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator
 from ...common.verdict import Reason, refused, remark
 from ...common.words import enumerate_few
 from ..observe.kinds import RUN, TARGET
-from ..observe.state import Longhorn, Snapshot
+from ..observe.state import Longhorn, VolumeSnapshot
 from .interruptions import is_evidence
 
 
@@ -43,7 +43,7 @@ def left_behind(seen: Longhorn) -> Iterator[Reason]:
         )
 
 
-def snapshots_stay(namespace: str, target: str, stay: Collection[Snapshot]) -> Reason:
+def snapshots_stay(namespace: str, target: str, stay: Collection[VolumeSnapshot]) -> Reason:
     """The refusal after snapshots that could not be removed; the reason before it says why."""
     return refused(
         "snapshots_stay",
@@ -52,5 +52,5 @@ def snapshots_stay(namespace: str, target: str, stay: Collection[Snapshot]) -> R
     )
 
 
-def _named(snapshots: Collection[Snapshot]) -> str:
+def _named(snapshots: Collection[VolumeSnapshot]) -> str:
     return enumerate_few(f"{each.name} of volume {each.volume}" for each in snapshots)

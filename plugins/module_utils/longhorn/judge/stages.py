@@ -44,7 +44,7 @@ from .volumes import (
 )
 
 
-class Stage(Enum):
+class SwitchStage(Enum):
     """The states of one node, in their order."""
 
     UNDEFINED = "undefined"
@@ -61,7 +61,7 @@ class Stage(Enum):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedSwitch:
     """The wish for one node."""
 
     node: str
@@ -90,15 +90,15 @@ class Act:
 
 
 @dataclass(frozen=True)
-class Step:
+class SwitchStep:
     """The state of a node, the acts that are due in it, and the verdict while it is not completed."""
 
-    stage: Stage
+    stage: SwitchStage
     acts: tuple[Act, ...] = ()
     verdict: Verdict = field(default_factory=Verdict)
 
 
-def step(seen: Longhorn, wanted: Wanted) -> Step:
+def step(seen: Longhorn, wanted: WantedSwitch) -> SwitchStep:
     """The state of the node, and what is due."""
     name = wanted.node
     node = seen.nodes.get(name)
@@ -113,15 +113,15 @@ def step(seen: Longhorn, wanted: Wanted) -> Step:
     return _leave(seen, node, wanted, old) if old else _return(seen, node, new)
 
 
-def _refused(reason: Reason) -> Step:
-    return Step(Stage.ERROR, (), Verdict((reason,)))
+def _refused(reason: Reason) -> SwitchStep:
+    return SwitchStep(SwitchStage.ERROR, (), Verdict((reason,)))
 
 
-def _waits(stage: Stage, *reasons: Reason, acts: tuple[Act, ...] = ()) -> Step:
-    return Step(stage, acts, Verdict(reasons))
+def _waits(stage: SwitchStage, *reasons: Reason, acts: tuple[Act, ...] = ()) -> SwitchStep:
+    return SwitchStep(stage, acts, Verdict(reasons))
 
 
-def _begin(seen: Longhorn, node: Node) -> Step | None:
+def _begin(seen: Longhorn, node: Node) -> SwitchStep | None:
     """The step until the node is marked, takes no new replicas, and every volume on it has a snapshot."""
     if node.mark and node.allow_scheduling:
         # The run closes the node and marks it in one patch, and opens it only once the old instance manager is gone.
@@ -129,7 +129,7 @@ def _begin(seen: Longhorn, node: Node) -> Step | None:
     if not node.mark:
         said = f"Node {node.name} is taken out of scheduling."
         return _waits(
-            Stage.INITIALIZING,
+            SwitchStage.INITIALIZING,
             waiting("engine_begins", said, about=node.name),
             acts=(Act("keep_replicas", node.name), Act("mark_node", node.name)),
         )
@@ -138,15 +138,17 @@ def _begin(seen: Longhorn, node: Node) -> Step | None:
     unready = [each for each in found.values() if not each.ready and each.volume in seen.volumes]
     failed = [each for each in unready if each.error]
     if failed:
-        return Step(Stage.ERROR, (), Verdict(tuple(snapshot_failed(each, node.name) for each in failed)))
+        return SwitchStep(SwitchStage.ERROR, (), Verdict(tuple(snapshot_failed(each, node.name) for each in failed)))
     if missing or unready:
         names = enumerate_few([*missing, *(each.volume for each in unready)])
         reason = waiting("snapshots_wait", f"Snapshots are being taken for node {node.name}: {names}.", about=node.name)
-        return _waits(Stage.INITIALIZING, reason, acts=tuple(Act("snapshot", each, node.name) for each in missing))
+        return _waits(
+            SwitchStage.INITIALIZING, reason, acts=tuple(Act("snapshot", each, node.name) for each in missing)
+        )
     return None
 
 
-def add_replicas(seen: Longhorn, node: str, stage: Stage = Stage.INITIALIZING) -> Step | None:
+def add_replicas(seen: Longhorn, node: str, stage: SwitchStage = SwitchStage.INITIALIZING) -> SwitchStep | None:
     """The step until each volume with a single replica has a second one that is whole."""
     single = [each for each in touched(seen, node) if each.number_of_replicas == 1]
     growing = [each for each in touched(seen, node) if each.carries_undo and not is_whole(seen, each)]
@@ -159,26 +161,26 @@ def add_replicas(seen: Longhorn, node: str, stage: Stage = Stage.INITIALIZING) -
     return _waits(stage, waiting("replicas_grow", said, remedy, about=node), acts=acts)
 
 
-def _evacuate(seen: Longhorn, node: Node) -> Step:
+def _evacuate(seen: Longhorn, node: Node) -> SwitchStep:
     begun = _begin(seen, node)
     if begun is not None:
         return begun
-    return _switch_over(seen, node) or Step(Stage.COMPLETED)
+    return _switch_over(seen, node) or SwitchStep(SwitchStage.COMPLETED)
 
 
-def _leave(seen: Longhorn, node: Node, wanted: Wanted, old: list[InstanceManager]) -> Step:
+def _leave(seen: Longhorn, node: Node, wanted: WantedSwitch, old: list[InstanceManager]) -> SwitchStep:
     """The step while an instance manager of another image is there."""
     held = sorted({instance for each in old for instance in each.instances})
     attached = exposed(seen, node.name)
     if not held and not attached:
         # Longhorn removes an instance manager without instances by itself, and starts the one of the new image.
         said = f"Longhorn replaces the instance manager of node {node.name} by itself, since nothing runs in it."
-        return _waits(Stage.REPLACING, waiting("manager_swaps", said, about=node.name))
+        return _waits(SwitchStage.REPLACING, waiting("manager_swaps", said, about=node.name))
     if REPLACEMENT not in wanted.accepted:
         return _refused(not_accepted(node.name, [each.name for each in attached], held))
     harmed = tuple(interrupted_before(seen, node.name, wanted.image))
     if harmed:
-        return Step(Stage.ERROR, (), Verdict(harmed))
+        return SwitchStep(SwitchStage.ERROR, (), Verdict(harmed))
     begun = _begin(seen, node) or (add_replicas(seen, node.name) if wanted.extra_replicas else None)
     if begun is not None:
         return begun
@@ -187,24 +189,24 @@ def _leave(seen: Longhorn, node: Node, wanted: Wanted, old: list[InstanceManager
         return moving
     proof = judge_copies(seen, node.name)
     if not proof.passed:
-        return Step(Stage.REPLACING, (), proof)
+        return SwitchStep(SwitchStage.REPLACING, (), proof)
     coming = [reason for each in arriving(seen, node.name) for reason in unsettled(each)]
     if coming:
-        return _waits(Stage.REPLACING, *coming)
+        return _waits(SwitchStage.REPLACING, *coming)
     said = f"The instance manager of node {node.name} is being replaced."
     going = tuple(
         Act("delete_manager", each.name, node.name, each.uid, each.version) for each in old if not each.deleting
     )
-    return _waits(Stage.REPLACING, waiting("manager_goes", said, about=node.name), acts=going)
+    return _waits(SwitchStage.REPLACING, waiting("manager_goes", said, about=node.name), acts=going)
 
 
-def _switch_over(seen: Longhorn, node: Node) -> Step | None:
+def _switch_over(seen: Longhorn, node: Node) -> SwitchStep | None:
     """The step while an engine is on the node, or one that was moved away from it is not settled."""
     acts: list[Act] = []
     reasons: list[Reason] = []
     sent = [each for each in moved_from(seen, node.name) if each.attached and is_sent_elsewhere(each)]
     if sent:
-        return Step(Stage.ERROR, (), Verdict(tuple(engine_node_changed(each, node.name) for each in sent)))
+        return SwitchStep(SwitchStage.ERROR, (), Verdict(tuple(engine_node_changed(each, node.name) for each in sent)))
     there = {each.volume for each in seen.engines_on.get(node.name, ())}
     for volume in touched(seen, node.name):
         engine = seen.engine_of.get(volume.name)
@@ -222,7 +224,7 @@ def _switch_over(seen: Longhorn, node: Node) -> Step | None:
             else:
                 acts.append(Act("move_engine", volume.name, best))
         reasons += [*engine_node_unknown(seen, volume)] or [_switching(volume, node.name)]
-    return _waits(Stage.SWITCHING_OVER, *reasons, acts=tuple(acts)) if reasons or acts else None
+    return _waits(SwitchStage.SWITCHING_OVER, *reasons, acts=tuple(acts)) if reasons or acts else None
 
 
 def _switching(volume: Volume, node: str) -> Reason:
@@ -233,18 +235,18 @@ def _switching(volume: Volume, node: str) -> Reason:
     return waiting("engine_moves", said, about=volume.name)
 
 
-def _return(seen: Longhorn, node: Node, new: InstanceManager) -> Step:
+def _return(seen: Longhorn, node: Node, new: InstanceManager) -> SwitchStep:
     """The step once no instance manager of another image is there."""
     begun = bool(node.mark) or bool(moved_from(seen, node.name))
     if not new.running:
         said = f"The instance manager {new.name} of node {node.name} is {new.state or 'not started yet'}."
-        return _waits(Stage.REPLACING, waiting("manager_starts", said, about=node.name))
+        return _waits(SwitchStage.REPLACING, waiting("manager_starts", said, about=node.name))
     shut = [disk.name for disk in node.disks if disk.type == "block" and not _is_true(disk.ready)]
     if begun and shut:
         said = f"Disks of node {node.name} are not ready yet: {enumerate_few(shut)}."
-        return _waits(Stage.REPLACING, waiting("disks_wait", said, about=node.name))
+        return _waits(SwitchStage.REPLACING, waiting("disks_wait", said, about=node.name))
     if not begun:
-        return Step(Stage.COMPLETED)
+        return SwitchStep(SwitchStage.COMPLETED)
     coming = come_home(seen, node.name)
     if coming is not None:
         return coming
@@ -252,11 +254,11 @@ def _return(seen: Longhorn, node: Node, new: InstanceManager) -> Step:
     if ill:
         # Longhorn rebuilds a failed replica only on a node that takes replicas (replica_scheduler.go of 1.12).
         acts = () if node.allow_scheduling else (Act("open_node", node.name),)
-        return _waits(Stage.REBUILDING, *(rebuilds(seen, each) for each in ill), acts=acts)
-    return Step(Stage.FINALIZING, (Act("unmark_node", node.name),))
+        return _waits(SwitchStage.REBUILDING, *(rebuilds(seen, each) for each in ill), acts=acts)
+    return SwitchStep(SwitchStage.FINALIZING, (Act("unmark_node", node.name),))
 
 
-def come_home(seen: Longhorn, node: str) -> Step | None:
+def come_home(seen: Longhorn, node: str) -> SwitchStep | None:
     """The step while engines that a run has moved away from the node are not back; None once they are.
 
     They stay where they are as long as no instance manager runs on the node.
@@ -264,7 +266,7 @@ def come_home(seen: Longhorn, node: str) -> Step | None:
     away = moved_from(seen, node)
     if node not in seen.running_managers:
         staying = [engine_stays(each, node) for each in away if each.attached]
-        return _waits(Stage.SWITCHING_BACK, *staying) if staying else None
+        return _waits(SwitchStage.SWITCHING_BACK, *staying) if staying else None
     coming = [each for each in away if not each.attached or not tuple(busy(seen, each))]
     unsettled = [each for each in touched(seen, node) if each.home == node and not at_rest(seen, each)]
     if not away and not unsettled:
@@ -272,7 +274,7 @@ def come_home(seen: Longhorn, node: str) -> Step | None:
     said = f"Engines return to node {node}: {enumerate_few(each.name for each in (*away, *unsettled))}."
     back = tuple(Act("return_engine", each.name, node) for each in coming)
     held = [reason for each in away if each not in coming for reason in busy(seen, each)]
-    return _waits(Stage.SWITCHING_BACK, waiting("engines_return", said, about=node), *held, acts=back)
+    return _waits(SwitchStage.SWITCHING_BACK, waiting("engines_return", said, about=node), *held, acts=back)
 
 
 def _is_true(condition: object) -> bool:

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 
 from ...common.verdict import Reason, waiting
 from ..observe.state import Longhorn, Volume
-from ..observe.upgrades import Upgrade
+from ..observe.upgrades import LonghornUpgrade
 from .copies import lenders
 from .reasons import no_lender
-from .stages import Stage
+from .stages import SwitchStage
 from .volumes import busy, is_whole, rebuilds, touched
 
 ABORTS: Mapping[str, tuple[str, str]] = {
@@ -36,7 +36,7 @@ ABORTS: Mapping[str, tuple[str, str]] = {
 """The reasons that Longhorn v1.13 gives for taking an upgrade back, each with its meaning and a remedy."""
 
 
-def causes(seen: Longhorn, upgrade: Upgrade, node: str, stage: Stage) -> Iterator[Reason]:
+def causes(seen: Longhorn, upgrade: LonghornUpgrade, node: str, stage: SwitchStage) -> Iterator[Reason]:
     """The causes for which the upgrade may wait in this stage of the node; none if nothing is found."""
     if upgrade.abort_requested:
         yield _aborted(upgrade, node)
@@ -48,14 +48,14 @@ def causes(seen: Longhorn, upgrade: Upgrade, node: str, stage: Stage) -> Iterato
         yield from _of_volume(seen, volume, node, stage)
 
 
-def _aborted(upgrade: Upgrade, node: str) -> Reason:
+def _aborted(upgrade: LonghornUpgrade, node: str) -> Reason:
     unknown = (f"of {upgrade.abort_reason!r}" if upgrade.abort_reason else "somebody asked for it", "")
     why, remedy = ABORTS.get(upgrade.abort_reason, unknown)
     said = f"Upgrade {upgrade.name} of node {node} is taken back, because {why}."
     return waiting("upgrade_aborts", said, remedy, about=upgrade.name)
 
 
-def _of_owner(seen: Longhorn, upgrade: Upgrade) -> Iterator[Reason]:
+def _of_owner(seen: Longhorn, upgrade: LonghornUpgrade) -> Iterator[Reason]:
     """The longhorn-manager that should work on the upgrade."""
     if not upgrade.owner:
         said = f"No longhorn-manager has taken up upgrade {upgrade.name}."
@@ -66,25 +66,25 @@ def _of_owner(seen: Longhorn, upgrade: Upgrade) -> Iterator[Reason]:
         yield waiting("upgrade_owner_away", said, "Bring it up, or wait until another takes over.", about=upgrade.name)
 
 
-def _of_node(seen: Longhorn, node: str, stage: Stage) -> Iterator[Reason]:
+def _of_node(seen: Longhorn, node: str, stage: SwitchStage) -> Iterator[Reason]:
     if not seen.nodes[node].ready:
         cause = seen.nodes[node].conditions.get("Ready")
         why = f": {cause.message.rstrip('.')}" if cause and cause.message else ""
         yield waiting("node_not_ready", f"Longhorn node {node} is not ready{why}.", "Bring it up.", about=node)
-    if stage is Stage.REPLACING and node not in seen.running_managers:
+    if stage is SwitchStage.REPLACING and node not in seen.running_managers:
         there = [f"{each.name} is {each.state or 'not started yet'}" for each in seen.managers_of.get(node, ())]
         said = f"No instance manager runs on node {node}: {', '.join(there) or 'there is none'}."
         remedy = "If this does not pass, look at the events of its pod: huge pages, CPU, the image."
         yield waiting("manager_starts", said, remedy, about=node)
 
 
-def _of_volume(seen: Longhorn, volume: Volume, node: str, stage: Stage) -> Iterator[Reason]:
-    if stage in {Stage.PENDING, Stage.INITIALIZING, Stage.SWITCHING_OVER, Stage.SWITCHING_BACK}:
+def _of_volume(seen: Longhorn, volume: Volume, node: str, stage: SwitchStage) -> Iterator[Reason]:
+    if stage in {SwitchStage.PENDING, SwitchStage.INITIALIZING, SwitchStage.SWITCHING_OVER, SwitchStage.SWITCHING_BACK}:
         yield from busy(seen, volume)
-    if stage is Stage.SWITCHING_OVER and volume.home == node and not next(lenders(seen, volume, node), ""):
+    if stage is SwitchStage.SWITCHING_OVER and volume.home == node and not next(lenders(seen, volume, node), ""):
         yield no_lender(volume, node)
     if volume.switchover == "reverting":
         said = f"Longhorn reverts the switch of the engine of volume {volume.name}."
         yield waiting("switch_reverts", said, "See the events of the volume for the cause.", about=volume.name)
-    if stage in {Stage.PENDING, Stage.INITIALIZING, Stage.REBUILDING} and not is_whole(seen, volume):
+    if stage in {SwitchStage.PENDING, SwitchStage.INITIALIZING, SwitchStage.REBUILDING} and not is_whole(seen, volume):
         yield rebuilds(seen, volume)

@@ -14,35 +14,43 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from ...common.verdict import Reason, Verdict, refused, waiting
 from ...common.words import enumerate_few
 from ..observe.state import Longhorn, Volume
-from ..observe.upgrades import AUTOMATIC, UNDEFINED, Kinds, NodeProgress, Upgrade, Upgrades, VolumeProgress
+from ..observe.upgrades import (
+    AUTOMATIC,
+    UNDEFINED,
+    LonghornUpgrade,
+    NodeProgress,
+    UpgradeKinds,
+    Upgrades,
+    VolumeProgress,
+)
 from .leftovers import left_by_another, left_by_run
 from .reasons import engine_stays, node_unknown
-from .stages import Act, Stage, Step, Wanted, add_replicas
+from .stages import Act, SwitchStage, SwitchStep, WantedSwitch, add_replicas
 from .stalls import causes
 from .volumes import is_whole, judge_copies, rebuilds, touched
 
-STAGES: Mapping[str, Stage] = {
-    UNDEFINED: Stage.UNDEFINED,
-    "pending": Stage.PENDING,
-    "initializing": Stage.INITIALIZING,
-    "failing-replicas": Stage.FAILING_REPLICAS,
-    "switching-over": Stage.SWITCHING_OVER,
-    "relocating-engines": Stage.SWITCHING_OVER,
-    "upgrading-instance-manager": Stage.REPLACING,
-    "waiting-for-source-im": Stage.REPLACING,
-    "switching-back": Stage.SWITCHING_BACK,
-    "restoring-engines": Stage.SWITCHING_BACK,
-    "rebuilding-replica": Stage.REBUILDING,
-    "waiting-for-healthy-volumes": Stage.REBUILDING,
-    "finalizing": Stage.FINALIZING,
-    "completed": Stage.COMPLETED,
-    "error": Stage.ERROR,
-    "failed": Stage.ERROR,
+STAGES: Mapping[str, SwitchStage] = {
+    UNDEFINED: SwitchStage.UNDEFINED,
+    "pending": SwitchStage.PENDING,
+    "initializing": SwitchStage.INITIALIZING,
+    "failing-replicas": SwitchStage.FAILING_REPLICAS,
+    "switching-over": SwitchStage.SWITCHING_OVER,
+    "relocating-engines": SwitchStage.SWITCHING_OVER,
+    "upgrading-instance-manager": SwitchStage.REPLACING,
+    "waiting-for-source-im": SwitchStage.REPLACING,
+    "switching-back": SwitchStage.SWITCHING_BACK,
+    "restoring-engines": SwitchStage.SWITCHING_BACK,
+    "rebuilding-replica": SwitchStage.REBUILDING,
+    "waiting-for-healthy-volumes": SwitchStage.REBUILDING,
+    "finalizing": SwitchStage.FINALIZING,
+    "completed": SwitchStage.COMPLETED,
+    "error": SwitchStage.ERROR,
+    "failed": SwitchStage.ERROR,
 }
 """The stage for each state of a node, of both kinds of objects."""
 
 
-def step(seen: Longhorn, wanted: Wanted) -> Step:
+def step(seen: Longhorn, wanted: WantedSwitch) -> SwitchStep:
     """The state of the node, and what is due."""
     node, found = wanted.node, seen.upgrades
     if node not in seen.nodes:
@@ -58,18 +66,20 @@ def step(seen: Longhorn, wanted: Wanted) -> Step:
     if runs_image(seen, node, wanted.image):
         return _settle(seen, node, own)
     if under_way:
-        return Step(Stage.PENDING, (), Verdict(tuple(_other(each, node) for each in under_way)))
+        return SwitchStep(SwitchStage.PENDING, (), Verdict(tuple(_other(each, node) for each in under_way)))
     ended = [each for each in own if each.covers(node)]
     if ended:
-        return Step(Stage.REPLACING, (), Verdict(tuple(_without_effect(seen, each, wanted) for each in ended)))
+        return SwitchStep(
+            SwitchStage.REPLACING, (), Verdict(tuple(_without_effect(seen, each, wanted) for each in ended))
+        )
     return _begin(seen, wanted)
 
 
-def _after_failure(seen: Longhorn, node: str, own: Collection[Upgrade]) -> Step | None:
+def _after_failure(seen: Longhorn, node: str, own: Collection[LonghornUpgrade]) -> SwitchStep | None:
     """The step while a failed upgrade has left something on the node, and the refusal if the run knows the upgrade."""
     rest = left_by_run(seen, node)
     if rest.reasons:
-        return Step(Stage.SWITCHING_BACK, rest.acts, Verdict(rest.reasons))
+        return SwitchStep(SwitchStage.SWITCHING_BACK, rest.acts, Verdict(rest.reasons))
     failed = [each for each in own if each.has_failed_at(node)]
     if failed:
         # Also on the new image: an engine may be away, or the node closed for replicas.
@@ -77,16 +87,16 @@ def _after_failure(seen: Longhorn, node: str, own: Collection[Upgrade]) -> Step 
         staying = [engine_stays(each, node) for each in rest.staying]
         return _ended(*(_failed(seen, each, node) for each in failed), *staying, *by_hand)
     if rest.staying:
-        return Step(Stage.REPLACING, (), Verdict((_without_manager(rest.staying, node),)))
+        return SwitchStep(SwitchStage.REPLACING, (), Verdict((_without_manager(rest.staying, node),)))
     return None
 
 
-def _is_known(upgrade: Upgrade, wanted: Wanted) -> bool:
+def _is_known(upgrade: LonghornUpgrade, wanted: WantedSwitch) -> bool:
     """Whether the run has made or followed this upgrade, so that the end of it is the end of its own attempt."""
     return upgrade.name in wanted.followed or bool(wanted.run and upgrade.run == wanted.run)
 
 
-def _is_at(upgrade: Upgrade, node: str) -> bool:
+def _is_at(upgrade: LonghornUpgrade, node: str) -> bool:
     progress = upgrade.of(node)
     return upgrade.covers(node) and not (progress and progress.ended)
 
@@ -98,23 +108,25 @@ def runs_image(seen: Longhorn, node: str, image: str) -> bool:
     return not there and present is not None and present.image == image
 
 
-def _ended(*reasons: Reason) -> Step:
-    return Step(Stage.ERROR, (), Verdict(reasons))
+def _ended(*reasons: Reason) -> SwitchStep:
+    return SwitchStep(SwitchStage.ERROR, (), Verdict(reasons))
 
 
-def _settle(seen: Longhorn, node: str, own: Iterable[Upgrade]) -> Step:
+def _settle(seen: Longhorn, node: str, own: Iterable[LonghornUpgrade]) -> SwitchStep:
     """The step once the node runs the image, and no upgrade is at it. `own` are the upgrades that the run knows."""
     away = sorted(_homeless(seen, node, own))
     if away:
         said = f"Engines have not returned to node {node}: {enumerate_few(away)}."
         remedy = "See the events of the volumes; set their engineNodeID to that node if nothing moves them."
-        return Step(Stage.SWITCHING_BACK, (), Verdict((waiting("engines_return", said, remedy, about=node),)))
+        return SwitchStep(
+            SwitchStage.SWITCHING_BACK, (), Verdict((waiting("engines_return", said, remedy, about=node),))
+        )
     ill = [each for each in touched(seen, node) if not is_whole(seen, each)]
     if ill:
-        return Step(Stage.REBUILDING, (), Verdict(tuple(rebuilds(seen, each) for each in ill)))
+        return SwitchStep(SwitchStage.REBUILDING, (), Verdict(tuple(rebuilds(seen, each) for each in ill)))
     if seen.nodes[node].mark:
-        return Step(Stage.FINALIZING, (Act("unmark_node", node),), Verdict((_finalized(node),)))
-    return Step(Stage.COMPLETED)
+        return SwitchStep(SwitchStage.FINALIZING, (Act("unmark_node", node),), Verdict((_finalized(node),)))
+    return SwitchStep(SwitchStage.COMPLETED)
 
 
 def _finalized(node: str) -> Reason:
@@ -128,7 +140,7 @@ def _without_manager(staying: Collection[Volume], node: str) -> Reason:
     return waiting("manager_starts", said, remedy, about=node)
 
 
-def _homeless(seen: Longhorn, node: str, own: Iterable[Upgrade]) -> Iterator[str]:
+def _homeless(seen: Longhorn, node: str, own: Iterable[LonghornUpgrade]) -> Iterator[str]:
     """The attached volumes whose engine was on the node before these upgrades, and is not there now."""
     for upgrade in own:
         progress = upgrade.of(node)
@@ -138,27 +150,27 @@ def _homeless(seen: Longhorn, node: str, own: Iterable[Upgrade]) -> Iterator[str
                 yield name
 
 
-def _begin(seen: Longhorn, wanted: Wanted) -> Step:
+def _begin(seen: Longhorn, wanted: WantedSwitch) -> SwitchStep:
     """The step in which an upgrade of the node is made, once nothing stands in the way."""
     by_itself = tuple(automatic(seen))
     if by_itself:
-        return Step(Stage.UNDEFINED, (), Verdict(by_itself))
-    growing = add_replicas(seen, wanted.node, Stage.UNDEFINED) if wanted.extra_replicas else None
+        return SwitchStep(SwitchStage.UNDEFINED, (), Verdict(by_itself))
+    growing = add_replicas(seen, wanted.node, SwitchStage.UNDEFINED) if wanted.extra_replicas else None
     if growing is not None:
         return growing
     blocked = judge_copies(seen, wanted.node)
     if not blocked.passed:
-        return Step(Stage.UNDEFINED, (), blocked)
+        return SwitchStep(SwitchStage.UNDEFINED, (), blocked)
     said = f"Longhorn is told to upgrade the engine of node {wanted.node}."
     # Longhorn v1.13 keeps the replicas of the node, and puts a failed upgrade right; the design does neither.
-    ahead = ("keep_replicas", "note_node") if seen.upgrades.kinds is Kinds.DATA_ENGINE_UPGRADES else ()
+    ahead = ("keep_replicas", "note_node") if seen.upgrades.kinds is UpgradeKinds.DATA_ENGINE_UPGRADES else ()
     acts = tuple(Act(kind, wanted.node) for kind in (*ahead, "create_upgrade"))
-    return Step(Stage.UNDEFINED, acts, Verdict((waiting("upgrade_made", said, about=wanted.node),)))
+    return SwitchStep(SwitchStage.UNDEFINED, acts, Verdict((waiting("upgrade_made", said, about=wanted.node),)))
 
 
 def automatic(seen: Longhorn) -> Iterator[Reason]:
     """The refusal to make an upgrade of one node while Longhorn goes from node to node by itself."""
-    if seen.upgrades.kinds is not Kinds.INSTANCE_MANAGER_UPGRADES:
+    if seen.upgrades.kinds is not UpgradeKinds.INSTANCE_MANAGER_UPGRADES:
         return
     for name in AUTOMATIC:
         if seen.settings.get(name) == "true":
@@ -172,34 +184,36 @@ def automatic(seen: Longhorn) -> Iterator[Reason]:
             )
 
 
-def _follow(seen: Longhorn, wanted: Wanted, upgrade: Upgrade) -> Step:
+def _follow(seen: Longhorn, wanted: WantedSwitch, upgrade: LonghornUpgrade) -> SwitchStep:
     """The step while an upgrade is at the node, or will be."""
     node = wanted.node
     if upgrade.image and upgrade.image != wanted.image:
         return _ended(_other_image(upgrade, wanted))
     progress = upgrade.of(node)
     if progress is None or (progress.state == UNDEFINED and upgrade.current_node not in {"", node}):
-        return Step(*_in_turn(seen, upgrade, node))
+        return SwitchStep(*_in_turn(seen, upgrade, node))
     stage = STAGES.get(progress.state)
     if stage is None:
         said = f"Upgrade {upgrade.name} of node {node} is in an unknown state, {progress.state!r}."
         remedy = "Wait until it has ended, or look for a newer version of this collection."
-        return Step(Stage.UNDEFINED, (), Verdict((waiting("upgrade_state_unknown", said, remedy, about=node),)))
+        return SwitchStep(
+            SwitchStage.UNDEFINED, (), Verdict((waiting("upgrade_state_unknown", said, remedy, about=node),))
+        )
     reasons = (_under_way(seen, upgrade, node, progress), *causes(seen, upgrade, node, stage))
-    return Step(stage, (), Verdict(reasons))
+    return SwitchStep(stage, (), Verdict(reasons))
 
 
-def _in_turn(seen: Longhorn, upgrade: Upgrade, node: str) -> tuple[Stage, tuple[Act, ...], Verdict]:
+def _in_turn(seen: Longhorn, upgrade: LonghornUpgrade, node: str) -> tuple[SwitchStage, tuple[Act, ...], Verdict]:
     """The step of a node whose turn has not come in the upgrade."""
     state = upgrade.state or "undefined"
     at = f", and is at node {upgrade.current_node}" if upgrade.current_node else ""
     said = f"Upgrade {upgrade.name} is {state}{at}; node {node} has not had its turn.{_quoted(upgrade.message)}"
     first = waiting("upgrade_in_turn", said, about=upgrade.current_node or state)
-    stage = Stage.PENDING if upgrade.state else Stage.UNDEFINED
+    stage = SwitchStage.PENDING if upgrade.state else SwitchStage.UNDEFINED
     return stage, (), Verdict((first, *causes(seen, upgrade, upgrade.current_node, stage)))
 
 
-def _under_way(seen: Longhorn, upgrade: Upgrade, node: str, progress: NodeProgress) -> Reason:
+def _under_way(seen: Longhorn, upgrade: LonghornUpgrade, node: str, progress: NodeProgress) -> Reason:
     state = progress.state or "undefined"
     retried = seen.upgrades.nodes.get(node, progress).attempts
     again = f" Longhorn has tried {retried} {'time' if retried == 1 else 'times'} before." if retried else ""
@@ -211,7 +225,7 @@ def _quoted(message: str) -> str:
     return f" Longhorn says: {message.rstrip('.')}." if message else ""
 
 
-def _other_image(upgrade: Upgrade, wanted: Wanted) -> Reason:
+def _other_image(upgrade: LonghornUpgrade, wanted: WantedSwitch) -> Reason:
     return refused(
         "upgrade_of_other_image",
         f"Upgrade {upgrade.name}, which is under way at node {wanted.node}, brings image {upgrade.image}, and not"
@@ -220,7 +234,7 @@ def _other_image(upgrade: Upgrade, wanted: Wanted) -> Reason:
     )
 
 
-def _other(upgrade: Upgrade, node: str) -> Reason:
+def _other(upgrade: LonghornUpgrade, node: str) -> Reason:
     nodes = enumerate_few(upgrade.nodes) if upgrade.nodes else "all nodes"
     said = (
         f"Upgrade {upgrade.name} of {nodes} is {upgrade.state or 'undefined'}, and no second one is made meanwhile for"
@@ -229,13 +243,13 @@ def _other(upgrade: Upgrade, node: str) -> Reason:
     return waiting("upgrade_elsewhere", said, "Wait until it has ended.", about=upgrade.name)
 
 
-def _failed(seen: Longhorn, upgrade: Upgrade, node: str) -> Reason:
+def _failed(seen: Longhorn, upgrade: LonghornUpgrade, node: str) -> Reason:
     progress = upgrade.of(node) or NodeProgress(upgrade.state)
     message = progress.message or upgrade.message
     volumes = sorted(name for name, each in progress.volumes.items() if each.state in {"error", "failed"})
     of_volumes = f" The volumes at fault: {enumerate_few(volumes)}." if volumes else ""
     state = progress.state if progress.failed else upgrade.state
-    found = [f" {each.sentence()}" for each in causes(seen, upgrade, node, Stage.ERROR)]
+    found = [f" {each.sentence()}" for each in causes(seen, upgrade, node, SwitchStage.ERROR)]
     goes_on = f" Longhorn goes on with node {upgrade.current_node}." if upgrade.active and upgrade.current_node else ""
     return refused(
         "upgrade_failed",
@@ -245,7 +259,7 @@ def _failed(seen: Longhorn, upgrade: Upgrade, node: str) -> Reason:
     )
 
 
-def _without_effect(seen: Longhorn, upgrade: Upgrade, wanted: Wanted) -> Reason:
+def _without_effect(seen: Longhorn, upgrade: LonghornUpgrade, wanted: WantedSwitch) -> Reason:
     there = sorted(f"{each.image} ({each.state or 'unknown'})" for each in seen.managers_of.get(wanted.node, ()))
     said = (
         f"Upgrade {upgrade.name} is completed, and the instance managers of node {wanted.node} are"
@@ -283,7 +297,7 @@ def blockers(seen: Longhorn, nodes: Collection[str], image: str) -> Verdict:
     """All that stands in the way of upgrading these nodes in this way, beyond what stands in the way of any switch."""
     reasons = [*automatic(seen), *_closed(seen, nodes)]
     reasons += [
-        _other_image(each, Wanted(node, image))
+        _other_image(each, WantedSwitch(node, image))
         for each in seen.upgrades.active()
         for node in nodes
         if each.image and each.image != image and _is_at(each, node)

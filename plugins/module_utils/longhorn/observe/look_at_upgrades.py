@@ -13,10 +13,10 @@ from .kinds import path_of
 from .look import look
 from .reading import all_of
 from .state import Longhorn
-from .upgrades import CONTROLS, INSTANCE_MANAGER_UPGRADES, MANAGERS, NODE_UPGRADES, Kinds, Upgrades
+from .upgrades import CONTROLS, INSTANCE_MANAGER_UPGRADES, MANAGERS, NODE_UPGRADES, UpgradeKinds, Upgrades
 
 
-def look_with_upgrades(client: KubernetesClient, namespace: str, kinds: Kinds) -> Longhorn:
+def look_with_upgrades(client: KubernetesClient, namespace: str, kinds: UpgradeKinds) -> Longhorn:
     """Longhorn now. The upgrades are read first, so that what they have done is never missing beside them.
 
     Raises:
@@ -26,13 +26,13 @@ def look_with_upgrades(client: KubernetesClient, namespace: str, kinds: Kinds) -
     return replace(look(client, namespace), upgrades=found)
 
 
-def upgrades_of(client: KubernetesClient, namespace: str, kinds: Kinds) -> Upgrades:
+def upgrades_of(client: KubernetesClient, namespace: str, kinds: UpgradeKinds) -> Upgrades:
     """The upgrades of these kinds.
 
     Raises:
         Refusal: an answer cannot be had or understood.
     """
-    if kinds is Kinds.DATA_ENGINE_UPGRADES:
+    if kinds is UpgradeKinds.DATA_ENGINE_UPGRADES:
         # The object of a node is read first, for the word of its manager counts.
         items = client.list(path_of(namespace, NODE_UPGRADES))
         nodes = all_of("NodeDataEngineUpgrade", items, upgrades.node_upgrade)

@@ -24,16 +24,16 @@ from .state import (
     Attached,
     Attachment,
     Backup,
-    Condition,
-    Disk,
     Engine,
     Frontend,
     InstanceManager,
     KubernetesNode,
+    LonghornDisk,
     Node,
     Replica,
-    Snapshot,
+    StatusCondition,
     Volume,
+    VolumeSnapshot,
 )
 
 Read = TypeVar("Read")
@@ -66,19 +66,19 @@ def node(name: str, item: Json) -> Node:
         mark=_annotation(item, NODE_MARK),
         conditions=conditions(status),
         disks=tuple(
-            Disk(each, text(part(wanted, each), "diskType", ""), *disks.get(each, (None, None)))
+            LonghornDisk(each, text(part(wanted, each), "diskType", ""), *disks.get(each, (None, None)))
             for each in sorted(wanted)
         ),
         carries_undo=carries_undo(item),
     )
 
 
-def _disk(_name: str, status: Json) -> tuple[Condition | None, Condition | None]:
+def _disk(_name: str, status: Json) -> tuple[StatusCondition | None, StatusCondition | None]:
     found = conditions(status)
     return found.get("Ready"), found.get("Schedulable")
 
 
-def conditions(status: Json) -> dict[str, Condition]:
+def conditions(status: Json) -> dict[str, StatusCondition]:
     """The conditions by their type."""
     return dict(
         listed(
@@ -86,7 +86,7 @@ def conditions(status: Json) -> dict[str, Condition]:
             "conditions",
             lambda each: (
                 text(each, "type"),
-                Condition(text(each, "status", ""), text(each, "reason", ""), text(each, "message", "")),
+                StatusCondition(text(each, "status", ""), text(each, "reason", ""), text(each, "message", "")),
             ),
             (),
         )
@@ -245,11 +245,11 @@ def _version(status: Json) -> int:
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 0
 
 
-def snapshot(name: str, item: Json) -> Snapshot:
+def snapshot(name: str, item: Json) -> VolumeSnapshot:
     """A snapshot that a run has made."""
     metadata, spec, status = part(item, "metadata"), part(item, "spec"), part(item, "status", {})
     labels, notes = text_map(metadata, "labels"), text_map(metadata, "annotations")
-    return Snapshot(
+    return VolumeSnapshot(
         name=name,
         uid=text(metadata, "uid"),
         volume=text(spec, "volume"),

@@ -36,7 +36,7 @@ def grouped(things: Iterable[Thing], names: Iterable[str]) -> dict[str, tuple[Th
 
 
 @dataclass(frozen=True)
-class Condition:
+class StatusCondition:
     """One condition of a node or a disk."""
 
     status: str
@@ -45,13 +45,13 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Disk:
+class LonghornDisk:
     """A disk of a Longhorn node, as its status has it."""
 
     name: str
     type: str
-    ready: Condition | None
-    schedulable: Condition | None
+    ready: StatusCondition | None
+    schedulable: StatusCondition | None
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Node:
     allow_scheduling: bool
     mark: str
     """The run that switches its engine, and the time at which it began; empty if none does."""
-    conditions: Mapping[str, Condition]
-    disks: tuple[Disk, ...]
+    conditions: Mapping[str, StatusCondition]
+    disks: tuple[LonghornDisk, ...]
     carries_undo: bool = False
 
     @property
@@ -227,7 +227,7 @@ class InstanceManager:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class VolumeSnapshot:
     """A snapshot that a run of this collection has made."""
 
     name: str
@@ -276,7 +276,7 @@ class Longhorn:
     replicas: tuple[Replica, ...]
     managers: tuple[InstanceManager, ...]
     settings: Mapping[str, str]
-    snapshots: tuple[Snapshot, ...] = ()
+    snapshots: tuple[VolumeSnapshot, ...] = ()
     backups: tuple[Backup, ...] = ()
     kubernetes_nodes: Mapping[str, KubernetesNode] = field(default_factory=dict)
     settings_with_undo: frozenset[str] = frozenset()

@@ -31,7 +31,7 @@ ENDED_BADLY = frozenset({"error", "failed"})
 """The last states of an upgrade, or of one node in it, that did not succeed."""
 
 
-class Kinds(Enum):
+class UpgradeKinds(Enum):
     """The two kinds of objects, each with the resources of the API: first that of the objects which a run makes."""
 
     DATA_ENGINE_UPGRADES = (MANAGERS, NODE_UPGRADES)
@@ -70,7 +70,7 @@ class NodeProgress:
 
 
 @dataclass(frozen=True)
-class Upgrade:
+class LonghornUpgrade:
     """One upgrade of nodes by Longhorn itself."""
 
     name: str
@@ -118,15 +118,15 @@ class Upgrade:
 class Upgrades:
     """All upgrades by Longhorn itself, at one moment."""
 
-    kinds: Kinds | None = None
+    kinds: UpgradeKinds | None = None
     """The kinds that were looked at; none if the engines are switched from outside."""
-    upgrades: tuple[Upgrade, ...] = ()
+    upgrades: tuple[LonghornUpgrade, ...] = ()
     current_node: str = ""
     """The node at which Longhorn is when it goes from node to node by itself (v1.13)."""
     nodes: Mapping[str, NodeProgress] = field(default_factory=dict)
     """The nodes as Longhorn counts them when it goes from node to node by itself (v1.13)."""
 
-    def active(self) -> tuple[Upgrade, ...]:
+    def active(self) -> tuple[LonghornUpgrade, ...]:
         """The upgrades that have not ended, in the order of their names."""
         return tuple(sorted((each for each in self.upgrades if each.active), key=lambda each: each.name))
 
@@ -146,10 +146,10 @@ def _parts(item: Json) -> tuple[Json, Json, Json]:
     return part(item, "metadata"), part(item, "spec", {}), part(item, "status", {})
 
 
-def manager(name: str, item: Json) -> Upgrade:
+def manager(name: str, item: Json) -> LonghornUpgrade:
     """A DataEngineUpgradeManager, without what its NodeDataEngineUpgrades say (see `with_node_upgrades`)."""
     metadata, spec, status = _parts(item)
-    return Upgrade(
+    return LonghornUpgrade(
         name=name,
         uid=text(metadata, "uid"),
         version=text(metadata, "resourceVersion", ""),
@@ -187,7 +187,9 @@ def node_upgrade(_name: str, item: Json) -> NodeUpgrade:
     return NodeUpgrade(text(spec, "nodeID"), text(spec, "dataEngineUpgradeManager", ""), progress)
 
 
-def with_node_upgrades(managers: Iterable[Upgrade], nodes: Iterable[NodeUpgrade]) -> tuple[Upgrade, ...]:
+def with_node_upgrades(
+    managers: Iterable[LonghornUpgrade], nodes: Iterable[NodeUpgrade]
+) -> tuple[LonghornUpgrade, ...]:
     """The managers, each with what the objects of its nodes say.
 
     The word of the manager counts for a node that it calls ended. Before that the object of the node knows more.
@@ -198,7 +200,7 @@ def with_node_upgrades(managers: Iterable[Upgrade], nodes: Iterable[NodeUpgrade]
     return tuple(_with_nodes(each, of_nodes.get(each.name, {})) for each in managers)
 
 
-def _with_nodes(manager: Upgrade, own: Mapping[str, NodeProgress]) -> Upgrade:
+def _with_nodes(manager: LonghornUpgrade, own: Mapping[str, NodeProgress]) -> LonghornUpgrade:
     progress = dict(manager.progress)
     for node, said in own.items():
         told = progress.get(node)
@@ -210,12 +212,12 @@ def _with_nodes(manager: Upgrade, own: Mapping[str, NodeProgress]) -> Upgrade:
     return replace(manager, progress=progress)
 
 
-def instance_manager_upgrade(name: str, item: Json) -> Upgrade:
+def instance_manager_upgrade(name: str, item: Json) -> LonghornUpgrade:
     """An InstanceManagerUpgrade, which is about one node."""
     metadata, spec, status = _parts(item)
     node, state, message = text(spec, "nodeID"), _state(status), _message(status)
     volumes = named(status, "engines", _engine, {})
-    return Upgrade(
+    return LonghornUpgrade(
         name=name,
         uid=text(metadata, "uid"),
         version=text(metadata, "resourceVersion", ""),

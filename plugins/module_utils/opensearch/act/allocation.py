@@ -35,7 +35,7 @@ from ..judge.changes import excluding, plan_changes, split_ours
 from ..judge.drain import Moving, judge_drained, judge_room
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import observe, read_settings
-from ..observe.copies import left_on, under_way
+from ..observe.copies import copies_move, left_on
 from ..observe.explaining import explain_moves
 from ..observe.products import ELASTICSEARCH
 from ..observe.settings import ENABLE, RECOVERIES, Settings
@@ -238,7 +238,7 @@ def drain(
     left, following = left_on(state, names), "prove that the batch may go down"
     moving = measured(state, names)
     if not fresh:
-        moves = () if under_way(state) else explain_moves(client, state, left)
+        moves = () if copies_move(state) else explain_moves(client, state, left)
         verdict, changed = judge_drained(names, left, moves, moving), bool(task.journal.as_result())
         return Outcome(verdict, changed, before, before, following)
     passed_or_raise(judge_room(names, explain_moves(client, state, left)))

@@ -32,7 +32,7 @@ from ...common.waiting import Patience
 from ...common.words import enumerate_few
 from ...run.lock.lock_watch import writer_of
 from ...run.undo.undo import Undo
-from ..judge.changes import request_of
+from ..judge.changes import settings_body
 from ..judge.policy import Policy
 from ..judge.quorum import judge_majorities, successors, votes_alone
 from ..observe.client import OpenSearchClient
@@ -182,7 +182,7 @@ class HandOver:
         def put() -> None:
             self._task.still_wanted()
             with self._task.journal.doing(("noted", UNDO, {"voting_exclusions": excluded})):
-                self._client.put("/_cluster/settings", request_of((), undo, back=False))
+                self._client.put("/_cluster/settings", settings_body((), undo, back=False))
 
         return self._ask(lambda: refused_by_server(put, lost=False))
 

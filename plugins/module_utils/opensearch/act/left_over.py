@@ -13,7 +13,7 @@ from ...common.task import Outcome, Task, passed_or_raise
 from ...common.verdict import Reason, Verdict, combine, refused
 from ...common.words import enumerate_few
 from ...run.undo.undo import Change, Undo
-from ..judge.changes import request_of, split_ours, value_back
+from ..judge.changes import settings_body, split_ours, value_back
 from ..judge.left_over import as_of_a_run, found_again, judge_reset, left_overs, of_run, staying
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import read_settings
@@ -119,7 +119,7 @@ def _unreadable(settings: Settings) -> bool:
 def _remove_undo(task: Task, client: OpenSearchClient, settings: Settings) -> None:
     """Remove an undo that cannot be read, as a person has asked for."""
     act = ("removed", f"persistent {UNDO}", {"was": settings.persistent.get(UNDO)})
-    write(task, client, request_of((), None, back=True), [act])
+    write(task, client, settings_body((), None, back=True), [act])
 
 
 def _write_back(
@@ -127,4 +127,4 @@ def _write_back(
 ) -> None:
     back = tuple(replace(each, was=value_back(each, settings.at(each.path))) for each in changes)
     acts = [("restored", name_of(each), {"value": each.was, "was": settings.at(each.path)}) for each in back]
-    write(task, client, request_of(back, undo, back=True), acts)
+    write(task, client, settings_body(back, undo, back=True), acts)

@@ -16,7 +16,7 @@ from ...run.lock.lease import lease_at
 from ...run.lock.lock import LockStore
 from ...run.lock.lock_watch import Writers
 from ...run.undo.undo import Change, Undo, left_alone
-from ..judge.changes import not_in_force, request_of, split_ours, value_back
+from ..judge.changes import not_in_force, settings_body, split_ours, value_back
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import observe_voting
 from ..observe.products import ELASTICSEARCH
@@ -60,7 +60,7 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     acts = [("restored", name_of(each), {"value": each.was, "was": settings.at(each.path)}) for each in back]
     left = with_excluded(undo.without(going), excluded_by(undo) if failed or strangers or not voters else ())
     left_undo = left if _names_anything(left) else None
-    write(task, client, request_of(back, left_undo, back=True, removed=removed), [*acts, *removing(removed)])
+    write(task, client, settings_body(back, left_undo, back=True, removed=removed), [*acts, *removing(removed)])
     if failed is not None:
         raise failed
     after = {**before, **{name_of(change): change.was for change in back}, **{name_of(each): None for each in removed}}

@@ -14,7 +14,7 @@ from ...common.verdict import Reason, Verdict, remark
 from ...common.words import enumerate_few
 from ...run.lock.lock_watch import writer_of
 from ...run.undo.undo import Change, Undo, judge_kept
-from ..judge.changes import removals, request_of
+from ..judge.changes import removals, settings_body
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import cluster_uuid
 from ..observe.settings import ARCHIVED, REBALANCE, RECOVERIES, RECOVERY_BYTES, UNDO, Settings, carried_undo, is_known
@@ -77,7 +77,7 @@ def change_settings(
     removed, before, writer = to_remove(task, settings), shown(settings), writer_of(task)
     undo = (undo or Undo(writer, more={"cluster": cluster})).extended(writer, fresh)
     acts = [("set", name_of(each), {"value": each.set_to, "was": each.was}) for each in fresh]
-    write(task, client, request_of(fresh, undo, back=False, removed=removed), [*acts, *removing(removed)])
+    write(task, client, settings_body(fresh, undo, back=False, removed=removed), [*acts, *removing(removed)])
     after = {
         **before,
         **{name_of(change): change.set_to for change in fresh},

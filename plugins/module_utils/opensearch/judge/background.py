@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...common.verdict import Reason, as_verdict, waiting
 from ...common.words import enumerate_few
-from ..observe.state import ClusterState, Snapshot
+from ..observe.state import ClusterState, RunningSnapshot
 from ..observe.tasks import LONGEST_DESCRIPTION, LongTask
 
 
@@ -59,7 +59,7 @@ def _left(state: ClusterState, parts: Sequence[tuple[str, int, str | None]]) -> 
     return f"{enumerate_few(f'{index}[{shard}]' for index, shard, _member in parts)} still to be written{where}"
 
 
-def _remedy(snapshot: Snapshot) -> str:
+def _remedy(snapshot: RunningSnapshot) -> str:
     repository, _slash, name = snapshot.name.partition("/")
     return (
         f"Let it end, or end it with DELETE _snapshot/{repository}/{name}. To go on nevertheless, which leaves it"

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from ...common.words import enumerate_few
 from ...run.colouring import Placement, disjoint, keeps_majority, may_join, most_of
 from ..observe.version import Version
-from .pools import TEMPLATE_CHANGED, Kind, Member, Pool, order_members
+from .pools import TEMPLATE_CHANGED, Member, Pool, PoolKind, order_members
 
 BATCHING = ("serial", "zones", "disjoint")
 
@@ -172,7 +172,7 @@ def _staying(pools: Collection[Pool]) -> list[frozenset[str]]:
     A pool that is in one zone only can go with it if another zone has a pool of the same kind with the same roles.
     """
     zones = {pool.name: {member.zone for member in pool.members} for pool in pools}
-    alike: dict[tuple[Kind, frozenset[str]], set[str]] = defaultdict(set)
+    alike: dict[tuple[PoolKind, frozenset[str]], set[str]] = defaultdict(set)
     for pool in pools:
         alike[pool.kind, pool.serves] |= zones[pool.name]
     return [

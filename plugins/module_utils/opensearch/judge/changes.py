@@ -98,7 +98,7 @@ def removals(settings: Settings) -> tuple[Change, ...]:
     )
 
 
-def request_of(
+def settings_body(
     changes: Iterable[Change], undo: Undo | None, *, back: bool, removed: Iterable[Change] = ()
 ) -> dict[str, dict[str, Any]]:
     """The body of the one `PUT _cluster/settings` that makes the changes (or puts them back) and writes the undo.

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ..observe.version import Version
-from .plugins import Pool
+from .plugins import PoolPlugins
 
 SINCE = Version(2, 12, 0)
 PLUGIN = "opensearch-security"
@@ -26,7 +26,7 @@ SWITCHES = ("DISABLE_INSTALL_DEMO_CONFIG", "DISABLE_SECURITY_PLUGIN")
 
 
 @as_verdict
-def judge_demo_installer(pool: Pool, container: str, target: Version) -> Iterator[Reason]:
+def judge_demo_installer(pool: PoolPlugins, container: str, target: Version) -> Iterator[Reason]:
     """Whether the template of a pool that comes from before 2.12 has the password that the installer will want.
 
     Nothing is known of a container with a command of its own, nor of an opensearch.yml that is mounted: it has settings

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
-from ..observe.disk import LEVELS, Disk, Disks
+from ..observe.disk import LEVELS, Disks, MemberDisk
 from ..observe.state import ClusterMember, ClusterState
 
 _WORDS = {
@@ -29,7 +29,7 @@ def judge_disks(seen: Disks) -> Iterator[Reason]:
     """Whether no member is above a watermark. Each is named under the worst that it is above."""
     if not seen.watermarks:
         return
-    above: dict[str, list[Disk]] = {}
+    above: dict[str, list[MemberDisk]] = {}
     for disk in seen.disks:
         level = next((level for level in LEVELS if seen.watermarks[level].exceeded(disk)), None)
         if level:
@@ -58,7 +58,7 @@ class Loss:
     """The disks after a loss: the fullest that stays, and the bytes that find no place below the low watermark."""
 
     who: str
-    disk: Disk
+    disk: MemberDisk
     used: float
     """The share of that disk that would be in use."""
     others: int
@@ -106,9 +106,9 @@ def judge_losses(
             yield _told(max(found, key=lambda loss: loss.severity), seen)
 
 
-def _with_most(disks: Sequence[Disk], members: dict[str, ClusterMember]) -> list[Disk]:
+def _with_most(disks: Sequence[MemberDisk], members: dict[str, ClusterMember]) -> list[MemberDisk]:
     """The disks with the most bytes of each tier: the loss of another one fills the others less."""
-    tiers: dict[frozenset[str], list[Disk]] = {}
+    tiers: dict[frozenset[str], list[MemberDisk]] = {}
     for disk in disks:
         tiers.setdefault(_tier(members[disk.member]), []).append(disk)
     return [
@@ -119,7 +119,7 @@ def _with_most(disks: Sequence[Disk], members: dict[str, ClusterMember]) -> list
 
 
 def _after(
-    who: str, disks: Sequence[Disk], gone: Collection[str], members: dict[str, ClusterMember], seen: Disks
+    who: str, disks: Sequence[MemberDisk], gone: Collection[str], members: dict[str, ClusterMember], seen: Disks
 ) -> Loss | None:
     """The worst of the tiers after a loss; None if nobody else of them stays."""
     worst: Loss | None = None
@@ -149,7 +149,7 @@ def _told(loss: Loss, seen: Disks) -> Reason:
         f"If {loss.who} never came back and its shards were rebuilt on the other {loss.others}, the disk of"
         f" {disk.member} would be about {100 * loss.used:.0f}% full, the fullest of them (now {100 * disk.used:.0f}%)"
     )
-    then = Disk(disk.member, disk.total, round(disk.total * (1 - loss.used)))
+    then = MemberDisk(disk.member, disk.total, round(disk.total * (1 - loss.used)))
     level = next((level for level in LEVELS if marks[level].exceeded(then)), None)
     if level is None:
         return remark("disk_after_loss", f"{message}.")

@@ -15,7 +15,7 @@ from dataclasses import replace
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ..observe.state import ClusterMember, ClusterState
 from ..observe.version import Version
-from .pools import Kind, Member, Pool
+from .pools import Member, Pool, PoolKind
 
 Groups = Mapping[str, Sequence[str]]
 """The names of the members, by group."""
@@ -67,7 +67,7 @@ def by_kind(pool: Pool) -> list[Pool]:
     A group of an inventory often holds all members of a cluster, and the order goes by kinds. A member that is not in
     the cluster goes with the last kind: it is cured first in any case.
     """
-    kinds: dict[Kind, list[Member]] = {}
+    kinds: dict[PoolKind, list[Member]] = {}
     for member in pool.members:
         if member.version is not None:
             kinds.setdefault(Pool(pool.name, (member,)).kind, []).append(member)

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...common.verdict import Reason, Verdict, as_verdict, refused, remark
 from ...common.words import enumerate_few
-from ...pools.pull_pod import MESSAGE, Question
+from ...pools.pull_pod import MESSAGE, PullQuestion
 from ..observe.plugins import Installed
 from ..observe.products import ELASTICSEARCH, OPENSEARCH, product_of
 from ..observe.version import Version
@@ -44,7 +44,7 @@ Plugins = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Pool:
+class PoolPlugins:
     """A pool: its members' plugins now, and the way in which its pods come to them."""
 
     name: str
@@ -59,7 +59,7 @@ class Pool:
         return min((each.home for each in self.installed.values()), default="")
 
     @property
-    def way(self) -> str:
+    def other_source(self) -> str:
         """The way in which a plugin that is not in the image may come into a pod all the same; empty if none is."""
         folder = f"{self.home}/plugins"
         for container in (*(self.template.get("initContainers") or ()), *(self.template.get("containers") or ())):
@@ -82,7 +82,7 @@ def _with_plugin(installed: Mapping[str, Installed]) -> Mapping[str, list[str]]:
     return found
 
 
-def question_for(pool: Pool, image: str, target: Version) -> Question | None:
+def question_for(pool: PoolPlugins, image: str, target: Version) -> PullQuestion | None:
     """The question for the plugins of an image; None if no member of the pool has told where its own are."""
     if not pool.home:
         return None
@@ -90,7 +90,7 @@ def question_for(pool: Pool, image: str, target: Version) -> Question | None:
     def judge(answer: str | None) -> Verdict:
         return judge_plugins(pool, image, target, listed_in(answer))
 
-    return Question(("sh", "-c", LIST, pool.home), judge)
+    return PullQuestion(("sh", "-c", LIST, pool.home), judge)
 
 
 def listed_in(answer: str | None) -> Plugins | None:
@@ -103,7 +103,7 @@ def listed_in(answer: str | None) -> Plugins | None:
 
 
 @as_verdict
-def judge_plugins(pool: Pool, image: str, target: Version, there: Plugins | None) -> Iterator[Reason]:
+def judge_plugins(pool: PoolPlugins, image: str, target: Version, there: Plugins | None) -> Iterator[Reason]:
     """Whether the image holds every plugin that a member of the pool has, built for the target version."""
     needed = _with_plugin(pool.installed)
     if there is None:
@@ -147,13 +147,13 @@ def unknown(image: str, pool: str, why: str, needed: Iterable[str] = ()) -> Reas
     )
 
 
-def _missing(pool: Pool, plugin: str, members: list[str], image: str, target: Version) -> Reason:
+def _missing(pool: PoolPlugins, plugin: str, members: list[str], image: str, target: Version) -> Reason:
     message = f"Image {image} does not hold plugin {plugin}, which members of pool {pool.name} have: "
     message += enumerate_few(members)
-    if pool.way:
+    if pool.other_source:
         return remark(
             "plugin_brought_along",
-            f"{message}. It may come from elsewhere, since {pool.way}.",
+            f"{message}. It may come from elsewhere, since {pool.other_source}.",
             f"Check that a build of {plugin} for {target} comes from there.",
         )
     return refused(

@@ -21,7 +21,7 @@ TEMPLATE_CHANGED = "template changed"
 """The reason to replace a member that runs the target version already."""
 
 
-class Kind(Enum):
+class PoolKind(Enum):
     """The purpose of a pool in words, in the order of upgrading."""
 
     DATA = "data without manager"
@@ -32,7 +32,7 @@ class Kind(Enum):
     @property
     def position(self) -> int:
         """The place in the order."""
-        return [*Kind].index(self)
+        return [*PoolKind].index(self)
 
 
 @dataclass(frozen=True)
@@ -117,13 +117,13 @@ class Pool:
     """A digest of its pod template without the image of the server."""
 
     @cached_property
-    def kind(self) -> Kind:
+    def kind(self) -> PoolKind:
         """The kind, from the roles that its members themselves report."""
         data = any(member.holds_data for member in self.members)
         manager = any(member.manager_eligible for member in self.members)
         if data:
-            return Kind.DATA_AND_MANAGER if manager else Kind.DATA
-        return Kind.MANAGER if manager else Kind.OTHER
+            return PoolKind.DATA_AND_MANAGER if manager else PoolKind.DATA
+        return PoolKind.MANAGER if manager else PoolKind.OTHER
 
     @property
     def serves(self) -> frozenset[str]:

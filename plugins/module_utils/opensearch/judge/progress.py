@@ -63,7 +63,7 @@ class Expectation:
     """Whether all members are there, so that a copy that no member holds does not come back by itself."""
 
 
-class _Kind(IntEnum):
+class _CopyKind(IntEnum):
     """The situations of a copy that is not assigned, in the order of their reasons."""
 
     WITHOUT_COPY = 1
@@ -78,7 +78,7 @@ class _Kind(IntEnum):
 class _Situation:
     """The common situation of copies that share one reason."""
 
-    kind: _Kind
+    kind: _CopyKind
     primary: bool
     answer: str = ""
     members: int = 0
@@ -108,19 +108,19 @@ def judge_progress(
 
 def _situation(copy: ShardCopy, explanation: Explanation | None, expectation: Expectation) -> _Situation:
     if copy.index in expectation.may_be_red:
-        return _Situation(_Kind.ALLOWED, copy.primary)
+        return _Situation(_CopyKind.ALLOWED, copy.primary)
     if explanation is None:
-        return _Situation(_Kind.UNEXPLAINED, copy.primary)
+        return _Situation(_CopyKind.UNEXPLAINED, copy.primary)
     if not copy.primary and cured_by_upgrade(explanation, expectation.outdated):
-        return _Situation(_Kind.EXPECTED, primary=False)
+        return _Situation(_CopyKind.EXPECTED, primary=False)
     answer = explanation.can_allocate
     if copy.primary and answer == "no_valid_shard_copy":
-        return _Situation(_Kind.WITHOUT_COPY, primary=True)
+        return _Situation(_CopyKind.WITHOUT_COPY, primary=True)
     if answer != "no":
-        return _Situation(_Kind.PENDING, copy.primary, answer)
+        return _Situation(_CopyKind.PENDING, copy.primary, answer)
     never_held = copy.primary and copy.never_held
     counted = _counted(explanation)
-    return _Situation(_Kind.WITHOUT_PLACE, copy.primary, answer, len(explanation.refusing), counted, never_held)
+    return _Situation(_CopyKind.WITHOUT_PLACE, copy.primary, answer, len(explanation.refusing), counted, never_held)
 
 
 def _counted(explanation: Explanation) -> tuple[tuple[str, int], ...]:
@@ -141,16 +141,16 @@ def _reason(situation: _Situation, names: Sequence[str], expectation: Expectatio
 
 
 def _of_replica(situation: _Situation, subject: str, _expectation: Expectation, are: str, fit: str) -> Reason:
-    if situation.kind is _Kind.ALLOWED:
+    if situation.kind is _CopyKind.ALLOWED:
         return remark("unassigned", f"{subject} {are} not assigned, as allowed by allow_red_indices.")
-    if situation.kind is _Kind.EXPECTED:
+    if situation.kind is _CopyKind.EXPECTED:
         text = f"{subject} {fit} on no member until the next one is upgraded (node_version)."
         return remark("yellow_until_upgraded", text)
-    if situation.kind is _Kind.UNEXPLAINED:
+    if situation.kind is _CopyKind.UNEXPLAINED:
         return waiting(
             "unassigned", f"The server has not explained yet why {subject[0].lower()}{subject[1:]} {are} not assigned."
         )
-    if situation.kind is _Kind.PENDING:
+    if situation.kind is _CopyKind.PENDING:
         return waiting("allocating", f"{subject} {are} about to be allocated ({situation.answer}).")
     if "max_retry" in dict(situation.deciders):
         return refused("allocation_failed", f"{subject} failed to recover too often (decider max_retry).", f"{_RETRY}.")
@@ -164,12 +164,12 @@ def _of_replica(situation: _Situation, subject: str, _expectation: Expectation, 
 
 def _of_primary(situation: _Situation, subject: str, expectation: Expectation, are: str, fit: str) -> Reason:
     red, leave = "the cluster is red", "or name the index in allow_red_indices, and it is left as it is"
-    if situation.kind is _Kind.ALLOWED:
+    if situation.kind is _CopyKind.ALLOWED:
         return remark("primary_unassigned", f"{subject} {are} not assigned, as allowed by allow_red_indices.")
-    if situation.kind in {_Kind.UNEXPLAINED, _Kind.PENDING}:
+    if situation.kind in {_CopyKind.UNEXPLAINED, _CopyKind.PENDING}:
         said = situation.answer or "nothing yet"
         return waiting("primary_unassigned", f"{subject} {are} not assigned (the server says: {said}): {red}.")
-    if situation.kind is _Kind.WITHOUT_COPY:
+    if situation.kind is _CopyKind.WITHOUT_COPY:
         text = f"{subject} {are} not assigned, because no member of the cluster holds a valid copy: {red}."
         remedy = (
             "Bring back the member or the volume that holds one, or restore the index from a snapshot; never force an"

@@ -22,7 +22,7 @@ from ...pools.partition import judge_own_partition, judge_rolling
 from ...pools.pool_changes import carried_undo
 from ...run.lock.lock import name_for
 from ..observe.data_paths import keeps_data
-from ..observe.look import Seen
+from ..observe.look import MembersAndPods
 from ..observe.products import ELASTICSEARCH, OPENSEARCH
 from ..observe.state import ClusterState
 from ..observe.version import Version
@@ -33,7 +33,7 @@ from .named_pools import member_of
 from .policy import Policy
 from .pools import Pool
 from .quorum import successors
-from .standing import Standing, holding_unseen, judge_leaving, judge_recognised
+from .standing import PodsOfMembers, holding_unseen, judge_leaving, judge_recognised
 from .templates import fingerprint_of, image_of_target, outdated_pods
 
 
@@ -71,7 +71,7 @@ def is_of_cluster(stateful_set: StatefulSet, pods: Iterable[Pod], state: Cluster
     return undo is not None and undo.writer.lock.get("name") == name_for(state.uuid)
 
 
-def pool_of_set(stateful_set: StatefulSet, seen: Seen, params: Mapping[str, Any], target: Version) -> Pool:
+def pool_of_set(stateful_set: StatefulSet, seen: MembersAndPods, params: Mapping[str, Any], target: Version) -> Pool:
     """The pool of a StatefulSet. Its kind comes from the roles that its members report.
 
     Raises:
@@ -122,7 +122,7 @@ def _proves_image(pod: Pod, stateful_set: StatefulSet, state: ClusterState) -> b
     return bool(pod.ready and pod.revision == stateful_set.update_revision and there and admits(state, there.version))
 
 
-def pools_outside(seen: Seen, pools: Iterable[Pool]) -> tuple[StatefulSet, ...]:
+def pools_outside(seen: MembersAndPods, pools: Iterable[Pool]) -> tuple[StatefulSet, ...]:
     """The sets that are not planned for, run the same server, and have no pod in the cluster."""
     servers = {name_of(pool.image) for pool in pools}
     return tuple(
@@ -134,7 +134,7 @@ def pools_outside(seen: Seen, pools: Iterable[Pool]) -> tuple[StatefulSet, ...]:
 
 
 @as_verdict
-def judge_outside(seen: Seen, pools: Iterable[Pool]) -> Iterator[Reason]:
+def judge_outside(seen: MembersAndPods, pools: Iterable[Pool]) -> Iterator[Reason]:
     """Remarks on pools that may be of this cluster and are not in it: their members might never join it again."""
     for one in pools_outside(seen, pools):
         pods = len(seen.pods[one.name])
@@ -148,9 +148,9 @@ def judge_outside(seen: Seen, pools: Iterable[Pool]) -> Iterator[Reason]:
 
 
 @as_verdict
-def judge_membership(seen: Seen) -> Iterator[Reason]:
+def judge_membership(seen: MembersAndPods) -> Iterator[Reason]:
     """Whether every pod is the member of its own name. Members that belong to no pool are a remark."""
-    standing = Standing(seen.state, seen.everyone)
+    standing = PodsOfMembers(seen.state, seen.everyone)
     pods = [pod for stateful_set in seen.sets for pod in seen.pods[stateful_set.name]]
     for pod in pods:
         other = standing.of(pod)
@@ -185,7 +185,7 @@ def judge_membership(seen: Seen) -> Iterator[Reason]:
         yield remark("members_outside", said, "Upgrade them by the means of their controller, after all others.")
 
 
-def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch], policy: Policy) -> Verdict:
+def judge_sets(seen: MembersAndPods, pools: Iterable[Pool], batches: Sequence[Batch], policy: Policy) -> Verdict:
     """The pools themselves: whether their data outlives a pod, their partition, readiness probe and budgets."""
     pools = list(pools)
     members = {pool.name: [member.name for member in pool.members] for pool in pools}
@@ -209,7 +209,7 @@ def judge_sets(seen: Seen, pools: Iterable[Pool], batches: Sequence[Batch], poli
     return combine((*verdicts, judge_planned(seen.budgets, steps)))
 
 
-def _lost_with(one: StatefulSet, seen: Seen, going: Sequence[str], policy: Policy) -> list[Verdict]:
+def _lost_with(one: StatefulSet, seen: MembersAndPods, going: Sequence[str], policy: Policy) -> list[Verdict]:
     """Whether nothing is lost for good with members of a pool that keeps no data. The proof waits for recoveries."""
     away = holding_unseen(seen.state, [pod for pod in seen.pods[one.name] if pod.name in going])
     unseen = judge_unseen(seen.state, away, one.member_names(), one.name, policy.allow_red_indices)
@@ -217,7 +217,7 @@ def _lost_with(one: StatefulSet, seen: Seen, going: Sequence[str], policy: Polic
     return [judge_lost(seen.state, going, one.name, policy), refusing]
 
 
-def judge_rolls(seen: Seen) -> Verdict:
+def judge_rolls(seen: MembersAndPods) -> Verdict:
     """Whether no pool of the cluster, planned for or not, is being rolled by its own controller, without any gate.
 
     Pods that an interrupted run has let through by its partition are waited for before the next batch.

@@ -21,7 +21,7 @@ _OVER = frozenset({"Failed", "Succeeded"})
 """The phases of a pod whose containers have all ended, and whose address may be another pod's by now."""
 
 
-class Standing:
+class PodsOfMembers:
     """The pods of a namespace beside the members of the cluster.
 
     A pod stands for the member of its name, or, if its server has another name, for the one at its address. On the
@@ -76,7 +76,7 @@ def judge_unread(there: Namespace) -> Iterator[Reason]:
 @as_verdict
 def judge_leaving(state: ClusterState, pods: Collection[Pod], batch: Collection[str]) -> Iterator[Reason]:
     """Whether no member outside the batch runs in a pod that goes or is gone, of whatever pool or owner."""
-    standing = Standing(state, pods)
+    standing = PodsOfMembers(state, pods)
     for pod in pods:
         what = becomes_of(pod)
         member = standing.of(pod) if what and pod.name not in batch else None
@@ -105,7 +105,7 @@ def holding_unseen(state: ClusterState, pods: Collection[Pod]) -> list[str]:
 
     A container that ends and begins again finds that data; it is lost only with the pod.
     """
-    standing = Standing(state, pods)
+    standing = PodsOfMembers(state, pods)
     return [p.name for p in pods if standing.of(p) is None and p.phase not in _OVER and not p.terminating]
 
 
@@ -119,7 +119,7 @@ def judge_recognised(
     any proof. If every member has a pod, it has just not joined. `may_pass` says that it is waited for, since it may be
     out of the cluster for just a moment.
     """
-    standing = Standing(state, everyone)
+    standing = PodsOfMembers(state, everyone)
     unknown = [pod.name for pod in pods if pod.ready and not pod.terminating and standing.of(pod) is None]
     strangers = standing.strangers() if unknown else []
     if strangers:

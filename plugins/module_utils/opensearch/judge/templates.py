@@ -28,13 +28,15 @@ from ...kubernetes.state import Pod, StatefulSet
 from ...pools.given_images import image_for
 from ...pools.images import derived, name_of, names_version, tag_of
 from ...pools.judge import pod_is_current
-from ..observe.look import Seen
+from ..observe.look import MembersAndPods
 from ..observe.state import ClusterState
 from ..observe.version import Version
 from .pools import Pool
 
 
-def image_of_target(stateful_set: StatefulSet, container: str, given: str | None, seen: Seen, target: Version) -> str:
+def image_of_target(
+    stateful_set: StatefulSet, container: str, given: str | None, seen: MembersAndPods, target: Version
+) -> str:
     """The image of a pool on the target version: the given one, or that of its template, or that with another tag.
 
     The image of the template stays if no member of the pool runs another version than the target, and it is known to
@@ -82,7 +84,12 @@ def _is_run(image: str, pods: Iterable[Pod], state: ClusterState, target: Versio
 
 
 def outdated_pods(
-    stateful_set: StatefulSet, seen: Seen, container: str, target_image: str, given: str | None, target: Version
+    stateful_set: StatefulSet,
+    seen: MembersAndPods,
+    container: str,
+    target_image: str,
+    given: str | None,
+    target: Version,
 ) -> frozenset[str]:
     """The names of the pods that are not as their pool wants them, although none of its members is below the target.
 
@@ -123,7 +130,7 @@ def _without_image(container: Mapping[str, Any], server: str) -> dict[str, Any]:
 
 
 @as_verdict
-def judge_templates(seen: Seen, pools: Iterable[Pool], target: Version) -> Iterator[Reason]:
+def judge_templates(seen: MembersAndPods, pools: Iterable[Pool], target: Version) -> Iterator[Reason]:
     """Remarks on changed templates that are not rolled, since it is not known which version their images hold."""
     known = {pool.name: pool for pool in pools}
     for one in seen.sets:

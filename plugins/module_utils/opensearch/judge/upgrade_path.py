@@ -50,7 +50,7 @@ def _like(target: Version, text: str) -> Version:
     return Version.parse(text, elastic=bool(target.elasticsearch))
 
 
-def way(version: Version, target: Version) -> list[str]:
+def releases_between(version: Version, target: Version) -> list[str]:
     """The releases to go through, both ends included: in each major that minor which the next one asks for."""
     path = [str(version)]
     for major in range(version.major, target.major):
@@ -89,7 +89,7 @@ def _judge_step(names: str, verb: str, version: Version, target: Version) -> Ite
         yield refused(
             "majors_skipped",
             f"{names} {verb} {version}: {target} is {target.major - version.major} major versions ahead.",
-            f"Upgrade one major at a time: {' → '.join(way(version, target))}.",
+            f"Upgrade one major at a time: {' → '.join(releases_between(version, target))}.",
         )
     elif oldest is None and version.major < target.major:
         yield refused(
@@ -102,7 +102,7 @@ def _judge_step(names: str, verb: str, version: Version, target: Version) -> Ite
         yield refused(
             "wire_incompatible",
             f"{names} {verb} {version}, and {target} talks to members from {oldest} on only.",
-            f"Upgrade to {oldest} or a later patch of it first: {' → '.join(way(version, target))}.",
+            f"Upgrade to {oldest} or a later patch of it first: {' → '.join(releases_between(version, target))}.",
         )
     elif (newest := _too_new(version, target)) is not None:
         yield refused(

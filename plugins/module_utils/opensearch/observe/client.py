@@ -18,19 +18,19 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlencode
 
-from ...common.credentials import judge_way, refuse_in_address, refuse_no_url
+from ...common.credentials import judge_exposure, refuse_in_address, refuse_no_url
 from ...common.errors import HANDSHAKE_BROKEN_OFF, NobodyThere, NotServed, Refusal, Unreachable, refusal
 from ...common.packages import needed
 from ...common.proxies import Proxy, basic, proxy_for
-from ...common.proxy_faults import Way
+from ...common.proxy_faults import ProxyRoute
 from ...common.reading import FOREIGN
 from ...common.time_limit import TimeLimit
 from ...common.verdict import Verdict, combine
 from ...kubernetes import client as kubernetes
 from ...kubernetes.port_forward import PortForward
 from .answers import not_understood
-from .products import Asked, Product
-from .ways import Certificates, connection_class
+from .connections import Certificates, connection_class
+from .products import KnownProduct, Product
 
 SCHEMES = ("https://", "http://")
 
@@ -78,11 +78,11 @@ class OpenSearchClient:
         limit: TimeLimit,
         username: str = "",
         certificates: Certificates | None = None,
-        asked: Asked | None = None,
+        asked: KnownProduct | None = None,
     ) -> None:
         self.certificates: Certificates = {} if certificates is None else certificates
         """Those that the members have shown so far."""
-        self._asked = asked or Asked()
+        self._asked = asked or KnownProduct()
         self._connection = connection
         self._limit = limit
         self._library = library
@@ -156,7 +156,7 @@ class OpenSearchClient:
                 self._connection.transport.mark_dead(silent)
             # The name of the host is useful only if it was reached directly.
             where = silent.host if silent is not None and silent.host in self.where else self.where
-            fault = Way(self.proxy, where, "opensearch.proxy").fault(error.info)
+            fault = ProxyRoute(self.proxy, where, "opensearch.proxy").fault(error.info)
             late = seconds or self._limit.seconds
             raise fault or _unreachable(self._asked, where, error, errors, late) from error
         except errors.TransportError as error:
@@ -172,7 +172,7 @@ class OpenSearchClient:
 
     def _answered(self, method: str, path: str, error: Any) -> Refusal:
         if error.status_code == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-            return Way(self.proxy, self.where, "opensearch.proxy").answered(error.status_code)
+            return ProxyRoute(self.proxy, self.where, "opensearch.proxy").answered(error.status_code)
         return _answered(self._asked, self.where, method, path, error, self._username)
 
 
@@ -196,7 +196,7 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
         _refuse_passphrase(options.get(option), option)
     forward = _forward(options, kubernetes_options or {})
     username, password = options.get("username"), options.get("password")
-    shown, asked, limit = Certificates(), Asked(), TimeLimit(float(options.get("request_timeout") or 30))
+    shown, asked, limit = Certificates(), KnownProduct(), TimeLimit(float(options.get("request_timeout") or 30))
     try:
         connection = library.OpenSearch(
             hosts=hosts,
@@ -283,7 +283,7 @@ def judge_connection(options: Mapping[str, Any]) -> Verdict:
         return Verdict()
     verified = bool(options.get("validate_certs", True))
     sent = f"The password of the OpenSearch user {username}"
-    return combine(judge_way(sent, host, verified) for host in options.get("hosts") or ())
+    return combine(judge_exposure(sent, host, verified) for host in options.get("hosts") or ())
 
 
 def _forward(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any]) -> PortForward | None:
@@ -292,7 +292,7 @@ def _forward(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any]) 
     return PortForward(kubernetes.connect(kubernetes_options), options["port_forward"])
 
 
-def _unreachable(asked: Asked, where: str, error: Any, errors: Any, seconds: float) -> Refusal:
+def _unreachable(asked: KnownProduct, where: str, error: Any, errors: Any, seconds: float) -> Refusal:
     if isinstance(error, errors.ConnectionTimeout):
         # The connection was made, which opensearch-py tells apart.
         return Unreachable.because(
@@ -342,7 +342,7 @@ def _in_words(error: BaseException) -> str:
     return _WRAPPING.sub("", text).rsplit(">: ", 1)[-1].rstrip(".")
 
 
-def _answered(asked: Asked, where: str, method: str, path: str, error: Any, username: str) -> Refusal:
+def _answered(asked: KnownProduct, where: str, method: str, path: str, error: Any, username: str) -> Refusal:
     said = _reason(error)
     if error.status_code == HTTPStatus.UNAUTHORIZED:
         return refusal(

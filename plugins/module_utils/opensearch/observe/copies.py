@@ -26,7 +26,7 @@ def last_copies(state: ClusterState) -> Mapping[Shard, ShardCopy]:
     return lone
 
 
-def under_way(state: ClusterState) -> bool:
+def copies_move(state: ClusterState) -> bool:
     """Whether any copy recovers or moves. As long as one does, others may just be waiting for their turn."""
     return any(copy.state in {"INITIALIZING", "RELOCATING"} for copy in state.copies)
 

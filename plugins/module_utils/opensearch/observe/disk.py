@@ -28,20 +28,20 @@ class Watermark:
     used: float | None = None
     free: float | None = None
 
-    def exceeded(self, disk: Disk) -> bool:
+    def exceeded(self, disk: MemberDisk) -> bool:
         """Whether that disk is fuller than the watermark."""
         if self.used is not None:
             return disk.used > self.used
         return disk.available < (self.free or 0)
 
-    def room(self, disk: Disk) -> int:
+    def room(self, disk: MemberDisk) -> int:
         """The bytes that may come to that disk before it is fuller than the watermark."""
         kept = (self.free or 0) if self.used is None else disk.total * (1 - self.used)
         return max(0, round(disk.available - kept))
 
 
 @dataclass(frozen=True)
-class Disk:
+class MemberDisk:
     """The fullest data path of a member, in bytes."""
 
     member: str
@@ -58,7 +58,7 @@ class Disk:
 class Disks:
     """The disks of the data members, and the watermarks by level, or None if the cluster heeds none."""
 
-    disks: tuple[Disk, ...] = ()
+    disks: tuple[MemberDisk, ...] = ()
     watermarks: Mapping[str, Watermark] | None = None
 
 
@@ -111,7 +111,7 @@ def _disk(answer: Json, scope: str) -> Json:
     return found
 
 
-def parse_disks(answer: Json) -> tuple[Disk, ...]:
+def parse_disks(answer: Json) -> tuple[MemberDisk, ...]:
     """The fullest path of each member that keeps shards, from `_nodes/stats/fs`.
 
     Members that hold nothing but a cache of remote data (roles `warm` and `search` alone) are left out.
@@ -120,13 +120,13 @@ def parse_disks(answer: Json) -> tuple[Disk, ...]:
     return tuple(disk for disk in found.values() if disk)
 
 
-def _fullest(node: Json) -> Disk | None:
+def _fullest(node: Json) -> MemberDisk | None:
     if not any(role == "data" or role.startswith("data_") for role in texts(node, "roles", ())):
         return None
     name = text(node, "name")
 
-    def disk(path: Json) -> Disk:
-        return Disk(name, whole(path, "total_in_bytes"), whole(path, "available_in_bytes"))
+    def disk(path: Json) -> MemberDisk:
+        return MemberDisk(name, whole(path, "total_in_bytes"), whole(path, "available_in_bytes"))
 
     paths = within(node, "fs", lambda fs: listed(fs, "data", disk))
     if not paths:

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from ...common.errors import Refusal
-from ...common.moments import now_seconds
 from ...common.reading import listed, part, text, texts
+from ...common.timestamps import now_seconds
 from .answers import reading
 from .client import OpenSearchClient
 from .last_snapshot import LastSnapshot, Saved, chunks, end_of, ended_well, likely_youngest

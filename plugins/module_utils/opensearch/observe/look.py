@@ -42,7 +42,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Seen:
+class MembersAndPods:
     """Both sides of the cluster: the sets and their pods, and the members as the cluster state has them."""
 
     sets: tuple[StatefulSet, ...]

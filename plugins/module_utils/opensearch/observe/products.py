@@ -91,7 +91,7 @@ HEADER = "x-elastic-product"
 
 
 @dataclass
-class Asked:
+class KnownProduct:
     """The servers that a client asks, as their answers so far have told."""
 
     product: Product | None = None

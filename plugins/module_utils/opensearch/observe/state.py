@@ -154,7 +154,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Snapshot:
+class RunningSnapshot:
     """A snapshot being taken: `repository/name`, and its unfinished parts as index, shard and id of the member."""
 
     name: str
@@ -173,7 +173,7 @@ class ClusterState:
     indices: Mapping[str, Index]
     voting: Voting
     blocks: tuple[Block, ...] = ()
-    snapshots: tuple[Snapshot, ...] = ()
+    snapshots: tuple[RunningSnapshot, ...] = ()
     name: str = ""
 
     @property
@@ -356,15 +356,15 @@ _FINISHED = frozenset({"SUCCESS", "FAILED", "MISSING"})
 """The final states of a shard in a snapshot (server source, SnapshotsInProgress.ShardState)."""
 
 
-def parse_snapshots(custom: Json) -> tuple[Snapshot, ...]:
+def parse_snapshots(custom: Json) -> tuple[RunningSnapshot, ...]:
     """The snapshots being taken, from `snapshots` of the cluster state, which is absent if there are none."""
     return listed(custom, "snapshots", _snapshot, ())
 
 
-def _snapshot(entry: Json) -> Snapshot:
+def _snapshot(entry: Json) -> RunningSnapshot:
     shards = listed(entry, "shards", _part_of_snapshot, ())
     name = f"{text(entry, 'repository')}/{text(entry, 'snapshot')}"
-    return Snapshot(name, tuple(place for place, state in shards if state not in _FINISHED))
+    return RunningSnapshot(name, tuple(place for place, state in shards if state not in _FINISHED))
 
 
 def _part_of_snapshot(shard: Json) -> tuple[tuple[str, int, str | None], str]:

@@ -17,8 +17,8 @@ from typing import Any
 
 from ...common.attempts import until_unchanged
 from ...common.errors import Conflict, Denied
-from ...common.moments import moment_text
 from ...common.task import Task, passed_or_raise
+from ...common.timestamps import timestamp_text
 from ...common.verdict import Reason, remark
 from ...kubernetes.client import Json, KubernetesClient
 from ...run.lock.lease import MANAGED_BY
@@ -186,7 +186,7 @@ def _keep_up(task: Task, client: KubernetesClient, due: Due, now: datetime) -> b
             with task.journal.doing(("removed", f"Secret {secret.name}", {"unused_since": secret.unused_since})):
                 client.delete(path, secret.uid, dry_run=task.check_mode, resource_version=secret.resource_version)
             return True
-        since = moment_text(now) if due.step is Upkeep.MARK else None
+        since = timestamp_text(now) if due.step is Upkeep.MARK else None
         body = {"metadata": {"resourceVersion": secret.resource_version, "annotations": {UNUSED_SINCE: since}}}
         with task.journal.doing(("changed", f"Secret {secret.name}", {"unused_since": since or ""})):
             client.patch(path, body, "merge", dry_run=task.check_mode)

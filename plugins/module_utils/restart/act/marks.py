@@ -25,7 +25,7 @@ from ..judge.phases import (
     PROCESS,
     RUN,
     SCHEDULED,
-    Phase,
+    RestartPhase,
     may_become,
     phase_of,
 )
@@ -43,7 +43,9 @@ class Marks:
     key: str
     """The annotation that holds the phase."""
 
-    def set(self, pod: Pod, phase: Phase | None, process: str = "", member: str = "", configuration: str = "") -> bool:
+    def set(
+        self, pod: Pod, phase: RestartPhase | None, process: str = "", member: str = "", configuration: str = ""
+    ) -> bool:
         """Bring a pod into a phase, or out of its restart. The result says whether anything was to do.
 
         `process` and `member` are noted with the phase `stop`, and removed at the end. `configuration` is the checksum
@@ -54,7 +56,7 @@ class Marks:
             Unreachable: the answer was lost. The next look tells whether the mark was made.
         """
 
-        def step(found: Pod, before: Phase | None) -> bool:
+        def step(found: Pod, before: RestartPhase | None) -> bool:
             if before is phase:
                 return False
             if not may_become(before, phase):
@@ -73,9 +75,9 @@ class Marks:
             Conflict: the restart of the pod is over, or the pod was replaced.
         """
 
-        def step(found: Pod, before: Phase | None) -> bool:
+        def step(found: Pod, before: RestartPhase | None) -> bool:
             if before is None:
-                raise self._moved(found, before, Phase.START)
+                raise self._moved(found, before, RestartPhase.START)
             self._write(found, before, {CHOSEN: configuration})
             return True
 
@@ -88,7 +90,7 @@ class Marks:
             Conflict: the pod was replaced.
         """
 
-        def step(found: Pod, before: Phase | None) -> bool:
+        def step(found: Pod, before: RestartPhase | None) -> bool:
             if before is None or found.annotations.get(FOUND, "") == configuration:
                 return False
             self._write(found, before, {FOUND: configuration})
@@ -103,7 +105,7 @@ class Marks:
             Conflict: its restart has begun meanwhile.
         """
 
-        def step(found: Pod, before: Phase | None) -> bool:
+        def step(found: Pod, before: RestartPhase | None) -> bool:
             if before is not None and before not in SCHEDULED:
                 raise self._moved(found, before, None)
             if before is not None:
@@ -120,7 +122,7 @@ class Marks:
         """
         self._annotate("marked_pool", path_of(pool.namespace, pool.name), pool, None, {})
 
-    def _made(self, pod: Pod, step: Callable[[Pod, Phase | None], bool]) -> bool:
+    def _made(self, pod: Pod, step: Callable[[Pod, RestartPhase | None], bool]) -> bool:
         """Make a step from the phase of a pod, which is looked at again after each conflict."""
         looked = [pod]
 
@@ -137,11 +139,16 @@ class Marks:
             raise Conflict(refused("pod_replaced", message, "Run again."))
         return found[0]
 
-    def _write(self, pod: Pod, phase: Phase | None, notes: Mapping[str, str | None]) -> None:
+    def _write(self, pod: Pod, phase: RestartPhase | None, notes: Mapping[str, str | None]) -> None:
         self._annotate("marked_pod", pod_path(pod.namespace, pod.name), pod, phase, notes)
 
     def _annotate(
-        self, action: str, path: str, seen: Pod | StatefulSet, phase: Phase | None, notes: Mapping[str, str | None]
+        self,
+        action: str,
+        path: str,
+        seen: Pod | StatefulSet,
+        phase: RestartPhase | None,
+        notes: Mapping[str, str | None],
     ) -> None:
         if not self.task.check_mode:
             self.task.still_wanted()
@@ -152,14 +159,14 @@ class Marks:
             self.client.patch(path, {"metadata": metadata}, "merge", dry_run=self.task.check_mode)
 
     @staticmethod
-    def _moved(pod: Pod, before: Phase | None, after: Phase | None) -> Conflict:
+    def _moved(pod: Pod, before: RestartPhase | None, after: RestartPhase | None) -> Conflict:
         was = f"is in phase {before.value}" if before else "has no phase"
         wanted = f"phase {after.value}" if after else "the end of its restart"
         message = f"Pod {pod.name} {was}, from which no step leads to {wanted}: somebody else has changed it."
         return Conflict(refused("phase_moved", message, "Look who else restarts this cluster, and run again."))
 
 
-def _notes(phase: Phase | None, process: str, member: str, configuration: str) -> dict[str, str | None]:
+def _notes(phase: RestartPhase | None, process: str, member: str, configuration: str) -> dict[str, str | None]:
     if phase is None:
         kept: dict[str, str | None] = {CONFIGURED: configuration} if configuration else {}
         return {PROCESS: None, MEMBER: None, RUN: None, CHOSEN: None, FOUND: None, **kept}

@@ -20,8 +20,8 @@ from ...common.words import enumerate_few
 from ...opensearch.judge.sizes import OF_OTHER_VERSION
 from .phases import TOGETHER, Marked
 from .pod_spec import Mounted, judge_mounted
-from .setting_rules import Way
-from .settings_table import Changes, judge_changes, two_ways
+from .setting_rules import SettingEffect
+from .settings_table import SettingChanges, contradicting_effects, judge_changes
 
 
 class RunBy(str, Enum):
@@ -48,17 +48,17 @@ class Course(str, Enum):
 
 
 _NEEDS = {
-    Way.DYNAMIC: "no restart",
-    Way.ROLLING: "a restart of each process",
-    Way.NEW_POD: "new pods",
-    Way.COORDINATED: "all processes stopped at once",
-    Way.NEVER: "what no run can do",
+    SettingEffect.DYNAMIC: "no restart",
+    SettingEffect.ROLLING: "a restart of each process",
+    SettingEffect.NEW_POD: "new pods",
+    SettingEffect.COORDINATED: "all processes stopped at once",
+    SettingEffect.NEVER: "what no run can do",
 }
 """The words for the needs of a change."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class PoolToRestart:
     """All that is asked of one pool."""
 
     pool: str
@@ -67,7 +67,7 @@ class Asked:
     """Its members that differ from the wish, or are marked, or are to restart in any case."""
     marked: frozenset[str] = frozenset()
     """Those that restart whatever their changes need: they are marked, or no configuration was given."""
-    changes: Mapping[str, Changes] = field(default_factory=dict)
+    changes: Mapping[str, SettingChanges] = field(default_factory=dict)
     """The changes of settings, of each due member whose configuration becomes another one."""
     mounted: Mounted = field(default_factory=lambda: Mounted(""))
     """The way in which a new configuration comes to its servers."""
@@ -85,7 +85,7 @@ class Line:
 
     name: str
     sentence: str
-    way: Way
+    way: SettingEffect
     why: str
     source: str
     whose: str
@@ -107,7 +107,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenRestart:
     """The way of a run."""
 
     course: Course
@@ -150,9 +150,9 @@ class Choice:
         }
 
 
-def chosen_way(
-    asked: Sequence[Asked], by: RunBy, *, together: Collection[str] = (), everywhere: Collection[str] = ()
-) -> Choice:
+def chosen_restart(
+    asked: Sequence[PoolToRestart], by: RunBy, *, together: Collection[str] = (), everywhere: Collection[str] = ()
+) -> ChosenRestart:
     """The way of a run, with all refusals at once.
 
     `together` are the causes for which the due processes stop at once, in words, such as the phase of their pods.
@@ -160,7 +160,7 @@ def chosen_way(
     """
     due = frozenset(name for each in asked for name in _going(each, by))
     every = _all_changes(asked)
-    everywhere = [*everywhere, *(each.name for each in every.by(Way.COORDINATED))]
+    everywhere = [*everywhere, *(each.name for each in every.by(SettingEffect.COORDINATED))]
     if everywhere:
         due = frozenset(name for each in asked for name in each.members)
     coordinated = [*together, *everywhere] if due else []
@@ -185,30 +185,32 @@ def chosen_way(
             _judge_dynamic(asked, due),
         )
     )
-    return Choice(_course(asked, due, replaced, coordinated), due, replaced, lines_of(asked), verdict)
+    return ChosenRestart(_course(asked, due, replaced, coordinated), due, replaced, lines_of(asked), verdict)
 
 
-def _all_changes(asked: Iterable[Asked]) -> Changes:
+def _all_changes(asked: Iterable[PoolToRestart]) -> SettingChanges:
     """The changes of all members, each once: a thousand members with the same ones are judged as one."""
     found = dict.fromkeys(one for each in asked for changes in each.changes.values() for one in changes.changes)
-    return Changes(tuple(sorted(found, key=lambda one: one.name)))
+    return SettingChanges(tuple(sorted(found, key=lambda one: one.name)))
 
 
-def _going(each: Asked, by: RunBy) -> frozenset[str]:
+def _going(each: PoolToRestart, by: RunBy) -> frozenset[str]:
     """The due members of a pool, without those that take all their changes while they run."""
     if by is not RunBy.AUTO:
         return each.due
-    at_run_time = {name for name, found in each.changes.items() if found.strongest is Way.DYNAMIC}
+    at_run_time = {name for name, found in each.changes.items() if found.strongest is SettingEffect.DYNAMIC}
     return each.due - (at_run_time - each.marked - each.outdated)
 
 
-def _needing(each: Asked) -> frozenset[str]:
+def _needing(each: PoolToRestart) -> frozenset[str]:
     """The members of a pool whose new configuration takes a new pod."""
-    return frozenset(name for name, found in each.changes.items() if each.mounted.cause or found.by(Way.NEW_POD))
+    return frozenset(
+        name for name, found in each.changes.items() if each.mounted.cause or found.by(SettingEffect.NEW_POD)
+    )
 
 
 def _course(
-    asked: Iterable[Asked], due: Collection[str], replaced: Collection[str], coordinated: Collection[str]
+    asked: Iterable[PoolToRestart], due: Collection[str], replaced: Collection[str], coordinated: Collection[str]
 ) -> Course:
     if not due:
         return Course.DYNAMIC if any(each.due for each in asked) else Course.NOTHING
@@ -218,12 +220,12 @@ def _course(
 
 
 @as_verdict
-def _judge_demand(asked: Iterable[Asked], by: RunBy) -> Iterator[Reason]:
+def _judge_demand(asked: Iterable[PoolToRestart], by: RunBy) -> Iterator[Reason]:
     """A refusal for each pool whose pods are to stay although a setting of it is part of the pod."""
     if by is not RunBy.PROCESS:
         return
     for each in asked:
-        settings = _all_changes((each,)).by(Way.NEW_POD)
+        settings = _all_changes((each,)).by(SettingEffect.NEW_POD)
         for one in dict.fromkeys((one.name, one.why) for one in settings):
             yield refused(
                 "setting_needs_new_pod",
@@ -233,7 +235,7 @@ def _judge_demand(asked: Iterable[Asked], by: RunBy) -> Iterator[Reason]:
 
 
 @as_verdict
-def _judge_together(every: Changes, by: RunBy, coordinated: Collection[str]) -> Iterator[Reason]:
+def _judge_together(every: SettingChanges, by: RunBy, coordinated: Collection[str]) -> Iterator[Reason]:
     """Refusals of new pods for a change that needs all processes stopped at once."""
     if not coordinated:
         return
@@ -245,17 +247,17 @@ def _judge_together(every: Changes, by: RunBy, coordinated: Collection[str]) -> 
             " starts as soon as it is made.",
             "Leave replace_pods at auto.",
         )
-    replaced = every.by(Way.NEW_POD)
+    replaced = every.by(SettingEffect.NEW_POD)
     # With a setting that needs it, the changes themselves are refused.
-    if replaced and not every.by(Way.COORDINATED):
-        yield two_ways(why, replaced)
+    if replaced and not every.by(SettingEffect.COORDINATED):
+        yield contradicting_effects(why, replaced)
 
 
 @as_verdict
-def _judge_agreed(every: Changes) -> Iterator[Reason]:
+def _judge_agreed(every: SettingChanges) -> Iterator[Reason]:
     """Refusals of settings that members have to agree on, and that would differ among them."""
     wanted: dict[str, set[str | None]] = {}
-    for each in every.by(Way.COORDINATED):
+    for each in every.by(SettingEffect.COORDINATED):
         wanted.setdefault(each.name, set()).add(each.after)
     for name, values in wanted.items():
         if len(values) > 1:
@@ -268,7 +270,7 @@ def _judge_agreed(every: Changes) -> Iterator[Reason]:
 
 
 @as_verdict
-def _judge_versions(asked: Iterable[Asked], replaced: Collection[str]) -> Iterator[Reason]:
+def _judge_versions(asked: Iterable[PoolToRestart], replaced: Collection[str]) -> Iterator[Reason]:
     """Refusals of new pods that may run another version than the members do."""
     for each in asked:
         if not each.same_version and (names := each.due & {*replaced}):
@@ -280,7 +282,7 @@ def _judge_versions(asked: Iterable[Asked], replaced: Collection[str]) -> Iterat
 
 
 @as_verdict
-def _judge_kept(asked: Iterable[Asked], stay: Collection[str]) -> Iterator[Reason]:
+def _judge_kept(asked: Iterable[PoolToRestart], stay: Collection[str]) -> Iterator[Reason]:
     """Remarks on pods of an older template that stay."""
     for each in asked:
         if names := each.outdated & {*stay}:
@@ -293,7 +295,7 @@ def _judge_kept(asked: Iterable[Asked], stay: Collection[str]) -> Iterator[Reaso
 
 
 @as_verdict
-def _judge_dynamic(asked: Iterable[Asked], due: Collection[str]) -> Iterator[Reason]:
+def _judge_dynamic(asked: Iterable[PoolToRestart], due: Collection[str]) -> Iterator[Reason]:
     """A remark on settings for which nothing restarts, since the members take them while they run."""
     stay = [replace(each, changes=_without(each.changes, due)) for each in asked]
     if names := [one.name for one in _all_changes(stay).changes]:
@@ -305,13 +307,13 @@ def _judge_dynamic(asked: Iterable[Asked], due: Collection[str]) -> Iterator[Rea
         )
 
 
-def _without(changes: Mapping[str, Changes], names: Collection[str]) -> dict[str, Changes]:
+def _without(changes: Mapping[str, SettingChanges], names: Collection[str]) -> dict[str, SettingChanges]:
     return {name: found for name, found in changes.items() if name not in names}
 
 
-def lines_of(asked: Sequence[Asked]) -> tuple[Line, ...]:
+def lines_of(asked: Sequence[PoolToRestart]) -> tuple[Line, ...]:
     """One line for each way in which a setting changes, with all members for which it does."""
-    found: dict[tuple[str, str, Way, str, str], dict[str, list[str]]] = {}
+    found: dict[tuple[str, str, SettingEffect, str, str], dict[str, list[str]]] = {}
     for each in asked:
         for member, changes in sorted(each.changes.items()):
             for one in changes.changes:
@@ -337,7 +339,9 @@ def together_of(marks: Iterable[Marked]) -> list[str]:
 
 
 @as_verdict
-def judge_course(choice: Choice, marks: Iterable[Marked], way: str, *, keeps: bool, allowed: bool) -> Iterator[Reason]:
+def judge_course(
+    choice: ChosenRestart, marks: Iterable[Marked], way: str, *, keeps: bool, allowed: bool
+) -> Iterator[Reason]:
     """Whether the way of the run can be gone, is agreed to, and fits the phases that pods have already.
 
     `keeps` says whether the way to restart a process keeps it stopped, `allowed` whether the user agrees to the whole

@@ -17,7 +17,7 @@ from enum import Enum
 
 from ...common.verdict import Reason, as_verdict, refused, waiting
 from ...common.words import enumerate_few
-from ...run.record.figures import moment
+from ...run.record.figures import timestamp
 from ..observe.state import POOL, PREVIOUS, ConfigurationSecret
 
 MOST_BYTES = 1_048_576
@@ -150,7 +150,7 @@ def upkeep(secrets: Iterable[ConfigurationSecret], used: Collection[str], now: d
 def _step(secret: ConfigurationSecret, used: bool, now: datetime) -> Upkeep:
     if not secret.pool or used:
         return Upkeep.UNMARK if secret.pool and secret.unused_since else Upkeep.LEAVE
-    since = moment(secret.unused_since)
+    since = timestamp(secret.unused_since)
     if since is None or since > now:
         return Upkeep.MARK
     return Upkeep.COLLECT if (now - since).total_seconds() >= ABANDONED else Upkeep.LEAVE

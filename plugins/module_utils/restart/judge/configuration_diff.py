@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from ...common.errors import Refusal
 from ...common.words import enumerate_few
 from .configuration_file import settings_in
-from .setting_rules import Way
-from .settings_table import Changes, changes_between
+from .setting_rules import SettingEffect
+from .settings_table import SettingChanges, changes_between
 
 
 def changes_of(
     before: bytes,
     after: bytes,
     member: str,
-    given: Mapping[str, Way] | None = None,
+    given: Mapping[str, SettingEffect] | None = None,
     elsewhere: Mapping[str, str] | None = None,
-) -> Changes:
+) -> SettingChanges:
     """The changes of settings between two contents. `given` and `elsewhere` are those of `changes_between`.
 
     Raises:
@@ -38,7 +38,7 @@ def names_of(before: bytes, after: bytes, member: str) -> list[str]:
 
 
 def settings_diff(
-    changes: Mapping[str, Mapping[str, Changes]],
+    changes: Mapping[str, Mapping[str, SettingChanges]],
 ) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
     """The data for diff mode before and after: the settings of each pool that differ, from those of each member.
 
@@ -47,7 +47,7 @@ def settings_diff(
     before: dict[str, dict[str, str]] = {}
     after: dict[str, dict[str, str]] = {}
     for pool, members in sorted(changes.items()):
-        groups: dict[Changes, list[str]] = {}
+        groups: dict[SettingChanges, list[str]] = {}
         for name, each in sorted(members.items()):
             if each.changes:
                 groups.setdefault(each, []).append(name)

@@ -21,7 +21,7 @@ from typing import Any
 
 from ...common.errors import Refusal, refusal
 from ...common.verdict import Reason, as_verdict, refused, remark
-from .setting_rules import Way
+from .setting_rules import SettingEffect
 from .settings_table import Flat
 
 SECURITY = "xpack.security.enabled"
@@ -61,14 +61,14 @@ class LicenceChange:
     becomes: Protection
 
     @property
-    def way(self) -> Way:
+    def effect(self) -> SettingEffect:
         """`dynamic` if the API alone is enough."""
-        return Way.DYNAMIC if self.was == self.becomes else Way.COORDINATED
+        return SettingEffect.DYNAMIC if self.was == self.becomes else SettingEffect.COORDINATED
 
     @property
     def restarts_first(self) -> bool:
         """Whether the members restart before the licence changes: the new one may demand TLS, which then is on."""
-        return self.way is Way.COORDINATED and self.becomes.tls
+        return self.effect is SettingEffect.COORDINATED and self.becomes.tls
 
     def switches(self) -> str:
         """The protection that is turned on or off, in words; empty if none is."""
@@ -101,7 +101,7 @@ def judge_licence(change: LicenceChange) -> Iterator[Reason]:
             f"Set {TLS} in the wanted configuration, or turn security off.",
         )
         return
-    if change.way is Way.COORDINATED:
+    if change.effect is SettingEffect.COORDINATED:
         order = "before" if change.restarts_first else "after"
         yield remark(
             "licence_switches_security",

@@ -24,8 +24,8 @@ from ...opensearch.observe.settings import Settings
 from ...opensearch.observe.state import ClusterState
 from .configuration_file import settings_in
 from .once import note_in
-from .setting_rules import Way
-from .settings_table import Changes, changes_between
+from .setting_rules import SettingEffect
+from .settings_table import SettingChanges, changes_between
 
 NOTE = "cluster.metadata.stateful_upgrade.restart"
 """The setting of the cluster that holds the note."""
@@ -83,7 +83,7 @@ class Configuration:
         """The SHA-256 of the wanted content."""
         return hashlib.sha256(self.wanted.encode()).hexdigest()
 
-    def changes(self, ways: Mapping[str, Way] | None = None) -> Changes:
+    def changes(self, ways: Mapping[str, SettingEffect] | None = None) -> SettingChanges:
         """The changed settings, each with its way. On a host nothing is part of a pod, so a new process is enough.
         `ways` are those that the user gives for settings.
 
@@ -92,7 +92,7 @@ class Configuration:
         """
         wanted = settings_in(self.wanted, self.member)
         found = changes_between(_readable(self.present, self.member), wanted, ways)
-        return Changes(tuple(replace(each, way=_on_host(each.way)) for each in found.changes))
+        return SettingChanges(tuple(replace(each, way=_on_host(each.way)) for each in found.changes))
 
 
 def _readable(present: str, member: str) -> Mapping[str, str]:
@@ -103,8 +103,8 @@ def _readable(present: str, member: str) -> Mapping[str, str]:
         return {}
 
 
-def _on_host(way: Way) -> Way:
-    return Way.ROLLING if way is Way.NEW_POD else way
+def _on_host(way: SettingEffect) -> SettingEffect:
+    return SettingEffect.ROLLING if way is SettingEffect.NEW_POD else way
 
 
 def configurations_in(given: Mapping[str, Mapping[str, Any]]) -> tuple[Configuration, ...]:
@@ -138,9 +138,9 @@ def conditions_on_hosts(configurations: Collection[Configuration]) -> tuple[str,
 
 
 @as_verdict
-def judge_together(changes: Changes) -> Iterator[Reason]:
+def judge_together(changes: SettingChanges) -> Iterator[Reason]:
     """A refusal of settings on which all members have to agree, for which members cannot go one after the other."""
-    if found := changes.by(Way.COORDINATED):
+    if found := changes.by(SettingEffect.COORDINATED):
         yield refused(
             "restart_together_on_hosts",
             f"The change of {enumerate_few(each.name for each in found)} needs all processes stopped before the first"

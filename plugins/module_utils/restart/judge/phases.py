@@ -43,7 +43,7 @@ CONFIGURED = "upgrade.stateful/configuration"
 """The annotation that stays after a restart: the checksum of the configuration that it has brought."""
 
 
-class Phase(str, Enum):
+class RestartPhase(str, Enum):
     """A phase of the restart of one pod's process. The value is that of the annotation."""
 
     SCHEDULE = "schedule"
@@ -55,23 +55,23 @@ class Phase(str, Enum):
     START_COORDINATED = "start-coordinated"
 
 
-SCHEDULED = frozenset({Phase.SCHEDULE, Phase.SCHEDULE_ROLLING, Phase.SCHEDULE_COORDINATED})
+SCHEDULED = frozenset({RestartPhase.SCHEDULE, RestartPhase.SCHEDULE_ROLLING, RestartPhase.SCHEDULE_COORDINATED})
 """The phases in which nothing has been done to the process yet."""
-STOPPING = frozenset({Phase.STOP, Phase.STOP_COORDINATED})
+STOPPING = frozenset({RestartPhase.STOP, RestartPhase.STOP_COORDINATED})
 """The phases in which the process is stopped."""
-STARTING = frozenset({Phase.START, Phase.START_COORDINATED})
+STARTING = frozenset({RestartPhase.START, RestartPhase.START_COORDINATED})
 """The phases in which the process is started on the wanted configuration."""
 UNDER_WAY = STOPPING | STARTING
 """The phases of a member that is down, or about to be."""
 
-_NEXT: Mapping[Phase, Phase | None] = {
-    Phase.SCHEDULE: Phase.STOP,
-    Phase.SCHEDULE_ROLLING: Phase.STOP,
-    Phase.SCHEDULE_COORDINATED: Phase.STOP_COORDINATED,
-    Phase.STOP: Phase.START,
-    Phase.STOP_COORDINATED: Phase.START_COORDINATED,
-    Phase.START: None,
-    Phase.START_COORDINATED: None,
+_NEXT: Mapping[RestartPhase, RestartPhase | None] = {
+    RestartPhase.SCHEDULE: RestartPhase.STOP,
+    RestartPhase.SCHEDULE_ROLLING: RestartPhase.STOP,
+    RestartPhase.SCHEDULE_COORDINATED: RestartPhase.STOP_COORDINATED,
+    RestartPhase.STOP: RestartPhase.START,
+    RestartPhase.STOP_COORDINATED: RestartPhase.START_COORDINATED,
+    RestartPhase.START: None,
+    RestartPhase.START_COORDINATED: None,
 }
 
 
@@ -81,7 +81,7 @@ class Marked:
 
     name: str
     uid: str
-    phase: Phase | None = None
+    phase: RestartPhase | None = None
     process: str = ""
     """The process to end, as the phase `stop` has noted it; empty before that."""
     member: str = ""
@@ -103,24 +103,24 @@ class Marked:
         return self.stays_stopped and self.phase in STOPPING
 
     @property
-    def next_phase(self) -> Phase | None:
+    def next_phase(self) -> RestartPhase | None:
         """The phase that follows its own; None if it has none, or its restart is over then."""
         return phase_after(self.phase) if self.phase else None
 
 
-def phase_after(phase: Phase) -> Phase | None:
+def phase_after(phase: RestartPhase) -> RestartPhase | None:
     """The phase that follows; None once the restart is over."""
     return _NEXT[phase]
 
 
-def may_become(before: Phase | None, after: Phase | None) -> bool:
+def may_become(before: RestartPhase | None, after: RestartPhase | None) -> bool:
     """Whether a pod may go from one phase to another: to be scheduled, or one step forward, or to stay as it is."""
     if before is after:
         return True
     return after in SCHEDULED if before is None else after is _NEXT[before]
 
 
-def phase_of(annotations: Mapping[str, str], key: str = PHASE) -> Phase | None:
+def phase_of(annotations: Mapping[str, str], key: str = PHASE) -> RestartPhase | None:
     """The phase in the annotations of a pod or of a StatefulSet.
 
     Raises:
@@ -130,13 +130,13 @@ def phase_of(annotations: Mapping[str, str], key: str = PHASE) -> Phase | None:
     if not said:
         return None
     try:
-        return Phase(said)
+        return RestartPhase(said)
     except ValueError:
         raise ValueError(said) from None
 
 
 def marked(
-    name: str, uid: str, annotations: Mapping[str, str], of_pool: Phase | None = None, key: str = PHASE
+    name: str, uid: str, annotations: Mapping[str, str], of_pool: RestartPhase | None = None, key: str = PHASE
 ) -> Marked:
     """A pod with its marks. A phase of its StatefulSet counts for a pod that has none of its own.
 
@@ -181,12 +181,12 @@ def is_stopped(pod: Marked, process: Process) -> bool:
     process that was started since then is no end of the first one.
     """
     if not process.running:
-        return process.held or not (pod.stays_stopped or pod.phase is Phase.STOP_COORDINATED)
+        return process.held or not (pod.stays_stopped or pod.phase is RestartPhase.STOP_COORDINATED)
     another = bool(pod.process) and process.identity != pod.process
-    return another and pod.phase is not Phase.STOP_COORDINATED
+    return another and pod.phase is not RestartPhase.STOP_COORDINATED
 
 
-def advanced(pod: Marked, process: Process, others: Collection[tuple[Marked, Process]] = ()) -> Phase | None:
+def advanced(pod: Marked, process: Process, others: Collection[tuple[Marked, Process]] = ()) -> RestartPhase | None:
     """The phase of a pod that is under way after one look: the same one, the next one, or None once it is over.
 
     In a coordinated restart a pod leaves `stop-coordinated` once the processes of all have ended, and
@@ -207,13 +207,13 @@ def may_start(pod: Marked, others: Collection[tuple[Marked, Process]]) -> bool:
 
     In a coordinated restart the configuration is in place everywhere before the first process starts.
     """
-    return pod.phase is not Phase.START_COORDINATED or all(
+    return pod.phase is not RestartPhase.START_COORDINATED or all(
         other.phase in STARTING and process.has_configuration for other, process in others
     )
 
 
-_COORDINATED = frozenset({Phase.STOP_COORDINATED, Phase.START_COORDINATED})
-TOGETHER = frozenset({Phase.SCHEDULE_COORDINATED, *_COORDINATED})
+_COORDINATED = frozenset({RestartPhase.STOP_COORDINATED, RestartPhase.START_COORDINATED})
+TOGETHER = frozenset({RestartPhase.SCHEDULE_COORDINATED, *_COORDINATED})
 """The phases of a restart of all members at once."""
 
 
@@ -243,13 +243,13 @@ def judge_words(annotations: Mapping[str, Mapping[str, str]], key: str = PHASE) 
             yield refused(
                 "phase_unknown",
                 f"The annotation {key} of {name} holds {error}, which is no phase of a restart.",
-                f"Remove it, or set one of: {', '.join(each.value for each in Phase)}.",
+                f"Remove it, or set one of: {', '.join(each.value for each in RestartPhase)}.",
             )
 
 
 def scheduled_at_once(pods: Iterable[Marked]) -> frozenset[str]:
     """The pods that are scheduled each for itself, and so go down together; none if it is only one."""
-    names = frozenset(pod.name for pod in pods if pod.phase is Phase.SCHEDULE and not pod.stays_stopped)
+    names = frozenset(pod.name for pod in pods if pod.phase is RestartPhase.SCHEDULE and not pod.stays_stopped)
     return names if len(names) > 1 else frozenset()
 
 

@@ -18,8 +18,8 @@ from ...common.reading import Json
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
 from ..observe.pod_spec import FromPod, Mount, Probe, at
-from .setting_rules import Way
-from .settings_table import HIDDEN, Change, Changes
+from .setting_rules import SettingEffect
+from .settings_table import HIDDEN, SettingChange, SettingChanges
 
 _POD = "it is part of the pod, which has to be another one"
 _POD_SOURCE = "Kubernetes API, a pod takes these fields when it is made"
@@ -162,14 +162,14 @@ def plugins_survive(mounts: tuple[Mount, ...], directory: str) -> Survival:
     return Survival(True, True, True, f"{shown.path} is on a volume, which outlives the pod")
 
 
-def template_changes(current: Json, wanted: Json) -> Changes:
+def template_changes(current: Json, wanted: Json) -> SettingChanges:
     """The parts of a template of pods that differ, each of which takes new pods. No values are told."""
     before, after = _parts(current), _parts(wanted)
     names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
     hidden = {True: HIDDEN, False: None}
-    return Changes(
+    return SettingChanges(
         tuple(
-            Change(name, Way.NEW_POD, _POD, _POD_SOURCE, hidden[name in before], hidden[name in after])
+            SettingChange(name, SettingEffect.NEW_POD, _POD, _POD_SOURCE, hidden[name in before], hidden[name in after])
             for name in names
         )
     )

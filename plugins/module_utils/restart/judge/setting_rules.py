@@ -16,8 +16,8 @@ from enum import Enum
 from .known_settings import DYNAMIC, STATIC
 
 
-class Way(str, Enum):
-    """The ways for a change of a setting to take effect, the least first."""
+class SettingEffect(str, Enum):
+    """The work after which a change of a setting takes effect, the least first."""
 
     DYNAMIC = "dynamic"
     """The members take it while they run, by the settings of the cluster."""
@@ -33,7 +33,7 @@ class Way(str, Enum):
     @property
     def rank(self) -> int:
         """The place among the ways, from 0 for the least."""
-        return tuple(Way).index(self)
+        return tuple(SettingEffect).index(self)
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Rule:
     """The way that a change of these settings needs, why, and where that is written."""
 
     pattern: str
-    way: Way
+    way: SettingEffect
     why: str
     source: str
 
@@ -66,61 +66,61 @@ _STORE = "server source, NodeEnvironment"
 _KUBERNETES = "Kubernetes API, containerPort and probes are fields of a pod that cannot change"
 
 
-def _rows(way: Way, why: str, source: str, *patterns: str) -> tuple[Rule, ...]:
+def _rows(way: SettingEffect, why: str, source: str, *patterns: str) -> tuple[Rule, ...]:
     return tuple(Rule(pattern, way, why, source) for pattern in patterns)
 
 
 RULES: tuple[Rule, ...] = (
-    *_rows(Way.COORDINATED, _JOIN, _HANDSHAKE, "cluster.name"),
+    *_rows(SettingEffect.COORDINATED, _JOIN, _HANDSHAKE, "cluster.name"),
     *_rows(
-        Way.COORDINATED,
+        SettingEffect.COORDINATED,
         "a member that forms a cluster by itself does not look for others",
         "server source, DiscoveryModule and Coordinator",
         "discovery.type",
     ),
     *_rows(
-        Way.COORDINATED,
+        SettingEffect.COORDINATED,
         "the members have to speak one protocol to each other",
         "server source, NetworkModule",
         "transport.type",
     ),
     *_rows(
-        Way.COORDINATED,
+        SettingEffect.COORDINATED,
         "a member joins only with the attributes of the remote store that the others have",
         "server source, JoinTaskExecutor.ensureRemoteStoreNodesCompatibility",
         "node.attr.remote_store.*",
     ),
     *_rows(
-        Way.COORDINATED,
+        SettingEffect.COORDINATED,
         _TRANSPORT,
         _PLUGIN,
         "plugins.security.ssl.transport.enabled",
         "opendistro_security.ssl.transport.enabled",
     ),
     *_rows(
-        Way.COORDINATED,
+        SettingEffect.COORDINATED,
         "members with and without authentication do not accept each other's requests",
         _PLUGIN,
         "plugins.security.ssl_only",
         "opendistro_security.ssl_only",
     ),
-    *_rows(Way.COORDINATED, _SECURITY, _PLUGIN, "plugins.security.disabled", "opendistro_security.disabled"),
+    *_rows(SettingEffect.COORDINATED, _SECURITY, _PLUGIN, "plugins.security.disabled", "opendistro_security.disabled"),
     *_rows(
-        Way.COORDINATED,
+        SettingEffect.COORDINATED,
         _CLIENTS,
         _ONE_SCHEME,
         "plugins.security.ssl.http.enabled",
         "opendistro_security.ssl.http.enabled",
     ),
     *_rows(
-        Way.DYNAMIC,
+        SettingEffect.DYNAMIC,
         "the members take it while they run",
         "source of the OpenSearch security plugin, SecuritySettings",
         "plugins.security_config.ssl_dual_mode_enabled",
         "opendistro_security_config.ssl_dual_mode_enabled",
     ),
     *_rows(
-        Way.ROLLING,
+        SettingEffect.ROLLING,
         _TRUST,
         _PLUGIN_DOCS,
         "plugins.security.ssl.*",
@@ -129,30 +129,30 @@ RULES: tuple[Rule, ...] = (
         "opendistro_security.nodes_dn",
     ),
     *_rows(
-        Way.ROLLING,
+        SettingEffect.ROLLING,
         "each member reads it when it starts",
         _PLUGIN,
         "plugins.security.*",
         "opendistro_security.*",
     ),
-    *_rows(Way.COORDINATED, _TRANSPORT, _XPACK, "xpack.security.transport.ssl.enabled"),
+    *_rows(SettingEffect.COORDINATED, _TRANSPORT, _XPACK, "xpack.security.transport.ssl.enabled"),
     *_rows(
-        Way.COORDINATED,
+        SettingEffect.COORDINATED,
         "members with and without authentication do not accept each other's requests",
         _XPACK,
         "xpack.security.enabled",
     ),
-    *_rows(Way.COORDINATED, _CLIENTS, _ONE_SCHEME, "xpack.security.http.ssl.enabled"),
-    *_rows(Way.ROLLING, _TRUST, _XPACK, "xpack.security.transport.ssl.*"),
+    *_rows(SettingEffect.COORDINATED, _CLIENTS, _ONE_SCHEME, "xpack.security.http.ssl.enabled"),
+    *_rows(SettingEffect.ROLLING, _TRUST, _XPACK, "xpack.security.transport.ssl.*"),
     *_rows(
-        Way.ROLLING,
+        SettingEffect.ROLLING,
         "it is the licence of a cluster that has none yet; a licence changes by its API",
         "source of Elasticsearch, StartupSelfGeneratedLicenseTask",
         "xpack.license.self_generated.type",
     ),
-    *_rows(Way.ROLLING, "each member reads it when it starts", _XPACK, "xpack.*"),
+    *_rows(SettingEffect.ROLLING, "each member reads it when it starts", _XPACK, "xpack.*"),
     *_rows(
-        Way.NEW_POD,
+        SettingEffect.NEW_POD,
         _PORT,
         _KUBERNETES,
         "http.port",
@@ -160,16 +160,16 @@ RULES: tuple[Rule, ...] = (
         "transport.tcp.port",
         "transport.profiles.*.port",
     ),
-    *_rows(Way.NEVER, _IDENTITY, "docs/design.md, a pod stands for the member of its name", "node.name"),
-    *_rows(Way.NEVER, _FOLDER, _STORE, "path.data", "path.home"),
+    *_rows(SettingEffect.NEVER, _IDENTITY, "docs/design.md, a pod stands for the member of its name", "node.name"),
+    *_rows(SettingEffect.NEVER, _FOLDER, _STORE, "path.data", "path.home"),
     *_rows(
-        Way.NEVER,
+        SettingEffect.NEVER,
         "a member that finds a setting of an index in its configuration does not start",
         "server source, SettingsModule (node settings must not contain any index level settings)",
         "index.*",
     ),
     *_rows(
-        Way.ROLLING,
+        SettingEffect.ROLLING,
         "a member that gives up its data does not start before its shards are gone",
         "server source, NodeEnvironment.ensureNoShardData; drain it first",
         "node.roles",
@@ -178,13 +178,13 @@ RULES: tuple[Rule, ...] = (
         "node.cluster_manager",
     ),
     *_rows(
-        Way.ROLLING,
+        SettingEffect.ROLLING,
         _FORMED,
         "server source, ClusterBootstrapService",
         "cluster.initial_master_nodes",
         "cluster.initial_cluster_manager_nodes",
     ),
-    *(Rule(name, Way.DYNAMIC, "the members take it while they run", REGISTERED) for name in sorted(DYNAMIC)),
-    *(Rule(name, Way.ROLLING, "each member reads it when it starts", REGISTERED) for name in sorted(STATIC)),
+    *(Rule(name, SettingEffect.DYNAMIC, "the members take it while they run", REGISTERED) for name in sorted(DYNAMIC)),
+    *(Rule(name, SettingEffect.ROLLING, "each member reads it when it starts", REGISTERED) for name in sorted(STATIC)),
 )
 """All rules; of two for one pattern the first counts."""

@@ -19,7 +19,7 @@ from ...common.errors import refusal
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
 from .http_scheme import scheme_changes
-from .setting_rules import RULES, Rule, Way
+from .setting_rules import RULES, Rule, SettingEffect
 
 HIDDEN = "(hidden)"
 """The text that is shown for a value that may be a secret."""
@@ -35,11 +35,11 @@ Flat = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Change:
+class SettingChange:
     """One setting that changes. Its values are in no text of this object, since they may be secrets."""
 
     name: str
-    way: Way
+    way: SettingEffect
     why: str
     source: str
     """The place where the rule is written; empty if no rule knows the setting."""
@@ -60,13 +60,13 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Changes:
+class SettingChanges:
     """All changed settings, by name."""
 
-    changes: tuple[Change, ...] = ()
+    changes: tuple[SettingChange, ...] = ()
 
     @property
-    def strongest(self) -> Way | None:
+    def strongest(self) -> SettingEffect | None:
         """The way that is enough for all of them; None if nothing changes."""
         return max((each.way for each in self.changes), key=lambda way: way.rank, default=None)
 
@@ -74,7 +74,7 @@ class Changes:
         """The names of the changed settings."""
         return tuple(each.name for each in self.changes)
 
-    def by(self, way: Way) -> tuple[Change, ...]:
+    def by(self, way: SettingEffect) -> tuple[SettingChange, ...]:
         """Those that need exactly this way."""
         return tuple(each for each in self.changes if each.way is way)
 
@@ -96,16 +96,19 @@ def shown(name: str, value: str) -> str:
 
 
 def changes_between(
-    current: Flat, wanted: Flat, given: Mapping[str, Way] | None = None, elsewhere: Mapping[str, str] | None = None
-) -> Changes:
+    current: Flat,
+    wanted: Flat,
+    given: Mapping[str, SettingEffect] | None = None,
+    elsewhere: Mapping[str, str] | None = None,
+) -> SettingChanges:
     """The changes from the current to the wanted configuration, both flat, in the order of the names.
 
-    `given` are the ways of the user, as `ways_in` reads them. `elsewhere` names the settings that the pod itself sets
-    outside its configuration, each with the place: what the file says of them has no effect.
+    `given` are those of the user, as `effects_in` reads them. `elsewhere` names the settings that the pod itself
+    sets outside its configuration, each with the place: what the file says of them has no effect.
     """
     names = sorted(name for name in {*current, *wanted} if current.get(name) != wanted.get(name))
     of_scheme = scheme_changes(current, wanted, elsewhere or ())
-    return Changes(
+    return SettingChanges(
         tuple(
             _change(name, rule_of(name, given, elsewhere), (current.get(name), wanted.get(name)), name in of_scheme)
             for name in names
@@ -113,24 +116,28 @@ def changes_between(
     )
 
 
-def _change(name: str, rule: Rule, values: tuple[str | None, str | None], of_scheme: bool) -> Change:
-    return Change(name, rule.way, rule.why, rule.source, *values, of_scheme)
+def _change(name: str, rule: Rule, values: tuple[str | None, str | None], of_scheme: bool) -> SettingChange:
+    return SettingChange(name, rule.way, rule.why, rule.source, *values, of_scheme)
 
 
-def rule_of(name: str, given: Mapping[str, Way] | None = None, elsewhere: Mapping[str, str] | None = None) -> Rule:
+def rule_of(
+    name: str, given: Mapping[str, SettingEffect] | None = None, elsewhere: Mapping[str, str] | None = None
+) -> Rule:
     """The rule for one setting: the user's, else that of its place, else the table's, else the one for unknown ones."""
     own = tuple(Rule(pattern, way, "the user says so", GIVEN) for pattern, way in sorted((given or {}).items()))
     chosen = _best(name, own)
     if chosen is None and name in (elsewhere or {}):
         place = (elsewhere or {})[name]
-        return Rule(name, Way.NEW_POD, f"{place} sets it, and wins over the file", "entry point of the image")
+        return Rule(name, SettingEffect.NEW_POD, f"{place} sets it, and wins over the file", "entry point of the image")
     return chosen or _of_table(name)
 
 
 @lru_cache(maxsize=4096)
 def _of_table(name: str) -> Rule:
     exact, patterns = _table()
-    unknown = Rule(name, Way.ROLLING, "no rule knows it, and each member reads its configuration when it starts", "")
+    unknown = Rule(
+        name, SettingEffect.ROLLING, "no rule knows it, and each member reads its configuration when it starts", ""
+    )
     return exact.get(name) or _best(name, patterns) or unknown
 
 
@@ -152,13 +159,13 @@ def fits(pattern: str, name: str) -> bool:
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
 
 
-def ways_in(given: Mapping[str, Any]) -> dict[str, Way]:
+def effects_in(given: Mapping[str, Any]) -> dict[str, SettingEffect]:
     """The ways that a user gives by setting or pattern.
 
     Raises:
         Refusal: one of them is no way.
     """
-    known = {way.value: way for way in Way}
+    known = {way.value: way for way in SettingEffect}
     for pattern, way in given.items():
         if way not in known:
             raise refusal(
@@ -170,9 +177,9 @@ def ways_in(given: Mapping[str, Any]) -> dict[str, Way]:
 
 
 @as_verdict
-def judge_changes(changes: Changes) -> Iterator[Reason]:
+def judge_changes(changes: SettingChanges) -> Iterator[Reason]:
     """Refusals of changes that cannot be made, and remarks on those that no rule or a user's own rule decides."""
-    for each in changes.by(Way.NEVER):
+    for each in changes.by(SettingEffect.NEVER):
         yield refused(
             "setting_never",
             f"The setting {each.name} of a member cannot change: {each.why}.",
@@ -186,9 +193,9 @@ def judge_changes(changes: Changes) -> Iterator[Reason]:
             "Leave it as it is; or stop all members by hand, place the configurations, start them, and give the new"
             " addresses.",
         )
-    together, replaced = changes.by(Way.COORDINATED), changes.by(Way.NEW_POD)
+    together, replaced = changes.by(SettingEffect.COORDINATED), changes.by(SettingEffect.NEW_POD)
     if together and replaced:
-        yield two_ways(_names(together), replaced)
+        yield contradicting_effects(_names(together), replaced)
     if unknown := [each for each in changes.changes if not each.source]:
         yield remark(
             "setting_unknown",
@@ -204,7 +211,7 @@ def judge_changes(changes: Changes) -> Iterator[Reason]:
             )
 
 
-def two_ways(why: str, replaced: Iterable[Change]) -> Reason:
+def contradicting_effects(why: str, replaced: Iterable[SettingChange]) -> Reason:
     """The refusal of a change that needs all processes stopped, for `why`, and new pods for these settings."""
     return refused(
         "settings_need_two_ways",
@@ -214,5 +221,5 @@ def two_ways(why: str, replaced: Iterable[Change]) -> Reason:
     )
 
 
-def _names(changes: Iterable[Change]) -> str:
+def _names(changes: Iterable[SettingChange]) -> str:
     return enumerate_few(each.name for each in changes)

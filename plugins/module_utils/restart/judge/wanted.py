@@ -23,7 +23,7 @@ Contents = Mapping[str, bytes]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedConfiguration:
     """The configuration that a user wants for one pool."""
 
     pool: str
@@ -48,10 +48,10 @@ class Wanted:
         return {**every, **{name: each for name, each in self.own.items() if name in members}}
 
 
-def wanted_in(given: Iterable[Mapping[str, Any]]) -> dict[str, Wanted]:
+def wanted_in(given: Iterable[Mapping[str, Any]]) -> dict[str, WantedConfiguration]:
     """The wanted configurations by pool, from the option of a module."""
     return {
-        each["pool"]: Wanted(
+        each["pool"]: WantedConfiguration(
             pool=each["pool"],
             secret=each.get("secret") or f"{each['pool']}-configuration",
             path=each.get("path") or "",
@@ -97,7 +97,7 @@ def judge_wanted(given: Iterable[Mapping[str, Any]], members: Mapping[str, Colle
         yield from _unreadable(wanted)
 
 
-def _unreadable(wanted: Wanted) -> Iterator[Reason]:
+def _unreadable(wanted: WantedConfiguration) -> Iterator[Reason]:
     contents = {f"pool {wanted.pool}": wanted.content, **{f"member {n}": each for n, each in wanted.own.items()}}
     for whose, content in sorted(contents.items()):
         try:

@@ -26,7 +26,7 @@ from http import HTTPStatus
 from os import environ
 from typing import Any
 
-from ...common.credentials import judge_way
+from ...common.credentials import judge_exposure
 from ...common.errors import (
     HANDSHAKE_BROKEN_OFF,
     Conflict,
@@ -44,7 +44,7 @@ from ...common.time_limit import CONNECTING, TimeLimit, limit_pools, retrying
 from ...common.verdict import Verdict
 from ...common.words import shortened
 from ...kubernetes.port_forward import PodForward
-from ...opensearch.observe.ways import forwarded
+from ...opensearch.observe.connections import forwarded
 from .state import SHOWN
 
 PORT = 9443
@@ -79,7 +79,7 @@ class Status:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AgentAnswer:
     """The answer to a request to stop or start."""
 
     changed: bool
@@ -110,14 +110,14 @@ class AgentClient:
         with self._reading("/es/status"):
             return _status(answer)
 
-    def stop(self, request_id: str, patience: float | None = None) -> Outcome:
+    def stop(self, request_id: str, patience: float | None = None) -> AgentAnswer:
         """Have the process stop, and stay stopped. It has ended once the status says so.
 
         After `patience` seconds, or after those of the agent, the process is killed.
         """
         return self._order("/es/stop", request_id, {} if patience is None else {"patience": patience})
 
-    def start(self, request_id: str, checksum: str) -> Outcome:
+    def start(self, request_id: str, checksum: str) -> AgentAnswer:
         """Start the process on the mounted configuration, which has to have this checksum."""
         return self._order("/es/start", request_id, {"checksum": checksum})
 
@@ -125,10 +125,10 @@ class AgentClient:
         """Close all connections."""
         self._pools.clear()
 
-    def _order(self, path: str, request_id: str, fields: Mapping[str, object]) -> Outcome:
+    def _order(self, path: str, request_id: str, fields: Mapping[str, object]) -> AgentAnswer:
         answer = self._ask("POST", path, {"request_id": request_id, **fields})
         with self._reading(path):
-            return Outcome(flag(answer, "changed"), _status(answer))
+            return AgentAnswer(flag(answer, "changed"), _status(answer))
 
     def _ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Json:
         self._limit.begin()
@@ -246,7 +246,7 @@ def connect(options: Mapping[str, Any], host: str, forward: PodForward | None = 
 def judge_connection(options: Mapping[str, Any], host: str) -> Verdict:
     """A remark if somebody on the network could read the token."""
     sent = "The token for the agents" if options.get("token") else ""
-    return judge_way(sent, f"https://{host}", bool(options.get("validate_certs", True)))
+    return judge_exposure(sent, f"https://{host}", bool(options.get("validate_certs", True)))
 
 
 def _headers(options: Mapping[str, Any]) -> dict[str, str]:

@@ -15,8 +15,8 @@ from typing import Any
 from ...common import ancestry
 from ...common.attempts import until_unchanged
 from ...common.errors import Conflict, Refusal, Unreachable
-from ...common.moments import now_text
 from ...common.task import Outcome, Task
+from ...common.timestamps import now_text
 from ...common.verdict import Verdict, remark, waiting
 from ...common.voice import Lines
 from ...common.waiting import Clock, Patience, wait_for

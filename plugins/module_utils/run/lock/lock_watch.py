@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from ...common import ancestry
 from ...common.errors import Refusal, Unreachable, refusal
-from ...common.moments import now_text
 from ...common.task import Task, passed_or_raise
+from ...common.timestamps import now_text
 from ...common.waiting import Patience
 from ..undo.undo import Writer, place_of
 from .lock import Life, Lock, LockStore, Sight, judge_free

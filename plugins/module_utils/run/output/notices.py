@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any
 
-from ..record.events import Kind, happened
+from ..record.events import EventKind, happened
 from ..record.record import Record
 
 
@@ -34,7 +34,7 @@ def with_notice(record: Record | None, key: str, at: str) -> Record | None:
     """The record that knows of one more notice; None if there is no record."""
     if record is None or is_told(record, key):
         return None
-    return record.with_events(happened(Kind.NOTICED, at, record.run, key))
+    return record.with_events(happened(EventKind.NOTICED, at, record.run, key))
 
 
 def content_of(

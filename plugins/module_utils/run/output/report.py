@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..counts import Compared, compared
+from ..counts import ComparedCounts, compared
 from ..pace import figures_of
 from ..record.batches import LEFT, BatchRecord
-from ..record.events import COUNTED, Entry, Kind, of_kind, stays
-from ..record.figures import figure, moment, number
+from ..record.events import COUNTED, EventKind, RecordedEvent, of_kind, stays
+from ..record.figures import figure, number, timestamp
 from ..record.phases import Deed, Phase
 from ..record.record import Record, Risk
 
@@ -120,7 +120,7 @@ class Report:
     """The settings and objects that were changed, in the order of their first changes."""
     health: str
     """The health at the end of the last run; empty if it was not kept."""
-    counts: Compared | None
+    counts: ComparedCounts | None
     """The things that the system has counted before and after, such as documents."""
     compared: tuple[tuple[str, float | None, float | None], ...]
     """Names, figures now and figures then of the upgrade before; empty without one."""
@@ -210,10 +210,10 @@ def _changes(record: Record) -> tuple[Changed, ...]:
     return tuple(_changed(name, [act for act in acts if act.about == name]) for name in targets)
 
 
-def _changed(target: str, acts: Sequence[Entry]) -> Changed:
+def _changed(target: str, acts: Sequence[RecordedEvent]) -> Changed:
     moments = sorted(at for act in acts for at in (act.at, act.last or act.at))
-    times = sum(act.times for act in acts if act.kind == Kind.CHANGED)
-    put_back = sum(act.times for act in acts if act.kind == Kind.PUT_BACK)
+    times = sum(act.times for act in acts if act.kind == EventKind.CHANGED)
+    put_back = sum(act.times for act in acts if act.kind == EventKind.PUT_BACK)
     # A run that was killed has not noted its last changes, and what is put back had been changed.
     return Changed(target, max(times, put_back), put_back, stays(target), moments[0], moments[-1])
 
@@ -231,7 +231,7 @@ def _spans(record: Record) -> Iterator[_Span]:
         # The members of one try may be planned in several batches, of which the first one has it.
         elsewhere = sum(of is not batch and not {*each.members}.isdisjoint(batch.members) for of, each in earlier)
         for place, each in enumerate((*batch.tries, batch), elsewhere + 1):
-            begin, end = moment(each.started), moment(each.ended or record.updated)
+            begin, end = timestamp(each.started), timestamp(each.ended or record.updated)
             if begin is not None and end is not None:
                 last = max(begin.timestamp(), end.timestamp())
                 yield _Span(batch.name, each, begin.timestamp(), last, place, elsewhere + len(batch.tries) + 1)

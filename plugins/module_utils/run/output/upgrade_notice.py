@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from ...common.arguments import CONNECTIONS, RECORD
 from ...common.errors import Refusal, refusal
-from ...common.moments import now_text
 from ...common.task import Contract, Outcome, Task
+from ...common.timestamps import now_text
 from ...common.verdict import Verdict, remark
 from ...common.web import NoAnswer, send
 from ..lock.lock import name_for

@@ -23,7 +23,7 @@ KEPT_UPGRADES = 20
 """Upgrades that are kept, the newest."""
 
 
-class Failure(str, Enum):
+class FailureClass(str, Enum):
     """The class of an error with which a step has failed. Each class has a budget of its own."""
 
     FAILED = "failed"
@@ -68,13 +68,18 @@ class Condition:
     unreachable: int = 0
     """The times that it failed since it was last completed, by the class of the error."""
 
-    def failures(self, failure: Failure) -> int:
+    def failures(self, failure: FailureClass) -> int:
         """The times that it failed with an error of this class."""
-        return self.failed if failure is Failure.FAILED else self.unreachable
+        return self.failed if failure is FailureClass.FAILED else self.unreachable
 
 
 def after_step(
-    conditions: Sequence[Condition], name: str, state: StepState, message: str, at: str, failure: Failure | None = None
+    conditions: Sequence[Condition],
+    name: str,
+    state: StepState,
+    message: str,
+    at: str,
+    failure: FailureClass | None = None,
 ) -> tuple[Condition, ...]:
     """The conditions once a step has come to a state, or has failed once more.
 
@@ -99,8 +104,8 @@ def after_step(
             complete_time=(at if changed else before.complete_time) if status == "True" else "",
             last_probe_time=at,
             last_transition_time=at if changed else before.last_transition_time,
-            failed=0 if done else before.failed + (failure is Failure.FAILED),
-            unreachable=0 if done else before.unreachable + (failure is Failure.UNREACHABLE),
+            failed=0 if done else before.failed + (failure is FailureClass.FAILED),
+            unreachable=0 if done else before.unreachable + (failure is FailureClass.UNREACHABLE),
         )
     return tuple(after if each.type == name else each for each in conditions)
 
@@ -117,11 +122,11 @@ def told_of(conditions: Sequence[Condition], name: str, now: datetime) -> dict[s
     """
     found = next((each for each in conditions if each.type == name), None)
     if found is None:
-        return {"unfinished_seconds": 0, **{each.value: 0 for each in Failure}}
+        return {"unfinished_seconds": 0, **{each.value: 0 for each in FailureClass}}
     since = datetime.fromisoformat(found.last_transition_time.replace("Z", "+00:00"))
     seconds = 0 if found.status == "True" else max(0, int((now - since).total_seconds()))
     skipped = {"skipped": found.message} if found.reason == StepState.SKIPPED.value else {}
-    return {"unfinished_seconds": seconds, **{each.value: found.failures(each) for each in Failure}, **skipped}
+    return {"unfinished_seconds": seconds, **{each.value: found.failures(each) for each in FailureClass}, **skipped}
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from datetime import timedelta
 from enum import Enum
 from typing import Any
 
-from ...common.moments import moment_text
+from ...common.timestamps import timestamp_text
 from ...common.words import shortened
-from .figures import figure, moment
+from .figures import figure, timestamp
 
 CHANGES = ("set", "changed", "excluded", "removed", "patch_stateful_set", "lower_partition")
 PUT_BACK = ("restored", "included")
@@ -33,8 +33,8 @@ LONGEST = 500
 """Characters of the message of an event that is no transition."""
 
 
-class Kind(str, Enum):
-    """The kinds of events that lead to no other phase. Those that do are named as in `phases.Event`."""
+class EventKind(str, Enum):
+    """The kinds of events that lead to no other phase. Those that do are named as in `phases.UpgradeEvent`."""
 
     ACCEPTED = "risk_accepted"
     """A run was given an option that accepts a risk. The event is about the option, and its message is the value."""
@@ -55,14 +55,14 @@ class Kind(str, Enum):
     """The message of both is the action of the module."""
 
 
-ONCE = (Kind.ACCEPTED, Kind.SKIPPED, Kind.APPROVED, Kind.NOTICED)
+ONCE = (EventKind.ACCEPTED, EventKind.SKIPPED, EventKind.APPROVED, EventKind.NOTICED)
 """Kinds of events of which the first of the same content counts."""
-COUNTED = (Kind.CHANGED, Kind.PUT_BACK)
+COUNTED = (EventKind.CHANGED, EventKind.PUT_BACK)
 """Kinds of events that are one with the number of times, as events of Kubernetes are."""
 
 
 @dataclass(frozen=True)
-class Entry:
+class RecordedEvent:
     """One event."""
 
     at: str
@@ -73,7 +73,7 @@ class Entry:
     more: tuple[str, ...] = ()
     """Further reasons, one line each."""
     kind: str = ""
-    """One of `Kind` or `phases.Event`; empty for a transition that was written before it was kept."""
+    """One of `EventKind` or `phases.Event`; empty for a transition that was written before it was kept."""
     about: str = ""
     """The check, the option, the point, the notice or the setting."""
     by: str = ""
@@ -83,17 +83,19 @@ class Entry:
     """The time of the last of several."""
 
 
-def happened(kind: Kind, at: str, run: str = "", about: str = "", message: str = "", by: str = "") -> Entry:
+def happened(
+    kind: EventKind, at: str, run: str = "", about: str = "", message: str = "", by: str = ""
+) -> RecordedEvent:
     """An event that is no transition."""
-    return Entry(at, run, "", shortened(message, LONGEST), kind=kind.value, about=about, by=by)
+    return RecordedEvent(at, run, "", shortened(message, LONGEST), kind=kind.value, about=about, by=by)
 
 
-def of_kind(events: Iterable[Entry], *kinds: Kind) -> tuple[Entry, ...]:
+def of_kind(events: Iterable[RecordedEvent], *kinds: EventKind) -> tuple[RecordedEvent, ...]:
     """The events of these kinds, in their order."""
     return tuple(each for each in events if each.kind in kinds and not each.phase)
 
 
-def added(events: Sequence[Entry], fresh: Iterable[Entry]) -> tuple[Entry, ...]:
+def added(events: Sequence[RecordedEvent], fresh: Iterable[RecordedEvent]) -> tuple[RecordedEvent, ...]:
     """The events with these behind them. One that was noted before is counted, or is not noted again."""
     found = list(events)
     for each in fresh:
@@ -112,27 +114,27 @@ def added(events: Sequence[Entry], fresh: Iterable[Entry]) -> tuple[Entry, ...]:
     return tuple(found)
 
 
-def changes(actions: Iterable[Mapping[str, Any]], run: str) -> Iterator[Entry]:
+def changes(actions: Iterable[Mapping[str, Any]], run: str) -> Iterator[RecordedEvent]:
     """The events that these actions of modules are. Actions that change nothing of others are none."""
     for action in actions:
         word, at = str(action.get("action")), str(action.get("at", ""))
         if word in (*CHANGES, *PUT_BACK):
-            kind = Kind.PUT_BACK if word in PUT_BACK else Kind.CHANGED
+            kind = EventKind.PUT_BACK if word in PUT_BACK else EventKind.CHANGED
             yield from (happened(kind, at, run, target, word) for target in _targets(action))
 
 
 def moves(
     actions: Iterable[Mapping[str, Any]], took: Iterable[Mapping[str, Any]], members: Collection[str], run: str, at: str
-) -> Iterator[Entry]:
+) -> Iterator[RecordedEvent]:
     """The events that these members went and came, from the acts and the outcomes of a batch that is noted at `at`."""
     went = {str(each.get("target")): str(each.get("at", "")) for each in actions if each.get("action") in DOWN}
-    yield from (happened(Kind.WENT, then, run, name) for name, then in went.items() if name in members)
+    yield from (happened(EventKind.WENT, then, run, name) for name, then in went.items() if name in members)
     for each in took:
         name, seconds = str(each.get("name")), figure(each, "total_seconds")
-        begun = moment(went.get(name, ""))
+        begun = timestamp(went.get(name, ""))
         if seconds is not None and name in members:
-            back = moment_text(begun + timedelta(seconds=seconds), "milliseconds") if begun else at
-            yield happened(Kind.CAME, back, run, name)
+            back = timestamp_text(begun + timedelta(seconds=seconds), "milliseconds") if begun else at
+            yield happened(EventKind.CAME, back, run, name)
 
 
 def stays(target: str) -> bool:
@@ -150,9 +152,9 @@ def _targets(action: Mapping[str, Any]) -> Sequence[str]:
     return [f"{PARTS[part]} of pool {target}" for part in parts if part in PARTS]
 
 
-def _content(one: Entry) -> tuple[str, ...]:
+def _content(one: RecordedEvent) -> tuple[str, ...]:
     return one.kind, one.about, one.message, one.by
 
 
-def _group(one: Entry) -> str:
-    return "transition" if one.phase else Kind.CHANGED.value if one.kind in COUNTED else one.kind
+def _group(one: RecordedEvent) -> str:
+    return "transition" if one.phase else EventKind.CHANGED.value if one.kind in COUNTED else one.kind

@@ -27,8 +27,8 @@ def number(of: Mapping[str, Any], name: str) -> float:
     return figure(of, name) or 0.0
 
 
-def moment(text: str) -> datetime | None:
-    """A moment with its time zone; None if there is none."""
+def timestamp(text: str) -> datetime | None:
+    """A time with its zone; None if there is none."""
     try:
         found = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
@@ -38,7 +38,7 @@ def moment(text: str) -> datetime | None:
 
 def seconds_between(began: str, ended: str) -> float | None:
     """The seconds from one moment to another, at least 0; None if one of them is missing."""
-    first, last = moment(began), moment(ended)
+    first, last = timestamp(began), timestamp(ended)
     return max(0.0, (last - first).total_seconds()) if first and last else None
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .batches import BATCH_STATES
 from .conditions import StepState
-from .figures import moment, seconds_between
+from .figures import seconds_between, timestamp
 from .phases import Phase
 from .record import Record
 
@@ -95,6 +95,6 @@ def _of_batches(record: Record) -> Iterator[Measure]:
 
 
 def _moment(name: str, text: str) -> Iterator[Measure]:
-    at = moment(text)
+    at = timestamp(text)
     if at is not None:
         yield Measure(name, {}, at.timestamp())

@@ -20,14 +20,14 @@ from ...common.packages import needed
 from ...common.task import Task
 from ...monitoring.server import Server
 from .measures import HELP, PREFIX, Measure, measures_of
-from .record_keeping import Found, Kept, News, Nowhere, RecordStore
+from .record_keeping import FoundRecords, Kept, News, Nowhere, RecordStore
 
 JOB = "stateful_upgrade"
 Publisher = Callable[[str, Callable[[], Sequence[Measure]]], None]
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredStore:
     """A store of records that publishes the figures of each record that is written in it."""
 
     below: RecordStore
@@ -42,7 +42,7 @@ class Measured:
         self.below.write(name, text, summary, over, news)
         self.publish(name, Kept(text, name))
 
-    def find(self) -> Found:
+    def find(self) -> FoundRecords:
         """See `RecordStore`."""
         return self.below.find()
 
@@ -60,7 +60,7 @@ def measured(task: Task, store: RecordStore) -> RecordStore:
     publish = publisher_of(task)
     if publish is None or isinstance(store, Nowhere):
         return store
-    return Measured(store, lambda name, kept: publish(name, lambda: measures_of(kept.record())))
+    return MeasuredStore(store, lambda name, kept: publish(name, lambda: measures_of(kept.record())))
 
 
 def publisher_of(task: Task) -> Publisher | None:

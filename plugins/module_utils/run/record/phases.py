@@ -41,7 +41,7 @@ class Phase(str, Enum):
     """A person has ended it. It goes on only once a person has resumed it."""
 
 
-class Event(str, Enum):
+class UpgradeEvent(str, Enum):
     """The events of an upgrade."""
 
     SCHEDULED = "scheduled"
@@ -60,7 +60,7 @@ class Event(str, Enum):
     """A person lets an upgrade go on that was aborted."""
 
 
-ENDINGS = (Event.COMPLETED, Event.PAUSED, Event.STOPPED, Event.ABORTED)
+ENDINGS = (UpgradeEvent.COMPLETED, UpgradeEvent.PAUSED, UpgradeEvent.STOPPED, UpgradeEvent.ABORTED)
 """The ends of a run."""
 UNDER_WAY = (Phase.PENDING, Phase.UPGRADING)
 """Phases in which a run is at work, unless it was interrupted."""
@@ -68,38 +68,38 @@ EXPLAINED = (Phase.PAUSED, Phase.FAILED, Phase.ABORTED)
 """Phases that always have a reason."""
 
 _GOING_ON = {
-    Event.BEGUN: Phase.UPGRADING,
-    Event.STOPPED: Phase.UPGRADING,
-    Event.PAUSED: Phase.PAUSED,
-    Event.COMPLETED: Phase.COMPLETED,
-    Event.ABORTED: Phase.ABORTED,
+    UpgradeEvent.BEGUN: Phase.UPGRADING,
+    UpgradeEvent.STOPPED: Phase.UPGRADING,
+    UpgradeEvent.PAUSED: Phase.PAUSED,
+    UpgradeEvent.COMPLETED: Phase.COMPLETED,
+    UpgradeEvent.ABORTED: Phase.ABORTED,
 }
-LEADS_TO: dict[Phase, dict[Event, Phase]] = {
-    Phase.NEW: {Event.SCHEDULED: Phase.PENDING, Event.AGREED: Phase.PENDING},
+LEADS_TO: dict[Phase, dict[UpgradeEvent, Phase]] = {
+    Phase.NEW: {UpgradeEvent.SCHEDULED: Phase.PENDING, UpgradeEvent.AGREED: Phase.PENDING},
     Phase.PENDING: {
-        Event.SCHEDULED: Phase.PENDING,
-        Event.AGREED: Phase.PENDING,
-        Event.FAILED: Phase.FAILED,
+        UpgradeEvent.SCHEDULED: Phase.PENDING,
+        UpgradeEvent.AGREED: Phase.PENDING,
+        UpgradeEvent.FAILED: Phase.FAILED,
         **_GOING_ON,
     },
-    Phase.UPGRADING: {Event.AGREED: Phase.UPGRADING, **_GOING_ON},
-    Phase.PAUSED: {Event.AGREED: Phase.UPGRADING, Event.ABORTED: Phase.ABORTED},
-    Phase.FAILED: {Event.AGREED: Phase.UPGRADING, Event.ABORTED: Phase.ABORTED},
-    Phase.ABORTED: {Event.AGREED: Phase.UPGRADING, Event.RESUMED: Phase.PAUSED},
+    Phase.UPGRADING: {UpgradeEvent.AGREED: Phase.UPGRADING, **_GOING_ON},
+    Phase.PAUSED: {UpgradeEvent.AGREED: Phase.UPGRADING, UpgradeEvent.ABORTED: Phase.ABORTED},
+    Phase.FAILED: {UpgradeEvent.AGREED: Phase.UPGRADING, UpgradeEvent.ABORTED: Phase.ABORTED},
+    Phase.ABORTED: {UpgradeEvent.AGREED: Phase.UPGRADING, UpgradeEvent.RESUMED: Phase.PAUSED},
     Phase.COMPLETED: {},
 }
 """The phase that each event leads to. An upgrade after one that is completed is another, and begins as new."""
 
 _DONE_TO_IT = {
-    Event.SCHEDULED: "wait for its start",
-    Event.AGREED: "go on",
-    Event.BEGUN: "begin a batch",
-    Event.STOPPED: "stop",
-    Event.PAUSED: "be paused",
-    Event.COMPLETED: "be completed",
-    Event.FAILED: "fail",
-    Event.ABORTED: "be aborted",
-    Event.RESUMED: "be resumed",
+    UpgradeEvent.SCHEDULED: "wait for its start",
+    UpgradeEvent.AGREED: "go on",
+    UpgradeEvent.BEGUN: "begin a batch",
+    UpgradeEvent.STOPPED: "stop",
+    UpgradeEvent.PAUSED: "be paused",
+    UpgradeEvent.COMPLETED: "be completed",
+    UpgradeEvent.FAILED: "fail",
+    UpgradeEvent.ABORTED: "be aborted",
+    UpgradeEvent.RESUMED: "be resumed",
 }
 FORMER = {
     "rolling": Phase.UPGRADING,
@@ -111,7 +111,7 @@ FORMER = {
 """Words of records that were written before these phases were."""
 
 
-def follow(phase: Phase, event: Event) -> Phase:
+def follow(phase: Phase, event: UpgradeEvent) -> Phase:
     """The phase that the event leads to.
 
     Raises:

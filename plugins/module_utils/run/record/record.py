@@ -21,9 +21,9 @@ from ..start.recorded_start import Start
 from ..start.request import Requested, requested_in
 from .batches import BatchRecord, Items, PoolRecord, batches_of, deed_of, outside_of, pools_of, rolled, with_done
 from .conditions import Condition, Upgrade, taken_since
-from .events import LONGEST, Entry, Kind, added, happened, of_kind
+from .events import LONGEST, EventKind, RecordedEvent, added, happened, of_kind
 from .figures import longest_first
-from .phases import EXPLAINED, Deed, Event, Phase, follow
+from .phases import EXPLAINED, Deed, Phase, UpgradeEvent, follow
 
 SCHEMA = 2
 LONGEST_MESSAGE = 2000
@@ -63,7 +63,7 @@ class Record:
     started: str
     updated: str
     batches: tuple[BatchRecord, ...] = ()
-    events: tuple[Entry, ...] = ()
+    events: tuple[RecordedEvent, ...] = ()
     """All that has happened, in the order in which it was first noted."""
     pools: tuple[PoolRecord, ...] = ()
     """In the order of the plan; empty in a record that was written before they were kept."""
@@ -98,47 +98,47 @@ class Record:
     """Counts what readers have to know anew. A field that a reader does not know is no hindrance."""
 
     @property
-    def history(self) -> tuple[Entry, ...]:
+    def history(self) -> tuple[RecordedEvent, ...]:
         """Its transitions, and those of the upgrades before it."""
         return tuple(each for each in self.events if each.phase)
 
     @property
     def hold(self) -> Hold | None:
         """The pause that a person has asked for; None if nobody has."""
-        for last in of_kind(self.events, Kind.HELD, Kind.RESUMED)[-1:]:
-            return Hold(last.by, last.at, last.message) if last.kind == Kind.HELD else None
+        for last in of_kind(self.events, EventKind.HELD, EventKind.RESUMED)[-1:]:
+            return Hold(last.by, last.at, last.message) if last.kind == EventKind.HELD else None
         return None
 
     @property
     def approvals(self) -> tuple[Approval, ...]:
         """The points at which somebody has said that the upgrade goes on."""
-        return tuple(Approval(each.about, each.by, each.at) for each in of_kind(self.events, Kind.APPROVED))
+        return tuple(Approval(each.about, each.by, each.at) for each in of_kind(self.events, EventKind.APPROVED))
 
     @property
     def skipped(self) -> tuple[str, ...]:
         """The checks that one of its runs was asked not to make, by name."""
-        return tuple(sorted({each.about for each in of_kind(self.events, Kind.SKIPPED)}))
+        return tuple(sorted({each.about for each in of_kind(self.events, EventKind.SKIPPED)}))
 
     @property
     def consents(self) -> dict[str, str]:
         """The options that accept a risk, with their last values."""
-        return {each.about: each.message for each in of_kind(self.events, Kind.ACCEPTED)}
+        return {each.about: each.message for each in of_kind(self.events, EventKind.ACCEPTED)}
 
     @property
     def risks(self) -> tuple[Risk, ...]:
         """The risks that its runs were told to accept, and the checks that they left out."""
-        found = of_kind(self.events, Kind.ACCEPTED, Kind.SKIPPED)
+        found = of_kind(self.events, EventKind.ACCEPTED, EventKind.SKIPPED)
         return tuple(Risk(_said(each), each.by, each.at, each.run) for each in found)
 
     @property
     def notices(self) -> tuple[str, ...]:
         """The keys of the notices that were sent."""
-        return tuple(each.about for each in of_kind(self.events, Kind.NOTICED))
+        return tuple(each.about for each in of_kind(self.events, EventKind.NOTICED))
 
     @property
     def health(self) -> str:
         """The word of the system for its health at the end of the last run; empty if nobody has seen it."""
-        seen = [each.message for each in of_kind(self.events, Kind.HEALTH) if each.run == self.run]
+        seen = [each.message for each in of_kind(self.events, EventKind.HEALTH) if each.run == self.run]
         return seen[-1] if seen else ""
 
     @property
@@ -173,7 +173,7 @@ class Record:
             json.loads(json.dumps({**asdict(self), **{each: getattr(self, each) for each in VIEWS}}, default=asdict))
         )
 
-    def with_events(self, *fresh: Entry) -> Record:
+    def with_events(self, *fresh: RecordedEvent) -> Record:
         """The record with these events."""
         return replace(self, events=added(self.events, fresh))
 
@@ -189,12 +189,12 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
     earlier = going_on(previous, plan)
     fresh = planned_record(previous, earlier, plan, run, who, at)
     count = len({name for each in plan["batches"] for name in each["members"]})
-    found = previous is None and half_way(plan)
+    found = previous is None and partly_upgraded(plan)
     if found:
         fresh = replace(fresh, phase=Phase.UPGRADING)
     said = "goes on" if found or (earlier is not None and earlier.run) else "begins"
     said += f": {fresh.aim}, {count} member{'' if count == 1 else 's'}, plan {plan['digest']}"
-    return noted(fresh, Event.AGREED, said, at)
+    return noted(fresh, UpgradeEvent.AGREED, said, at)
 
 
 def started_again(plan: Mapping[str, Any], run: str, who: str, at: str) -> Record:
@@ -212,7 +212,7 @@ def started_again(plan: Mapping[str, Any], run: str, who: str, at: str) -> Recor
         batches=batches,
         pools=rolled(fresh.pools, upgraded, fresh.deed, done=True),
     )
-    agreed = noted(fresh, Event.AGREED, f"was started again: it was removed while run {run} was at work", at)
+    agreed = noted(fresh, UpgradeEvent.AGREED, f"was started again: it was removed while run {run} was at work", at)
     return replace(agreed, phase=Phase.UPGRADING) if done else agreed
 
 
@@ -255,12 +255,12 @@ def planned_record(
     by = f"{who}, for the request {record.request.source}" if record.request is not None else who
     consents, skipped = plan.get("consents") or {}, plan.get("skipped") or ()
     return record.with_events(
-        *(happened(Kind.ACCEPTED, at, run, name, value, by) for name, value in consents.items()),
-        *(happened(Kind.SKIPPED, at, run, name, by=by) for name in skipped),
+        *(happened(EventKind.ACCEPTED, at, run, name, value, by) for name, value in consents.items()),
+        *(happened(EventKind.SKIPPED, at, run, name, by=by) for name in skipped),
     )
 
 
-def half_way(plan: Mapping[str, Any]) -> bool:
+def partly_upgraded(plan: Mapping[str, Any]) -> bool:
     """Whether some members run the target version and others another one: somebody has begun without a record."""
     versions = {str(version).partition(" ")[0] for version in plan["before"].values() if version is not None}
     return plan["target_version"] in versions and len(versions) > 1
@@ -287,7 +287,7 @@ def batch_changed(
     upgraded = [member for each in batches if each.name == name and not each.cures for member in each.members]
     return replace(
         record,
-        phase=follow(record.phase, Event.STOPPED if state == "failed" else Event.BEGUN),
+        phase=follow(record.phase, UpgradeEvent.STOPPED if state == "failed" else UpgradeEvent.BEGUN),
         reason=one_sentence(summary) or f"Batch {name} was stopped." if state == "failed" else "",
         batches=batches,
         pools=rolled(record.pools, upgraded, record.deed, done=state == "done"),
@@ -295,15 +295,21 @@ def batch_changed(
     )
 
 
-def ended(record: Record | None, event: Event, message: str, at: str, codes: Sequence[str] = ()) -> Record | None:
+def ended(
+    record: Record | None, event: UpgradeEvent, message: str, at: str, codes: Sequence[str] = ()
+) -> Record | None:
     """The record after a run, or one that it found dead, has ended; None where there is nothing to note.
 
     Raises:
         Refusal: the upgrade is in a phase in which it cannot end so.
     """
-    if record is None or record.phase is Phase.COMPLETED or (record.phase, event) == (Phase.ABORTED, Event.ABORTED):
+    if (
+        record is None
+        or record.phase is Phase.COMPLETED
+        or (record.phase, event) == (Phase.ABORTED, UpgradeEvent.ABORTED)
+    ):
         return None
-    if event is Event.COMPLETED:
+    if event is UpgradeEvent.COMPLETED:
         # A step that no run takes any more would stay in progress for ever.
         since = next((each.at for each in record.history if each.run == record.run), record.started)
         record = replace(record, conditions=taken_since(record.conditions, since))
@@ -312,7 +318,7 @@ def ended(record: Record | None, event: Event, message: str, at: str, codes: Seq
     return noted(record, event, message, at)
 
 
-def noted(record: Record, event: Event, message: str, at: str) -> Record:
+def noted(record: Record, event: UpgradeEvent, message: str, at: str) -> Record:
     """The record after an event of the whole upgrade.
 
     Raises:
@@ -320,10 +326,10 @@ def noted(record: Record, event: Event, message: str, at: str) -> Record:
     """
     phase = follow(record.phase, event)
     first, *more = shortened(message, LONGEST_MESSAGE).split("\n")
-    by = record.who if event is Event.AGREED else ""
-    entry = Entry(at, record.run, phase.value, first, tuple(more), event.value, by=by)
+    by = record.who if event is UpgradeEvent.AGREED else ""
+    entry = RecordedEvent(at, record.run, phase.value, first, tuple(more), event.value, by=by)
     reason = ""
-    if phase in EXPLAINED or event is Event.STOPPED:
+    if phase in EXPLAINED or event is UpgradeEvent.STOPPED:
         reason = one_sentence(message) or record.reason or f"The run told no reason when it was {event.value}."
     return replace(record, phase=phase, reason=reason, updated=at).with_events(entry)
 
@@ -349,8 +355,8 @@ def one_sentence(text: str) -> str:
     return shortened(_FIRST.split(text.strip(), 1)[0], LONGEST)
 
 
-def _said(risk: Entry) -> str:
+def _said(risk: RecordedEvent) -> str:
     """The words for a risk."""
-    if risk.kind == Kind.SKIPPED:
+    if risk.kind == EventKind.SKIPPED:
         return f"check {risk.about} skipped"
     return f"risk accepted with {risk.about}{f': {risk.message}' if risk.message else ''}"

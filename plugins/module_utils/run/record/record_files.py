@@ -26,7 +26,7 @@ from pathlib import Path
 
 from ...common.errors import Conflict, Refusal, refusal
 from ...common.verdict import Reason, Verdict, remark
-from .record_keeping import MOST, Found, Kept, News
+from .record_keeping import MOST, FoundRecords, Kept, News
 
 LONGEST = 4 * MOST
 """The most bytes that are read of a file: no run has written a longer one."""
@@ -85,7 +85,7 @@ class Files:
                 if each < number - 1:
                     self._remove(name, each)
 
-    def find(self) -> Found:
+    def find(self) -> FoundRecords:
         """All records of the folder."""
         kept, remarks = dict[str, Kept](), list[Reason]()
         with self._usable():
@@ -96,7 +96,7 @@ class Files:
                     kept[name] = self._kept(name, max(numbers[name]))
             except Refusal as error:
                 remarks += [remark("record_file_unusable", each.message, each.remedy) for each in error.verdict.reasons]
-        return Found(kept, Verdict(tuple(remarks)))
+        return FoundRecords(kept, Verdict(tuple(remarks)))
 
     def remove(self, name: str, kept: Kept) -> None:
         """Remove the version that was read and those before it.

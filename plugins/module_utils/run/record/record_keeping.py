@@ -11,18 +11,18 @@ from typing import Any, Protocol
 
 from ...common.attempts import until_unchanged
 from ...common.errors import Refusal, refusal
-from ...common.moments import now_seconds, now_text, utc_now
 from ...common.task import Outcome, Task
+from ...common.timestamps import now_seconds, now_text, utc_now
 from ...common.verdict import Reason, Verdict, combine, remark
 from ..counts import Counts, counted_after, counted_before
 from ..lock.held_lock import who
 from ..lock.lock import Lock
 from ..lock.lock_watch import life_of
 from ..pace import done_text, usual_absence, with_last
-from .conditions import Failure, StepState, after_step, told_of
-from .events import COUNTED, Kind, changes, happened, moves
+from .conditions import FailureClass, StepState, after_step, told_of
+from .events import COUNTED, EventKind, changes, happened, moves
 from .milestones import conditions_of, dated
-from .phases import Event
+from .phases import UpgradeEvent
 from .record import Record, batch_changed, begun, ended, green_after, started_again, waited_for
 from .record_reading import parse_record
 from .remarks import judge_aborted, judge_kept_nowhere, judge_there
@@ -76,7 +76,7 @@ class News:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundRecords:
     """The records of a place by their names, and a remark for each that cannot be opened."""
 
     kept: Mapping[str, Kept] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class RecordStore(Protocol):
             Conflict: the record is no longer the one that was read.
         """
 
-    def find(self) -> Found:
+    def find(self) -> FoundRecords:
         """All records of the place."""
 
     def remove(self, name: str, kept: Kept) -> None:
@@ -118,9 +118,9 @@ class Nowhere:
     def write(self, name: str, text: str, summary: str, over: Kept | None, news: News | None = None) -> None:
         """Nothing is kept."""
 
-    def find(self) -> Found:
+    def find(self) -> FoundRecords:
         """Never any."""
-        return Found()
+        return FoundRecords()
 
     def remove(self, name: str, kept: Kept) -> None:
         """Nothing is there."""
@@ -131,7 +131,7 @@ def read_records(store: RecordStore) -> tuple[dict[str, Record], Verdict]:
     return readable(store.find())
 
 
-def readable(found: Found) -> tuple[dict[str, Record], Verdict]:
+def readable(found: FoundRecords) -> tuple[dict[str, Record], Verdict]:
     """The records that were found by their names, and a remark for each that cannot be read."""
     records = dict[str, Record]()
     remarks = list(found.verdict.reasons)
@@ -310,7 +310,7 @@ def _next(task: Task) -> Change:
         return lambda record: record and record.with_events(*changes(params["acts"], task.run))
     if params["state"] == "step":
         how_far = StepState(params["step_state"])
-        failure = Failure(params["step_failure"]) if params["step_failure"] else None
+        failure = FailureClass(params["step_failure"]) if params["step_failure"] else None
         return lambda record: (
             record
             and replace(
@@ -323,7 +323,7 @@ def _next(task: Task) -> Change:
         how = (params["batch_state"], at, params["results"], params["waited"], params["summary"])
         return lambda record: _seen(batch_changed(record, params["batch"], *how), params)
     return lambda record: _beside(
-        _seen(ended(record, Event(params["event"]), params["summary"], at), params),
+        _seen(ended(record, UpgradeEvent(params["event"]), params["summary"], at), params),
         task,
         "the end",
         counted_after,
@@ -356,5 +356,5 @@ def _seen(record: Record | None, params: Mapping[str, Any]) -> Record | None:
         *moves(params["acts"], params["results"], members, record.run, record.updated),
     )
     if params["health"] and not params["batch"]:
-        seen = seen.with_events(happened(Kind.HEALTH, record.updated, record.run, message=params["health"]))
+        seen = seen.with_events(happened(EventKind.HEALTH, record.updated, record.run, message=params["health"]))
     return green_after(seen, params["green_seconds"], params["batch"] or "")

@@ -14,7 +14,7 @@ from ...common.errors import refusal
 from ...common.reading import Json, Unreadable, listed, one_of, parsed, part, read_as, shallow, text, texts
 from ..start.approvals import Approval, Hold
 from .batches import BATCH_STATES, STATUSES
-from .events import PUT_BACK, Entry, Kind, happened
+from .events import PUT_BACK, EventKind, RecordedEvent, happened
 from .figures import figure, number
 from .phases import FORMER, Phase, phase_of
 from .record import SCHEMA, Record
@@ -61,23 +61,23 @@ def _one_try(raw: Json) -> dict[str, Any]:
     return {**known, "green_seconds": figure(raw, "green_seconds")}
 
 
-def _events_of_before(raw: Json, record: Record) -> Iterator[Entry]:
+def _events_of_before(raw: Json, record: Record) -> Iterator[RecordedEvent]:
     """The events of a record that had a list of its own for each kind, some of them without times."""
-    yield from listed(raw, "history", partial(read_as, Entry))
+    yield from listed(raw, "history", partial(read_as, RecordedEvent))
     for act in listed(raw, "acts", shallow, ()):
         word, about = str(act.get("action")), str(act.get("target", ""))
         entry = happened(
-            Kind.PUT_BACK if word in PUT_BACK else Kind.CHANGED, str(act.get("first", "")), "", about, word
+            EventKind.PUT_BACK if word in PUT_BACK else EventKind.CHANGED, str(act.get("first", "")), "", about, word
         )
         yield replace(entry, times=round(number(act, "times")), last=str(act.get("last", "")))
     for check in texts(raw, "skipped", ()):
-        yield happened(Kind.SKIPPED, record.started, "", check, by=record.who)
+        yield happened(EventKind.SKIPPED, record.started, "", check, by=record.who)
     for each in listed(raw, "approvals", partial(read_as, Approval), ()):
-        yield happened(Kind.APPROVED, each.at, "", each.name, by=each.by)
+        yield happened(EventKind.APPROVED, each.at, "", each.name, by=each.by)
     if part(raw, "hold", {}):
         hold = read_as(Hold, part(raw, "hold"))
-        yield happened(Kind.HELD, hold.at, message=hold.reason, by=hold.by)
+        yield happened(EventKind.HELD, hold.at, message=hold.reason, by=hold.by)
     for key in texts(raw, "notices", ()):
-        yield happened(Kind.NOTICED, record.updated, "", key)
+        yield happened(EventKind.NOTICED, record.updated, "", key)
     if text(raw, "health", ""):
-        yield happened(Kind.HEALTH, record.updated, record.run, message=text(raw, "health", ""))
+        yield happened(EventKind.HEALTH, record.updated, record.run, message=text(raw, "health", ""))

@@ -13,7 +13,7 @@ from ...kubernetes.client import Json, KubernetesClient
 from ...kubernetes.events import tell_phase
 from ...kubernetes.paths import CORE, in_namespace
 from ..lock.lease import MANAGED_BY, list_managed
-from .record_keeping import Found, Kept, News
+from .record_keeping import FoundRecords, Kept, News
 
 KEY = "record.json"
 
@@ -46,7 +46,7 @@ class ConfigMaps:
         if news is not None:
             tell_phase(self.client, self.namespace, name, _uid(written), news.phase, news.message)
 
-    def find(self) -> Found:
+    def find(self) -> FoundRecords:
         """All records of the namespace."""
         kept = {}
         for item in list_managed(self.client, self._path()):
@@ -54,7 +54,7 @@ class ConfigMaps:
                 name, there = within(item, "metadata", lambda metadata: text(metadata, "name")), KEY in _data(item)
             if there:
                 kept[name] = kept_in(item)
-        return Found(kept)
+        return FoundRecords(kept)
 
     def remove(self, name: str, kept: Kept) -> None:
         """Delete the ConfigMap, if it is still the one that was read."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...common.verdict import Reason, as_verdict, remark
-from .phases import Event, Phase
+from .phases import Phase, UpgradeEvent
 from .record import Record
 
 
@@ -53,4 +53,4 @@ def judge_aborted(params: Mapping[str, Any], record: Record | None) -> Iterator[
 
 
 def _aborts(params: Mapping[str, Any]) -> bool:
-    return bool(params["state"] == "ended" and params["event"] == Event.ABORTED.value)
+    return bool(params["state"] == "ended" and params["event"] == UpgradeEvent.ABORTED.value)

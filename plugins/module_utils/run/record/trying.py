@@ -12,7 +12,7 @@ from typing import Any
 
 from ...common.verdict import Reason, State, waiting
 from ..steps import means_yes
-from .conditions import Failure, StepState
+from .conditions import FailureClass, StepState
 
 ENDING = frozenset({"stopped_by_request", "lock_lost", "orphaned"})
 """The codes of a run that is to end, or that is no longer the one at work. It tries nothing again."""
@@ -67,7 +67,7 @@ class Try:
     """Whether the run tries it again; a single pass does not."""
 
     @property
-    def failure(self) -> Failure | None:
+    def failure(self) -> FailureClass | None:
         """The class of the error with which it has failed now."""
         return class_of(self.tried)
 
@@ -156,15 +156,15 @@ class Try:
         return [str(each["message"]) for each in reasons if each["state"] == state.value]
 
     def _budget(self) -> int:
-        unreachable = self.failure is Failure.UNREACHABLE
+        unreachable = self.failure is FailureClass.UNREACHABLE
         return int(self.tried["retries_unreachable"] if unreachable else self.tried["retries"])
 
     def _late_words(self) -> str:
         return f", and late after {self.unfinished} s" if self.late else ""
 
 
-def class_of(tried: Mapping[str, Any]) -> Failure | None:
+def class_of(tried: Mapping[str, Any]) -> FailureClass | None:
     """The class of the error with which a step has failed now; None if it has not."""
     if not tried["failure"]:
         return None
-    return Failure.UNREACHABLE if means_yes(tried["failure"].get("unreachable")) else Failure.FAILED
+    return FailureClass.UNREACHABLE if means_yes(tried["failure"].get("unreachable")) else FailureClass.FAILED

@@ -16,8 +16,8 @@ from typing import Any
 from ...common.arguments import CONNECTIONS, RECORD, WAIT
 from ...common.attempts import until_unchanged
 from ...common.errors import Denied, Refusal, Unreachable, refusal
-from ...common.moments import moment_of, now_seconds, utc_now
 from ...common.task import Contract, Outcome, Task
+from ...common.timestamps import now_seconds, timestamp_of, utc_now
 from ...common.verdict import Verdict, remark
 from ...common.voice import Lines
 from ...common.waiting import Patience, wait_for
@@ -29,7 +29,7 @@ from ..start.say import STATES, may_begin, say
 from ..start.schedule import closed
 from ..start.upgrade_request import unchanged
 from .batches import BATCH_STATES
-from .conditions import Failure, StepState
+from .conditions import FailureClass, StepState
 from .metrics import measured
 from .phases import ENDINGS, Phase
 from .record import Record
@@ -54,7 +54,7 @@ CONTRACT = Contract(
         "batch_state": {"type": "str", "choices": [each for each in BATCH_STATES if each != "pending"]},
         "step": {"type": "str"},
         "step_state": {"type": "str", "choices": [each.value for each in StepState]},
-        "step_failure": {"type": "str", "choices": [each.value for each in Failure]},
+        "step_failure": {"type": "str", "choices": [each.value for each in FailureClass]},
         "tried": TRIED,
         "results": {"type": "list", "elements": "dict", "default": []},
         "waited": {"type": "list", "elements": "dict", "default": []},
@@ -134,7 +134,7 @@ def _note_try(task: Task, store: RecordStore) -> Outcome:
     params, tried = task.params, task.params["tried"]
     failure, before = class_of(tried), tried["before"].get("counted") or {}
     seconds = now_seconds() - tried["since"]
-    counted = {each.value: before.get(each.value, 0) + (each is failure) for each in Failure}
+    counted = {each.value: before.get(each.value, 0) + (each is failure) for each in FailureClass}
     known: Mapping[str, Any] = {"unfinished_seconds": seconds, **counted}
     this = Try(params["step"], tried, seconds, seconds, counted[failure.value] if failure else 0, params["wait"])
     remarks = Verdict()
@@ -161,13 +161,18 @@ def _note_try(task: Task, store: RecordStore) -> Outcome:
         "remarks": this.remarks(),
         "notice": notice,
         "noticed": noticed or bool(notice),
-        "counted": {each.value: known[each.value] for each in Failure},
+        "counted": {each.value: known[each.value] for each in FailureClass},
     }
     return Outcome(remarks, more={"record": {}, "at": now_seconds(), "step": step})
 
 
 def _written(
-    task: Task, store: RecordStore, state: StepState, summary: str, failure: Failure | None = None, ends: bool = False
+    task: Task,
+    store: RecordStore,
+    state: StepState,
+    summary: str,
+    failure: FailureClass | None = None,
+    ends: bool = False,
 ) -> tuple[Mapping[str, Any], Verdict]:
     """The condition of the step as the record tells it now; empty with a remark if it could not be written.
 
@@ -251,7 +256,7 @@ def is_kept_no_longer(record: Record, source: str, days: int, now: datetime) -> 
     """Whether a record is of the request of this source, not under way, and unchanged for so many days."""
     over = record.phase in OVER or (record.phase is Phase.PENDING and not record.run)
     of_it = record.request is not None and record.request.source == source
-    return of_it and over and moment_of(record.updated) + timedelta(days=days) <= now
+    return of_it and over and timestamp_of(record.updated) + timedelta(days=days) <= now
 
 
 def remove_records(task: Task, store: RecordStore) -> Outcome:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...common.moments import moment_text
+from ...common.timestamps import timestamp_text
 from ...common.words import shortened
 from .schedule import Schedule
 
@@ -41,7 +41,7 @@ class Start:
 
     def is_of(self, schedule: Schedule) -> bool:
         """Whether it has the moments and the policy of this schedule."""
-        moments = (moment_text(schedule.at), moment_text(schedule.end), schedule.policy.value)
+        moments = (timestamp_text(schedule.at), timestamp_text(schedule.end), schedule.policy.value)
         return (self.at, self.end, self.policy) == moments
 
 
@@ -50,8 +50,8 @@ def checked_start(schedule: Schedule, findings: Sequence[str], before: Start | N
     kept = tuple(dict.fromkeys(shortened(each, LONGEST) for each in findings))[:MOST]
     known = before.findings if before is not None and before.checked else kept
     return Start(
-        at=moment_text(schedule.at),
-        end=moment_text(schedule.end),
+        at=timestamp_text(schedule.at),
+        end=timestamp_text(schedule.end),
         policy=schedule.policy.value,
         checked=at,
         findings=kept,

@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ...common.errors import Refusal, refusal
-from ...common.moments import now_text
 from ...common.task import Outcome, Task
+from ...common.timestamps import now_text
 from ...common.verdict import Verdict, combine
 from ..lock.held_lock import who
-from ..record.events import Kind, happened
-from ..record.phases import Event, Phase
+from ..record.events import EventKind, happened
+from ..record.phases import Phase, UpgradeEvent
 from ..record.record import Record, noted
 from ..record.record_keeping import Change, Kept, RecordStore, change_record
 from .approvals import (
@@ -76,11 +76,13 @@ def _change(params: Mapping[str, Any]) -> Change:
         if params["state"] == "approved":
             return _approved(record, Approval(params["approval"], by, at))
         if params["state"] == "resumed":
-            going = record.with_events(happened(Kind.RESUMED, at, by=by)) if record.hold is not None else record
-            return noted(going, Event.RESUMED, f"Resumed by {by}.", at) if record.phase is Phase.ABORTED else going
+            going = record.with_events(happened(EventKind.RESUMED, at, by=by)) if record.hold is not None else record
+            return (
+                noted(going, UpgradeEvent.RESUMED, f"Resumed by {by}.", at) if record.phase is Phase.ABORTED else going
+            )
         if record.hold is not None:
             return record
-        return record.with_events(happened(Kind.HELD, at, message=params["summary"], by=by))
+        return record.with_events(happened(EventKind.HELD, at, message=params["summary"], by=by))
 
     return change
 
@@ -100,7 +102,7 @@ def _approved(record: Record, approval: Approval) -> Record:
 
 
 def _with_approvals(record: Record, approvals: Iterable[Approval]) -> Record:
-    return record.with_events(*(happened(Kind.APPROVED, each.at, "", each.name, by=each.by) for each in approvals))
+    return record.with_events(*(happened(EventKind.APPROVED, each.at, "", each.name, by=each.by) for each in approvals))
 
 
 def _shown(record: Record) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...common.arguments import Options
 from ...common.errors import refusal
-from ...common.moments import moment_text
+from ...common.timestamps import timestamp_text
 from ...common.verdict import Reason, State, Verdict, as_verdict, refused, waiting
 from ...common.words import duration
 from ..record.phases import Deed
@@ -26,7 +26,7 @@ DEFAULT_WINDOW = 120
 """Minutes of a window."""
 
 
-class Policy(str, Enum):
+class WindowEnd(str, Enum):
     """The meaning of the end of a window."""
 
     START_ONLY = "start_only"
@@ -45,7 +45,11 @@ LONGEST_WAIT = 900.0
 SCHEDULE: Options = {
     "at": {"type": "str"},
     "window": {"type": "int", "default": DEFAULT_WINDOW},
-    "window_policy": {"type": "str", "default": Policy.START_ONLY.value, "choices": [each.value for each in Policy]},
+    "window_policy": {
+        "type": "str",
+        "default": WindowEnd.START_ONLY.value,
+        "choices": [each.value for each in WindowEnd],
+    },
 }
 """The options of runs that can be scheduled; documented in doc_fragments/runs.py."""
 
@@ -56,7 +60,7 @@ class Schedule:
 
     at: datetime
     window: timedelta
-    policy: Policy = Policy.START_ONLY
+    policy: WindowEnd = WindowEnd.START_ONLY
 
     @property
     def end(self) -> datetime:
@@ -66,7 +70,7 @@ class Schedule:
     @property
     def pause_at(self) -> int:
         """The moment from which on no batch is begun, in seconds since 1970; 0 if there is none."""
-        return int(self.end.timestamp()) if self.policy is Policy.PAUSE else 0
+        return int(self.end.timestamp()) if self.policy is WindowEnd.PAUSE else 0
 
 
 def schedule_in(given: Mapping[str, Any]) -> Schedule | None:
@@ -94,7 +98,7 @@ def schedule_in(given: Mapping[str, Any]) -> Schedule | None:
             f"The window of the start (upgrade_window) has {minutes} minutes, in which nothing can start.",
             "Give one minute or more.",
         )
-    return Schedule(at, timedelta(minutes=minutes), Policy(given["window_policy"]))
+    return Schedule(at, timedelta(minutes=minutes), WindowEnd(given["window_policy"]))
 
 
 @as_verdict
@@ -111,26 +115,26 @@ def judge_start(
     One that has `commenced`, so that one of its batches has begun, may go on at any time, unless it is to pause. `deed`
     is the kind of work, for the sentences.
     """
-    if schedule is None or (commenced and schedule.policy is not Policy.PAUSE):
+    if schedule is None or (commenced and schedule.policy is not WindowEnd.PAUSE):
         return
     if now < schedule.at:
         left, does = duration((schedule.at - now).total_seconds()), "goes on" if commenced else "starts"
-        said = f"The {deed.value} {does} at {moment_text(schedule.at)}, in {left}."
+        said = f"The {deed.value} {does} at {timestamp_text(schedule.at)}, in {left}."
         yield waiting("starts_later", said, "Run the playbook again at that time.")
     elif now >= schedule.end and commenced:
         yield closed(schedule.end)
     elif now >= schedule.end:
         yield refused(
             "window_over",
-            f"The window for the start of the {deed.value} ended at {moment_text(schedule.end)}, and no batch had"
+            f"The window for the start of the {deed.value} ended at {timestamp_text(schedule.end)}, and no batch had"
             " begun then.",
             "Choose another time (upgrade_at), or a longer window (upgrade_window).",
         )
-    elif schedule.policy is Policy.MUST_FIT and predicted and now + timedelta(seconds=predicted) > schedule.end:
+    elif schedule.policy is WindowEnd.MUST_FIT and predicted and now + timedelta(seconds=predicted) > schedule.end:
         yield refused(
             "window_too_short",
             f"The {deed.value} is predicted to take {duration(predicted)}, and its window ends at"
-            f" {moment_text(schedule.end)}, in {duration((schedule.end - now).total_seconds())}.",
+            f" {timestamp_text(schedule.end)}, in {duration((schedule.end - now).total_seconds())}.",
             "Give a longer window (upgrade_window), or the policy start_only (upgrade_window_policy), with which it"
             " goes on after the window.",
         )
@@ -157,7 +161,7 @@ def closed(end: datetime) -> Reason:
     """The reason of a run that pauses since its window has ended."""
     return waiting(
         "window_closed",
-        f"The window ended at {moment_text(end)}, so no further batch is begun.",
+        f"The window ended at {timestamp_text(end)}, so no further batch is begun.",
         "It goes on in the next window: run the playbook then, with upgrade_at in that window.",
     )
 
@@ -169,7 +173,7 @@ def judge_patience(schedule: Schedule, now: datetime, deed: Deed = Deed.UPGRADE)
     if left > LONGEST_WAIT:
         yield refused(
             "starts_too_late",
-            f"The {deed.value} starts at {moment_text(schedule.at)}, in {duration(left)}, and a run waits"
+            f"The {deed.value} starts at {timestamp_text(schedule.at)}, in {duration(left)}, and a run waits"
             f" for that {duration(LONGEST_WAIT)} at most.",
             "Run the playbook again at that time, or make single passes (upgrade_wait=false).",
         )

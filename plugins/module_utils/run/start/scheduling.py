@@ -13,16 +13,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...common.moments import moment_text
+from ...common.timestamps import timestamp_text
 from ...common.verdict import Reason, State, Verdict, as_verdict, waiting
-from ..record.phases import Deed, Event, Phase
+from ..record.phases import Deed, Phase, UpgradeEvent
 from ..record.record import Record, going_on, noted, planned_record
 from .recorded_start import Start, checked_start
 from .schedule import Schedule
 
 
 @dataclass(frozen=True)
-class Seen:
+class StartFindings:
     """The findings of a look before the start."""
 
     start: Verdict
@@ -39,18 +39,18 @@ def told_late(records: Iterable[Record], schedule: Schedule) -> bool:
 
 
 @as_verdict
-def judge_delay(schedule: Schedule, seen: Seen, deed: Deed = Deed.UPGRADE) -> Iterator[Reason]:
+def judge_delay(schedule: Schedule, seen: StartFindings, deed: Deed = Deed.UPGRADE) -> Iterator[Reason]:
     """The single pass that tells of a delay ends there; the next one begins if nothing is in its way."""
     if seen.late:
         yield waiting(
             "start_delayed",
-            f"The {deed.value} was to start at {moment_text(schedule.at)}, and has not begun. {_cause(seen)}",
+            f"The {deed.value} was to start at {timestamp_text(schedule.at)}, and has not begun. {_cause(seen)}",
             "Fix what stands in its way; the next pass goes on.",
         )
 
 
 def before_start(
-    previous: Record | None, plan: Mapping[str, Any], schedule: Schedule, seen: Seen, who: str, at: str
+    previous: Record | None, plan: Mapping[str, Any], schedule: Schedule, seen: StartFindings, who: str, at: str
 ) -> Record | None:
     """The record after a look before any batch has begun; None if there is nothing to note."""
     if seen.start.state is State.REFUSED:
@@ -65,7 +65,7 @@ def before_start(
         return None
     said = f"is late, it was to start at {record.start.at}: {_cause(seen)}"
     late = replace(record, start=replace(record.start, delayed=at), updated=at)
-    return noted(late, Event.SCHEDULED, said, at) if record.phase is Phase.PENDING else late
+    return noted(late, UpgradeEvent.SCHEDULED, said, at) if record.phase is Phase.PENDING else late
 
 
 def _pending(
@@ -90,7 +90,7 @@ def _pending(
     known = earlier is not None and earlier.start is not None and earlier.start.is_of(schedule)
     if known and earlier is not None and earlier.digest == fresh.digest and not start.new and not start.cured:
         return fresh
-    return noted(fresh, Event.SCHEDULED, _said(start, fresh), at)
+    return noted(fresh, UpgradeEvent.SCHEDULED, _said(start, fresh), at)
 
 
 def _missed(record: Record | None, schedule: Schedule, message: str, at: str) -> Record | None:
@@ -99,10 +99,10 @@ def _missed(record: Record | None, schedule: Schedule, message: str, at: str) ->
         return None
     if record.start is None or not record.start.is_of(schedule):
         return None
-    return noted(record, Event.FAILED, message, at)
+    return noted(record, UpgradeEvent.FAILED, message, at)
 
 
-def _cause(seen: Seen) -> str:
+def _cause(seen: StartFindings) -> str:
     return " ".join(seen.blockers) if seen.blockers else "Nothing stands in its way any more."
 
 

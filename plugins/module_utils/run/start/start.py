@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from ...common.errors import refusal
-from ...common.moments import now_text, utc_now
 from ...common.task import Task
+from ...common.timestamps import now_text, utc_now
 from ...common.verdict import State, Verdict, combine
 from ...common.waiting import Patience
 from ..lock.held_lock import who
@@ -25,7 +25,7 @@ from ..record.record import Record
 from ..record.record_keeping import Nowhere, change_record
 from .request import requested_in
 from .schedule import LONGEST_WAIT, Schedule, is_late, judge_patience, judge_start, schedule_in
-from .scheduling import Seen, before_start, judge_delay, told_late
+from .scheduling import StartFindings, before_start, judge_delay, told_late
 from .upgrade_request import note_state
 
 PAUSE = 5.0
@@ -63,7 +63,9 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
     verdict = judged(now)
     if task.params["announce"] and not commenced:
         late = is_late(schedule, now) and not told_late(records, schedule)
-        seen = Seen(verdict, tuple(each.message for each in found.reasons if each.state is not State.PASSED), late)
+        seen = StartFindings(
+            verdict, tuple(each.message for each in found.reasons if each.state is not State.PASSED), late
+        )
         verdict = combine((verdict, _noted(task, plan, schedule, seen)))
     # Only the wait for the moment itself is worth it, and only if nothing else stands in the way.
     if verdict.state is not State.WAITING or now >= schedule.at or not (found.passed and task.params["wait"]):
@@ -77,7 +79,7 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
     return task.wait_apart(utc_now, judged, looks, stoppable=True)[1]
 
 
-def _noted(task: Task, plan: Mapping[str, Any], schedule: Schedule, seen: Seen) -> Verdict:
+def _noted(task: Task, plan: Mapping[str, Any], schedule: Schedule, seen: StartFindings) -> Verdict:
     """Note in the record what becomes of the start; a record that cannot be written is refused, since it is needed.
 
     The verdict waits if this is the single pass that tells of a delay.

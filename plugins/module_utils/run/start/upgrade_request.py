@@ -10,8 +10,8 @@ from functools import partial
 
 from ...common.arguments import CONNECTIONS, METRICS, WAIT
 from ...common.errors import Refusal, refusal
-from ...common.moments import now_text
 from ...common.task import Contract, Outcome, Task
+from ...common.timestamps import now_text
 from ...common.verdict import Verdict, remark
 from ...kubernetes.client import connect
 from ..lock.lock import name_for

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet import cluster_upgrade, fleet_plan
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.batch_of_run import SOAK_MARGIN
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.fleet_of_run import GROUP, Fleet
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.fleet_of_run import GROUP, FleetOfRun
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import table
 
 Json = dict[str, Any]
@@ -24,7 +24,7 @@ GIVEN: Json = {
 DONE = {"cluster": {"state": "done", "digest": "p1", "began": "10:00", "ended": "11:00"}}
 
 
-def fleet(**more: Any) -> Fleet:
+def fleet(**more: Any) -> FleetOfRun:
     """The fleet, as its cluster north sees it."""
     variables = {
         "inventory_hostname": "north",
@@ -34,16 +34,16 @@ def fleet(**more: Any) -> Fleet:
         "fleet_planned": PLANNED,
         **more,
     }
-    return Fleet(variables.get, variables)
+    return FleetOfRun(variables.get, variables)
 
 
 def test_the_order_and_the_sizes_are_those_of_the_waves() -> None:
     assert fleet().order() == ["north", "south", "west"]
     # A play has the variables of no host at first.
     none: Json = {}
-    there = Fleet(none.get, {"groups": {GROUP: ["north"]}, "hostvars": {"north": {"fleet_planned": PLANNED}}})
+    there = FleetOfRun(none.get, {"groups": {GROUP: ["north"]}, "hostvars": {"north": {"fleet_planned": PLANNED}}})
     assert there.sizes() == [1, 2]
-    assert Fleet(none.get, {"groups": {}, "hostvars": {}}).sizes() == [1]
+    assert FleetOfRun(none.get, {"groups": {}, "hostvars": {}}).sizes() == [1]
 
 
 def test_a_plan_of_the_fleet_gets_the_waves_and_the_whole_inventory() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.steps import Moment
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.steps import StepPoint
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.capacity_of_run import added
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.step_of_run import options_of_step, steps_of
 
@@ -18,7 +18,7 @@ PROMETHEUS = {"upgrade_prometheus": {"url": "https://prometheus"}}
 def doing(name: str, moment: str = "before", **more: Any) -> Json:
     """The variables of a run that takes this step."""
     variables = {**PROMETHEUS, "begin_plan": {"adds": ["one member more"]}, "steps_moment": moment, **more}
-    (step,) = [each for each in steps_of(variables.get, Moment(moment)) if each.name == name]
+    (step,) = [each for each in steps_of(variables.get, StepPoint(moment)) if each.name == name]
     begun = {"at": 100, "record": {"started": "2026-01-01T00:00:00Z"}}
     return {**variables, "steps_step": step.as_result(), "steps_begun": begun}
 
@@ -33,17 +33,17 @@ def test_outside_of_a_step_nothing_is_given() -> None:
 
 
 def test_the_steps_are_those_whose_variables_are_given() -> None:
-    assert [each.name for each in steps_of(PROMETHEUS.get, Moment.BEFORE)] == ["alerts"]
+    assert [each.name for each in steps_of(PROMETHEUS.get, StepPoint.BEFORE)] == ["alerts"]
     adds = {"begin_plan": {"adds": ["one member more"]}}
-    assert [each.name for each in steps_of(adds.get, Moment.AFTER)] == ["capacity_after"]
-    assert steps_of({**PROMETHEUS, "begin_plan": {"commenced": True}}.get, Moment.BEFORE) == []
+    assert [each.name for each in steps_of(adds.get, StepPoint.AFTER)] == ["capacity_after"]
+    assert steps_of({**PROMETHEUS, "begin_plan": {"commenced": True}}.get, StepPoint.BEFORE) == []
 
 
 def test_the_nodes_of_the_plan_are_proven_before_and_after_it() -> None:
     planned: Json = {
         "begin_plan": {"kubernetes_nodes": {"data-1": "worker-2", "data-0": "worker-1", "hot-0": "worker-1"}}
     }
-    assert [each.name for moment in Moment for each in steps_of(planned.get, moment)] == ["nodes", "nodes_after"]
+    assert [each.name for moment in StepPoint for each in steps_of(planned.get, moment)] == ["nodes", "nodes_after"]
     found = options(doing("nodes", **planned), "kubernetes_nodes")
     assert found == {"wait_timeout": 1800, "baseline": None, "names": ["worker-1", "worker-2"]}
 

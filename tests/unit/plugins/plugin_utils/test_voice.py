@@ -17,8 +17,8 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.voice import (
     SIGN_OF_LIFE,
     SPAN,
     TURN,
+    DisplayVoice,
     Label,
-    Voice,
     label_of,
     longest_of,
     width_of,
@@ -52,7 +52,7 @@ class Stand:
     def __init__(self, *secrets: str, label: Label = HOST, width: int = 0, longest: int = LONGEST) -> None:
         self.screen = Screen()
         self.time = 0.0
-        self.voice = Voice(self.screen, label, secrets, Terminal(width, longest), self.now)
+        self.voice = DisplayVoice(self.screen, label, secrets, Terminal(width, longest), self.now)
 
     def now(self) -> float:
         return self.time

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.credentials import (
-    judge_way,
+    judge_exposure,
     refuse_in_address,
     secrets_of_addresses,
     sendable,
@@ -85,6 +85,6 @@ def test_the_line_end_of_a_token_file_is_no_part_of_the_token() -> None:
     ],
 )
 def test_what_others_could_read_is_a_remark(sent: str, address: str, verified: bool, codes: list[str]) -> None:
-    verdict = judge_way(sent, address, verified)
+    verdict = judge_exposure(sent, address, verified)
     assert verdict.passed
     assert [reason.code for reason in verdict.reasons] == codes

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, refusal
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.side_by_side import Part, side_by_side
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.side_by_side import ParallelWork, side_by_side
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict, remark, waiting
 
@@ -28,14 +28,17 @@ def test_each_waits_for_the_other_so_they_run_at_the_same_time() -> None:
         meeting.wait()
         return Outcome(Verdict((remark(task.params["name"], "Met."),)))
 
-    assert codes(side_by_side(Task({}), [Part(work, {"name": "a"}), Part(work, {"name": "b"})])) == [["a"], ["b"]]
+    assert codes(side_by_side(Task({}), [ParallelWork(work, {"name": "a"}), ParallelWork(work, {"name": "b"})])) == [
+        ["a"],
+        ["b"],
+    ]
 
 
 def test_a_refusal_of_one_part_is_its_verdict_and_the_others_go_on() -> None:
     def refuse(_task: Task) -> Outcome:
         raise refusal("no", "No.", "Ask again.")
 
-    found = side_by_side(Task({}), [Part(refuse, {}), Part(lambda _task: Outcome(Verdict()), {})])
+    found = side_by_side(Task({}), [ParallelWork(refuse, {}), ParallelWork(lambda _task: Outcome(Verdict()), {})])
     assert [outcome.verdict.state for outcome in found] == [State.REFUSED, State.PASSED]
     assert side_by_side(Task({}), []) == []
 
@@ -49,7 +52,7 @@ def test_acts_and_what_was_waited_for_come_together() -> None:
         part.journal.did("look", part.params["name"])
         return Outcome(verdict)
 
-    side_by_side(task, [Part(work, {**WAIT, "name": "a"}), Part(work, {**WAIT, "name": "b"})])
+    side_by_side(task, [ParallelWork(work, {**WAIT, "name": "a"}), ParallelWork(work, {**WAIT, "name": "b"})])
     assert sorted(act["target"] for act in task.journal.as_result()) == ["a", "b"]
     assert sorted(each["code"] for each in task.waited.as_result()) == ["a", "b"]
 
@@ -62,7 +65,7 @@ def test_parts_that_wait_for_the_same_at_once_have_its_longest_seconds_in_additi
         part.waited.seconds[("a", "Not yet.")] = part.params["seconds"]
         return Outcome(Verdict())
 
-    side_by_side(task, [Part(work, {**WAIT, "seconds": seconds}) for seconds in (2.0, 10.0, 3.0)])
+    side_by_side(task, [ParallelWork(work, {**WAIT, "seconds": seconds}) for seconds in (2.0, 10.0, 3.0)])
     assert task.waited.as_result() == [{"code": "a", "message": "Not yet.", "seconds": 15.0}]
 
 
@@ -89,7 +92,7 @@ def test_an_interruption_ends_a_part_that_waits_and_goes_on_itself() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        side_by_side(Task(WAIT), [Part(interrupted, {}), Part(endless, {**WAIT, "wait_timeout": 3600})])
+        side_by_side(Task(WAIT), [ParallelWork(interrupted, {}), ParallelWork(endless, {**WAIT, "wait_timeout": 3600})])
     assert ended == ["interrupted"]
 
 
@@ -108,5 +111,5 @@ def test_what_guards_the_task_guards_its_parts() -> None:
         part.still_wanted()
         return Outcome(Verdict())
 
-    assert codes(side_by_side(Task({}, guard=Lost()), [Part(work, {})])) == [["lock_lost"]]
+    assert codes(side_by_side(Task({}, guard=Lost()), [ParallelWork(work, {})])) == [["lock_lost"]]
     assert asked == ["look"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.moments import now_text
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.timestamps import now_text
 
 from tests.sandbox.kubernetes.kinds import LEASES, ROLES
 from tests.sandbox.machines.kinds import DELETE_FIRST

@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, attempt
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet import cluster_upgrade, fleet_plan
-from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.fleet_record import Cluster, Fleet
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.fleet_record import Cluster, FleetPlan
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.folder import Folder
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.waves import Wave
 
@@ -23,8 +23,8 @@ def task(contract: Any, folder: Path, *, check_mode: bool = False, **options: An
 
 def test_a_fleet_is_read_as_it_was_written(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "fleet")
-    assert folder.read() == Fleet((), 0)
-    folder.write(Fleet((Wave("wave 1", ("eu/one", "two")),), 2, "f1"))
+    assert folder.read() == FleetPlan((), 0)
+    folder.write(FleetPlan((Wave("wave 1", ("eu/one", "two")),), 2, "f1"))
     folder.put(ONE)
     folder.put(Cluster("three", "failed"))
     found = folder.read()
@@ -61,7 +61,7 @@ def test_an_upgrade_that_runs_elsewhere_is_noted(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.put(Cluster("one", "planned", digest="p1"))
     folder.put(Cluster("two", "planned", digest="p1"))
-    folder.write(Fleet((Wave("canary", ("one",)), Wave("wave 2", ("two",))), 1, "f1"))
+    folder.write(FleetPlan((Wave("canary", ("one",)), Wave("wave 2", ("two",))), 1, "f1"))
     begun = cluster_upgrade.run(task(cluster_upgrade.CONTRACT, tmp_path, state="begun", cluster="one"))
     assert begun.more["cluster"]["state"] == "upgrading"
     early = cluster_upgrade.run(task(cluster_upgrade.CONTRACT, tmp_path, state="begun", cluster="two"))

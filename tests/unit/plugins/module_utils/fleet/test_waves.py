@@ -14,7 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.fleet_recor
     STATES,
     UPGRADING,
     Cluster,
-    Fleet,
+    FleetPlan,
     digest_of,
     end_lines,
     held_back,
@@ -82,9 +82,9 @@ def test_each_cluster_of_a_run_is_in_one_wave(clusters: list[str], canary: list[
 WAVES = (Wave("canary", ("a",)), Wave("wave 2", ("b", "c")), Wave("wave 3", ("d",)))
 
 
-def fleet(states: Mapping[str, str], failures: int = 1) -> Fleet:
+def fleet(states: Mapping[str, str], failures: int = 1) -> FleetPlan:
     clusters = {name: Cluster(name, states.get(name, "planned"), cause=f"{name} is old.") for name in "abcd"}
-    return Fleet(WAVES, failures, "f1", clusters)
+    return FleetPlan(WAVES, failures, "f1", clusters)
 
 
 @given(st.dictionaries(st.sampled_from("abcd"), st.sampled_from(STATES)), st.integers(0, 3), st.sampled_from("abcd"))

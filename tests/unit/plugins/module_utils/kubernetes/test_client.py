@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Refusal, Unreachable
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.answers import request_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.answers import api_request_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient, connect
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import Right, missing_rights
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights import ROLE
@@ -203,7 +203,7 @@ def test_plain_http_behind_an_https_address(api: Api) -> None:
     ],
 )
 def test_requests_in_the_words_of_a_role(path: str, rule: tuple[str, ...]) -> None:
-    request = request_of("GET", path)
+    request = api_request_of("GET", path)
     assert (request.verb, request.group, request.resource, request.namespace, request.name) == rule
 
 

@@ -17,13 +17,13 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.execution import (
     LARGEST,
     PROTOCOL,
-    Command,
+    ContainerCommand,
     Ended,
     execute,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.proxy_server import proxying
 
-COMMAND = Command("search", "data-0", "server", ("sha256sum", "/a b"))
+COMMAND = ContainerCommand("search", "data-0", "server", ("sha256sum", "/a b"))
 SUCCESS = b'\x03{"status": "Success"}'
 Channels = web.WebSocketResponse
 Tell = Callable[[Channels], Awaitable[object]]

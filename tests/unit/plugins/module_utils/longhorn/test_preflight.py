@@ -15,7 +15,11 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.pr
     preflight,
     version_of,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Backup, Condition, Longhorn
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import (
+    Backup,
+    Longhorn,
+    StatusCondition,
+)
 
 from tests.unit.plugins.module_utils.longhorn.world import (
     NEW,
@@ -92,7 +96,7 @@ TABLE: list[tuple[str, Callable[[Longhorn], Longhorn], State]] = [
     ("system_not_upgraded", lambda seen: with_managers(seen, "n2", manager("n2", OLD)), State.REFUSED),
     (
         "node_not_ready",
-        lambda seen: with_node(seen, "n2", conditions={"HugePagesAvailable": Condition("True", "", "")}),
+        lambda seen: with_node(seen, "n2", conditions={"HugePagesAvailable": StatusCondition("True", "", "")}),
         State.WAITING,
     ),
     (
@@ -106,15 +110,15 @@ TABLE: list[tuple[str, Callable[[Longhorn], Longhorn], State]] = [
             seen,
             "n2",
             conditions={
-                "Ready": Condition("True", "", ""),
-                "HugePagesAvailable": Condition("False", "", "None configured"),
+                "Ready": StatusCondition("True", "", ""),
+                "HugePagesAvailable": StatusCondition("False", "", "None configured"),
             },
         ),
         State.REFUSED,
     ),
     (
         "huge_pages_unknown",
-        lambda seen: with_node(seen, "n2", conditions={"Ready": Condition("True", "", "")}),
+        lambda seen: with_node(seen, "n2", conditions={"Ready": StatusCondition("True", "", "")}),
         State.WAITING,
     ),
     (
@@ -210,7 +214,7 @@ def test_a_node_may_go_down_only_if_nobody_loses_anything() -> None:
     assert {each.code for each in both.reasons} == {"last_replica"}
     away = moved(seen, "vol-1", "n2")
     assert [each.code for each in may_go_down(away, ["n2"], NODES).reasons] == ["engine_serves_elsewhere"]
-    ill = with_node(seen, "n3", conditions={"Ready": Condition("False", "", "the manager pod is down")})
+    ill = with_node(seen, "n3", conditions={"Ready": StatusCondition("False", "", "the manager pod is down")})
     (reason,) = may_go_down(ill, ["n2"], NODES).reasons
     assert reason.message == "Longhorn node n3 is not ready: the manager pod is down."
     assert [each.code for each in may_go_down(seen, ["n1"], [*NODES, "n4"]).reasons] == ["node_missing"]

@@ -9,7 +9,11 @@ from dataclasses import replace
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.reasons import REPLACEMENT
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.stages import Stage, Wanted, step
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.stages import (
+    SwitchStage,
+    WantedSwitch,
+    step,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Longhorn
 
 from tests.unit.plugins.module_utils.longhorn.world import (
@@ -24,7 +28,7 @@ from tests.unit.plugins.module_utils.longhorn.world import (
     world,
 )
 
-WANTED = Wanted("n1", NEW, frozenset({REPLACEMENT}))
+WANTED = WantedSwitch("n1", NEW, frozenset({REPLACEMENT}))
 THREE = {"v1": ("n1", ("n1", "n2", "n3"))}
 
 
@@ -45,36 +49,45 @@ def home() -> Longhorn:
     return with_managers(begun(), "n1", manager("n1", NEW))
 
 
-TABLE: list[tuple[str, Callable[[], Longhorn], Stage, list[str]]] = [
-    ("nothing is done yet", lambda: world(THREE), Stage.INITIALIZING, ["keep_replicas", "mark_node"]),
-    ("marked, no snapshot", lambda: marked(world(THREE), "n1"), Stage.INITIALIZING, ["snapshot"]),
-    ("snapshot not ready", lambda: marked(world(THREE), "n1", "v1", ready=False), Stage.INITIALIZING, []),
-    ("an engine is there", begun, Stage.SWITCHING_OVER, ["move_engine"]),
+TABLE: list[tuple[str, Callable[[], Longhorn], SwitchStage, list[str]]] = [
+    ("nothing is done yet", lambda: world(THREE), SwitchStage.INITIALIZING, ["keep_replicas", "mark_node"]),
+    ("marked, no snapshot", lambda: marked(world(THREE), "n1"), SwitchStage.INITIALIZING, ["snapshot"]),
+    ("snapshot not ready", lambda: marked(world(THREE), "n1", "v1", ready=False), SwitchStage.INITIALIZING, []),
+    ("an engine is there", begun, SwitchStage.SWITCHING_OVER, ["move_engine"]),
     (
         "it is on its way",
         lambda: with_volume(begun(), "v1", engine_node="n2", home_mark="n1", switchover="preparing"),
-        Stage.SWITCHING_OVER,
+        SwitchStage.SWITCHING_OVER,
         [],
     ),
-    ("it has left", away, Stage.REPLACING, ["delete_manager"]),
-    ("the new one starts", lambda: swapped("starting"), Stage.REPLACING, []),
-    ("the new one runs", swapped, Stage.SWITCHING_BACK, ["return_engine"]),
+    ("it has left", away, SwitchStage.REPLACING, ["delete_manager"]),
+    ("the new one starts", lambda: swapped("starting"), SwitchStage.REPLACING, []),
+    ("the new one runs", swapped, SwitchStage.SWITCHING_BACK, ["return_engine"]),
     (
         "the engine is home, the replica not",
         lambda: with_volume(home(), "v1", robustness="degraded"),
-        Stage.REBUILDING,
+        SwitchStage.REBUILDING,
         ["open_node"],
     ),
-    ("all is well again", home, Stage.FINALIZING, ["unmark_node"]),
-    ("nothing is left of a run", lambda: with_managers(world(THREE), "n1", manager("n1", NEW)), Stage.COMPLETED, []),
+    ("all is well again", home, SwitchStage.FINALIZING, ["unmark_node"]),
+    (
+        "nothing is left of a run",
+        lambda: with_managers(world(THREE), "n1", manager("n1", NEW)),
+        SwitchStage.COMPLETED,
+        [],
+    ),
 ]
 
 
 @pytest.mark.parametrize(("seen", "stage", "acts"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
-def test_the_state_is_found_from_what_is_observed(seen: Callable[[], Longhorn], stage: Stage, acts: list[str]) -> None:
+def test_the_state_is_found_from_what_is_observed(
+    seen: Callable[[], Longhorn], stage: SwitchStage, acts: list[str]
+) -> None:
     found = step(seen(), WANTED)
     assert (found.stage, [each.kind for each in found.acts]) == (stage, acts)
-    assert found.verdict.state is (State.PASSED if stage in {Stage.FINALIZING, Stage.COMPLETED} else State.WAITING)
+    assert found.verdict.state is (
+        State.PASSED if stage in {SwitchStage.FINALIZING, SwitchStage.COMPLETED} else State.WAITING
+    )
 
 
 def test_an_engine_goes_to_the_healthy_replica_with_the_fewest_engines_then_by_name() -> None:
@@ -93,7 +106,7 @@ def test_a_temporary_node_that_dies_midway_is_replaced_by_another() -> None:
 
 def test_a_volume_that_is_deleted_midway_is_dropped() -> None:
     bare = replace(away(), volumes={}, engines=(), replicas=(), frontends=())
-    assert step(bare, WANTED).stage is Stage.REPLACING
+    assert step(bare, WANTED).stage is SwitchStage.REPLACING
 
 
 @pytest.mark.parametrize(
@@ -121,13 +134,13 @@ def test_no_manager_is_replaced_that_holds_the_last_healthy_replica() -> None:
     seen = moved(marked(world({"v1": ("n1", ("n1", "n2"))}), "n1", "v1"), "v1", "n3")
     alone = with_engine(seen, "v1", modes={"v1-r-1": "RW", "v1-r-2": "ERR"})
     found = step(alone, WANTED)
-    assert (found.stage, found.acts) == (Stage.REPLACING, ())
+    assert (found.stage, found.acts) == (SwitchStage.REPLACING, ())
     assert [each.code for each in found.verdict.reasons] == ["last_replica"]
 
 
 def test_without_acceptance_by_name_nothing_attached_is_touched() -> None:
-    found = step(world(THREE), Wanted("n1", NEW))
-    assert (found.stage, found.acts) == (Stage.ERROR, ())
+    found = step(world(THREE), WantedSwitch("n1", NEW))
+    assert (found.stage, found.acts) == (SwitchStage.ERROR, ())
     (reason,) = found.verdict.reasons
     assert reason.code == "replacement_not_accepted"
     assert "v1" in reason.message
@@ -135,15 +148,15 @@ def test_without_acceptance_by_name_nothing_attached_is_touched() -> None:
 
 
 def test_without_anything_attached_longhorn_swaps_the_manager_by_itself() -> None:
-    found = step(world({}), Wanted("n1", NEW))
-    assert (found.stage, found.acts) == (Stage.REPLACING, ())
+    found = step(world({}), WantedSwitch("n1", NEW))
+    assert (found.stage, found.acts) == (SwitchStage.REPLACING, ())
     assert [each.code for each in found.verdict.reasons] == ["manager_swaps"]
 
 
 def test_an_evacuation_ends_once_no_engine_is_left_and_replaces_nothing() -> None:
-    evacuated = Wanted("n1", "")
+    evacuated = WantedSwitch("n1", "")
     assert [each.kind for each in step(begun(), evacuated).acts] == ["move_engine"]
-    assert step(away(), evacuated).stage is Stage.COMPLETED
+    assert step(away(), evacuated).stage is SwitchStage.COMPLETED
 
 
 def test_a_node_without_the_new_manager_is_refused() -> None:

@@ -7,12 +7,12 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.way import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.switch_method import (
     DATA_ENGINE_UPGRADES,
     INSTANCE_MANAGER_UPGRADES,
     OUTSIDE,
-    Way,
-    way_of,
+    SwitchMethod,
+    method_of,
 )
 
 from tests.sandbox.kubernetes.objects import Json
@@ -78,8 +78,8 @@ def switch(driver: Driver, *nodes: str, **more: object) -> Outcome:
         (OUTER | INSTANCE_MANAGER_UPGRADES.kinds | {"instancemanagerupgrades/status"}, INSTANCE_MANAGER_UPGRADES),
     ],
 )
-def test_the_way_is_what_the_api_server_offers(offered: set[str], way: Way) -> None:
-    assert way_of(offered) is way
+def test_the_way_is_what_the_api_server_offers(offered: set[str], way: SwitchMethod) -> None:
+    assert method_of(offered) is way
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_the_way_is_what_the_api_server_offers(offered: set[str], way: Way) -> N
 )
 def test_the_way_is_never_a_guess(offered: set[str], code: str) -> None:
     with pytest.raises(Refusal) as refused:
-        way_of(offered)
+        method_of(offered)
     assert refused.value.verdict.reasons[0].code == code
 
 

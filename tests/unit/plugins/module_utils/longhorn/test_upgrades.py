@@ -9,13 +9,17 @@ from dataclasses import replace
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import NotUnderstood
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.stages import Stage, Step, Wanted
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.stages import (
+    SwitchStage,
+    SwitchStep,
+    WantedSwitch,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.upgrades import (
     blockers,
     step,
     volumes_of,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Condition, Longhorn
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Longhorn, StatusCondition
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.upgrades import Upgrades
 
 from tests.unit.plugins.module_utils.longhorn.upgrading import (
@@ -36,7 +40,7 @@ from tests.unit.plugins.module_utils.longhorn.world import (
 )
 from tests.unit.plugins.module_utils.longhorn.world import manager as instance_manager
 
-WANTED = Wanted("n1", NEW)
+WANTED = WantedSwitch("n1", NEW)
 THREE = {"v1": ("n1", ("n1", "n2", "n3"))}
 AUTOMATIC = "allow-v2-instance-manager-automatic-upgrade"
 
@@ -49,36 +53,38 @@ def done() -> Longhorn:
     return with_managers(old(), "n1", instance_manager("n1", NEW))
 
 
-def ask(seen: Longhorn, found: Upgrades, run: str = "run-1", followed: tuple[str, ...] = ()) -> Step:
+def ask(seen: Longhorn, found: Upgrades, run: str = "run-1", followed: tuple[str, ...] = ()) -> SwitchStep:
     wanted = replace(WANTED, run=run, followed=frozenset(followed))
     return step(replace(seen, upgrades=found), wanted)
 
 
-def codes(found: Step) -> list[str]:
+def codes(found: SwitchStep) -> list[str]:
     return [each.code for each in found.verdict.reasons]
 
 
-def acts(found: Step) -> list[str]:
+def acts(found: SwitchStep) -> list[str]:
     return [each.kind for each in found.acts]
 
 
 STATES_OF_A_NODE = [
-    ("undefined", Stage.UNDEFINED),
-    ("", Stage.UNDEFINED),
-    ("pending", Stage.PENDING),
-    ("initializing", Stage.INITIALIZING),
-    ("failing-replicas", Stage.FAILING_REPLICAS),
-    ("switching-over", Stage.SWITCHING_OVER),
-    ("upgrading-instance-manager", Stage.REPLACING),
-    ("switching-back", Stage.SWITCHING_BACK),
-    ("rebuilding-replica", Stage.REBUILDING),
-    ("finalizing", Stage.FINALIZING),
+    ("undefined", SwitchStage.UNDEFINED),
+    ("", SwitchStage.UNDEFINED),
+    ("pending", SwitchStage.PENDING),
+    ("initializing", SwitchStage.INITIALIZING),
+    ("failing-replicas", SwitchStage.FAILING_REPLICAS),
+    ("switching-over", SwitchStage.SWITCHING_OVER),
+    ("upgrading-instance-manager", SwitchStage.REPLACING),
+    ("switching-back", SwitchStage.SWITCHING_BACK),
+    ("rebuilding-replica", SwitchStage.REBUILDING),
+    ("finalizing", SwitchStage.FINALIZING),
 ]
 
 
 @pytest.mark.parametrize(("state", "stage"), STATES_OF_A_NODE)
 @pytest.mark.parametrize("run", ["", "run-1", "another"])
-def test_every_state_of_the_design_is_followed_whoever_made_the_upgrade(state: str, stage: Stage, run: str) -> None:
+def test_every_state_of_the_design_is_followed_whoever_made_the_upgrade(
+    state: str, stage: SwitchStage, run: str
+) -> None:
     found = ask(old(), of_managers(manager("upgrading", state, run=run), nodes=(node_upgrade(state),)))
     assert (found.stage, found.acts) == (stage, ())
     assert found.verdict.state is State.WAITING
@@ -89,24 +95,24 @@ def test_every_state_of_the_design_is_followed_whoever_made_the_upgrade(state: s
 @pytest.mark.parametrize(
     ("state", "stage"),
     [
-        ("", Stage.UNDEFINED),
-        ("pending", Stage.PENDING),
-        ("relocating-engines", Stage.SWITCHING_OVER),
-        ("waiting-for-source-im", Stage.REPLACING),
-        ("restoring-engines", Stage.SWITCHING_BACK),
-        ("waiting-for-healthy-volumes", Stage.REBUILDING),
+        ("", SwitchStage.UNDEFINED),
+        ("pending", SwitchStage.PENDING),
+        ("relocating-engines", SwitchStage.SWITCHING_OVER),
+        ("waiting-for-source-im", SwitchStage.REPLACING),
+        ("restoring-engines", SwitchStage.SWITCHING_BACK),
+        ("waiting-for-healthy-volumes", SwitchStage.REBUILDING),
     ],
 )
-def test_every_state_of_an_instance_manager_upgrade_is_followed(state: str, stage: Stage) -> None:
+def test_every_state_of_an_instance_manager_upgrade_is_followed(state: str, stage: SwitchStage) -> None:
     found = ask(old(), of_instance_managers(instance_manager_upgrade(state)))
     assert (found.stage, found.acts, codes(found)[0]) == (stage, (), "upgrade_under_way")
 
 
-OVERALL = [("undefined", Stage.UNDEFINED), ("", Stage.UNDEFINED), ("initializing", Stage.PENDING)]
+OVERALL = [("undefined", SwitchStage.UNDEFINED), ("", SwitchStage.UNDEFINED), ("initializing", SwitchStage.PENDING)]
 
 
-@pytest.mark.parametrize(("state", "stage"), [*OVERALL, ("upgrading", Stage.PENDING)])
-def test_a_node_waits_for_its_turn_in_every_overall_state(state: str, stage: Stage) -> None:
+@pytest.mark.parametrize(("state", "stage"), [*OVERALL, ("upgrading", SwitchStage.PENDING)])
+def test_a_node_waits_for_its_turn_in_every_overall_state(state: str, stage: SwitchStage) -> None:
     found = ask(old(), of_managers(manager(state, nodes=(), upgradingNode="n2", message="n2 takes its time")))
     assert (found.stage, found.acts, codes(found)[0]) == (stage, (), "upgrade_in_turn")
     assert "is at node n2" in found.verdict.reasons[0].message
@@ -137,19 +143,19 @@ def test_an_upgrade_is_only_made_while_every_volume_keeps_a_copy_and_none_is_bus
 
 @pytest.mark.parametrize("found", [of_managers(), of_instance_managers()])
 def test_a_node_that_runs_the_image_is_done_once_its_volumes_are_whole(found: Upgrades) -> None:
-    assert ask(done(), found) == Step(Stage.COMPLETED)
+    assert ask(done(), found) == SwitchStep(SwitchStage.COMPLETED)
     ill = ask(with_volume(done(), "v1", robustness="degraded"), found)
-    assert (ill.stage, codes(ill)) == (Stage.REBUILDING, ["volume_degraded"])
+    assert (ill.stage, codes(ill)) == (SwitchStage.REBUILDING, ["volume_degraded"])
 
 
 def test_a_node_is_done_while_the_upgrade_of_all_nodes_goes_on() -> None:
     found = of_managers(manager("upgrading", "completed", nodes=(), upgradingNode="n2"))
-    assert ask(done(), found).stage is Stage.COMPLETED
+    assert ask(done(), found).stage is SwitchStage.COMPLETED
 
 
 def test_what_an_upgrade_says_is_not_what_counts() -> None:
     found = ask(old(), of_managers(manager("completed", "completed", run="run-1")))
-    assert (found.stage, found.acts, codes(found)) == (Stage.REPLACING, (), ["upgrade_without_effect"])
+    assert (found.stage, found.acts, codes(found)) == (SwitchStage.REPLACING, (), ["upgrade_without_effect"])
     assert OLD in found.verdict.reasons[0].message
 
 
@@ -157,9 +163,9 @@ def test_an_engine_that_did_not_come_home_is_waited_for() -> None:
     engines = {"v1": {"originalNodeID": "n1", "temporaryNodeID": "n2"}}
     found = of_instance_managers(instance_manager_upgrade("completed", run="run-1", engines=engines))
     away = ask(with_volume(done(), "v1", engine_at="n2"), found)
-    assert (away.stage, codes(away)) == (Stage.SWITCHING_BACK, ["engines_return"])
-    assert ask(done(), found).stage is Stage.COMPLETED
-    assert ask(with_volume(done(), "v1", engine_at="n2"), found, "later").stage is Stage.COMPLETED
+    assert (away.stage, codes(away)) == (SwitchStage.SWITCHING_BACK, ["engines_return"])
+    assert ask(done(), found).stage is SwitchStage.COMPLETED
+    assert ask(with_volume(done(), "v1", engine_at="n2"), found, "later").stage is SwitchStage.COMPLETED
 
 
 ERRORS: list[tuple[str, Callable[[str], Upgrades]]] = [
@@ -200,11 +206,11 @@ def test_an_error_ends_the_run_that_made_the_upgrade_and_the_next_one_resumes(
     said: str, found: Callable[[str], Upgrades]
 ) -> None:
     refused = ask(old(), found("run-1"))
-    assert (refused.stage, refused.acts, codes(refused)) == (Stage.ERROR, (), ["upgrade_failed"])
+    assert (refused.stage, refused.acts, codes(refused)) == (SwitchStage.ERROR, (), ["upgrade_failed"])
     assert said in refused.verdict.reasons[0].message
     assert refused.verdict.state is State.REFUSED
     name = found("").upgrades[0].name
-    assert ask(old(), found(""), followed=(name,)).stage is Stage.ERROR
+    assert ask(old(), found(""), followed=(name,)).stage is SwitchStage.ERROR
     assert acts(ask(old(), found("run-1"), "run-2"))[-1] == "create_upgrade"
 
 
@@ -218,7 +224,7 @@ def test_an_error_of_one_node_is_told_while_the_upgrade_goes_on() -> None:
 
 def test_an_upgrade_to_another_image_is_not_taken_for_the_own_one() -> None:
     found = ask(old(), of_instance_managers(instance_manager_upgrade("pending", image="other:v1.12.2")))
-    assert (found.stage, codes(found)) == (Stage.ERROR, ["upgrade_of_other_image"])
+    assert (found.stage, codes(found)) == (SwitchStage.ERROR, ["upgrade_of_other_image"])
     assert acts(ask(old(), of_instance_managers(instance_manager_upgrade("failed", image="other:v1", run="run-1"))))
     other = of_instance_managers(instance_manager_upgrade("pending", image="o:v1"))
     both = blockers(replace(old(), upgrades=other), ["n1", "n2"], NEW)
@@ -265,7 +271,7 @@ STALLS: list[tuple[str, str, Callable[[], Longhorn], str]] = [
     (
         "the node is not ready",
         "switching-over",
-        lambda: with_node(old(), "n1", conditions={"Ready": Condition("False", "", "kubelet is gone")}),
+        lambda: with_node(old(), "n1", conditions={"Ready": StatusCondition("False", "", "kubelet is gone")}),
         "node_not_ready",
     ),
     ("a volume is degraded", "pending", lambda: with_volume(old(), "v1", robustness="degraded"), "volume_degraded"),
@@ -320,7 +326,7 @@ def test_the_volumes_of_a_node_are_told_from_the_upgrade() -> None:
 
 
 def test_an_unknown_node_is_refused() -> None:
-    assert codes(step(replace(old(), upgrades=of_managers()), Wanted("n9", NEW))) == ["node_unknown"]
+    assert codes(step(replace(old(), upgrades=of_managers()), WantedSwitch("n9", NEW))) == ["node_unknown"]
 
 
 def test_fields_of_another_type_are_not_understood() -> None:

@@ -8,7 +8,11 @@ from typing import Any
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe import upgrades
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.reading import all_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.upgrades import Kinds, Upgrade, Upgrades
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.upgrades import (
+    LonghornUpgrade,
+    UpgradeKinds,
+    Upgrades,
+)
 
 from tests.unit.plugins.module_utils.longhorn.world import NEW
 
@@ -51,12 +55,12 @@ def of_managers(*managers: Json, nodes: tuple[Json, ...] = ()) -> Upgrades:
     """The observation of these managers and their nodes."""
     found = all_of("NodeDataEngineUpgrade", nodes, upgrades.node_upgrade)
     read = all_of("DataEngineUpgradeManager", managers, upgrades.manager)
-    return Upgrades(Kinds.DATA_ENGINE_UPGRADES, upgrades.with_node_upgrades(read, found))
+    return Upgrades(UpgradeKinds.DATA_ENGINE_UPGRADES, upgrades.with_node_upgrades(read, found))
 
 
 def of_instance_managers(*items: Json, control: Json | None = None) -> Upgrades:
     """The observation of these InstanceManagerUpgrades and, if it is there, the control."""
-    read: tuple[Upgrade, ...] = all_of("InstanceManagerUpgrade", items, upgrades.instance_manager_upgrade)
+    read: tuple[LonghornUpgrade, ...] = all_of("InstanceManagerUpgrade", items, upgrades.instance_manager_upgrade)
     told = named("longhorn-instance-manager-upgrade-control", {"targetImage": NEW}, control or {})
     current, nodes = all_of("InstanceManagerUpgradeControl", [told], upgrades.control)[0]
-    return Upgrades(Kinds.INSTANCE_MANAGER_UPGRADES, read, current, nodes)
+    return Upgrades(UpgradeKinds.INSTANCE_MANAGER_UPGRADES, read, current, nodes)

@@ -8,22 +8,22 @@ from dataclasses import replace
 from typing import Any
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import (
-    Condition,
-    Disk,
     Engine,
     Frontend,
     InstanceManager,
     KubernetesNode,
     Longhorn,
+    LonghornDisk,
     Node,
     Replica,
-    Snapshot,
+    StatusCondition,
     Volume,
+    VolumeSnapshot,
 )
 
 OLD = "longhornio/longhorn-instance-manager:v1.12.0"
 NEW = "longhornio/longhorn-instance-manager:v1.12.1"
-TRUE = Condition("True", "", "")
+TRUE = StatusCondition("True", "", "")
 
 Places = Mapping[str, tuple[str, Iterable[str]]]
 
@@ -69,7 +69,7 @@ def manager(node: str, image: str = OLD, state: str = "running", **more: Any) ->
 def node(name: str, **more: Any) -> Node:
     """A ready node with a block disk."""
     conditions = {"Ready": TRUE, "HugePagesAvailable": TRUE}
-    return replace(Node(name, True, "", conditions, (Disk("disk-1", "block", TRUE, TRUE),)), **more)
+    return replace(Node(name, True, "", conditions, (LonghornDisk("disk-1", "block", TRUE, TRUE),)), **more)
 
 
 def world(places: Places, nodes: Iterable[str] = ("n1", "n2", "n3"), **more: Any) -> Longhorn:
@@ -137,7 +137,7 @@ def with_managers(seen: Longhorn, name: str, *managers: InstanceManager) -> Long
 
 def marked(seen: Longhorn, name: str, *snapshots: str, ready: bool = True) -> Longhorn:
     """The same with a node that a run has begun, and its snapshots of these volumes."""
-    made = tuple(Snapshot(f"s-{each}", f"u-{each}", each, "run-1", "t", ready, "") for each in snapshots)
+    made = tuple(VolumeSnapshot(f"s-{each}", f"u-{each}", each, "run-1", "t", ready, "") for each in snapshots)
     return replace(with_node(seen, name, mark="run-1", allow_scheduling=False), snapshots=made)
 
 

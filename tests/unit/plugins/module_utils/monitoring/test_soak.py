@@ -16,21 +16,25 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.soak import (
     Limit,
-    Measured,
     Soak,
+    SoakMeasurement,
     judge_soak,
     limits_in,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.canary_soak import end_of, soaking
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import Entry
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import RecordedEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.monitoring_inputs import faults_of_monitoring
 
 ERRORS, LATENCY = Limit("errors", "sum(errors)", None, 1.5), Limit("latency", "max(latency)", 0.8, None)
 WELL = Soak(
-    ("canary",), 0.0, Verdict(), [("https://shop", "")], [Measured(ERRORS, 1.5, 1.0), Measured(LATENCY, 0.8, None)]
+    ("canary",),
+    0.0,
+    Verdict(),
+    [("https://shop", "")],
+    [SoakMeasurement(ERRORS, 1.5, 1.0), SoakMeasurement(LATENCY, 0.8, None)],
 )
 DONE = BatchRecord("one", ("hot",), ("a",), state="done", run="night", started="10:00", ended="10:05")
 NEXT = BatchRecord("two", ("hot",), ("b",))
@@ -48,8 +52,8 @@ def test_it_passes_once_its_time_is_over_and_all_gates_hold() -> None:
     [
         ({"alerts": Verdict((waiting("alert_firing", "The alert Lost fires."),))}, "The alert Lost fires."),
         ({"probes": [("https://shop", "it answers 503")]}, "https://shop is not available: it answers 503."),
-        ({"measured": [Measured(ERRORS, 1.6, 1.0)]}, "errors is 1.6, and may be 1.5 times 1 at most"),
-        ({"measured": [Measured(LATENCY, 0.9, None)]}, "latency is 0.9, and may be 0.8 at most."),
+        ({"measured": [SoakMeasurement(ERRORS, 1.6, 1.0)]}, "errors is 1.6, and may be 1.5 times 1 at most"),
+        ({"measured": [SoakMeasurement(LATENCY, 0.9, None)]}, "latency is 0.9, and may be 0.8 at most."),
     ],
 )
 @pytest.mark.parametrize("left", [0.0, 60.0])
@@ -60,9 +64,10 @@ def test_a_gate_that_fails_stops_the_upgrade_at_any_time(change: dict[str, Any],
 
 
 @pytest.mark.parametrize(
-    "measured", [Measured(ERRORS, None, 1.0), Measured(ERRORS, 1.0, None), Measured(LATENCY, None, None)]
+    "measured",
+    [SoakMeasurement(ERRORS, None, 1.0), SoakMeasurement(ERRORS, 1.0, None), SoakMeasurement(LATENCY, None, None)],
 )
-def test_a_value_that_cannot_be_had_is_waited_for(measured: Measured) -> None:
+def test_a_value_that_cannot_be_had_is_waited_for(measured: SoakMeasurement) -> None:
     verdict = judge_soak(replace(WELL, measured=[measured]))
     assert [each.code for each in verdict.reasons] == ["soak_not_measured"]
 
@@ -84,9 +89,9 @@ def test_it_is_due_while_no_other_batch_has_begun() -> None:
 def test_a_batch_that_the_next_run_found_done_is_done_since_then() -> None:
     found = replace(DONE, ended="")
     history = (
-        Entry("09:59", "night", "Pending", ""),
-        Entry("10:20", "day", "Upgrading", ""),
-        Entry("10:40", "x", "", ""),
+        RecordedEvent("09:59", "night", "Pending", ""),
+        RecordedEvent("10:20", "day", "Upgrading", ""),
+        RecordedEvent("10:40", "x", "", ""),
     )
     assert end_of(replace(RECORD, events=history), DONE) == "10:05"
     assert end_of(replace(RECORD, events=history), found) == "10:20"

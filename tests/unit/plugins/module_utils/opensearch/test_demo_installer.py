@@ -12,7 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
     PLUGIN,
     judge_demo_installer,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.plugins import Pool
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.plugins import PoolPlugins
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.plugins import (
     Installed,
     parse_installed,
@@ -25,7 +25,7 @@ FILE = f"{HOME}/config/opensearch.yml"
 
 def said(container: dict[str, Any], version: str = "2.11.1", target: str = "2.19.6", plugin: str = PLUGIN) -> Any:
     installed = {"data-0": Installed(HOME, frozenset({plugin}), Version.parse(version))}
-    pool = Pool("data", installed, {"containers": [{"name": "side"}, {"name": "server", **container}]})
+    pool = PoolPlugins("data", installed, {"containers": [{"name": "side"}, {"name": "server", **container}]})
     return [(one.code, one.state) for one in judge_demo_installer(pool, "server", Version.parse(target)).reasons]
 
 

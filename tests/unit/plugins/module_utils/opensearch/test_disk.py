@@ -11,8 +11,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading im
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.disk import judge_disks, judge_losses
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.disk import (
-    Disk,
     Disks,
+    MemberDisk,
     parse_disks,
     parse_watermark,
     parse_watermarks,
@@ -50,7 +50,7 @@ def answer(**scopes: Json) -> Json:
     ],
 )
 def test_a_watermark_is_a_share_in_use_or_bytes_that_stay_free(text: str, available: int, exceeded: bool) -> None:
-    assert parse_watermark(text).exceeded(Disk("a", 100 * GIB, available * GIB)) is exceeded
+    assert parse_watermark(text).exceeded(MemberDisk("a", 100 * GIB, available * GIB)) is exceeded
 
 
 @pytest.mark.parametrize("text", ["", "full", "85 percent", "%", "mb"])
@@ -99,7 +99,8 @@ def test_the_fullest_path_of_each_data_member() -> None:
 
 def test_each_member_is_named_under_the_worst_watermark_that_it_is_above() -> None:
     disks = tuple(
-        Disk(name, 100 * GIB, (100 - used) * GIB) for name, used in zip("abcde", (85, 86, 89, 91, 96), strict=True)
+        MemberDisk(name, 100 * GIB, (100 - used) * GIB)
+        for name, used in zip("abcde", (85, 86, 89, 91, 96), strict=True)
     )
     reasons = judge_disks(Disks(disks, parse_watermarks(answer(), 5))).reasons
     assert [reason.state for reason in reasons] == [State.REFUSED] * 3
@@ -129,7 +130,8 @@ def losses(
         for name in used
     }
     disks = Disks(
-        tuple(Disk(name, 100 * GIB, (100 - share) * GIB) for name, share in used.items()), parse_watermarks(answer(), 5)
+        tuple(MemberDisk(name, 100 * GIB, (100 - share) * GIB) for name, share in used.items()),
+        parse_watermarks(answer(), 5),
     )
     reasons = judge_losses(disks, cluster(members), batches, zone).reasons
     assert all((reason.state, reason.code) == (State.PASSED, "disk_after_loss") for reason in reasons)
@@ -153,7 +155,9 @@ def test_shards_stay_in_their_tier_and_a_lone_member_has_no_other() -> None:
     assert "If b never came back" in member or "If a never came back" in member
     assert "about 50% full" in member
     assert losses({}, {"a": 90}) == []
-    assert not judge_losses(Disks((Disk("a", 1, 1), Disk("b", 1, 1)), None), cluster({"a": info("a")})).reasons
+    assert not judge_losses(
+        Disks((MemberDisk("a", 1, 1), MemberDisk("b", 1, 1)), None), cluster({"a": info("a")})
+    ).reasons
 
 
 def test_the_loss_of_a_batch_is_told_with_the_bytes_that_find_no_place() -> None:
@@ -177,4 +181,4 @@ def test_a_batch_that_is_a_zone_is_told_once_by_the_attribute_of_the_user() -> N
 
 @pytest.mark.parametrize(("mark", "room"), [("85%", 25), ("40gb", 0), ("10gb", 30), ("50%", 0)])
 def test_the_room_below_a_watermark(mark: str, room: int) -> None:
-    assert parse_watermark(mark).room(Disk("a", 100 * GIB, 40 * GIB)) == room * GIB
+    assert parse_watermark(mark).room(MemberDisk("a", 100 * GIB, 40 * GIB)) == room * GIB

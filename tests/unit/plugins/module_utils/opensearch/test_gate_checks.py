@@ -19,7 +19,11 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.gates import JUDGES
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.certificates import Certificate
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.configured import Configured
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.disk import Disk, Disks, Watermark
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.disk import (
+    Disks,
+    MemberDisk,
+    Watermark,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.explanation import Explanation
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.last_snapshot import Saved
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.managed_indices import (
@@ -43,7 +47,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     case,
 )
 
-FULL = Disks((Disk("b", 100, 5),), dict.fromkeys(("low", "high", "flood_stage"), Watermark("90%", used=0.9)))
+FULL = Disks((MemberDisk("b", 100, 5),), dict.fromkeys(("low", "high", "flood_stage"), Watermark("90%", used=0.9)))
 REINDEX = (LongTask("x:7", "reindex", "reindex from [logs] to [copy]", "a"),)
 FOR_EVER = (Explanation("k", 0, False, "no", {identity(name): frozenset({"filter"}) for name in ALL}),)
 YELLOW: Json = {

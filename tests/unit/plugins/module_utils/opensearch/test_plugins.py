@@ -13,7 +13,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.plugins import (
     END,
     LIST,
-    Pool,
+    PoolPlugins,
     judge_hosts,
     judge_plugins,
     listed_in,
@@ -31,12 +31,12 @@ ICU, KNN = "analysis-icu", "opensearch-knn"
 Said = list[tuple[State, str]]
 
 
-def pool(members: Mapping[str, tuple[str, ...]], **spec: Any) -> Pool:
+def pool(members: Mapping[str, tuple[str, ...]], **spec: Any) -> PoolPlugins:
     installed = {name: Installed(HOME, frozenset(plugins)) for name, plugins in members.items()}
-    return Pool("data", installed, {"containers": [{"name": "server", **spec}]})
+    return PoolPlugins("data", installed, {"containers": [{"name": "server", **spec}]})
 
 
-def said(of: Pool, there: Mapping[str, str] | None) -> Said:
+def said(of: PoolPlugins, there: Mapping[str, str] | None) -> Said:
     return [(reason.state, reason.code) for reason in judge_plugins(of, IMAGE, NEW, there).reasons]
 
 

@@ -14,9 +14,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
     batches_of,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.pools import (
-    Kind,
     Member,
     Pool,
+    PoolKind,
     digest_of,
     order_members,
     order_pools,
@@ -71,13 +71,13 @@ def _crowned(member: Member, elected: str) -> Member:
 @pytest.mark.parametrize(
     ("data", "manager", "kind"),
     [
-        (True, False, Kind.DATA),
-        (True, True, Kind.DATA_AND_MANAGER),
-        (False, False, Kind.OTHER),
-        (False, True, Kind.MANAGER),
+        (True, False, PoolKind.DATA),
+        (True, True, PoolKind.DATA_AND_MANAGER),
+        (False, False, PoolKind.OTHER),
+        (False, True, PoolKind.MANAGER),
     ],
 )
-def test_what_a_pool_is_for(data: bool, manager: bool, kind: Kind) -> None:
+def test_what_a_pool_is_for(data: bool, manager: bool, kind: PoolKind) -> None:
     assert pool("a", 2, data, manager).kind is kind
 
 

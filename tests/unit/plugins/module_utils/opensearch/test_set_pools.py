@@ -15,7 +15,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
     judge_membership,
     judge_rolls,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.look import Seen
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.look import MembersAndPods
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_annotation import UNDO
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pod_json, pool
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
@@ -31,10 +31,10 @@ def at(name: str, address: str, **changes: Any) -> Pod:
     return parsed(item)
 
 
-def seen(members: dict[str, str], pods: list[Pod]) -> Seen:
+def seen(members: dict[str, str], pods: list[Pod]) -> MembersAndPods:
     """A pool of two, and the members with their addresses."""
     state = cluster({name: {**info(name), "ip": ip} for name, ip in members.items()})
-    return Seen((pool(replicas=2),), {"data": tuple(pods)}, state, tuple(pods))
+    return MembersAndPods((pool(replicas=2),), {"data": tuple(pods)}, state, tuple(pods))
 
 
 TWO = {"data-0": "10.0.0.1", "data-1": "10.0.0.2"}
@@ -68,13 +68,13 @@ ROLLS: Json = {"updateStrategy": {"type": "RollingUpdate"}}
 HELD: Json = {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}}
 
 
-def beside(own: Json, other: Json, *, is_of_cluster: bool = True, outdated: str = "old") -> Seen:
+def beside(own: Json, other: Json, *, is_of_cluster: bool = True, outdated: str = "old") -> MembersAndPods:
     """A pool that is planned for, and another one of the namespace, each with a pod of an outdated revision."""
     sets = pool("data", replicas=2, **own), pool("warm", replicas=2, **other)
     pods = {one.name: (at(f"{one.name}-0", f"10.0.0.{len(one.name)}", revision=outdated),) for one in sets}
     state = cluster({name: info(name) for name in ("data-0", *(["warm-0"] * is_of_cluster))})
     state = replace(state, members={key: replace(one, address="192.0.2.1") for key, one in state.members.items()})
-    return Seen(sets[:1], pods, state, tuple(pod for found in pods.values() for pod in found), sets[1:])
+    return MembersAndPods(sets[:1], pods, state, tuple(pod for found in pods.values() for pod in found), sets[1:])
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def beside(own: Json, other: Json, *, is_of_cluster: bool = True, outdated: str 
     ],
 )
 def test_a_plan_is_refused_while_the_controller_of_any_pool_of_the_cluster_rolls_it(
-    there: Seen, named: list[str]
+    there: MembersAndPods, named: list[str]
 ) -> None:
     reasons = judge_rolls(there).reasons
     assert [(one.code, one.state) for one in reasons] == [("strategy_rolls_by_itself", State.REFUSED)] * len(named)

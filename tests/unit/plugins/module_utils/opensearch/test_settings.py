@@ -14,7 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading im
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.changes import (
     plan_changes,
     removals,
-    request_of,
+    settings_body,
     split_ours,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import (
@@ -88,21 +88,21 @@ def undo_of(*changes: Change) -> Undo:
 @given(SETTINGS, WANTED)
 def test_what_is_changed_is_in_force_and_is_put_back_exactly(settings: Settings, wanted: dict[str, Any]) -> None:
     changes = plan_changes(settings, wanted)
-    changed = put(settings, request_of(changes, undo_of(*changes), back=False))
+    changed = put(settings, settings_body(changes, undo_of(*changes), back=False))
     for name, value in wanted.items():
         assert changed.effective(name) == value
     carried = carried_undo(changed)
     assert carried == undo_of(*changes)
     ours, others = split_ours(carried, changed)
     assert (ours, others) == (changes, ())
-    assert put(changed, request_of(ours, None, back=True)) == settings
+    assert put(changed, settings_body(ours, None, back=True)) == settings
 
 
 @given(SETTINGS, WANTED)
 def test_nothing_is_changed_that_is_already_in_force(settings: Settings, wanted: dict[str, Any]) -> None:
     changes = plan_changes(settings, wanted)
     assert {change.name for change in changes} == {n for n in wanted if settings.effective(n) != wanted[n]}
-    changed = put(settings, request_of(changes, undo_of(*changes), back=False))
+    changed = put(settings, settings_body(changes, undo_of(*changes), back=False))
     assert plan_changes(changed, wanted) == ()
 
 
@@ -111,11 +111,11 @@ def test_what_another_has_changed_meanwhile_is_left_to_it(
     settings: Settings, wanted: dict[str, Any], scope: str, foreign: dict[str, Any]
 ) -> None:
     changes = plan_changes(settings, wanted)
-    changed = put(settings, request_of(changes, undo_of(*changes), back=False))
+    changed = put(settings, settings_body(changes, undo_of(*changes), back=False))
     meddled = put(changed, {scope: foreign})
     ours, others = split_ours(undo_of(*changes), meddled)
     assert sorted([*ours, *others], key=changes.index) == list(changes)
-    restored = put(meddled, request_of(ours, None, back=True))
+    restored = put(meddled, settings_body(ours, None, back=True))
     assert carried_undo(restored) is None
     for name in {*NAMES, *foreign}:
         for place in ("persistent", "transient"):
@@ -193,11 +193,11 @@ def test_the_change_goes_where_nothing_hides_it(
 
 def test_a_change_and_its_undo_are_one_request() -> None:
     undo = undo_of(Change(("transient", ENABLE), "all", "primaries"))
-    assert request_of(undo.changes, undo, back=False) == {
+    assert settings_body(undo.changes, undo, back=False) == {
         "persistent": {UNDO: undo.text()},
         "transient": {ENABLE: "primaries"},
     }
-    assert request_of(undo.changes, None, back=True) == {"persistent": {UNDO: None}, "transient": {ENABLE: "all"}}
+    assert settings_body(undo.changes, None, back=True) == {"persistent": {UNDO: None}, "transient": {ENABLE: "all"}}
 
 
 @pytest.mark.parametrize(
@@ -247,6 +247,6 @@ def test_archived_settings_go_with_every_change_or_the_server_would_refuse_it() 
     archived = "archived.compatibility.override_main_response_version"
     assert removals(after) == (Change(("persistent", archived), "false", None),)
     ours = (Change(("persistent", ENABLE), None, "primaries"),)
-    body = request_of(ours, None, back=True, removed=removals(after))
+    body = settings_body(ours, None, back=True, removed=removals(after))
     assert body == {"persistent": {UNDO: None, ENABLE: None, archived: None}}
     assert put(after, body) == Settings({"cluster.blocks.create_index": "false"}, {})

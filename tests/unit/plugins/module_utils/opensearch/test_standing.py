@@ -11,7 +11,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods i
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Pod
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.pods import judge_pods
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.standing import (
-    Standing,
+    PodsOfMembers,
     judge_leaving,
     judge_recognised,
 )
@@ -63,13 +63,13 @@ def test_a_pod_stands_for_the_member_of_its_name_or_the_one_at_its_address(
     state: dict[str, str], pods: list[tuple[str, str]], expected: list[str | None]
 ) -> None:
     seen = [at(*pod) for pod in pods]
-    standing = Standing(members(**state), seen)
+    standing = PodsOfMembers(members(**state), seen)
     assert [found.name if found else None for found in map(standing.of, seen)] == expected
 
 
 def test_the_address_of_a_pod_that_has_ended_may_be_another_ones_by_now() -> None:
     seen = [at("a-0", "10.0.0.1", phase="Failed"), at("web-x", "10.0.0.1")]
-    standing = Standing(members(web="10.0.0.1"), seen)
+    standing = PodsOfMembers(members(web="10.0.0.1"), seen)
     assert standing.of(seen[0]) is None
     assert standing.strangers() == []
 

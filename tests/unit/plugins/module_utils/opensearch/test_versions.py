@@ -10,7 +10,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
     judge_path,
     oldest_wire,
     opens_read_only,
-    way,
+    releases_between,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version, created_in
 from hypothesis import given
@@ -270,6 +270,6 @@ def test_an_index_that_does_not_tell_its_version_is_no_pass() -> None:
 )
 def test_the_way_is_named_hop_by_hop(version: str, target: str, expected: str) -> None:
     start, end = Version.parse(version), Version.parse(target)
-    assert " → ".join(way(start, end)) == expected
+    assert " → ".join(releases_between(start, end)) == expected
     reasons = judge_path([("a", start)], end).reasons
     assert [expected in reason.remedy for reason in reasons] == [True] * len(reasons)

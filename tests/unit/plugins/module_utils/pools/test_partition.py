@@ -22,7 +22,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.pools.partition i
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_changes import (
     carried_undo,
     changes_to,
-    way_back,
+    patch_back,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo import Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_annotation import UNDO
@@ -84,7 +84,7 @@ def test_the_way_back_is_exact_wherever_the_partition_is() -> None:
         seen = held(partition)
         found = carried_undo(seen)
         assert found is not None
-        assert way_back(seen, found)["spec"] == {"updateStrategy": rolling(0)}
+        assert patch_back(seen, found)["spec"] == {"updateStrategy": rolling(0)}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pool_change
     carried_undo,
     changes_to,
     container_of,
-    way_back,
+    patch_back,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo import Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_annotation import UNDO
@@ -88,14 +88,14 @@ def test_the_way_back_restores_the_strategy_and_takes_the_undo_away() -> None:
     undo = carried_undo(seen)
     assert undo is not None
     metadata = {"resourceVersion": "7", "annotations": {UNDO: None}}
-    assert way_back(seen, undo) == {"metadata": metadata, "spec": {"updateStrategy": ROLLING}}
+    assert patch_back(seen, undo) == {"metadata": metadata, "spec": {"updateStrategy": ROLLING}}
 
 
 def test_the_way_back_leaves_a_strategy_that_another_has_set() -> None:
     seen = pool(updateStrategy=ROLLING, annotations={UNDO: undo_text({"type": "OnDelete"})})
     undo = carried_undo(seen)
     assert undo is not None
-    assert "spec" not in way_back(seen, undo)
+    assert "spec" not in patch_back(seen, undo)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"run": "x"}', "null", '{"run": "x", "at": "y", "changes": []}'])

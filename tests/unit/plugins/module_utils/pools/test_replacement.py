@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import NotUnderstood
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Event, Pod
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import KubernetesEvent, Pod
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.replacement import (
     PULL_PATIENCE,
     SLOW,
+    ReplacementStage,
     Sighting,
-    Stage,
     blockers_of,
     judge_replacement,
     pull_cause,
@@ -34,29 +34,32 @@ def unready(*containers: dict[str, Any], **changes: Any) -> Pod:
     return member(ready=False, containers=list(containers), **changes)
 
 
-def event(reason: str, message: str) -> Event:
-    return Event("Warning", reason, message, 1, "2026-11-21T00:00:00Z")
+def event(reason: str, message: str) -> KubernetesEvent:
+    return KubernetesEvent("Warning", reason, message, 1, "2026-11-21T00:00:00Z")
 
 
 @pytest.mark.parametrize(
     ("pod", "stage"),
     [
-        (member(uid=OLD, terminating=True), Stage.STOPPING),
-        (member(uid=OLD), Stage.STOPPING),
-        (member(terminating=True), Stage.STOPPING),
-        (None, Stage.RECREATING),
-        (unready(node=""), Stage.SCHEDULING),
-        (unready(), Stage.PREPARING),
-        (unready(waiting("ContainerCreating")), Stage.PREPARING),
-        (unready(waiting("ImagePullBackOff")), Stage.PREPARING),
-        (unready(running(False)), Stage.STARTING),
-        (unready(terminated(1)), Stage.STARTING),
-        (unready(waiting("CrashLoopBackOff", restarts=1)), Stage.STARTING),
-        (unready(waiting("PodInitializing"), initContainerStatuses=[running(False, name="setup")]), Stage.PREPARING),
-        (member(), Stage.READY),
+        (member(uid=OLD, terminating=True), ReplacementStage.STOPPING),
+        (member(uid=OLD), ReplacementStage.STOPPING),
+        (member(terminating=True), ReplacementStage.STOPPING),
+        (None, ReplacementStage.RECREATING),
+        (unready(node=""), ReplacementStage.SCHEDULING),
+        (unready(), ReplacementStage.PREPARING),
+        (unready(waiting("ContainerCreating")), ReplacementStage.PREPARING),
+        (unready(waiting("ImagePullBackOff")), ReplacementStage.PREPARING),
+        (unready(running(False)), ReplacementStage.STARTING),
+        (unready(terminated(1)), ReplacementStage.STARTING),
+        (unready(waiting("CrashLoopBackOff", restarts=1)), ReplacementStage.STARTING),
+        (
+            unready(waiting("PodInitializing"), initContainerStatuses=[running(False, name="setup")]),
+            ReplacementStage.PREPARING,
+        ),
+        (member(), ReplacementStage.READY),
     ],
 )
-def test_stages(pod: Pod | None, stage: Stage) -> None:
+def test_stages(pod: Pod | None, stage: ReplacementStage) -> None:
     assert stage_of(OLD, pod) is stage
 
 

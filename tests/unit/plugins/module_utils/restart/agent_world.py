@@ -12,8 +12,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.by_agent import ByAgent
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.observe.agent import (
+    AgentAnswer,
     AgentClient,
-    Outcome,
     Status,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.process_restart import CONTRACT, carry_out
@@ -58,7 +58,7 @@ class Agent:
             log=(),
         )
 
-    def stop(self, request: str) -> Outcome:
+    def stop(self, request: str) -> AgentAnswer:
         def carry_out() -> None:
             if ("stop", request) in self.done:
                 return
@@ -69,9 +69,9 @@ class Agent:
                 self.world.on_tick.append(self._end)
 
         self.world.make(carry_out)
-        return Outcome(changed=True, status=self.status())
+        return AgentAnswer(changed=True, status=self.status())
 
-    def start(self, request: str, checksum: str) -> Outcome:
+    def start(self, request: str, checksum: str) -> AgentAnswer:
         def carry_out() -> None:
             if ("start", request) in self.done:
                 return
@@ -83,7 +83,7 @@ class Agent:
             self.world.on_tick.append(self._join)
 
         self.world.make(carry_out)
-        return Outcome(changed=True, status=self.status())
+        return AgentAnswer(changed=True, status=self.status())
 
     def _end(self) -> None:
         self.running = self.stopping = False

@@ -9,7 +9,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.con
     changes_of,
     names_of,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.setting_rules import Way
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.setting_rules import SettingEffect
 
 OLD = b"node.attr.zone: a\nxpack.http.proxy.password: hunter1\ncluster.name: same\n"
 NEW = b"node:\n  attr.zone: b\nxpack.http.proxy.password: hunter2\ncluster.name: same\n"
@@ -25,5 +25,7 @@ def test_a_content_that_cannot_be_read_is_shown_nowhere(broken: bytes) -> None:
 
 
 def test_a_users_way_and_the_settings_of_the_pod_count() -> None:
-    found = changes_of(OLD, NEW, "a-0", {"node.*": Way.COORDINATED}, {"xpack.http.proxy.password": "the variable X"})
-    assert [each.way for each in found.changes] == [Way.COORDINATED, Way.NEW_POD]
+    found = changes_of(
+        OLD, NEW, "a-0", {"node.*": SettingEffect.COORDINATED}, {"xpack.http.proxy.password": "the variable X"}
+    )
+    assert [each.way for each in found.changes] == [SettingEffect.COORDINATED, SettingEffect.NEW_POD]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.http_scheme import scheme_changes
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.on_hosts import Configuration
-from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.setting_rules import Way
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.setting_rules import SettingEffect
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.settings_table import (
     changes_between,
     judge_changes,
@@ -23,7 +23,7 @@ def test_the_setting_that_turns_tls_of_http_on_or_off_is_refused_by_name(name: s
         found = judge_changes(changes_between(before, after))
         assert [(each.code, name in each.message) for each in found.deciding()] == [("setting_changes_scheme", True)]
     # A user who knows the setting better cannot have the run see what it cannot see.
-    given = judge_changes(changes_between({}, {name: "true"}, {name: Way.ROLLING}))
+    given = judge_changes(changes_between({}, {name: "true"}, {name: SettingEffect.ROLLING}))
     assert [each.code for each in given.deciding()] == ["setting_changes_scheme"]
 
 

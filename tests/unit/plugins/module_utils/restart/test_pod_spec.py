@@ -16,7 +16,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.pod
     plugins_survive,
     template_changes,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.setting_rules import Way
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.setting_rules import SettingEffect
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.observe.pod_spec import (
     elsewhere,
     from_pod,
@@ -248,7 +248,7 @@ def test_each_changed_part_of_a_template_needs_a_new_pod_and_tells_no_value() ->
         "resources of container opensearch",
         "variable A of container opensearch",
     )
-    assert {each.way for each in found.changes} == {Way.NEW_POD}
+    assert {each.way for each in found.changes} == {SettingEffect.NEW_POD}
     assert [each.sentence().split(" (")[0] for each in found.changes] == [
         "image of container opensearch changes",
         "nodeSelector is set",

@@ -8,15 +8,15 @@ import json
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.known_settings import DYNAMIC, STATIC
-from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.setting_rules import RULES, Way
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.setting_rules import RULES, SettingEffect
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.settings_table import (
     HIDDEN,
     changes_between,
+    effects_in,
     fits,
     judge_changes,
     looks_secret,
     rule_of,
-    ways_in,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,39 +30,39 @@ CONFIGURATIONS = st.dictionaries(NAMES, st.sampled_from(["a", "b", "1"]))
 @pytest.mark.parametrize(
     ("name", "way"),
     [
-        ("cluster.routing.allocation.enable", Way.DYNAMIC),
-        ("cluster.remote.far.seeds", Way.DYNAMIC),
-        ("logger.org.opensearch.discovery", Way.DYNAMIC),
-        ("plugins.security_config.ssl_dual_mode_enabled", Way.DYNAMIC),
-        ("thread_pool.write.queue_size", Way.ROLLING),
-        ("node.attr.zone", Way.ROLLING),
-        ("node.roles", Way.ROLLING),
-        ("discovery.seed_hosts", Way.ROLLING),
-        ("indices.fielddata.cache.size", Way.ROLLING),
-        ("bootstrap.memory_lock", Way.ROLLING),
-        ("plugins.security.ssl.transport.pemcert_filepath", Way.ROLLING),
-        ("xpack.security.transport.ssl.verification_mode", Way.ROLLING),
-        ("xpack.ml.enabled", Way.ROLLING),
-        ("xpack.license.self_generated.type", Way.ROLLING),
-        ("http.port", Way.NEW_POD),
-        ("transport.port", Way.NEW_POD),
-        ("transport.profiles.client.port", Way.NEW_POD),
-        ("cluster.name", Way.COORDINATED),
-        ("discovery.type", Way.COORDINATED),
-        ("node.attr.remote_store.segment.repository", Way.COORDINATED),
-        ("plugins.security.disabled", Way.COORDINATED),
-        ("plugins.security.ssl.transport.enabled", Way.COORDINATED),
-        ("opendistro_security.ssl.transport.enabled", Way.COORDINATED),
-        ("plugins.security.ssl.http.enabled", Way.COORDINATED),
-        ("xpack.security.enabled", Way.COORDINATED),
-        ("xpack.security.transport.ssl.enabled", Way.COORDINATED),
-        ("path.data", Way.NEVER),
-        ("node.name", Way.NEVER),
-        ("index.number_of_replicas", Way.NEVER),
-        ("my_plugin.depth", Way.ROLLING),
+        ("cluster.routing.allocation.enable", SettingEffect.DYNAMIC),
+        ("cluster.remote.far.seeds", SettingEffect.DYNAMIC),
+        ("logger.org.opensearch.discovery", SettingEffect.DYNAMIC),
+        ("plugins.security_config.ssl_dual_mode_enabled", SettingEffect.DYNAMIC),
+        ("thread_pool.write.queue_size", SettingEffect.ROLLING),
+        ("node.attr.zone", SettingEffect.ROLLING),
+        ("node.roles", SettingEffect.ROLLING),
+        ("discovery.seed_hosts", SettingEffect.ROLLING),
+        ("indices.fielddata.cache.size", SettingEffect.ROLLING),
+        ("bootstrap.memory_lock", SettingEffect.ROLLING),
+        ("plugins.security.ssl.transport.pemcert_filepath", SettingEffect.ROLLING),
+        ("xpack.security.transport.ssl.verification_mode", SettingEffect.ROLLING),
+        ("xpack.ml.enabled", SettingEffect.ROLLING),
+        ("xpack.license.self_generated.type", SettingEffect.ROLLING),
+        ("http.port", SettingEffect.NEW_POD),
+        ("transport.port", SettingEffect.NEW_POD),
+        ("transport.profiles.client.port", SettingEffect.NEW_POD),
+        ("cluster.name", SettingEffect.COORDINATED),
+        ("discovery.type", SettingEffect.COORDINATED),
+        ("node.attr.remote_store.segment.repository", SettingEffect.COORDINATED),
+        ("plugins.security.disabled", SettingEffect.COORDINATED),
+        ("plugins.security.ssl.transport.enabled", SettingEffect.COORDINATED),
+        ("opendistro_security.ssl.transport.enabled", SettingEffect.COORDINATED),
+        ("plugins.security.ssl.http.enabled", SettingEffect.COORDINATED),
+        ("xpack.security.enabled", SettingEffect.COORDINATED),
+        ("xpack.security.transport.ssl.enabled", SettingEffect.COORDINATED),
+        ("path.data", SettingEffect.NEVER),
+        ("node.name", SettingEffect.NEVER),
+        ("index.number_of_replicas", SettingEffect.NEVER),
+        ("my_plugin.depth", SettingEffect.ROLLING),
     ],
 )
-def test_the_way_of_a_setting(name: str, way: Way) -> None:
+def test_the_way_of_a_setting(name: str, way: SettingEffect) -> None:
     assert rule_of(name).way is way
 
 
@@ -80,7 +80,7 @@ def test_a_setting_is_either_dynamic_or_static() -> None:
 
 def test_a_setting_that_only_some_versions_take_while_they_run_is_restarted_for() -> None:
     assert {"script.cache.max_size", "cluster.publish.timeout"} <= STATIC
-    assert rule_of("cluster.publish.timeout").way is Way.ROLLING
+    assert rule_of("cluster.publish.timeout").way is SettingEffect.ROLLING
 
 
 @pytest.mark.parametrize(
@@ -99,17 +99,21 @@ def test_a_star_stands_for_any_text_and_a_dot_for_itself(pattern: str, name: str
 
 
 def test_the_most_exact_way_of_the_user_comes_before_the_table() -> None:
-    given_ways = {"cluster.*": Way.ROLLING, "cluster.na*": Way.NEW_POD, "cluster.name": Way.DYNAMIC}
-    assert rule_of("cluster.name", given_ways).way is Way.DYNAMIC
+    given_ways = {
+        "cluster.*": SettingEffect.ROLLING,
+        "cluster.na*": SettingEffect.NEW_POD,
+        "cluster.name": SettingEffect.DYNAMIC,
+    }
+    assert rule_of("cluster.name", given_ways).way is SettingEffect.DYNAMIC
     del given_ways["cluster.name"]
-    assert rule_of("cluster.name", given_ways).way is Way.NEW_POD
-    assert rule_of("discovery.type", given_ways).way is Way.COORDINATED
+    assert rule_of("cluster.name", given_ways).way is SettingEffect.NEW_POD
+    assert rule_of("discovery.type", given_ways).way is SettingEffect.COORDINATED
 
 
 def test_a_way_that_there_is_not_is_refused() -> None:
-    assert ways_in({"a.*": "new_pod"}) == {"a.*": Way.NEW_POD}
+    assert effects_in({"a.*": "new_pod"}) == {"a.*": SettingEffect.NEW_POD}
     with pytest.raises(Refusal, match=r"For the setting cluster\.name a way is given that is none of dynamic, rolling"):
-        ways_in({"cluster.name": "quickly"})
+        effects_in({"cluster.name": "quickly"})
 
 
 def test_a_setting_that_the_pod_sets_elsewhere_needs_a_new_pod() -> None:
@@ -117,13 +121,13 @@ def test_a_setting_that_the_pod_sets_elsewhere_needs_a_new_pod() -> None:
         {"node.attr.zone": "a"}, {"node.attr.zone": "b"}, elsewhere={"node.attr.zone": "the variable node.attr.zone"}
     )
     assert [(each.way, each.why) for each in found.changes] == [
-        (Way.NEW_POD, "the variable node.attr.zone sets it, and wins over the file")
+        (SettingEffect.NEW_POD, "the variable node.attr.zone sets it, and wins over the file")
     ]
 
 
 def test_the_strongest_way_is_enough_for_all() -> None:
     found = changes_between({}, {"cluster.max_shards_per_node": "9", "node.attr.zone": "a"})
-    assert found.strongest is Way.ROLLING
+    assert found.strongest is SettingEffect.ROLLING
     assert changes_between({"a": "1"}, {"a": "1"}).strongest is None
 
 
@@ -154,12 +158,12 @@ def test_what_cannot_be_done_is_refused_and_what_is_guessed_is_said() -> None:
 
 
 def test_a_weaker_way_of_the_user_is_said_and_a_stronger_one_is_not() -> None:
-    weaker = changes_between({}, {"cluster.name": "b"}, {"cluster.name": Way.ROLLING})
+    weaker = changes_between({}, {"cluster.name": "b"}, {"cluster.name": SettingEffect.ROLLING})
     assert [each.message for each in judge_changes(weaker).reasons] == [
         "The setting cluster.name changes by the way rolling, as the user says; the table says coordinated, since a"
         " member of another name is turned away at the handshake."
     ]
-    stronger = changes_between({}, {"node.attr.zone": "b"}, {"node.*": Way.COORDINATED})
+    stronger = changes_between({}, {"node.attr.zone": "b"}, {"node.*": SettingEffect.COORDINATED})
     assert not judge_changes(stronger).reasons
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import (
-    Failure,
+    FailureClass,
     StepState,
     after_step,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Event, Phase
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase, UpgradeEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record, begun, ended
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,16 +44,16 @@ class Upgrade:
             take = self._batch if member != name else self._step
             if not take(name, happening if place == member else ""):
                 return
-        self._end(Event.COMPLETED)
+        self._end(UpgradeEvent.COMPLETED)
 
     def _now(self) -> str:
         self._moments += 1
         return f"2026-11-24T00:{self._moments // 60:02d}:{self._moments % 60:02d}Z"
 
-    def _end(self, event: Event) -> None:
+    def _end(self, event: UpgradeEvent) -> None:
         self.record = ended(self.record, event, f"It has {event.value}.", self._now()) or self.record
 
-    def _condition(self, name: str, state: StepState, failure: Failure | None = None) -> None:
+    def _condition(self, name: str, state: StepState, failure: FailureClass | None = None) -> None:
         assert self.record is not None
         conditions = after_step(self.record.conditions, name, state, "", self._now(), failure)
         self.record = replace(self.record, conditions=conditions)
@@ -63,12 +63,12 @@ class Upgrade:
         if happening != "killed before":
             self._condition(name, StepState.STARTED)
         if happening in ("fails", "is not reached"):
-            failure = Failure.FAILED if happening == "fails" else Failure.UNREACHABLE
+            failure = FailureClass.FAILED if happening == "fails" else FailureClass.UNREACHABLE
             self._condition(name, StepState.IN_PROGRESS, failure)
-            self._end(Event.STOPPED)
+            self._end(UpgradeEvent.STOPPED)
         elif happening == "not done":
             self._condition(name, StepState.IN_PROGRESS)
-            self._end(Event.PAUSED)
+            self._end(UpgradeEvent.PAUSED)
         elif not happening:
             self._condition(name, StepState.COMPLETED)
         return not happening
@@ -77,13 +77,13 @@ class Upgrade:
         """Whether the run goes on behind the batch. A member may be upgraded although its run was killed."""
         member = name.rpartition(".")[2]
         if happening == "not done":
-            self._end(Event.PAUSED)
+            self._end(UpgradeEvent.PAUSED)
         if happening in ("not done", "killed before"):
             return False
         self.record = changed(self.record, name, "upgrading", self._now())
         if happening in ("fails", "is not reached"):
             self.record = changed(self.record, name, "failed", self._now())
-            self._end(Event.STOPPED)
+            self._end(UpgradeEvent.STOPPED)
             return False
         self.upgraded.add(member)
         if happening == "killed after":

@@ -13,8 +13,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events
     COUNTED,
     KEPT,
     ONCE,
-    Entry,
-    Kind,
+    EventKind,
+    RecordedEvent,
     added,
     changes,
     happened,
@@ -38,7 +38,7 @@ def record(phase: Phase = Phase.COMPLETED, **more: Any) -> Record:
     return Record("uuid", "3.8.0", "p1", "night", "ops", phase, "", AT, "2026-11-21T02:10:00Z", (batch,), **more)
 
 
-def seen(*events: Entry) -> list[tuple[str, str, int]]:
+def seen(*events: RecordedEvent) -> list[tuple[str, str, int]]:
     return [(each.about, each.message, each.times) for each in events]
 
 
@@ -46,8 +46,8 @@ def test_changes_are_counted_by_kind_and_target_and_other_acts_are_left_out() ->
     acts = [act("set", "a"), act("delete_pod", "pod-0"), act("restored", "a"), act("set", "a", "later")]
     first = added((), changes(acts, "night"))
     assert first == (
-        Entry(AT, "night", "", "set", kind="changed", about="a", times=2, last="later"),
-        Entry(AT, "night", "", "restored", kind="put_back", about="a"),
+        RecordedEvent(AT, "night", "", "set", kind="changed", about="a", times=2, last="later"),
+        RecordedEvent(AT, "night", "", "restored", kind="put_back", about="a"),
     )
     assert added(first, changes([act("set", "a", "last")], "day"))[0].times == 3
     assert added(first, ()) == first
@@ -68,11 +68,11 @@ def test_the_parts_of_a_pool_are_counted_one_by_one_since_one_of_them_stays() ->
 
 
 def test_of_endless_changes_the_first_are_kept_and_of_everything_else_the_newest() -> None:
-    notices = [happened(Kind.NOTICED, AT, about=f"started-{number}") for number in range(2 * KEPT)]
-    transitions = [Entry(AT, "night", "Upgrading", f"said {number}") for number in range(2 * KEPT)]
+    notices = [happened(EventKind.NOTICED, AT, about=f"started-{number}") for number in range(2 * KEPT)]
+    transitions = [RecordedEvent(AT, "night", "Upgrading", f"said {number}") for number in range(2 * KEPT)]
     many = added((), [*changes([act("set", f"a-{n}") for n in range(2 * KEPT)], "night"), *notices, *transitions])
-    assert [each.about for each in of_kind(many, Kind.CHANGED)] == [f"a-{number}" for number in range(KEPT)]
-    assert of_kind(many, Kind.NOTICED) == tuple(notices[KEPT:])
+    assert [each.about for each in of_kind(many, EventKind.CHANGED)] == [f"a-{number}" for number in range(KEPT)]
+    assert of_kind(many, EventKind.NOTICED) == tuple(notices[KEPT:])
     assert [each for each in many if each.phase] == transitions[KEPT:]
     assert added(many, changes([act("set", "a-0")], "day"))[0].times == 2
 
@@ -94,8 +94,8 @@ def test_a_member_went_at_its_act_and_came_after_the_seconds_that_were_measured(
     ]
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_what_people_have_said_once_is_noted_once_and_a_pause_each_time(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", EventKind)
+def test_what_people_have_said_once_is_noted_once_and_a_pause_each_time(kind: EventKind) -> None:
     once = happened(kind, AT, "night", "it", "said", "ops")
     later = replace(once, at="later", run="day")
     assert len(added((once,), [later])) == (1 if kind in (*ONCE, *COUNTED) else 2)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Event, Phase
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase, UpgradeEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import begun, ended
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_record import NEW, first, plan
 
@@ -20,7 +20,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.te
 def test_the_cluster_tells_whether_an_upgrade_without_a_record_is_under_way(
     going: str, members: str, previous: bool, phase: Phase, said: str
 ) -> None:
-    former = ended(first("a"), Event.COMPLETED, "", "t2") if previous else None
+    former = ended(first("a"), UpgradeEvent.COMPLETED, "", "t2") if previous else None
     record = begun(former, plan(*going, members=members), "day", "dev", "t3")
     assert record is not None
     assert record.phase is phase

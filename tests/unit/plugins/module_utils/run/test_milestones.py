@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import StepState, after_step
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import Kind, happened
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import EventKind, happened
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.milestones import (
     LONGEST,
     conditions_of,
     dated,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Event, Phase
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase, UpgradeEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record, ended, noted
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.size import record_text
@@ -52,7 +52,7 @@ def test_a_plain_upgrade_has_conditions_from_its_start_to_its_end() -> None:
     assert told(half)["BatchesDone"] == ("False", "1 of 2 done")
     last = told(done(begun))
     assert [last[name][0] for name in WAY] == ["True", "True", "True", "True", "False", "False"]
-    completed = ended(done(begun), Event.COMPLETED, "", "t9")
+    completed = ended(done(begun), UpgradeEvent.COMPLETED, "", "t9")
     assert completed is not None
     assert [(each.type, each.status) for each in conditions_of(completed)] == [(name, "True") for name in WAY]
     times = {each.type: (each.start_time, each.complete_time) for each in conditions_of(completed)}
@@ -64,7 +64,7 @@ def test_a_batch_that_is_stopped_or_an_end_that_is_not_good_says_why() -> None:
     stopped = replace(stopped, reason="Member b is not back.")
     assert told(stopped)["BatchesDone"] == ("False", "0 of 2 done. Member b is not back.")
     assert told(stopped)["Ended"] == ("False", "Member b is not back.")
-    unproven = ended(done(first("b", "a")), Event.STOPPED, "The cluster is red. Look.", "t9")
+    unproven = ended(done(first("b", "a")), UpgradeEvent.STOPPED, "The cluster is red. Look.", "t9")
     assert unproven is not None
     assert told(unproven)["GateAfterUpgrade"] == told(unproven)["Ended"] == ("False", "The cluster is red.")
 
@@ -75,11 +75,11 @@ def test_a_schedule_and_skipped_checks_and_notices_stand_there_too() -> None:
     (scheduled,) = conditions_of(waits)
     assert (scheduled.type, scheduled.status, scheduled.start_time) == ("Scheduled", "False", "t1")
     assert scheduled.message == "from t5 to t6, soon, late since t7"
-    missed = noted(waits, Event.FAILED, "Nobody began it.", "t8")
+    missed = noted(waits, UpgradeEvent.FAILED, "Nobody began it.", "t8")
     assert told(missed)["Scheduled"] == ("False", "from t5 to t6, soon, late since t7. Nobody began it.")
     begun = replace(first("b", "a"), start=start).with_events(
-        happened(Kind.SKIPPED, "t1", about="disk"),
-        *(happened(Kind.NOTICED, "t1", about=key) for key in ("started-1a2b", "failed-3c4d")),
+        happened(EventKind.SKIPPED, "t1", about="disk"),
+        *(happened(EventKind.NOTICED, "t1", about=key) for key in ("started-1a2b", "failed-3c4d")),
     )
     assert told(begun)["Scheduled"][0] == "True"
     assert told(begun)["GateBeforeUpgrade"] == ("True", "without the checks disk")
@@ -93,10 +93,10 @@ def test_steps_stand_between_the_start_and_the_batches() -> None:
 
 
 def test_former_upgrades_keep_theirs_and_a_later_note_changes_none() -> None:
-    completed = ended(done(first("b", "a")), Event.COMPLETED, "", "t9")
+    completed = ended(done(first("b", "a")), UpgradeEvent.COMPLETED, "", "t9")
     assert completed is not None
     whole = dated(completed)
-    later = dated(replace(whole, updated="t11").with_events(happened(Kind.NOTICED, "t11", about="completed-1a2b")))
+    later = dated(replace(whole, updated="t11").with_events(happened(EventKind.NOTICED, "t11", about="completed-1a2b")))
     assert [each.completed for each in later.upgrades] == ["t9"]
     assert [each.type for each in later.upgrades[0].conditions] == [*WAY[:4], "NoticesSent", *WAY[4:]]
     next_one = dated(replace(first("b"), target_version="3.9.0", upgrades=later.upgrades))
@@ -113,6 +113,6 @@ def test_a_batch_of_which_nobody_knows_an_end_is_done_since_the_last_change(stat
 
 
 def test_a_message_is_short() -> None:
-    stopped = ended(first("b"), Event.STOPPED, "x" * 1000, "t1")
+    stopped = ended(first("b"), UpgradeEvent.STOPPED, "x" * 1000, "t1")
     assert stopped is not None
     assert all(len(each.message) <= LONGEST for each in conditions_of(stopped))

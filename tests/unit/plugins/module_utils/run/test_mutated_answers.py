@@ -52,7 +52,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import pool_changes
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lease import lock_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord, PoolRecord
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import Entry
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import RecordedEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
@@ -113,7 +113,7 @@ def _carried_strategy(kept: Any) -> Any:
     text = kept if isinstance(kept, str) else json.dumps(kept)
     seen = objects.pool(annotations={UNDO_ANNOTATION: text})
     undo = pool_changes.carried_undo(seen)
-    return undo and (pool_changes.holds(undo, seen), pool_changes.way_back(seen, undo))
+    return undo and (pool_changes.holds(undo, seen), pool_changes.patch_back(seen, undo))
 
 
 def _forwarded(service: Any) -> Any:
@@ -151,7 +151,7 @@ BATCH = BatchRecord(
 )
 KEPT = Record(
     "uuid", "3.8.0", "p1", "night", "ops", Phase.UPGRADING, "", "2026-11-21T02:00:00Z", "2026-11-21T02:00:00Z",
-    (BATCH,), (Entry("2026-11-21T02:00:00Z", "night", "Upgrading", "begins"),),
+    (BATCH,), (RecordedEvent("2026-11-21T02:00:00Z", "night", "Upgrading", "begins"),),
     (PoolRecord("data", "upgrading", ("data-1",)),), ("other-0",), "2.19.6",
 )  # fmt: skip
 LEASE: Json = {

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.order import (
     ORDER,
-    Stage,
-    Standing,
+    RunFacts,
+    RunStage,
     lined_up,
     not_begun,
     parts,
@@ -22,11 +22,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 ROOT = Path(__file__).resolve().parents[5]
-PLANNED = Standing(planned=True, agreeable=True, batches=True, asks=True)
+PLANNED = RunFacts(planned=True, agreeable=True, batches=True, asks=True)
 OTHERS = ("refused", "waits", "checks")
 """The facts of a run that has another end."""
-EVERYTHING = replace(PLANNED, **{each.name: True for each in fields(Standing) if each.name not in OTHERS})
-STANDINGS = st.builds(Standing, **{each.name: st.booleans() for each in fields(Standing)})
+EVERYTHING = replace(PLANNED, **{each.name: True for each in fields(RunFacts) if each.name not in OTHERS})
+STANDINGS = st.builds(RunFacts, **{each.name: st.booleans() for each in fields(RunFacts)})
 PLAN: dict[str, Any] = {
     "batches": [
         {"name": "batch-01", "members": ["data-0", "data-1"], "pools": ["data"], "reason": "serial", "proof": "green"},
@@ -37,9 +37,9 @@ PLAN: dict[str, Any] = {
 PLACES = {"data-0": "a", "data-1": "b", "main-0": "c"}
 
 
-def order(run: Standing) -> list[list[str]]:
+def order(run: RunFacts) -> list[list[str]]:
     """The parts of a run that acts, by stage."""
-    return [parts(stage, run) for stage in Stage if stage is not Stage.TO_SHOW]
+    return [parts(stage, run) for stage in RunStage if stage is not RunStage.TO_SHOW]
 
 
 def test_an_ordinary_run_has_no_part_that_does_nothing() -> None:
@@ -49,61 +49,61 @@ def test_an_ordinary_run_has_no_part_that_does_nothing() -> None:
 
 def test_a_run_with_everything_has_all_parts_but_those_of_another_end() -> None:
     files = {name for stage in order(replace(EVERYTHING, passed_over=False, stopped=False)) for name in stage}
-    acting = {name for stage, chosen in ORDER.items() if stage is not Stage.TO_SHOW for name, _due in chosen}
+    acting = {name for stage, chosen in ORDER.items() if stage is not RunStage.TO_SHOW for name, _due in chosen}
     assert acting - files == {"waiting.yml", "refuse.yml", "give.yml"}
 
 
 def test_a_plan_that_is_only_made_is_given_to_the_caller() -> None:
-    assert parts(Stage.TO_SHOW, PLANNED) == ["give.yml"]
-    assert parts(Stage.TO_SHOW, replace(PLANNED, waits=True)) == ["give.yml", "would_wait.yml"]
-    assert parts(Stage.TO_SHOW, replace(PLANNED, agreeable=False, waits=True)) == ["no_plan.yml"]
-    assert parts(Stage.TO_LOCK, replace(PLANNED, checks=True)) == ["give.yml", "locked.yml"]
+    assert parts(RunStage.TO_SHOW, PLANNED) == ["give.yml"]
+    assert parts(RunStage.TO_SHOW, replace(PLANNED, waits=True)) == ["give.yml", "would_wait.yml"]
+    assert parts(RunStage.TO_SHOW, replace(PLANNED, agreeable=False, waits=True)) == ["no_plan.yml"]
+    assert parts(RunStage.TO_LOCK, replace(PLANNED, checks=True)) == ["give.yml", "locked.yml"]
 
 
-@given(STANDINGS, st.sampled_from([Stage.TO_SHOW, Stage.TO_LOCK, Stage.TO_LINE_UP]))
-def test_nothing_comes_after_a_plan_that_is_refused(run: Standing, stage: Stage) -> None:
+@given(STANDINGS, st.sampled_from([RunStage.TO_SHOW, RunStage.TO_LOCK, RunStage.TO_LINE_UP]))
+def test_nothing_comes_after_a_plan_that_is_refused(run: RunFacts, stage: RunStage) -> None:
     assert parts(stage, replace(run, refused=True)) == ["refuse.yml"]
 
 
 def test_a_pass_that_waits_neither_takes_the_lock_nor_ends_a_run() -> None:
-    assert parts(Stage.TO_LOCK, replace(EVERYTHING, waits=True)) == ["waiting.yml"]
+    assert parts(RunStage.TO_LOCK, replace(EVERYTHING, waits=True)) == ["waiting.yml"]
     waited = replace(EVERYTHING, waits=True, passed_over=True)
-    assert [parts(stage, waited) for stage in (Stage.TO_PUT_BACK, Stage.TO_END)] == [[], []]
+    assert [parts(stage, waited) for stage in (RunStage.TO_PUT_BACK, RunStage.TO_END)] == [[], []]
 
 
 def test_a_play_without_a_plan_is_refused_at_its_end() -> None:
-    assert [parts(stage, Standing()) for stage in (Stage.TO_PUT_BACK, Stage.TO_END)] == [["refuse.yml"], []]
+    assert [parts(stage, RunFacts()) for stage in (RunStage.TO_PUT_BACK, RunStage.TO_END)] == [["refuse.yml"], []]
 
 
 def test_steps_after_the_last_batch_are_due_if_an_earlier_run_has_begun_one() -> None:
     left = replace(PLANNED, batches=False, commenced=True, steps_after=True)
-    assert parts(Stage.TO_END, left) == ["steps.yml", "end.yml"]
-    assert parts(Stage.TO_END, replace(left, commenced=False)) == ["end.yml"]
+    assert parts(RunStage.TO_END, left) == ["steps.yml", "end.yml"]
+    assert parts(RunStage.TO_END, replace(left, commenced=False)) == ["end.yml"]
 
 
 @given(STANDINGS)
-def test_check_mode_asks_nobody_and_takes_no_task_of_the_user(run: Standing) -> None:
+def test_check_mode_asks_nobody_and_takes_no_task_of_the_user(run: RunFacts) -> None:
     checked = {name for stage in order(replace(run, checks=True)) for name in stage}
     assert not checked & {"confirm.yml", "supersede.yml", "steps.yml", "own_tasks.yml"}
 
 
 @given(STANDINGS)
-def test_the_whole_is_proven_before_all_is_put_back_unless_the_run_has_stopped(run: Standing) -> None:
-    chosen = parts(Stage.TO_PUT_BACK, run)
+def test_the_whole_is_proven_before_all_is_put_back_unless_the_run_has_stopped(run: RunFacts) -> None:
+    chosen = parts(RunStage.TO_PUT_BACK, run)
     assert ("prove.yml" in chosen) == (run.ends and not run.stopped and not run.checks)
     assert chosen in ([], ["refuse.yml"], ["put_back.yml"], ["prove.yml", "put_back.yml"])
 
 
 @given(STANDINGS)
-def test_everything_is_put_back_and_told_by_every_run_that_has_taken_the_lock(run: Standing) -> None:
-    locks = "locked.yml" in parts(Stage.TO_LOCK, run) and run.planned and not run.passed_over
-    ends = parts(Stage.TO_PUT_BACK, run)[-1:] == ["put_back.yml"] and parts(Stage.TO_END, run)[-1:] == ["end.yml"]
+def test_everything_is_put_back_and_told_by_every_run_that_has_taken_the_lock(run: RunFacts) -> None:
+    locks = "locked.yml" in parts(RunStage.TO_LOCK, run) and run.planned and not run.passed_over
+    ends = parts(RunStage.TO_PUT_BACK, run)[-1:] == ["put_back.yml"] and parts(RunStage.TO_END, run)[-1:] == ["end.yml"]
     assert ends or not locks
 
 
 def test_each_part_is_a_task_file_of_its_role() -> None:
     for stage, chosen in ORDER.items():
-        role = "finish" if stage in (Stage.TO_PUT_BACK, Stage.TO_END) else "begin"
+        role = "finish" if stage in (RunStage.TO_PUT_BACK, RunStage.TO_END) else "begin"
         for name, _due in chosen:
             assert (ROOT / "roles" / role / "tasks" / name).is_file(), name
 

@@ -9,8 +9,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases
     ENDINGS,
     EXPLAINED,
     UNDER_WAY,
-    Event,
     Phase,
+    UpgradeEvent,
     follow,
 )
 
@@ -32,29 +32,29 @@ CASES = [(phase, event, then) for phase, row in TABLE.items() for event, then in
 
 def test_the_table_has_every_phase_and_every_event() -> None:
     assert {each.value for each in Phase} == TABLE.keys()
-    assert {each.value for each in Event} == {*EVENTS}
+    assert {each.value for each in UpgradeEvent} == {*EVENTS}
     assert {len(row) for row in TABLE.values()} == {len(EVENTS)}
 
 
 @pytest.mark.parametrize(("phase", "event", "then"), [case for case in CASES if case[2]])
 def test_an_event_leads_to_a_phase(phase: str, event: str, then: str) -> None:
-    assert follow(Phase(phase), Event(event)) is Phase(then)
+    assert follow(Phase(phase), UpgradeEvent(event)) is Phase(then)
 
 
 @pytest.mark.parametrize(("phase", "event"), [case[:2] for case in CASES if not case[2]])
 def test_what_cannot_happen_is_refused_by_its_name(phase: str, event: str) -> None:
     with pytest.raises(Refusal, match=rf"^An upgrade that is {phase} cannot [a-z ]+\. ") as caught:
-        follow(Phase(phase), Event(event))
+        follow(Phase(phase), UpgradeEvent(event))
     assert [reason.code for reason in caught.value.verdict.reasons] == ["phase_impossible"]
 
 
 def test_every_refusal_names_another_event() -> None:
     said = set()
-    for event in Event:
+    for event in UpgradeEvent:
         with pytest.raises(Refusal) as caught:
             follow(Phase.COMPLETED, event)
         said.add(str(caught.value))
-    assert len(said) == len(Event)
+    assert len(said) == len(UpgradeEvent)
 
 
 def test_a_run_ends_only_what_is_under_way() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import PoolRecord
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Event, Phase
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase, UpgradeEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
     Record,
     batch_changed,
@@ -61,7 +61,7 @@ def came_to(record: Record, name: str, state: str) -> Record:
     return after
 
 
-def finished(record: Record, event: Event = Event.COMPLETED) -> Record:
+def finished(record: Record, event: UpgradeEvent = UpgradeEvent.COMPLETED) -> Record:
     after = ended(record, event, "", "t2")
     assert after is not None
     return after
@@ -117,8 +117,8 @@ def test_an_upgrade_that_goes_on_keeps_the_version_it_came_from() -> None:
     assert told(record)["managers"] == ("upgraded", "")
 
 
-@pytest.mark.parametrize("event", [Event.STOPPED, Event.ABORTED, Event.PAUSED])
-def test_a_run_that_did_not_complete_deploys_nothing(event: Event) -> None:
+@pytest.mark.parametrize("event", [UpgradeEvent.STOPPED, UpgradeEvent.ABORTED, UpgradeEvent.PAUSED])
+def test_a_run_that_did_not_complete_deploys_nothing(event: UpgradeEvent) -> None:
     done = came_to(begin(None, plan(batch("a"), upgraded="bmn")), "batch.a", "done")
     assert finished(done, event).deployed_version == OLD
 
@@ -139,7 +139,7 @@ def test_members_outside_the_pools_keep_the_version_and_pools_without_members_do
 
 
 def test_another_upgrade_begins_with_what_runs() -> None:
-    earlier = finished(begin(None, plan(*EACH)), Event.STOPPED)
+    earlier = finished(begin(None, plan(*EACH)), UpgradeEvent.STOPPED)
     record = begin(replace(earlier, target_version="3.6.0"), plan(*EACH, deployed_version="3.6.0"))
     assert record.deployed_version == "3.6.0"
 

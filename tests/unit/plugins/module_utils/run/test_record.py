@@ -15,8 +15,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batche
     BatchRecord,
     PoolRecord,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import KEPT, Entry, Kind
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Event, Phase
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import KEPT, EventKind, RecordedEvent
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase, UpgradeEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
     Record,
     batch_changed,
@@ -49,7 +49,9 @@ TRIES = st.builds(
 )
 BATCHES = st.builds(replace, TRIES, tries=st.lists(TRIES, max_size=2).map(tuple))
 POOLS = st.builds(PoolRecord, name=TEXTS, status=st.sampled_from(STATUSES), left=st.lists(TEXTS, max_size=2).map(tuple))
-EVENTS = st.builds(Entry, TEXTS, TEXTS, TEXTS, TEXTS, kind=st.sampled_from(Kind).map(str), about=TEXTS, by=TEXTS)
+EVENTS = st.builds(
+    RecordedEvent, TEXTS, TEXTS, TEXTS, TEXTS, kind=st.sampled_from(EventKind).map(str), about=TEXTS, by=TEXTS
+)
 RECORDS = st.builds(
     Record,
     cluster=TEXTS,
@@ -186,7 +188,7 @@ def test_an_interrupted_upgrade_with_nothing_left_is_ended_by_the_next_run() -> 
     record = begun(changed(first("a"), "batch-01.a", "upgrading"), plan(), "day", "dev", "t3")
     assert states(record) == {"a": "done"}
     assert record is not None
-    completed = ended(record, Event.COMPLETED, "", "t4")
+    completed = ended(record, UpgradeEvent.COMPLETED, "", "t4")
     assert completed is not None
     assert (completed.phase, [entry.run for entry in completed.history]) == (Phase.COMPLETED, ["night", "day", "day"])
 
@@ -201,7 +203,7 @@ def test_another_upgrade_begins_anew_and_keeps_the_history(other: Json) -> None:
 
 
 def test_a_completed_upgrade_is_not_gone_on_with() -> None:
-    completed = ended(changed(first("a"), "batch-01.a", "done"), Event.COMPLETED, "", "t2")
+    completed = ended(changed(first("a"), "batch-01.a", "done"), UpgradeEvent.COMPLETED, "", "t2")
     again = begun(completed, plan("b"), "day", "dev", "t3")
     assert states(again) == {"b": "pending"}
     assert again is not None
@@ -228,7 +230,7 @@ def test_a_batch_that_nobody_planned_is_not_noted() -> None:
 def test_a_pass_that_waits_is_gone_on_with() -> None:
     record = changed(changed(first("a", "b"), "batch-01.a", "upgrading", "t1"), "batch-01.a", "waiting", "t2")
     assert (record.batches[0].state, record.batches[0].started, record.batches[0].ended) == ("waiting", "t1", "")
-    waiting = ended(record, Event.PAUSED, "Pod a is stopping.", "t3")
+    waiting = ended(record, UpgradeEvent.PAUSED, "Pod a is stopping.", "t3")
     assert waiting is not None
     assert (waiting.phase, waiting.reason) == (Phase.PAUSED, "Pod a is stopping.")
     following = begun(waiting, plan("b"), "day", "dev", "t4")
@@ -241,41 +243,41 @@ def test_a_pass_that_waits_is_gone_on_with() -> None:
 @pytest.mark.parametrize(
     ("event", "phase"),
     [
-        (Event.COMPLETED, Phase.COMPLETED),
-        (Event.STOPPED, Phase.UPGRADING),
-        (Event.ABORTED, Phase.ABORTED),
-        (Event.PAUSED, Phase.PAUSED),
+        (UpgradeEvent.COMPLETED, Phase.COMPLETED),
+        (UpgradeEvent.STOPPED, Phase.UPGRADING),
+        (UpgradeEvent.ABORTED, Phase.ABORTED),
+        (UpgradeEvent.PAUSED, Phase.PAUSED),
     ],
 )
-def test_an_end_is_noted_with_its_reason(event: Event, phase: Phase) -> None:
+def test_an_end_is_noted_with_its_reason(event: UpgradeEvent, phase: Phase) -> None:
     sentence = "Stopped at batch-01.a (Prove it): Shard 3 of 2.19.6 is lost."
     message = f"{sentence} Fix it."
     record = ended(first("a"), event, message, "t5")
     assert record is not None
-    said = "" if event is Event.COMPLETED else sentence
+    said = "" if event is UpgradeEvent.COMPLETED else sentence
     assert (record.phase, record.reason, record.updated) == (phase, said, "t5")
-    assert record.history[-1] == Entry("t5", "night", phase.value, message, kind=event.value)
+    assert record.history[-1] == RecordedEvent("t5", "night", phase.value, message, kind=event.value)
     assert ended(None, event, "", "t6") is None
 
 
-@pytest.mark.parametrize("event", [Event.STOPPED, Event.ABORTED, Event.PAUSED])
-def test_an_end_without_a_word_has_a_reason_too(event: Event) -> None:
+@pytest.mark.parametrize("event", [UpgradeEvent.STOPPED, UpgradeEvent.ABORTED, UpgradeEvent.PAUSED])
+def test_an_end_without_a_word_has_a_reason_too(event: UpgradeEvent) -> None:
     record = ended(first("a"), event, "", "t5")
     assert record is not None
     assert record.reason == f"The run told no reason when it was {event.value}."
 
 
-@pytest.mark.parametrize("event", Event)
-def test_what_is_completed_does_not_end_again(event: Event) -> None:
-    completed = ended(first("a"), Event.COMPLETED, "", "t5")
+@pytest.mark.parametrize("event", UpgradeEvent)
+def test_what_is_completed_does_not_end_again(event: UpgradeEvent) -> None:
+    completed = ended(first("a"), UpgradeEvent.COMPLETED, "", "t5")
     assert ended(completed, event, "Because.", "t6") is None
 
 
 def test_what_a_person_has_ended_is_not_completed_by_a_run_that_did_not_begin() -> None:
-    aborted = ended(first("a"), Event.ABORTED, "Aborted on request.", "t5")
-    assert ended(aborted, Event.ABORTED, "Aborted on request.", "t6") is None
+    aborted = ended(first("a"), UpgradeEvent.ABORTED, "Aborted on request.", "t5")
+    assert ended(aborted, UpgradeEvent.ABORTED, "Aborted on request.", "t6") is None
     with pytest.raises(Refusal, match="An upgrade that is Aborted cannot be completed"):
-        ended(aborted, Event.COMPLETED, "", "t6")
+        ended(aborted, UpgradeEvent.COMPLETED, "", "t6")
 
 
 def test_a_batch_that_is_stopped_leaves_the_upgrade_under_way_with_its_reason() -> None:
@@ -285,7 +287,7 @@ def test_a_batch_that_is_stopped_leaves_the_upgrade_under_way_with_its_reason() 
     assert stopped is not None
     assert (stopped.phase, stopped.reason) == (Phase.UPGRADING, "Member a is not back.")
     assert changed(record, "batch-01.a", "failed").reason == "Batch batch-01.a was stopped."
-    ended_so = ended(stopped, Event.STOPPED, "", "t3")
+    ended_so = ended(stopped, UpgradeEvent.STOPPED, "", "t3")
     assert ended_so is not None
     assert (ended_so.phase, ended_so.reason) == (Phase.UPGRADING, "Member a is not back.")
     again = begun(ended_so, plan("a", "b"), "day", "dev", "t4")
@@ -294,7 +296,7 @@ def test_a_batch_that_is_stopped_leaves_the_upgrade_under_way_with_its_reason() 
 
 
 def test_no_batch_begins_in_an_upgrade_that_is_over() -> None:
-    aborted = ended(first("a"), Event.ABORTED, "", "t5")
+    aborted = ended(first("a"), UpgradeEvent.ABORTED, "", "t5")
     with pytest.raises(Refusal, match="An upgrade that is Aborted cannot begin a batch") as caught:
         batch_changed(aborted, "batch-01.a", "upgrading", "t6", [], [])
     assert [reason.code for reason in caught.value.verdict.reasons] == ["phase_impossible"]
@@ -318,7 +320,7 @@ def test_the_first_sentence_of_a_text(text: str, first_of_it: str) -> None:
 def test_the_newest_of_a_long_history_are_kept() -> None:
     record = first("a")
     for number in range(KEPT + 5):
-        record = noted(record, Event.STOPPED, str(number), "t")
+        record = noted(record, UpgradeEvent.STOPPED, str(number), "t")
     assert [entry.message for entry in record.history] == [str(number) for number in range(5, KEPT + 5)]
 
 

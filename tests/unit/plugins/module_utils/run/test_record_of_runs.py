@@ -13,7 +13,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.condit
     StepState,
     after_step,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Event
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import UpgradeEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import begun, ended
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_record import (
@@ -115,7 +115,9 @@ def test_a_step_that_no_run_takes_any_more_is_not_left_in_progress() -> None:
     day = begun(night, plan("b", "a"), "day", "dev", "t3")
     assert day is not None
     day = replace(day, conditions=after_step(day.conditions, "alerts", StepState.IN_PROGRESS, "they fire", "t4"))
-    stopped, completed = (ended(day, event, "Stopped.", "t5") for event in (Event.STOPPED, Event.COMPLETED))
+    stopped, completed = (
+        ended(day, event, "Stopped.", "t5") for event in (UpgradeEvent.STOPPED, UpgradeEvent.COMPLETED)
+    )
     assert stopped is not None
     assert completed is not None
     assert [each.type for each in stopped.conditions] == ["snapshot", "approval", "alerts"]

@@ -19,8 +19,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.report
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord, PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import (
-    Entry,
-    Kind,
+    EventKind,
+    RecordedEvent,
     added,
     changes,
     happened,
@@ -65,7 +65,7 @@ def record(*batches: BatchRecord, phase: Phase = Phase.COMPLETED, reason: str = 
         started="2026-11-23T02:00:00Z",
         updated="2026-11-23T02:10:00Z",
         batches=batches,
-        events=(Entry("2026-11-23T02:00:00Z", "r1", "Pending", "begins"),),
+        events=(RecordedEvent("2026-11-23T02:00:00Z", "r1", "Pending", "begins"),),
         system="opensearch",
     )
 
@@ -220,7 +220,7 @@ def seen() -> Record:
             replace(TWO[0], health="green"),
             replace(TWO[1], health="yellow", health_away="red", green_seconds=13.0),
         ),
-        events=added((happened(Kind.HEALTH, AT, "r2", message="green"),), changes(acts, "r2")),
+        events=added((happened(EventKind.HEALTH, AT, "r2", message="green"),), changes(acts, "r2")),
         last=(last,),
         pools=(PoolRecord("data", "upgraded"),),
     )
@@ -332,8 +332,8 @@ def test_the_conditions_stand_in_every_report(form: str, shown: str) -> None:
 @pytest.mark.parametrize("form", ["html", "md"])
 def test_checks_that_were_not_made_stand_in_every_report(form: str) -> None:
     assert "hecks that were not made" not in drawn(form, record(*TWO))
-    checks = [happened(Kind.SKIPPED, AT, "r1", name, by="<ops>") for name in ("disk", "images")]
-    given = record(*TWO).with_events(*checks, happened(Kind.ACCEPTED, AT, "r2", "allow_red", "logs-*", "you"))
+    checks = [happened(EventKind.SKIPPED, AT, "r1", name, by="<ops>") for name in ("disk", "images")]
+    given = record(*TWO).with_events(*checks, happened(EventKind.ACCEPTED, AT, "r2", "allow_red", "logs-*", "you"))
     assert report_of(given).skipped == ("disk", "images")
     page = drawn(form, given)
     assert "disk, images" in page

@@ -11,8 +11,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.schedule import (
     SCHEDULE,
-    Policy,
     Schedule,
+    WindowEnd,
     judge_patience,
     judge_start,
     schedule_in,
@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 AT = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
 WINDOW = Schedule(AT, timedelta(minutes=120))
-FITTING = Schedule(AT, timedelta(minutes=120), Policy.MUST_FIT)
+FITTING = Schedule(AT, timedelta(minutes=120), WindowEnd.MUST_FIT)
 
 
 def given_options(**options: Any) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def test_one_that_must_fit_ends_in_its_window() -> None:
 
 
 def test_one_that_pauses_goes_on_in_a_window_alone() -> None:
-    pausing = Schedule(AT, timedelta(minutes=120), Policy.PAUSE)
+    pausing = Schedule(AT, timedelta(minutes=120), WindowEnd.PAUSE)
     assert pausing.pause_at == int(at(120).timestamp())
     assert (WINDOW.pause_at, FITTING.pause_at) == (0, 0)
     assert judge_start(pausing, at(30), commenced=True).passed

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, waiting
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Event, Phase
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase, UpgradeEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
     Record,
     batch_changed,
@@ -18,7 +18,11 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.size import record_text
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.schedule import Schedule
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.scheduling import Seen, before_start, told_late
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.scheduling import (
+    StartFindings,
+    before_start,
+    told_late,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,7 +55,7 @@ LOOKS = st.lists(
 def looked(looks: list[Any], record: Record | None = None, schedule: Schedule = NIGHT) -> Record | None:
     for number, (start, blockers, late) in enumerate(looks):
         at = f"2026-11-21T01:00:{number:02}Z"
-        record = before_start(record, PLAN, schedule, Seen(start, blockers, late), "ops", at) or record
+        record = before_start(record, PLAN, schedule, StartFindings(start, blockers, late), "ops", at) or record
     return record
 
 
@@ -73,7 +77,7 @@ def test_the_run_that_begins_is_the_same_whatever_was_seen_before(looks: list[An
 def test_an_upgrade_that_a_run_has_begun_keeps_all_but_its_moments(early: list[Any], later: list[Any]) -> None:
     started = begun(looked(early), PLAN, "night", "ops", "2026-11-21T02:00:00Z")
     under_way = batch_changed(started, "b1", "upgrading", "2026-11-21T02:00:01Z", [], [])
-    paused = ended(under_way, Event.PAUSED, "The window is over.", "2026-11-21T02:00:02Z")
+    paused = ended(under_way, UpgradeEvent.PAUSED, "The window is over.", "2026-11-21T02:00:02Z")
     after = looked(later, paused, NEXT)
     assert paused is not None
     assert after is not None
@@ -104,4 +108,4 @@ def test_a_delay_is_told_with_its_cause_and_is_forgotten_with_another_moment() -
 
 def test_an_upgrade_without_a_batch_is_not_noted() -> None:
     nothing = {**PLAN, "batches": []}
-    assert before_start(None, nothing, NIGHT, Seen(EARLY, (), False), "ops", "now") is None
+    assert before_start(None, nothing, NIGHT, StartFindings(EARLY, (), False), "ops", "now") is None

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.counts import counted_before, without_parts
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord, PoolRecord
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import KEPT, Entry
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Event, Phase
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import KEPT, RecordedEvent
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase, UpgradeEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
     Record,
     noted,
@@ -38,7 +38,7 @@ def batch(number: int, message: str = "Shards are being recovered. ", waits: int
 
 
 def record(*batches: BatchRecord, history: int = 1) -> Record:
-    entries = tuple(Entry(f"at {number}", "r1", "Upgrading", "begins") for number in range(history))
+    entries = tuple(RecordedEvent(f"at {number}", "r1", "Upgrading", "begins") for number in range(history))
     return Record("uuid", "3.8.0", "p1", "r1", "me@here", Phase.UPGRADING, "", "s", "u", batches, entries)
 
 
@@ -122,7 +122,7 @@ def test_a_record_that_was_shortened_can_be_shortened_again() -> None:
 def test_however_much_its_runs_said_it_fits(letter: str) -> None:
     said = record(*(batch(number) for number in range(558)))
     for _run in range(KEPT):
-        said = noted(said, Event.STOPPED, letter * 200_000, "at")
+        said = noted(said, UpgradeEvent.STOPPED, letter * 200_000, "at")
     text = record_text(said, MOST)
     assert len(text.encode()) <= MOST
     kept = parse_record(text, "here")

@@ -11,17 +11,26 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading import read_as
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import (
     Condition,
-    Failure,
+    FailureClass,
     StepState,
     after_step,
     told_of,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.steps import Moment, Step, faults_of_steps, in_order
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.steps import (
+    Step,
+    StepPoint,
+    faults_of_steps,
+    in_order,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
 Json = dict[str, Any]
-ALL = (Step("one", Moment.BEFORE, "one.yml"), Step("two", Moment.BEFORE, "two.yml"), Step("end", Moment.AFTER, "e.yml"))
+ALL = (
+    Step("one", StepPoint.BEFORE, "one.yml"),
+    Step("two", StepPoint.BEFORE, "two.yml"),
+    Step("end", StepPoint.AFTER, "e.yml"),
+)
 
 
 def names(*said: Json) -> list[str]:
@@ -37,9 +46,9 @@ def test_steps_are_inserted_replaced_and_skipped_by_name() -> None:
     assert names({"name": "own", "tasks": "o.yml", "after_step": "two"}) == ["one", "two", "own", "end"]
     both = ({"name": "own", "tasks": "o.yml", "after_step": "end"}, {"name": "x", "tasks": "x", "before_step": "own"})
     assert names(*both) == ["one", "two", "end", "x", "own"]
-    assert [step.moment for step in in_order(both, ALL)][-2:] == [Moment.AFTER, Moment.AFTER]
+    assert [step.moment for step in in_order(both, ALL)][-2:] == [StepPoint.AFTER, StepPoint.AFTER]
     (replaced,) = [step for step in in_order([{"name": "two", "tasks": "mine.yml"}], ALL) if step.own]
-    assert (replaced.name, replaced.tasks, replaced.moment) == ("two", "mine.yml", Moment.BEFORE)
+    assert (replaced.name, replaced.tasks, replaced.moment) == ("two", "mine.yml", StepPoint.BEFORE)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +97,7 @@ def test_whatever_came_before_a_pass_that_completes_ends_as_one_undisturbed(
 
 
 def test_a_step_that_is_skipped_counts_as_completed_and_tells_why() -> None:
-    doing = after_step((), "a", StepState.IN_PROGRESS, "It waits.", "10", Failure.FAILED)
+    doing = after_step((), "a", StepState.IN_PROGRESS, "It waits.", "10", FailureClass.FAILED)
     (skipped,) = after_step(doing, "a", StepState.SKIPPED, "No machine came.", "11")
     assert (skipped.status, skipped.reason, skipped.message) == ("True", "skipped", "No machine came.")
     assert (skipped.complete_time, skipped.failed) == ("11", 0)
@@ -125,7 +134,7 @@ def test_a_step_of_the_collection_may_have_limits_of_the_user() -> None:
 def test_failures_are_counted_by_class_until_the_step_is_completed() -> None:
     conditions: tuple[Condition, ...] = ()
     doing = StepState.IN_PROGRESS
-    for second, failure in enumerate((Failure.FAILED, Failure.UNREACHABLE, Failure.FAILED, None)):
+    for second, failure in enumerate((FailureClass.FAILED, FailureClass.UNREACHABLE, FailureClass.FAILED, None)):
         conditions = after_step(conditions, "s", doing, "no", f"2026-01-01T00:00:0{second}Z", failure)
     now = datetime(2026, 1, 1, 0, 1, tzinfo=timezone.utc)
     assert told_of(conditions, "s", now) == {"unfinished_seconds": 60, "failed": 2, "unreachable": 1}

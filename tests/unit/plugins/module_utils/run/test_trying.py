@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable, refusal
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.moments import now_seconds
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Guard, Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.timestamps import now_seconds
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import refused
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import upgrade_record

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.moments import utc_now
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, remark
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.waiting import MonotonicClock
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes import client as kubernetes

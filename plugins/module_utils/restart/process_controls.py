@@ -11,7 +11,7 @@ from typing import Any
 from ..kubernetes.client import KubernetesClient
 from .by_agent import ByAgent
 from .by_kubelet import ByKubelet
-from .way import Way
+from .process_control import ProcessControl
 
 WAYS: Mapping[str, type[ByKubelet | ByAgent]] = {"kubelet": ByKubelet, "agent": ByAgent}
 
@@ -21,6 +21,6 @@ def keeps_stopped(name: str) -> bool:
     return WAYS[name].keeps_stopped
 
 
-def way_of(params: Mapping[str, Any], client: KubernetesClient) -> Way:
+def process_control_of(params: Mapping[str, Any], client: KubernetesClient) -> ProcessControl:
     """The way that the options of a task name."""
     return WAYS[params["way"]].of(params, client)

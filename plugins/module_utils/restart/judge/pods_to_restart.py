@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few
-from .phases import PHASE, STOPPED, TOGETHER, UNDER_WAY, Marked, Phase
+from .phases import PHASE, STOPPED, TOGETHER, UNDER_WAY, Marked, RestartPhase
 
 
 @dataclass(frozen=True)
-class Request:
+class PodsToRestart:
     """The pods that are to be restarted."""
 
     names: frozenset[str]
@@ -41,7 +41,7 @@ class Request:
         return "restart of all" if self.due is None else "restart for a configuration"
 
 
-def request_of(pods: Sequence[Marked], due: frozenset[str] | None = None, *, stops: bool = False) -> Request:
+def pods_to_restart(pods: Sequence[Marked], due: frozenset[str] | None = None, *, stops: bool = False) -> PodsToRestart:
     """The request in the marks of all pods of the cluster, and in the configurations that are `due`.
 
     Without a mark and a configuration it is every pod. `stops` says whether the way of the run keeps a process stopped.
@@ -50,7 +50,7 @@ def request_of(pods: Sequence[Marked], due: frozenset[str] | None = None, *, sto
     stay = tuple(pod.name for pod in pods if pod.stays_stopped and pod.name not in to_stop)
     free = [pod for pod in pods if pod.name not in stay]
     marked = [pod for pod in free if pod.phase is not None or pod.name in to_stop]
-    return Request(
+    return PodsToRestart(
         names=frozenset(pod.name for pod in (marked if marked or due is not None else free))
         | (frozenset(pod.name for pod in free) & (due or frozenset())),
         due=due,
@@ -90,7 +90,7 @@ def judge_together(
             "Use the way agent (upgrade_restart_way), or set the phase schedule-rolling on them, so that they restart"
             " one after the other.",
         )
-    if not any(pod.phase is Phase.SCHEDULE_COORDINATED for pod in pods):
+    if not any(pod.phase is RestartPhase.SCHEDULE_COORDINATED for pod in pods):
         return
     if others := sorted({*expected} - {*names}):
         yield refused(
@@ -118,7 +118,7 @@ def judge_all_ready(missing: Collection[str], unready: Collection[str]) -> Itera
     """
     remedy = (
         "Bring them back first. A single pod restarts alone with the annotation"
-        f" {PHASE}={Phase.SCHEDULE.value}; one whose probe is wrong takes a new pod."
+        f" {PHASE}={RestartPhase.SCHEDULE.value}; one whose probe is wrong takes a new pod."
     )
     if missing:
         yield waiting(
@@ -145,7 +145,9 @@ def judge_resting(names: Collection[str]) -> Iterator[Reason]:
 
 
 @as_verdict
-def judge_request(request: Request, pods: Sequence[Marked], versions: Collection[str]) -> Iterator[Reason]:
+def judge_pods_to_restart(
+    request: PodsToRestart, pods: Sequence[Marked], versions: Collection[str]
+) -> Iterator[Reason]:
     """Whether the request can be carried out one batch after the other, and remarks on what it leaves out."""
     if len(versions) > 1:
         yield refused(

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ways in which a node's engine can be switched, and the one that the API server offers.
+"""The methods by which a node's engine can be switched, and the one that the API server offers.
 
 A way is data and functions. It is chosen by the kinds that discovery tells, never by a version. A further way is one
 more entry of `WAYS`.
@@ -23,21 +23,21 @@ from .act.changes import At, perform
 from .act.upgrades import perform_upgrades, take_back
 from .judge import upgrades
 from .judge.reasons import REPLACEMENT
-from .judge.stages import Act, Step, Wanted, step
+from .judge.stages import Act, SwitchStep, WantedSwitch, step
 from .judge.volumes import moved_from
 from .observe.kinds import API, FRONTENDS, INSTANCE_MANAGERS, VOLUMES
 from .observe.look import look
 from .observe.look_at_upgrades import look_with_upgrades
 from .observe.state import Longhorn
-from .observe.upgrades import Kinds
+from .observe.upgrades import UpgradeKinds
 from .rights import rights_to_upgrade
 
 Shown = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way to switch the engine of a node."""
+class SwitchMethod:
+    """One method to switch the engine of a node."""
 
     name: str
     """Its name in results."""
@@ -45,7 +45,7 @@ class Way:
     """The resources that the API server has to offer for it."""
     look: Callable[[KubernetesClient, str], Longhorn]
     """One look at Longhorn in a namespace, with all that `step` needs."""
-    step: Callable[[Longhorn, Wanted], Step]
+    step: Callable[[Longhorn, WantedSwitch], SwitchStep]
     """The state of the node, and the acts that are due in it, from one look alone. It is pure."""
     perform: Callable[[At, Iterable[Act]], list[Reason]]
     """Makes the acts that are due. The result has a waiting reason for each that was refused for now."""
@@ -81,8 +81,8 @@ def _told(seen: Longhorn, node: str) -> Shown:
     }
 
 
-def _by_longhorn(name: str, kinds: Kinds, excused: frozenset[str] = frozenset()) -> Way:
-    return Way(
+def _by_longhorn(name: str, kinds: UpgradeKinds, excused: frozenset[str] = frozenset()) -> SwitchMethod:
+    return SwitchMethod(
         name=name,
         kinds=frozenset(kinds.value),
         look=partial(look_with_upgrades, kinds=kinds),
@@ -97,14 +97,14 @@ def _by_longhorn(name: str, kinds: Kinds, excused: frozenset[str] = frozenset())
     )
 
 
-OUTSIDE = Way("outside", frozenset({VOLUMES, INSTANCE_MANAGERS, FRONTENDS}), look, step, perform, _moved)
+OUTSIDE = SwitchMethod("outside", frozenset({VOLUMES, INSTANCE_MANAGERS, FRONTENDS}), look, step, perform, _moved)
 """From outside, with the fields of 1.12: this collection carries out the state machine itself."""
-DATA_ENGINE_UPGRADES = _by_longhorn("data_engine_upgrades", Kinds.DATA_ENGINE_UPGRADES)
+DATA_ENGINE_UPGRADES = _by_longhorn("data_engine_upgrades", UpgradeKinds.DATA_ENGINE_UPGRADES)
 """With the kinds of the design "v2 data engine live upgrade", which no release has."""
 INSTANCE_MANAGER_UPGRADES = _by_longhorn(
     # The image of the only instance manager of a node is changed in its place.
     "instance_manager_upgrades",
-    Kinds.INSTANCE_MANAGER_UPGRADES,
+    UpgradeKinds.INSTANCE_MANAGER_UPGRADES,
     frozenset({"system_not_upgraded"}),
 )
 """With the kinds of v1.13, whose names are unverified."""
@@ -112,23 +112,23 @@ INSTANCE_MANAGER_UPGRADES = _by_longhorn(
 WAYS = (DATA_ENGINE_UPGRADES, INSTANCE_MANAGER_UPGRADES, OUTSIDE)
 
 
-def way_named(name: str) -> Way:
-    """The way with this name, as a plan has it."""
+def method_named(name: str) -> SwitchMethod:
+    """The method with this name, as a plan has it."""
     return next(way for way in WAYS if way.name == name)
 
 
-def offered_way(client: KubernetesClient) -> Way:
-    """The way of which the API server offers all kinds.
+def offered_method(client: KubernetesClient) -> SwitchMethod:
+    """The method of which the API server offers all kinds.
 
     Raises:
         Refusal: it offers the kinds of none, or discovery cannot be had, or what it offers is ambiguous.
     """
     answer = client.get(API) or {}
     with reading(f"to {API}"):
-        return way_of(set(listed(answer, "resources", lambda each: text(each, "name"), ())))
+        return method_of(set(listed(answer, "resources", lambda each: text(each, "name"), ())))
 
 
-def way_of(offered: Collection[str]) -> Way:
+def method_of(offered: Collection[str]) -> SwitchMethod:
     """The way for an API server with these resources. It is pure.
 
     Raises:

@@ -11,8 +11,8 @@ from ..kubernetes.state import Pod
 from .judge.phases import Process
 
 
-class Way(Protocol):
-    """One way. Each of its acts may be made again: it does nothing then.
+class ProcessControl(Protocol):
+    """One means to stop and start processes. Each of its acts may be made again: it does nothing then.
 
     The field `joined` of the processes that it sees is left to the caller, who knows the cluster.
     """

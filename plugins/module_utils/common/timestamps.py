@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the stateful.upgrade authors
 # GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Moments as text, in the one form in which the collection writes them."""
+"""Timestamps as text, in the one form in which the collection writes them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def utc_now() -> datetime:
 
 def now_text(precision: str = "seconds") -> str:
     """Now, in UTC, as RFC 3339 writes it (`2026-11-21T02:00:00Z`). `precision` is a timespec of `isoformat`."""
-    return moment_text(utc_now(), precision)
+    return timestamp_text(utc_now(), precision)
 
 
-def moment_text(moment: datetime, precision: str = "seconds") -> str:
-    """A moment in the same form. One that is in another zone than UTC keeps its offset."""
+def timestamp_text(moment: datetime, precision: str = "seconds") -> str:
+    """A time in the same form. One that is in another zone than UTC keeps its offset."""
     return moment.isoformat(timespec=precision).replace("+00:00", "Z")
 
 
-def moment_of(text: str) -> datetime:
-    """The moment that a text writes, as `moment_text` does.
+def timestamp_of(text: str) -> datetime:
+    """The time that a text writes, as `timestamp_text` does.
 
     Raises:
         Refusal: it is none, or it has no offset from UTC.
