@@ -31,10 +31,10 @@ options:
       - V(settled) notes that O(acts) have put things back after a run that was interrupted. The phase stays as it is.
       - V(absent) removes the records of the request O(request), which was withdrawn, once they are O(retention) days
         old. A record of an upgrade under way stays.
-      - V(held) pauses the upgrade on request, for the reason O(summary). No batch begins any more until V(resumed).
+      - V(paused) pauses the upgrade on request, for the reason O(summary). No batch begins any more until V(resumed).
         V(approved) notes that somebody approves the point O(approval). These need no lock, whoever is at work.
     type: str
-    choices: [read, begun, step, batch, ended, settled, absent, held, resumed, approved]
+    choices: [read, begun, step, batch, ended, settled, absent, paused, resumed, approved]
     default: read
   plan:
     description:
@@ -171,7 +171,7 @@ options:
     type: str
   record:
     description:
-      - With V(held), V(resumed) and V(approved), the name of the record. It is needed only if several upgrades of the
+      - With V(paused), V(resumed) and V(approved), the name of the record. It is needed only if several upgrades of the
         place are under way.
     type: str
   request:
@@ -332,7 +332,7 @@ records:
       lock: {run: 20261121-020000-3f2a5b6c, who: ops@bastion, doing: '', processes: alive}
 name:
   description: The name of the record of the upgrade that is meant.
-  returned: with V(held), V(resumed) and V(approved)
+  returned: with V(paused), V(resumed) and V(approved)
   type: str
 record:
   description:

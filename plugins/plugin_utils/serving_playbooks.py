@@ -14,7 +14,7 @@ from .records_shown import status
 from .registered import of_system
 from .run_options import GivenVariables
 
-SAYING = ("approved", "held", "resumed")
+SAYING = ("approved", "paused", "resumed")
 """The states in which a person says something of an upgrade that is under way."""
 
 
@@ -26,7 +26,7 @@ def options_of_playbook(module: str, arguments: Mapping[str, Any], given: GivenV
         take_over = given("upgrade_take_over") if state == "held" and given("abort_stopped") is None else None
         return {"cluster_uuid": of_system(given, "identity"), "take_over": take_over}
     if module == "upgrade_record" and state in SAYING:
-        reason = given("upgrade_pause_reason") if state == "held" else None
+        reason = given("upgrade_pause_reason") if state == "paused" else None
         return {"record": given("upgrade_record_name"), "approval": given("upgrade_approval"), "summary": reason}
     if module == "upgrade_record" and (state == "settled" or arguments.get("event") == "aborted"):
         return {"acts": run.end().acts}

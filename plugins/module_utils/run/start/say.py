@@ -28,7 +28,7 @@ from .approvals import (
     with_annotations,
 )
 
-STATES = ("held", "resumed", "approved")
+STATES = ("paused", "resumed", "approved")
 """The states of the module `upgrade_record` in which a person has a say."""
 OVER = (Phase.COMPLETED, Phase.ABORTED)
 """Phases of an upgrade that is not under way. One that was aborted can be resumed all the same."""

@@ -75,7 +75,7 @@ def test_only_settle_takes_a_lock_over_since_abort_has_stopped_its_holder() -> N
 
 def test_each_playbook_gives_its_own_variables_to_the_record() -> None:
     given = {"upgrade_record_name": "search", "upgrade_approval": "canary", "upgrade_pause_reason": "a disk"}
-    assert served("upgrade_record", {"state": "held"}, **given) == {
+    assert served("upgrade_record", {"state": "paused"}, **given) == {
         "record": "search",
         "approval": "canary",
         "summary": "a disk",

@@ -25,7 +25,7 @@ def records(monkeypatch: pytest.MonkeyPatch) -> Records:
 def test_an_aborted_upgrade_is_resumed_by_name_and_goes_on_as_paused(records: Records) -> None:
     records.task("begun", plan=PLAN)
     records.task("ended", event="aborted", summary="Aborted on request.")
-    assert codes(records.task("held", lock=None, summary="a storm")) == ["no_upgrade_under_way"]
+    assert codes(records.task("paused", lock=None, summary="a storm")) == ["no_upgrade_under_way"]
     resumed = records.task("resumed", lock=None)
     assert (resumed["changed"], resumed["name"]) == (True, "lock")
     assert records.task("read")["records"][0]["phase"] == "Paused"
