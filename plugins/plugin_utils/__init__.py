@@ -39,5 +39,11 @@ def _finder(folder: str) -> FileFinder:
     return FileFinder(folder, (SourceFileLoader, [".py"]))
 
 
-if CompiledFiles not in sys.meta_path:
-    sys.meta_path.insert(0, CompiledFiles)
+def _find_before(finder: str) -> None:
+    """Find files before the finder whose class has this name, if there is one."""
+    known = [type(each).__name__ for each in sys.meta_path]
+    if finder in known and CompiledFiles not in sys.meta_path:
+        sys.meta_path.insert(known.index(finder), CompiledFiles)
+
+
+_find_before("_AnsibleCollectionFinder")
