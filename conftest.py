@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Makes the checkout importable as the collection ansible_collections.stateful.upgrade, for all tests.
 
 Three package objects are enough: no link, no plugin, nothing private of ansible-core. Nothing is done here if a loader

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The time that each member was away, from the kubelet's own log. Pure: no client, no clock."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Builds the folders of extensions/gitops as kustomize does, with the few of its features that they use.
 
 The program itself takes a minute and a half to build from its sources, which no test is worth. Its output was

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The common parts of demo and benchmark: options, a lab, an environment for Ansible, and an end by signal."""
 
 from __future__ import annotations

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Python keeps the compiled form of the collection's files, as that of every other package.
 
 The importer of ansible-core compiles the files of collections whenever a controller starts (ansible-core,

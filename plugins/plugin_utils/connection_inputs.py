@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The options of the connections as variables of their own, such as `upgrade_opensearch_hosts`.
 
 A survey and a line of a shell give text, and no dictionaries. So each option has a flat variable beside the dictionary

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The forms of text that a variable takes, by the name that its entry in the table gives (`values`). Pure.
 
 A date, an age and a share are read by the function that reads them later, so that none passes here and is refused in

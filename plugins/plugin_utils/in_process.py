@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The base of the collection's action plugins: the work of a module, done in the controller process.
 
 A task runs here when its connection is local and it is not asynchronous. Otherwise, and if `ansible_python_interpreter`

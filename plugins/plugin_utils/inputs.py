@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The faults in the variables that a playbook of this collection is given, one sentence for each.
 
 Ansible ignores a variable that no task reads, so a misspelt `upgrade_members` would upgrade every member. The known

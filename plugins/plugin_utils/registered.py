@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The results that tasks have registered. The beginning of a name says to which part of a run a result belongs.
 
 A role has variables of its own name only. So the name of a result of a system begins with that of its role:

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The faults of a request beside those of its values: its type, names that it may not hold, and contradictions. Pure.
 
 A request says what is to be upgraded to which version, when and how carefully. The run says where, as whom, and with

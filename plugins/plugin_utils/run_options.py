@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The options of a task that the variables of its run give, so that no task of a role repeats them.
 
 The table of variables says which option of which module a variable gives. The collection's own tasks take all of them.

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Sentences in the words of their reader.
 
 A module speaks of its options, such as `wait_timeout`. A user of a playbook of this collection gave variables, such as

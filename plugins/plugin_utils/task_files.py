@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The files with tasks of the user's own that a run includes, and what keeps Ansible from reading them.
 
 Ansible reads an included file when its turn comes. If it cannot, it ends at once, without any rescue, and nothing would

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The one table of variables, `meta/variables`: the variables that playbooks take, make, and give as results.
 
 From it come the argument specifications of the roles and the page of the variables (`make pages`), and the check of

@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The configuration of AWX in `extensions/awx`, and jobs that run it as AWX does, without an AWX."""

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The configuration as AWX gets it from the roles of infra.aap_configuration, which fill in the variables."""
 
 from __future__ import annotations

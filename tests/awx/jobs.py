@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Jobs and workflows that run the configuration with ansible-runner, in the way in which AWX does it.
 
 The rules are those of AWX (in awx/main: models/mixins.py, models/workflow.py, models/credential.py, and

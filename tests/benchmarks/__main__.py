@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`python -m tests.benchmarks`: upgrades the same kind of cluster in several ways under traffic, compares the cost."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`python -m tests.benchmarks.fleet`: the cost of the controller for each cluster of a fleet.
 
 The clusters are in memory, so that the controller is what is measured: its seconds of a core for each cluster, for the

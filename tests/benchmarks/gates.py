@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`python -m tests.benchmarks.gates`: the cost of a look of each gate in calls, bytes and seconds.
 
 The answers are made up in the shape of real ones, filtered as the gates ask for them, and served over HTTP on this

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`python -m tests.benchmarks.longhorn`: the cost of planning the upgrade of a large Longhorn, and its calls per node.
 
 The plan is made from objects as the API server lists them: volumes with two or three replicas, spread by chance. The

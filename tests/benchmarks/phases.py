@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The phases that the seconds of an upgrade went into, the same for every way. Pure: no client, no clock.
 
 The time from begin to end is cut without rest: before the first member, the phases of each member, after the last one.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`python -m tests.benchmarks.plans`: the cost of planning the upgrade of a large cluster, from the servers' answers.
 
 The answers are made up in the shape of real ones: indices of ten shards with one replica, spread by chance, and across

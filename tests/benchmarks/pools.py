@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The StatefulSets of a cluster, as a person with kubectl changes and follows them."""
 
 from __future__ import annotations

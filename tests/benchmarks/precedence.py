@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The upgrading process goes before the members on this machine's few cores: elsewhere it has a machine of its own."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`python -m tests.benchmarks.procedure KUBECONFIG NAMESPACE URL VERSION`: the documented upgrade as a tight script.
 
 It takes the steps of OpenSearch's documentation for rolling upgrades one after the other and never pauses.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Plain HTTP to a cluster, and the one way in which the benchmark's own procedures wait."""
 
 from __future__ import annotations

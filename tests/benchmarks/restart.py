@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`python -m tests.benchmarks.restart`: a restart of each process beside a replacement of each pod, in one cluster.
 
 The same playbook brings a changed setting to the same three members, in their pods and with new ones by turns, under

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The cost of the ways, as one table and as JSON. Pure: no client, no clock."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The durations of the tasks of a playbook, from the log that Ansible writes. Pure: no client, no clock."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The benchmark of Longhorn: its made-up objects are read as a Longhorn at rest, and calls do not grow with a run."""
 
 from __future__ import annotations

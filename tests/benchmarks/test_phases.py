@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The phases that the seconds of an upgrade went into, from hand-made events, looks and samples."""
 
 from __future__ import annotations

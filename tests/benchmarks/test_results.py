@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The verdict, the table and the JSON of the benchmark, from hand-made results."""
 
 from __future__ import annotations

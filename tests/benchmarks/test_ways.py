@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The layouts that the ways and a CPU limit make, and the sentence about a limit that cannot be had."""
 
 from __future__ import annotations

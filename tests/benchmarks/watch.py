@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Watches a cluster through an upgrade: which members it has, and whether it may allocate. Asks it nothing costly."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The ways to upgrade a cluster that the benchmark compares.
 
 A way is prepared outside the clock and gives the work that is timed. The work raises LabError when it fails.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """ansible-lint, production profile, over a copy of the project: `python -m tests.checks.ansible_lint [OPTIONS…]`.
 
 It runs on a copy, since it finds the collection's own modules only where the folder's name is the collection's name.

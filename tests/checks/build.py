@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Builds the collection, looks into the archive and hands it to Galaxy's importer: `python -m tests.checks.build`.
 
 Users get what runs, what describes it and what licenses it; the workshop (tests, tool settings) stays at home. Galaxy
@@ -24,8 +23,10 @@ DELIVERED = frozenset(
         "CHANGELOG.rst",
         "FILES.json",
         "LICENSE",
+        "LICENSES",
         "MANIFEST.json",
         "README.md",
+        "REUSE.toml",
         "changelogs",
         "docs",
         "extensions",
@@ -38,7 +39,15 @@ DELIVERED = frozenset(
 """The names that may stand at the top of the archive."""
 
 NEEDED = frozenset(
-    {"CHANGELOG.md", "LICENSE", "MANIFEST.json", "README.md", "changelogs/changelog.yaml", "meta/runtime.yml"}
+    {
+        "CHANGELOG.md",
+        "LICENSE",
+        "MANIFEST.json",
+        "README.md",
+        "REUSE.toml",
+        "changelogs/changelog.yaml",
+        "meta/runtime.yml",
+    }
 )
 
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The development environment: one virtual environment per lock and Python version, made once per machine.
 
 `python3.11 -m tests.checks.environment ARGUMENTS…` makes the environment when it is not there yet, and then becomes its

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The limits of the house: `python -m tests.checks.limits` prints every breach as one line, path first.
 
 - Files stay under 400 lines, functions under 50. No exceptions.
@@ -26,7 +25,7 @@ FILE_LINES, FUNCTION_LINES = 400, 50
 COUNTED = frozenset({".go", ".j2", ".py", ".sh", ".yaml", ".yml"})
 PICTURES, PICTURE_BYTES = Path("docs", "pictures"), 150_000
 """The folder of pictures that a browser has taken, and the most bytes that one of them has."""
-FOREIGN = frozenset({"LICENSE"})
+FOREIGN = frozenset({"LICENSE", "GPL-3.0-or-later.txt"})
 """Texts that are not ours to change."""
 
 # Written in pieces: this file is looked through as well.

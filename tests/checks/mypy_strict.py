@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """mypy over plugins and tests, under the names that Ansible imports them by: `python -m tests.checks.mypy_strict`.
 
 A role may ship a program of its own. Its files import each other by their plain names, so mypy runs once more for each.

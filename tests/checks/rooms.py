@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The rooms of plugins/ and who may import whom.
 
 Imports go one way: action plugins and modules → entry → systems → pools → run → kubernetes → common. A system shows the

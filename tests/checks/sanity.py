@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """ansible-test sanity, with no ignore files, over a copy of the project: `python -m tests.checks.sanity [OPTIONS…]`.
 
 ansible-test makes a virtual environment for each of its tests. To get pip into them, it downloads a bootstrap program

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The files that may stand in the archive, and the judgement of Galaxy's importer."""
 
 from __future__ import annotations

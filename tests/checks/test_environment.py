@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The development environment is made once, whole, and again for another lock."""
 
 from __future__ import annotations

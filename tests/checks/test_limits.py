@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Each limit, shown a file that breaks it and one that just keeps it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The order of the rooms, shown plugins that break it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The checkout as it is prepared for ansible-test."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The files that belong to the project, and those in the archive for users."""
 
 from __future__ import annotations

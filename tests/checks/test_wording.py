@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Sentences without a subject in front, as they stand in each kind of file, and others that only look like them."""
 
 from __future__ import annotations

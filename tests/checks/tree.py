@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The files of the project, and the checkout seen as an installed collection.
 
 Some tools accept a collection only in a folder named ansible_collections/stateful/upgrade: a copy for those that

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Sentences begin with their subject: in docstrings, comments, headings, cells of tables, options and messages alike.
 
 A sentence that opens with "What" or "Where" is understood at its end only, and somebody woken at three reads it once.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`python -m tests.demo`: sets everything up, upgrades a real cluster under traffic, prints the cost, cleans up."""
 
 from __future__ import annotations

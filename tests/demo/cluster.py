@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`python -m tests.demo.cluster up|down`: real members without a control plane, which stay until they are told to end.
 
 `up` writes how the playbooks reach them to `cluster.yml` in the directory, for `ansible-playbook -e @cluster.yml`.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The figures at the end of the demo. Pure: no client, no clock."""
 
 from __future__ import annotations

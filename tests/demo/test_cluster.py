@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The command that lets a cluster stay: what it refuses, before anything is started."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The last sentence of the demo: it says that all is well, or everything that is not."""
 
 from __future__ import annotations

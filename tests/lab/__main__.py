@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Entry of `python -m tests.lab`."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Loopback addresses: each lab has a range 127.N.0.0/16 of its own, each pod and service an address in it.
 
 127.N.0.1 is the control plane, 127.N.0.10 and up the Kubernetes nodes, 127.N.16-239.x the pods and

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A thin asynchronous JSON client of the API server, and a store that follows a collection."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Puts a lab together: control plane, Kubernetes nodes, kubelet, volumes, services and the control socket."""
 
 from __future__ import annotations

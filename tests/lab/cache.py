@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The cache of things that are made once per machine, and the file lock around making them."""
 
 from __future__ import annotations

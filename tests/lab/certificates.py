@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Certificates of the lab: an authority, and what it signs; fit for strict verification (Python 3.13)."""
 
 from __future__ import annotations

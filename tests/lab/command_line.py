@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`python -m tests.lab up|status|break|mend|down`."""
 
 from __future__ import annotations

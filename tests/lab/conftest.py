@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Makes the lab's fixtures known to the tests below."""
 
 from __future__ import annotations

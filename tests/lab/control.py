@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The way other processes talk to a lab's daemon: JSON over a Unix socket that only the lab's owner may open."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The daemon: the one process of a lab that starts all others and runs the kubelet.
 
 All other processes are its children and are killed by the kernel when it ends, however it ends. It ends by SIGTERM,

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The one error that people see from the lab."""
 
 from __future__ import annotations

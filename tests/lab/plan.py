@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The plan of a lab: written by the command that starts it, read by its daemon."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The process of the image `probe`: an HTTP server on port 8080 that needs nothing but Python.
 
 GET /ready: 200, or 503 after PUT /unready until PUT /ready. GET /version, /environment, /pid.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Gives a container's processes numbers of their own, so that a signal to 1 reaches the container's first process only.
 
 `run USER GROUP COMMAND…` begins a container in a process namespace and a mount namespace of the kernel: its /proc shows

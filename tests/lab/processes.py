@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Processes of a lab: started in sessions of their own, recorded by id and start time, ended by that record.
 
 A process id alone says nothing once the process is gone, for the kernel uses numbers again. The start time

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Dynamic volumes: directories of the lab that outlive pods, as `local` volumes of the StorageClasses.
 
 `lab` (default): reachable from every Kubernetes node of the zone, like a cloud disk. `lab-local`: tied to one

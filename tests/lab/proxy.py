@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The process kube-proxy: a loopback address for every Service, relayed to its Ready pods in turn.
 
 It stands in for EndpointSlices and kube-proxy, for Kubernetes refuses loopback addresses as endpoints. Like the

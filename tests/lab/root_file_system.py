@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Gives a container's process the root file system of its image, and a user that is nobody: `DESCRIPTION COMMAND…`.
 
 The kernel gives it a user namespace, in which it has the image's user id and no rights over anything but its own, and a

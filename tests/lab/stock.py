@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """All that is made once per machine, in the cache, before anything runs in the lab: `python -m tests.lab.stock`.
 
 Most of it is made of one long build and many short downloads, so it is made side by side.

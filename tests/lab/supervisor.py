@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Holds together what must run as long as the lab does: when one part ends, the lab ends, and says why."""
 
 from __future__ import annotations

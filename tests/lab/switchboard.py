@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The daemon's answers on its control socket: the lab's status, pod addresses and the fault switches."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Ends a lab from its directory alone, whatever state it was left in."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Commands in the containers of the lab, as the collection and as the Kubernetes client run them."""
 
 from __future__ import annotations

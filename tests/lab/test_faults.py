@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The fault switches do what their names say, and what is mended works again."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The folders of extensions/gitops before a real API server, which refuses a field that it does not know."""
 
 from __future__ import annotations

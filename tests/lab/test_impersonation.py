@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A kubeconfig that says as whom it acts, asked of a real API server."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A lab whose control plane is in memory: its pods are processes as real as in the other, and need no build."""
 
 from __future__ import annotations

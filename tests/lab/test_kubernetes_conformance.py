@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The lab's API server still answers what the API server in memory is held to (tests/sandbox/conformance)."""
 
 from __future__ import annotations

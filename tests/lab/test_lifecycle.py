@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Labs side by side, and their ends: ordered, killed, orphaned or failed, nothing is ever left."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """CPU limits: quantities, both layouts of control groups on plain folders, and a pod held by the kernel."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The lab's pure parts: status, probes, back-off, addresses, environment, endpoints."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Pods on the lab behave as pods on a real kubelet: rolls, volumes, deletion, probes, logs, environment."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Files of a volume change all at once, and as those of a real kubelet."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Pods that talk to Kubernetes by the account they run as, in the file system and with the rights that a pod has."""
 
 from __future__ import annotations

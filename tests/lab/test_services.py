@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Services reach Ready pods in turn, and nobody when none is Ready; users have the rights bound to them."""
 
 from __future__ import annotations

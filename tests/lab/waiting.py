@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The lab's one way of waiting for a condition, blocking and asynchronous."""
 
 from __future__ import annotations

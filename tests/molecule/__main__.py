@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`python -m tests.molecule [OPTIONS…]`: molecule on the scenarios of extensions/molecule; by default on all of them.
 
 Molecule finds this collection through a link, so that nothing is installed and nothing of the user's is read.

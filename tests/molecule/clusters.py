@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The servers of the scenarios: a cluster on plain hosts, one of pods, and a Longhorn in memory.
 
 `python -m tests.molecule.clusters DIRECTORY INVENTORY` is the process that keeps them.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The servers of the scenarios: `python -m tests.molecule.servers up|down DIRECTORY INVENTORY`.
 
 `up` returns when all of them serve and the inventory tells how to reach them. One process keeps them until `down`, or

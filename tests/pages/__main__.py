@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`python -m tests.pages`: writes the pages and the argument specifications that are made by code."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The tasks of roles and playbooks with modules of the collection, and the options that they get from variables."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The page `docs/output.md`: what a run of three and of a thousand members prints, by the code that prints it.
 
 The upgrades are simulated: the plan, the record and the times are made up; each line comes from the collection.

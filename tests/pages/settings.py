@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The page of the settings: the way that a change of each needs, from the rules themselves."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The argument specifications of the roles, from the one table of variables.
 
 The purpose of a role stands in its own file. Its options come from the table: for a playbook those that name it, and

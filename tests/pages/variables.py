@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The page `docs/variables.md`: every variable that a user gives, from the one table."""
 
 from __future__ import annotations

@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The same tasks in the controller process and as shipped modules: the results must be the same."""

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """An HTTP server that answers the few requests of `shard_allocation` as OpenSearch does, and really keeps settings."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The fixtures that the parity tests share."""
 
 from __future__ import annotations

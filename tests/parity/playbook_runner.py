@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A place where playbooks run both ways: a collections path, an inventory, and ansible-playbook as a subprocess."""
 
 from __future__ import annotations

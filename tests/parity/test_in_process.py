@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The features that only the form in the controller process has: live lines, signals, refusals of its own."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One list of tasks, run in the controller process, with another Python, and over another connection."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A module of the collection itself, both ways, against a server that really keeps its settings."""
 
 from __future__ import annotations

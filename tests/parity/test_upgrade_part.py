@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The parts of a run, both ways: in the controller process, and as the module that an other Python runs."""
 
 from __future__ import annotations

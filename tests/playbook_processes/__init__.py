@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs of ansible-playbook, each a process of its own that starts in a tenth of the usual time.
 
 An ansible-playbook that starts imports itself and the clients, for a second and a half of a core. Tests start it some

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A process that has imported ansible-playbook, and is forked for each run of it.
 
 `python -m tests.playbook_processes.prepared <descriptor>` gets one message for each run over a socket with that

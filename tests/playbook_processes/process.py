@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Starts runs of ansible-playbook, and waits for them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Templates that were compiled once, for all workers of all runs.
 
 A worker of Ansible compiles each template of its task, and ends. The next run compiles all of them again, which takes a

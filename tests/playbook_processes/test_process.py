@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A forked run is a process of its own: its environment, its folder, its output, its end."""
 
 from __future__ import annotations

@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Whole runs in one process: the executor of ansible-core, servers that are called without a socket, virtual time."""

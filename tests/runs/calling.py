@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Servers in memory that are called without a socket, by everything that sends its requests with urllib3.
 
 A request over HTTPS counts as verified: no certificate is shown, and none is asked for.

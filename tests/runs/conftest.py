@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """These tests need a process that was prepared before any other file of the tests was read."""
 
 from __future__ import annotations

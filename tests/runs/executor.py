@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """ansible-playbook in this process: the executor of ansible-core itself, whose workers are calls instead of forks.
 
 The settings of Ansible are those that this process has read at the import of ansible-core.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A plugin of pytest (`-p tests.runs.prepared`) that prepares its process for whole runs in it, before all else.
 
 The loader of ansible-core finds the checkout as the collection, the settings of Ansible are the tests' own, and the

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """An upgrade of three members as one call, and killed behind an act and run again."""
 
 from __future__ import annotations

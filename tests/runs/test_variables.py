@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Variables that no other scenario gives: each changes the plan or the run as its description says."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A Kubernetes with its clusters and the controller that upgrades them, in one process, on one virtual clock."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Virtual time: it passes only when somebody lets it, and what falls due happens in its order."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Servers in memory behind real sockets: HTTP or HTTPS, all in one thread, under one lock, on one clock."""
 
 from __future__ import annotations

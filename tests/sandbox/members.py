@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The processes of pods in memory: a container of a server is a member, any other one just runs."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The real custom resource definitions of a system, out of the Go module of its controllers.
 
 The module is fetched by the Go client, once per machine. Its checksum is the one that `go.sum` files hold; another one

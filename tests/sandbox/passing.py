@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Websockets that a server in memory passes on to another one, as the API server does to a kubelet."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A Kubernetes and its OpenSearch clusters in memory, behind real sockets, for scenarios that need no lab."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Virtual time."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Servers in memory behind sockets."""
 
 from __future__ import annotations

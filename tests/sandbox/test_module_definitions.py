@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Definitions out of a Go module: only those of the very content that was pinned."""
 
 from __future__ import annotations

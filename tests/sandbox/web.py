@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Requests and answers of the servers in memory, whether they come over a socket or as a call."""
 
 from __future__ import annotations

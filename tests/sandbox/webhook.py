@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A small real server in the place of a webhook, which keeps what it is sent."""
 
 from __future__ import annotations

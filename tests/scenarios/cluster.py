@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """An OpenSearch cluster of the lab or in memory, as scenarios see and compare it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One platform for all scenarios of a process, and clusters that several tests share."""
 
 from __future__ import annotations

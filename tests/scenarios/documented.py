@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The curl commands of docs/running.md, taken out of it and sent to real servers."""
 
 from __future__ import annotations

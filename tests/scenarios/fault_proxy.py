@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """All that one run sends to both APIs, seen on the way; a trap springs at an act, before or after it is made."""
 
 from __future__ import annotations

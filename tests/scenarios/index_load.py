@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Users who make indices all along, whatever is done to the cluster."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs that are killed and started again at once, and what must be true of all of them together."""
 
 from __future__ import annotations

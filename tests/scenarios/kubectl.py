@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`python -m tests.scenarios.kubectl`: the few commands of kubectl that the documentation has, for machines without it.
 
 `apply -n NAMESPACE -f FILE…` and `create token -n NAMESPACE ACCOUNT --duration=4h`, with the kubeconfig of KUBECONFIG.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The load of a cluster: documents and traffic on real servers, their indices alone on those in memory."""
 
 from __future__ import annotations

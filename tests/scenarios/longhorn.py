@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A Longhorn on the lab, upgraded by playbooks as a user with exactly the shipped roles."""
 
 from __future__ import annotations

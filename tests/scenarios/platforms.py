@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The platform of a scenario: the lab with its real servers, or the servers in memory."""
 
 from __future__ import annotations

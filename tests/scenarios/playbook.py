@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs the collection's playbooks as users do: with ansible-playbook, in a process of its own."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Preconditions of runs: faults around a cluster, each for the length of a block, after which all is as before."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The commands of README.md, typed into a shell at a terminal as a stranger would type them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A reverse proxy in a thread of the tests: what stands behind it is real, what passes it can be seen and held up."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs single modules of the collection as users do: as tasks of a playbook that was written for the occasion."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The demo, as the README starts it: by make, with the packages of its own lock, its own lab, and few documents."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """An upgrade of real Elasticsearch members by the same playbook, under traffic; Kubernetes is in memory."""
 
 from __future__ import annotations

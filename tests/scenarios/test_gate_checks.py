@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One real cluster: the checks of the gates (full disks, a running snapshot, long tasks, an index that stays yellow),
 settings that are put back by hand as docs/running.md says, and one that the new version does not know."""
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The Job and the CronJob of extensions/gitops, in the cluster, by their own account with exactly the shipped Role."""
 
 from __future__ import annotations

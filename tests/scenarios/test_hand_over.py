@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs that are killed on real servers: while a member is down, and at each act by which the elected one hands over."""
 
 from __future__ import annotations

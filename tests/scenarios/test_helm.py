@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Two releases of the official Helm chart: upgraded zone by zone under traffic, and Helm goes on with them.
 
 Of their three managers the elected one hands over before its batch goes.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A longer way, hop by hop on real servers, of pools that are declared as some users do."""
 
 from __future__ import annotations

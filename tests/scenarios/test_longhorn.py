@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Longhorn on a real API server, which holds all that is written to the definitions: each way, whole and killed."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The scenarios of extensions/molecule, all of them on one set of servers."""
 
 from __future__ import annotations

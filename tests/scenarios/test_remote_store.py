@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """All indices in a remote store, in a pool that keeps its RollingUpdate, rolled by its partition and killed midway."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A changed setting reaches real members in the pods that they have, under traffic; Kubernetes is in memory."""
 
 from __future__ import annotations

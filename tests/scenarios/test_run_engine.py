@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """An upgrade of real servers by a run that waits, is killed, and goes on pass by pass.
 
 It has a schedule, a canary, one member more, alerts, silences, notices, an approval and figures, each with the real

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The whole upgrade on real servers, under traffic, with the documented rights and no others."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """TLS and basic authentication in front of a cluster, as the security plugin gives them; the lab's servers have none.
 
 A reverse proxy in a thread of the tests: everything but the door is the real cluster.

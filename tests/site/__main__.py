@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Builds the documentation site: `python -m tests.site [FOLDER]`, by default into build/site.
 
 The pages are docs/*.md. The reference of modules, plugins and roles is made by antsibull-docs from what they document.

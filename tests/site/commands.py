@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The commands that the pages of the site show, and the tests that run those which no server in memory can answer."""
 
 from __future__ import annotations

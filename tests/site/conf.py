@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The settings of Sphinx for the documentation site; `tests.site` calls it."""
 
 from __future__ import annotations

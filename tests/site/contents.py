@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The table of contents of the site, from the lists of links on its first page."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Boxes and arrows as SVG. Pure: the same picture is the same text."""
 
 from __future__ import annotations

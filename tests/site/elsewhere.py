@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Links of the reference to the documentation of ansible-core, which the site does not ask while it is built."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The pictures of docs/concepts.md: `python -m tests.site.pictures` draws them anew into docs/pictures."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Pictures of the report, from a real upgrade of real members: `make screenshots` takes them anew into docs/pictures.
 
 A cluster of OpenSearch is started as `make demo` does, and upgraded by the playbook. Chromium shows the report, light

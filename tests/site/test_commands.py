@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every command of a page is run by a test, so a page shows commands in blocks of their own kind and nowhere else."""
 
 from __future__ import annotations

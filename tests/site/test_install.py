@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The two commands that install the collection, as far as they need neither Galaxy nor a package index."""
 
 from __future__ import annotations

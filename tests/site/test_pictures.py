@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The pictures in docs/pictures are those that the script draws, and their words lie inside them."""
 
 from __future__ import annotations

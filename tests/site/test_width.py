@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """No page of the site is wider than its window: long lines scroll in their own frame, and long names are broken."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Names in a text may be broken over lines at their dots, slashes and underscores, so that a table fits its page."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Property-based tests have no deadline: how long an example takes says nothing on a busy machine.
 
 Their examples are the same each time, so that a change is judged by what it changes. New ones are looked for by

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The tests that a page names as what shows its statements."""
 
 from __future__ import annotations

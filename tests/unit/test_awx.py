@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The configuration of AWX against what the playbooks take, what the code reads, and what AWX takes."""
 
 from __future__ import annotations

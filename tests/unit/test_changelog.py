@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The fragments of the changelog are reStructuredText: names stand between double backticks."""
 
 from __future__ import annotations

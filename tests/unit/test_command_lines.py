@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The README and the command lines that users are shown: short, without JSON, and with what the code prints."""
 
 from __future__ import annotations

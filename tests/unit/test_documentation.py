@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The documentation of the modules, and the arguments in examples, roles and playbooks, against what modules accept.
 
 The documentation is read with ansible-doc, so that the fragments are merged as users see them; the contract is the

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The examples consent to nothing by themselves: whoever copies one has read what a consent gives away."""
 
 from __future__ import annotations

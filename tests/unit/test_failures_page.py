@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """docs/failures.md names tests that exist, and of each failure either a test or the reason why there is none."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """docs/gates.md says of every check of the gates what the table in the code says, and what the options accept."""
 
 from __future__ import annotations

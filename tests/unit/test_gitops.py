@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The folders of extensions/gitops, the pipelines in them, and the definition of the image in which the runs work."""
 
 from __future__ import annotations

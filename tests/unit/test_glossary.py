@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """docs/glossary.md, and the names of plugins/: one name for one class, one word for one thing."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The page of the output is what the code prints, and stays short."""
 
 from __future__ import annotations

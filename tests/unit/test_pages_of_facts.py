@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Pages that state facts of the project: promises with their tests, codes of reasons, versions needed and tested."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every reason code of the collection is in docs/reasons.md with its states, and no other is.
 
 Codes are read from the calls that make reasons; there they are literals, or constants of the same file. Some codes are

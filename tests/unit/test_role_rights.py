@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The Role that users are given, against the rights that the modules ask for."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A role sets variables of its own name only, and those that users and their tasks know: all of these begin alike."""
 
 from __future__ import annotations

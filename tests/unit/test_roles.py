@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The argument specifications of the roles against the variables that their tasks use, and the modules they go to."""
 
 from __future__ import annotations

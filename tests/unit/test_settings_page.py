@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The page of the settings is what the rules say."""
 
 from __future__ import annotations

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Reading answers strictly: a field of another type than expected makes the whole answer unusable. Pure.
 
 A field that is null counts as absent, as it does to the servers. A field may be absent if a default is given. Each

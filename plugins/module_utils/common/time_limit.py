@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One time limit for a whole request: all its attempts, the pauses between them, and an answer that comes in drips.
 
 The timeouts of HTTP libraries count for each read of a socket, so that a server that sends a byte now and then is never

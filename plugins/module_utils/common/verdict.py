@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The verdict: what a judge says of a cluster, and why.
 
 A judge is a pure function from an observation to a `Verdict`. It never sleeps, asks or changes anything. Most yield

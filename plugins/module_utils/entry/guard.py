@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The work of every module, which is guarded by the lock of its run if one is given.
 
 A task of any room may belong to a run whose lock an OpenSearch cluster keeps, since the modules of its pools are

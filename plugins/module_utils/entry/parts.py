@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The work of the module `upgrade_part`: the parts of a run that nothing but a run has a use for, by name.
 
 A part has options as a module has: the run gives them from its variables, its plan and its results. A further part

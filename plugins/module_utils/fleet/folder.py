@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The folder that keeps the record of a fleet: a file for its waves, and one for each cluster.
 
 Each cluster is written by its own process alone, so that no two write the same file, and each file is replaced whole.

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A thin client: JSON in and out, known paths, no discovery, every failure one sentence.
 
 Every write asks for strict field validation, so that a field which a version of Longhorn does not have is refused,

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Commands in containers, through the Kubernetes API (`pods/exec`).
 
 The protocol is v4.channel.k8s.io: the first byte of each message is its channel, and the last message is a Status on

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The user of a connection to the API server: impersonation, and variables of kubernetes.core that are no options.
 
 Pure. Impersonation is made of headers, which the package `kubernetes` does not send

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Kubeconfigs as kubectl reads them: several files, one context, its cluster and its user, with whole paths.
 
 The package `kubernetes` takes the current context of the last file where kubectl takes that of the first one, takes

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Pods that have the names of a StatefulSet's pods, and that it does not control. Pure.
 
 A set adopts pods without a controller that match its selector, and leaves pods of another controller alone. As long as

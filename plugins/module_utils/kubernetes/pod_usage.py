@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The amounts that a pod takes from a ResourceQuota. Pure.
 
 The rules are those of the quota's own evaluator (server source, pkg/quota/v1/evaluator/core/pods.go) and of the sums

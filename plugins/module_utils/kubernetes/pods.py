@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Reading pods, their events, the Kubernetes nodes they run on, and the PodDisruptionBudgets that cover them."""
 
 from __future__ import annotations

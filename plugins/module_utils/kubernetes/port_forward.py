@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Connections to pods through the Kubernetes API, for networks without another way: to one, or to any of a Service.
 
 For any of a Service, each connection looks for a Ready pod anew. The pod of the last connection is tried last, since it

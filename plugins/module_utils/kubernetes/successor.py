@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The pod that the StatefulSet controller makes in the place of one that was deleted. Pure.
 
 The parts are those of newStatefulSetPod and what it calls (server source, pkg/controller/statefulset/

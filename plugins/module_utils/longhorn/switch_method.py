@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The methods by which a node's engine can be switched, and the one that the API server offers.
 
 A way is data and functions. It is chosen by the kinds that discovery tells, never by a version. A further way is one

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The renewal of the silences of a run, next to that of its lock: while any task of it looks, they go on.
 
 No other process than the run renews them, so none can outlive it. A renewal that fails stops nothing: people get the

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The silences that an upgrade holds: which are ours, and what has to be done about each. Pure.
 
 A silence carries in itself whose it is, so that it is found again after a kill: the lock of the upgrade is its creator,

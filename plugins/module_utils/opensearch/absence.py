@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The looks at members that went down, and the health of the cluster meanwhile.
 
 The first look that is answered asks for the places of all shards, too, in the same request: the members are away then,

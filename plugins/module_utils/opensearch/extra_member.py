@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The work of the module `extra_member`: a pool has one member more for the time of an upgrade.
 
 The member is made on the new version, so it needs no batch. It goes when its shards have moved to others, and its

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Parts of the plan: an image can be pulled where a pool runs, and holds the plugins of its members; on plain hosts,
 where there is no image, the plugins are named."""
 

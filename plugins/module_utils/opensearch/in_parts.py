@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A batch that goes down part by part, each part once a gate lets it through.
 
 A batch is divided when its gate lets only some members through, or when the proof does not hold any more while some are

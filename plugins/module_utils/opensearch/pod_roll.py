@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The work of the module `pod_ondelete_roll`: replace the pods of a batch, proven on fresh state before the first.
 
 The side of Kubernetes is in `..pools.pod_roll`, the questions to OpenSearch are in `.batch_proof`.

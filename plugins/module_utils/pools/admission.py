@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Asking admission, in a dry run, whether it lets a member's pod come back before the present one goes.
 
 The pod has the name of the one that is there, so that policies which look at names or hosts see the right ones. The

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The answer of admission to the pod that would come back, and the verdict on it. Pure.
 
 A dry run goes through all of admission and is looked at by quotas last (server source, plugins.go of the API server,

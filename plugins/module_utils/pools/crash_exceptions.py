@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The exception that ended the main thread of a Java server, in the words that a person needs. Pure.
 
 A stack names the outermost exception first and what caused it last (java.lang.Throwable.printStackTrace). The last one

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The log of a Java server as plain lines, whichever layout it is written in. Pure.
 
 Elasticsearch logs JSON in a container: in 8 and later the fields of ECS, with a stack as one text; in 7 a stack as a

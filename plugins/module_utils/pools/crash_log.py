@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The lines of a log that tell why a server did not start. Pure.
 
 A server closes after its failure what it had opened, and says so, so the last line seldom names the cause. In this

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The programs that apply manifests, and would put their own image and strategy back. Pure.
 
 They are known by the marks that they leave. Others are known by what they do (`put_back`).

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """PodDisruptionBudgets: whether they allow these pods to go. Pure.
 
 A deletion is no eviction, so the API server does not check them; the people who wrote them meant restarts all the same.

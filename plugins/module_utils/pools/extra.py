@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A pool with one member more for the time of an upgrade: the mark that tells so. Pure.
 
 The mark is an undo in an annotation of the StatefulSet. It is written in the same patch as the number of replicas, and

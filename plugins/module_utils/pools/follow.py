@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Following members that went down until they are back, with the time each stage took.
 
 A member goes and comes back in one of two ways: its pod is replaced (`Replacing`), or its process is restarted in its

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Judging a pool: whether its revision is known, another governs it, and a deletion would bring the new revision.
 
 The facts are those of the StatefulSet controller: under OnDelete `currentRevision` never advances, so the only sound

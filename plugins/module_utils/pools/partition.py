@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Rolling a pool by lowering the partition of its RollingUpdate. Pure.
 
 A partition counts from the first ordinal on. Pods at or above it come back on the new revision and are replaced by the

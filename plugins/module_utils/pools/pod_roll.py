@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Replacing the members of one batch: prove, delete exactly the pods observed, follow the new ones until they joined.
 
 The members may be of several pools. This code knows nothing of the server in the pods: the caller brings the proof (may

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A throw-away pod that needs an image, and may list what is in it: its manifest, and the judgement of its state.
 
 Pure: from observations to manifests and verdicts.

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Whether a pool still has the image and the update strategy that a run has given it. Pure.
 
 Any program may put them back, whether it leaves marks or not (`deployers`). The undo at the pool says what the run has

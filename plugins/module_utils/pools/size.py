@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The members that a pool gains or loses with another size, for the time of a run or for good. Pure.
 
 A StatefulSet makes the member with the next ordinal, and removes the one with the highest ordinal and no other

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The way by the agent: the entry point of the container stops and starts the server by requests (`observe.agent`).
 
 It keeps a process stopped, over restarts of the container as well. The identity of a request comes from the process

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The way by the kubelet: a signal to the first process of the container, which the kubelet then starts again.
 
 It needs nothing but `sh` in the image. It cannot keep a process stopped: the kubelet starts the container at once. If

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The note of the last restart in the cluster: read for a plan, written as a run begins and as it is completed.
 
 Without a note and without marks nothing tells a killed run from a new wish, so the note comes last at the start of a

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The work of the module `process_restart`: restart the processes of a batch of pods, which stay.
 
 The phase of each pod is in its annotations (`judge.phases`), so a run that was killed goes on where it was. The proof

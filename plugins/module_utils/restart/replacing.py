@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The work of the module `pod_ondelete_roll` with configurations: new pods that read a new content from the beginning.
 
 The key of a member is written once its pod is proven to be allowed to go, immediately before that is deleted. So a pod

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Starting the processes again that an interrupted restart has stopped, without going on with it.
 
 Starting a process endangers nothing, so it needs no proof, no plan and no consent. The phases stay: the next run goes

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A batch that is under way, judged from the results of its tasks so far. Pure.
 
 A member that is down is waited for also when the time of its batch is over: the limits are for what comes before the

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The begin of a run, from its lock to its record, and its end, each as one piece of work.
 
 Either a run has begun as a whole, or it has given its lock back. The system hands in the parts.

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Units that can go down together, in few batches. Pure: no client, no clock.
 
 A unit goes down as a whole: a member, a node, a machine. Units may share a batch when every set of copies keeps a

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The order of a run outside of its batches: the parts of each stage, and the hosts that are lined up. Pure.
 
 A part is a task file of the role `begin` or `finish`. One that has nothing to do costs no task.

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The steps that a run takes beside its batches, in order. A user inserts, replaces and skips them by name. Pure.
 
 Each pass takes every step again, which gives the recovery after a kill. A step that only makes sense before the

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Builds the control plane's binary once per machine and keeps it in the cache."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The four processes of the control plane and their flags."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Certificates, tokens and kubeconfig files of one lab; every file here is readable by its owner alone."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A control plane without a build: `python -m tests.lab.control_plane.in_memory DIRECTORY ADDRESS`.
 
 The API server, the scheduler and the controllers of `tests.sandbox` serve the lab's secrets at its address, at the pace

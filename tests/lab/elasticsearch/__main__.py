@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """``python -m tests.lab.elasticsearch [versions]``: fetches the servers into the cache."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Homes: an installation directory per version, unpacked into the cache from the zip that Elastic publishes for tests.
 
 The zip is on Maven Central. It has the server with its transport and security, no Java, and few modules: no banner

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The image ``elasticsearch:<version>``: how a container of it becomes one Java process on this machine.
 
 It understands what the official image does: settings as environment variables with dots in their names, a mounted

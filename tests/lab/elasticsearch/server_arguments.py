@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The stream that the launcher of Elasticsearch 8 writes to the standard input of the server.
 
 Read from what the launchers of 8.18.0 and 8.19.4 write (ServerArgs, KeyStoreWrapper and Settings of the server source).

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The homes of Elasticsearch, and what its server is started with. That members boot is a test of the scenarios."""
 
 from __future__ import annotations

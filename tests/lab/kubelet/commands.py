@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The kubelet's part of `pods/exec`: a command in a container, over a websocket.
 
 The protocols are v4.channel.k8s.io and v5.channel.k8s.io (k8s.io/apimachinery, pkg/util/remotecommand): the first byte

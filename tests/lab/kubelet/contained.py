@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Processes of containers, each with a process namespace of its own if the kernel gives one."""
 
 from __future__ import annotations

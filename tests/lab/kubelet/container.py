@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One container of a pod: pulls its image, starts its process, restarts it, and stops it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Environment variables and arguments of a container, resolved as a kubelet resolves them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Commands run beside a container's process: exec probes, preStop hooks, and those of `pods/exec`."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The kubelet's part of `pods/portforward`: a websocket whose frames are one TCP connection to the pod.
 
 The protocol is v4.channel.k8s.io: for each port a channel for data and one for errors, each of which begins with the

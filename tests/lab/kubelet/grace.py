@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The time a pod is given to stop; a second deletion may shorten it while it runs."""
 
 from __future__ import annotations

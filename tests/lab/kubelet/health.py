@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The health of one started container: its probes in a loop, and what follows from them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The process kubelet: gives every pod that is bound to one of its Kubernetes nodes a worker."""
 
 from __future__ import annotations

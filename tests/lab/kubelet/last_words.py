@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The message that a container leaves for the status of its pod (terminationMessagePath), as Kubernetes has it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """CPU limits of containers, by the kernel's CFS quota: `resources.limits.cpu` as the real kubelet enforces it.
 
 Rules: a container may compute for its limit times 100 ms in every 100 ms, and at least for 1 ms (Kubernetes,

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The HTTPS server of the kubelet on each Kubernetes node: the logs of containers, port-forward, and commands."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One Kubernetes node: its registration, its lease, its death and its return."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The places of pods: the host that the whole lab shares, one Kubernetes node, and one pod's place on it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One pod from its first sight to its final deletion."""
 
 from __future__ import annotations

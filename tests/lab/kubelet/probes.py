@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Startup, readiness and liveness probes. Messages are those of the real kubelet, for people and tools read them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Files of a volume that change all at once, as the real kubelet writes them.
 
 Each content has a folder of its own, `..data` is a link to the folder of now, and each file is a link into `..data`. So

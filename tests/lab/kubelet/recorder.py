@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Kubernetes events (core/v1) as a kubelet sends them: repeated ones are counted, not sent again."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The status of a pod as a kubelet writes it: pure functions from container states to JSON.
 
 Rules: Kubernetes' own (pkg/kubelet/kubelet_pods.go, pkg/kubelet/status): the phase is Pending until every container

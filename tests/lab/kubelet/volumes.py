@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Volumes of a pod as directories of the host.
 
 Nothing is mounted: a container learns from its image's context which host path stands for a mount path. Secrets and

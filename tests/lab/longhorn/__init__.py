@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Longhorn's stand-in controllers as a process beside the lab's real API server."""

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The process: `python -m tests.lab.longhorn KUBECONFIG DESCRIPTION [webhook]`. It says `ready` when all is there.
 
 The description is the JSON of a `Described`. From then on the process makes each fault that stands in a line of a file

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Longhorn's webhook as a real API server asks it: over HTTPS on a loopback port, in threads of their own."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A description of a Longhorn as JSON, for the process."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A Longhorn on the lab: the real definitions on its API server, and the stand-in controllers as a process."""
 
 from __future__ import annotations

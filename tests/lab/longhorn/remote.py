@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A real API server, as the controllers of Longhorn write to it and hear of it."""
 
 from __future__ import annotations

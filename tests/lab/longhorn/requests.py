@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Plain JSON requests over the connections of the Kubernetes client."""
 
 from __future__ import annotations

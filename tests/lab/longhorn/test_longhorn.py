@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The stand-in controllers as a process beside an API server, which holds them to the real definitions."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The stand-in controllers beside the real API server."""
 
 from __future__ import annotations

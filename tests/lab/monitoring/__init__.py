@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Real servers of monitoring: Prometheus, Alertmanager and the push gateway."""

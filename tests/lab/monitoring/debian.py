@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The servers of monitoring as Debian packages them, unpacked into the cache. Nothing is installed on the machine."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Prometheus, Alertmanager and the push gateway, each a process on this machine for the length of a block."""
 
 from __future__ import annotations

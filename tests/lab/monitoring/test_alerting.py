@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Alerts and silences, asked of a real Prometheus and a real Alertmanager."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The figures of an upgrade in a file and at a real push gateway, both read by the parser of Prometheus."""
 
 from __future__ import annotations

@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """OpenSearch for the lab: homes made from published jars, the image that runs them, and layouts of whole clusters."""

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """``python -m tests.lab.opensearch fetch|archive [versions]`` and, for developers with Maven, ``lock <version>``."""
 
 from __future__ import annotations

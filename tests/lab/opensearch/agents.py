@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Members below the restart agent: the parts of docs/examples/restart-agent.yml, added to the manifests of a layout."""
 
 from __future__ import annotations

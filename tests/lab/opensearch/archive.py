@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Class archives: what a member loads at its boot, parsed once per machine, which halves every boot after that.
 
 Java calls it class data sharing. An archive fits one Java runtime and one home; where it does not fit, or is missing,

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The configuration of a member in a container: variables and mounted files, as official images take them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Clusters as the official Helm chart of OpenSearch renders them (chart 3.6.0): one release for each pool.
 
 All is the chart's own but for the values that users give: replicas, roles, memory, zones and the size of a budget. One

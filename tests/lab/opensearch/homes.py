@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Homes: an OpenSearch installation directory per version, assembled in the cache from the jars that its lock names."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A plain host with one member on it, without Kubernetes: a directory, an address, and one Java process.
 
 ``python -m tests.lab.opensearch.hosts stop|install|start <directory> [version]`` is what a test's tasks do on it; each

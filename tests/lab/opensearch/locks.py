@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The locks: which jars and plugins make up an OpenSearch version, each with its exact coordinate and SHA-256."""
 
 from __future__ import annotations

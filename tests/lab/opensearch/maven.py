@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Maven Central: resolving a version's jars with mvn (developers only), and fetching single jars."""
 
 from __future__ import annotations

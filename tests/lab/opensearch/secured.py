@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The security plugin on every member: TLS on both ports, users with passwords or certificates, roles.
 
 Written as users of the official image write it: Secrets with the certificates and with the files that the plugin's own

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The restart agent with a real server below it: the member is away while it is stopped, and keeps its data."""
 
 from __future__ import annotations

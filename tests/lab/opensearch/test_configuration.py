@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The file of settings that a member takes from a mounted Secret by its own name."""
 
 from __future__ import annotations

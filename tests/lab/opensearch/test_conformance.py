@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Real servers still answer the story of `tests/sandbox/conformance` as it is recorded there.
 
 With `RECORD_STORY=1` in the environment the answers are recorded anew.

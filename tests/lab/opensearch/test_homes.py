@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Homes, the image and the layouts: every locked version boots, keeps its data and obeys SIGTERM."""
 
 from __future__ import annotations

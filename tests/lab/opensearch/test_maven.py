@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Single jars from a repository: one that does not answer is asked again, and one without the jar is named."""
 
 from __future__ import annotations

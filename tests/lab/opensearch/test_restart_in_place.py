@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Real members take a changed Secret when their process is restarted in the pod that they have. No control plane."""
 
 from __future__ import annotations

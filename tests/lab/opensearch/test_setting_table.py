@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Real members take exactly those settings while they run that the table of restarts calls dynamic."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One member on its own, without Kubernetes: to prove a home, and to see which classes it loads."""
 
 from __future__ import annotations

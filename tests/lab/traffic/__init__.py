@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Continuous traffic against a cluster in the lab, and the checker that reads every acknowledged document back."""
 
 from tests.lab.traffic.members import Target

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """``python -m tests.lab.traffic seed|run|check``: fill a cluster, load it until SIGTERM, and read everything back."""
 
 from __future__ import annotations

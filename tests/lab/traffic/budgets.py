@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The error budgets: how much of the traffic a scenario may fail, and why so much. The README has the same table.
 
 `ROLLING` is three times what an upgrade on a busy machine of two cores has shown. `KILLED`, `RESTARTED`,

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The seeder, which fills the indices before a run, and the checker, which reads every acknowledged document back."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The indices and documents of the traffic: small, plain, and the same on every run."""
 
 from __future__ import annotations

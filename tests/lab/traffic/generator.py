@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The generator: writes and searches in turn at a steady rate, whatever becomes of them, and a look at the health."""
 
 from __future__ import annotations

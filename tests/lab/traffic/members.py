@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The Ready pods of a cluster, followed as a Service follows them, and single requests to them without any retry."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The records of the traffic: one JSON line an event, flushed at once, so that a kill loses nothing."""
 
 from __future__ import annotations

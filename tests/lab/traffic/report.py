@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The report of a traffic run: pure functions from records to figures, and the table that people read."""
 
 from __future__ import annotations

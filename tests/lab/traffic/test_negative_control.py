@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The negative control: where data is truly lost, the checker must say so, and where it is not, it must not."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The figures of a traffic run, from hand-made records."""
 
 from __future__ import annotations

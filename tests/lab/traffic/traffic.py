@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Traffic for tests: a generator in a process of its own, started, stopped and checked from Python."""
 
 from __future__ import annotations

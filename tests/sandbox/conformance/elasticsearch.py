@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The story of Elasticsearch: the answers in which it differs from OpenSearch, and those that must not differ.
 
 It leaves the cluster as it was, but for an index of its own. So it is told to a cluster that has something else to do.

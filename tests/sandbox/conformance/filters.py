@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The part of both stories about allocation filters of the cluster, and about values that are no plain text.
 
 Elasticsearch keeps only those attributes of a filter in force that the last change of it has changed

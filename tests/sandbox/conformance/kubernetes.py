@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The answers of the API server of the lab to each case. `python -m tests.sandbox.conformance.kubernetes DIRECTORY`
 records it anew from the lab that runs in a directory."""
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Cases of admission: what refuses a pod, also one that is only asked for (`dryRun`), and in which order."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Requests of a case, to whichever API server, and what is compared of the answers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Cases of CustomResourceDefinitions, and of what the controllers make of a pool."""
 
 from __future__ import annotations

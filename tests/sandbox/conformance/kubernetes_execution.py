@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Cases of commands in containers, and of the Secrets that they see."""
 
 from __future__ import annotations

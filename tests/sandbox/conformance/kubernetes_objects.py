@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Cases: the same requests to any API server. Each shows what has to be the same; names are of one namespace each."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A story that is told to an OpenSearch cluster of three, real or in memory, and what is compared of its answers.
 
 Everything that chance decides is left out: the elected manager is `E` in the story, the other two are `A` and `B`,

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The story: what the product or its tests ask, through settings, shards, a hand-over, an upgrade and an outage."""
 
 from __future__ import annotations

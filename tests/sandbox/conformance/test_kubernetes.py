@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The API server in memory answers as the lab's did. A test in tests/lab asks for the present answers of the lab."""
 
 from __future__ import annotations

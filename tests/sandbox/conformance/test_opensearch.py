@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The cluster in memory answers the story as real servers have answered it; that they still do is a test of the lab."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The API server: requests in, answers out. It needs no socket and no time of its own."""
 
 from __future__ import annotations

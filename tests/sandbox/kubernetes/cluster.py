@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A whole Kubernetes in memory: the API server, its controllers, three zones with a Kubernetes node each."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Fields that the API server fills in, for the kinds that are read by their fields."""
 
 from __future__ import annotations

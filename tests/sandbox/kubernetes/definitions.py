@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """CustomResourceDefinitions as their controllers treat them: established at once, and gone with all their objects."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The way in which an object goes: preconditions, grace periods, finalizers and what becomes of what it owns."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The answers of the server about itself: its version, its groups and their resources."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Failures on demand: answers that are none, and connections that end."""
 
 from __future__ import annotations

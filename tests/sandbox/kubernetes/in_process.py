@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The collection's own Kubernetes client on an API server in the same process: no socket, and no time but the clock's.
 
 Everything above the connections is the real client, so that it raises exactly what it raises.

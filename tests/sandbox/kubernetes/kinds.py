@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The kinds of resources that the server knows, and those that CustomResourceDefinitions add."""
 
 from __future__ import annotations

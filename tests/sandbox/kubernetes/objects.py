@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The basis of every file here: objects as JSON, their kinds, and refusals as the API server words them."""
 
 from __future__ import annotations

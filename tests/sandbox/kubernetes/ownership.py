@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The owners of fields: `metadata.managedFields`, and server-side apply, which goes by it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Lists in pages: the objects of one moment, of which a server gives so many at a time."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Patches: a merge (RFC 7386), operations (RFC 6902), and a merge that knows which lists are keyed."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The meaning of a path and a method."""
 
 from __future__ import annotations

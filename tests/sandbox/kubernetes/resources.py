@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Making, changing and removing objects by the rules of the API server, whoever asks for it."""
 
 from __future__ import annotations

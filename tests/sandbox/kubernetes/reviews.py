@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Questions that are posted and never kept: may somebody do this, who am I, and a token for an account."""
 
 from __future__ import annotations

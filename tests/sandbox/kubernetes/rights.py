@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The users, by bearer token, and the requests that roles allow them."""
 
 from __future__ import annotations

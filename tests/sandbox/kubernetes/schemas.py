@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Custom resources against their openAPIV3Schema: defaults, unknown fields, types and limits."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Label and field selectors, as queries and as parts of objects."""
 
 from __future__ import annotations

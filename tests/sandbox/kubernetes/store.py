@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The store of all objects: one version number for all, and every change told and remembered."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Subresources that are no part of an object: its scale, the eviction and the log of a pod, and commands in it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The API server in memory: objects, versions, preconditions, patches and who may what."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The stand-in controllers: pools that come up, roll, scale, fail and go, on virtual time."""
 
 from __future__ import annotations

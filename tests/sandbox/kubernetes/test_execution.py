@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Commands in containers in memory, their files that follow Secrets, and the restarts in place that follow."""
 
 from __future__ import annotations

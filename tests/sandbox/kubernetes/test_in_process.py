@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The collection's own client on the API server in memory: it raises what it raises on real connections."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Rules that the API server holds the built-in kinds to, as far as somebody runs into them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Watches. An answer holds what has happened, as soon as something has; whoever watches then asks again from there.
 
 Servers end a watch whenever they like, so that each of them may be as short as its first changes.

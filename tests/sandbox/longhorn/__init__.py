@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Longhorn in memory: its real definitions, its controllers, and an observer of what must never be lost."""

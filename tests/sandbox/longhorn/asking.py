@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A Longhorn in memory, and the few things that every test asks of it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Makes what a description says, on whatever API server, and waits until its controllers have brought it to life."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The objects of a description, as Longhorn would have made them; its controllers then bring them to life."""
 
 from __future__ import annotations

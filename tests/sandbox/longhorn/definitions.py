@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The real custom resource definitions of Longhorn, out of the Go module of its manager."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A Longhorn in a few words: Kubernetes nodes, volumes, settings. `building` makes the objects of it."""
 
 from __future__ import annotations

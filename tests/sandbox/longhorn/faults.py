@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Everything that can go wrong on purpose, by name."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The kinds of Longhorn, its namespace, and the words that its objects are found by."""
 
 from __future__ import annotations

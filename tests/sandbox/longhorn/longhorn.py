@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A whole Longhorn in memory, on a Kubernetes in memory: its definitions, controllers, webhook, faults and observer."""
 
 from __future__ import annotations

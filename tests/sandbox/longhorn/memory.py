@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The API server in memory, as the controllers of Longhorn write to it."""
 
 from __future__ import annotations

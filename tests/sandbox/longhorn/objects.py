@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """All objects as the controllers of Longhorn see them: an index over what their API server tells, and strict writes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The observer: it sees every change, and knows at each moment what every attached volume still has.
 
 The invariant: no act leaves an attached volume without a healthy replica (RW in the modes of its active engine), or

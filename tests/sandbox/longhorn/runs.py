@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The rights that a run of the collection has, and what one leaves behind, on whatever API server."""
 
 from __future__ import annotations

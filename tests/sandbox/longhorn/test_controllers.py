@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The stand-in controllers of Longhorn, by themselves and when somebody writes what an upgrade writes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The real definitions, served by the API server in memory."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Faults, rare kinds of volumes, and what the webhook refuses."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The kinds that v1.12.0 lacks: every state, and every way out of one."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Longhorn's admission webhook, as far as somebody runs into it (`webhook/resources` of longhorn-manager).
 
 It does not look at `engineNodeID`: the name of a Kubernetes node that does not exist is accepted.

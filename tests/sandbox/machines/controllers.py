@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Stand-ins for the controllers of Cluster API: each MachineDeployment has one MachineSet, unless a test has another.
 
 The order of deletion is that of `machineset_deletion_order.go` (v1.12.0) with the order Random, the default: machines

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The real custom resource definitions of Cluster API, out of its Go module."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The kinds of Cluster API, in each version of its API, and objects of them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A management cluster in memory that is its own workload cluster, with MachineDeployments and pods of members."""
 
 from __future__ import annotations

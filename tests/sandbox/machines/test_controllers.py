@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Cluster API in memory: the real definitions, and the order in which machines go."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Refusals by version of members that start or join (server source, NodeMetadata and JoinTaskExecutor)."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The choice of a member for each copy, and the recoveries by which copies come to be started."""
 
 from __future__ import annotations

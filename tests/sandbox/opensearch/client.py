@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The cluster in memory behind the product's own client: a connection of opensearch-py that needs no socket.
 
 So answers, errors and repetitions come to the product as they do from real servers, while time is virtual.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One cluster in memory: processes are started and stopped, and requests are answered by any of them."""
 
 from __future__ import annotations

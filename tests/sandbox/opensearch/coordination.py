@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The members of the cluster, the elected one, and the voters.
 
 A majority of both voting configurations elects, by what its members have accepted on their disks. Without one nobody is

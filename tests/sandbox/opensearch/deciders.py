@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The deciders of where a copy may be: those that matter in an upgrade, in the order and the words of the servers."""
 
 from __future__ import annotations

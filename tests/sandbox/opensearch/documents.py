@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Documents: written to every copy that serves, read from any. An acknowledged document is in all copies in sync."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Errors as the servers answer them."""
 
 from __future__ import annotations

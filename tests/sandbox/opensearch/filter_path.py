@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`filter_path`: the parts of an answer that are wanted, by patterns of names with dots."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`_cluster/health`: the colours and the counts."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A container with the image of the server, as the member that it becomes: settings are environment variables."""
 
 from __future__ import annotations

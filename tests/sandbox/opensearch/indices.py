@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Indices: made, changed, removed, and found by their names."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The settings that the servers know, with their defaults: those that an upgrade or a test touches."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The work of the members, and the places that settings allow: counted once for all questions about one state."""
 
 from __future__ import annotations

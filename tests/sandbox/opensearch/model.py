@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The parts of a cluster: processes and the data they leave behind, indices and the copies of their shards."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Clusters in memory for tests, and ways to ask them."""
 
 from __future__ import annotations

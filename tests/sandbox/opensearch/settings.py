@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The settings of a cluster: both scopes, what the elected manager's own file says, and the defaults.
 
 A setting that the elected manager does not know is archived with the next change, which then still goes through. As

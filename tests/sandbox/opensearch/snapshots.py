@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Snapshots: a repository, and one being taken for as long as its bytes take at the rate that is allowed."""
 
 from __future__ import annotations

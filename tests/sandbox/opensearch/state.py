@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The state of the cluster, as the elected manager has published it last."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Long tasks: a stand-in for a reindex, which copies nothing and lasts until it is cancelled or its member goes."""
 
 from __future__ import annotations

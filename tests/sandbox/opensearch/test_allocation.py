@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The rules by which copies get their places, one after the other."""
 
 from __future__ import annotations

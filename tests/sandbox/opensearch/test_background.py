@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Work that runs beside an upgrade: snapshots and long tasks, and documents that are written meanwhile."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The questions of a careful operator, asked by the product: managed indices, settings that a version lacks."""
 
 from __future__ import annotations

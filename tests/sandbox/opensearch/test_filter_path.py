@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`filter_path`."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Containers as the layouts of the lab write them become members."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Members come and go: who they are, and by which version they are let in."""
 
 from __future__ import annotations

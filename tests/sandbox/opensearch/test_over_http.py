@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The cluster in memory behind a socket, asked by the product's own client and by a bulk request."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The product's own looks, gates and acts against the cluster in memory, on virtual time."""
 
 from __future__ import annotations

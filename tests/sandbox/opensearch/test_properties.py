@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Truths about servers and about what is read of them, whatever happens to a cluster, and in whatever order."""
 
 from __future__ import annotations

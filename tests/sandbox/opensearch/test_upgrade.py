@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Three combined members in memory are upgraded from 2.19.6 to 3.8.0, as the product sees them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The voting configuration, and the election."""
 
 from __future__ import annotations

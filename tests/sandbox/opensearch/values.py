@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Values of settings as the servers read them: times, sizes, numbers and words, and what is said of others."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Versions of the servers: the ids that indices carry, and which versions get along.
 
 A version from 6 to 9 is one of Elasticsearch, and the members that run it answer as members of Elasticsearch do."""

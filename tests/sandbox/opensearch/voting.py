@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The voting configuration that the elected manager brings about (server source, Reconfigurator)."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every branch, fault and kill on servers in memory; on real ones with `STATEFUL_UPGRADE_PLATFORM=lab`."""
 
 from __future__ import annotations

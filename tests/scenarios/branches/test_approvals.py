@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """People pause an upgrade that is under way, resume it, and approve that it goes on, by playbook and by annotation."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The templates and the workflow of extensions/awx, run under ansible-runner as AWX runs them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A canary goes first, and the others follow only once it has proven itself."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A pool has one member more while it is upgraded: it goes at the end, with an abort, and if it never comes up."""
 
 from __future__ import annotations

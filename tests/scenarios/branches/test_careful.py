@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The checks of a careful operator in the plan of a whole cluster in memory."""
 
 from __future__ import annotations

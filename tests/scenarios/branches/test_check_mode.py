@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`--check --diff` on a real cluster: the plan and its differences are shown, and nothing is changed."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs disturbed from outside: each waits, does nothing twice, and puts all back."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Elasticsearch by the same playbook: a new major version, and what its own rules refuse."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Many clusters are upgraded wave by wave, each by a process of its own."""
 
 from __future__ import annotations

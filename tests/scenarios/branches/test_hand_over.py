@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A run that is killed while the elected manager is excluded from voting leaves nobody excluded for good."""
 
 from __future__ import annotations

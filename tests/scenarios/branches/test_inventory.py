@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The members of a cluster as an inventory."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Killed at random, in every way, and started again at once: the upgrade completes, nothing twice."""
 
 from __future__ import annotations

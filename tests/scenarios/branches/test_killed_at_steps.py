@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs are killed behind each of their steps: whatever comes before, each thing is told, held and ended once."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs that were killed or aborted: `settle` puts back what is theirs, and the next run goes on."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Events around an upgrade that is under way: indices are made, machines are lost, images are missing."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Each module on a real cluster: check mode changes nothing, the first run does, the second has nothing to do."""
 
 from __future__ import annotations

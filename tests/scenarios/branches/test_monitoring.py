@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """An upgrade beside a real Prometheus and a real Alertmanager: it heeds alerts, and leaves no silence behind."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A new configuration reaches each member in its pod, and one that no server starts with stops at the first."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Each state of an upgrade reaches the webhook once, over all its passes and runs."""
 
 from __future__ import annotations

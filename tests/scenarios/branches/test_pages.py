@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The commands of the pages of the site, run in a shell one after another, as a reader would."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """An upgrade in passes that never wait: each ends without failure, puts everything back, and the last one is done."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The steps of extensions/gitops/pipelines, taken out of their files and run by the shells that would run them."""
 
 from __future__ import annotations

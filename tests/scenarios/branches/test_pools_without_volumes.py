@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A pool without volumes: refused where its members would take the last copy with them, or cannot be drained."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """README.md from the installation to the report, command by command, on servers in memory behind TLS and a password."""
 
 from __future__ import annotations

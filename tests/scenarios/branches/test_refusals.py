@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Bad input on a real cluster: one clear message that names thing, cause and remedy, and nothing is touched."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The end of a run and the report of the upgrade tell the same, from the record alone."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """An upgrade by request: all faults are told at once, each batch asks for it again, and its state stands beside it."""
 
 from __future__ import annotations

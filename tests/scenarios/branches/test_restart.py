@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Processes are restarted while their pods stay: as many times as asked for, once for each request, and no more."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Restarts of members on plain hosts by given commands, by the playbook, on a cluster in memory."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Runs beside one another, asked for consent, and out of time: one acts, and all is put back."""
 
 from __future__ import annotations

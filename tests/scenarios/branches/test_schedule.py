@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """An upgrade with a moment and a window: nothing is touched before it and after it, and it starts in between."""
 
 from __future__ import annotations

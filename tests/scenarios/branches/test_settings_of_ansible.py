@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Everything that an ansible.cfg can do to a run: it goes on as without, or what is wrong is said by name.
 
 Settings that do not touch each other share a run.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Seven members of which some are lost meanwhile, and acts of which nobody hears the answer."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A pool gains a member, which finds its configuration, and loses it again once its shards have moved away."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Steps beside the batches: in their order, each with its condition, waited for or ending the pass, and taken again."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A member that does not come back: the run names it, stops, settles, and the next run goes on where it was."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A whole upgrade with the answers of a survey: each is a text under a flat name, and some questions have no answer."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A changed pod template of the same version: it is rolled by the same plan and gates, each pod once."""
 
 from __future__ import annotations

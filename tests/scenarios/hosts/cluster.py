@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A real OpenSearch cluster on plain hosts: processes on addresses of their own, and the inventory that names them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A real systemd, first of a process namespace of its own, that knows the units of one folder and no others.
 
 Nothing of the machine's own systemd, if it has one, is touched. If packages are installed there, dpkg and apt see

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Upgrades of real clusters whose members are processes on plain hosts, by tasks that the user gives."""
 
 from __future__ import annotations

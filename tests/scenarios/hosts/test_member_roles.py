@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The ready roles for plain hosts on a real systemd: with an archive, and with a real package of apt.
 
 The software that they install starts a real OpenSearch server of the lab.

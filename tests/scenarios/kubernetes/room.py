@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A pool on a real control plane, worked on with the rights of the documented Role and no more."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A member that does not come back, looked at until its cause is told."""
 
 from __future__ import annotations

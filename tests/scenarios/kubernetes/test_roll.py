@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Replacing pods batch by batch: exactly those of the batch, once, and the strategy put back as it was."""
 
 from __future__ import annotations

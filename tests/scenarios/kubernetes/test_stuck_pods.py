@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Pods that do not come back for reasons that only a real control plane gives, and their fix."""
 
 from __future__ import annotations

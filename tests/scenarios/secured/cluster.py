@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A cluster whose members have the security plugin: TLS, users, and exactly the documented role for the upgrade."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """An upgrade of real servers with the security plugin, by users who have exactly the documented permissions, or fewer.
 
 The tests are of one cluster, and in the order of an upgrade: the last ones change its version.

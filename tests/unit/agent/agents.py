@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Agents as real processes on this machine: each is PID 1 of a PID namespace of its own, if the machine permits it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A place with the files of an agent for each test, and one agent for all tests of a module that only ask."""
 
 from __future__ import annotations

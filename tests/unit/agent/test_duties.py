@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The duties of the first process of a container: signals, orphans, and the end of the container."""
 
 from __future__ import annotations

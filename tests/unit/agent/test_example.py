@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The example of a pool with the agent: its options exist, its files are mounted, its probes let it stop a process."""
 
 from __future__ import annotations

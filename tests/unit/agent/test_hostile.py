@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The agent neither dies nor fails, whatever comes over the line: each answer is one of those that it promises."""
 
 from __future__ import annotations

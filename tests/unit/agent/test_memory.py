@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The memory of the agent does not grow with the requests that it has answered."""
 
 from __future__ import annotations

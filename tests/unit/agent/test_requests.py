@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The answers of the agent, and all that it refuses: callers, requests, bodies."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Stop and start: idempotent, kept over a restart of the container, and only on the configuration that is expected."""
 
 from __future__ import annotations

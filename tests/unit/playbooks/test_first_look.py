@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The refusals of the playbooks before they ask any server, as users see them; status without an answer."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Each play says its own course, so that no ansible.cfg and no variable of the environment says it instead."""
 
 from __future__ import annotations

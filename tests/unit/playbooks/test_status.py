@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The text that status shows of records, and the parts of a report."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Playbooks that act on the servers of a test, each a process of its own."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A second system, which the collection does not know: lamps, of which one in every room stays lit while bulbs change.
 
 It is a collection of its own (`fixture/lamps`): one module, one role and one playbook. The roles begin, roll, finish

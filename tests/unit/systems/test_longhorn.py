@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The playbooks on Longhorn in memory, as a user with exactly the shipped roles runs them."""
 
 from __future__ import annotations

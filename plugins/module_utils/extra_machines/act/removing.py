@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The extra machines go after an upgrade: those without a member are marked, and only then their number is lowered.
 
 The number is lowered only if another look has found nothing to mark, the status is that of the present spec, and no

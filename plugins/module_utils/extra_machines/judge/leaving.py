@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The machines that go when a MachineDeployment loses its extra ones. No machine with a member of the cluster is one.
 
 Cluster API deletes of a MachineSet first the machines that are being deleted already, then those with its annotation,

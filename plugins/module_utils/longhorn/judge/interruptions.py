@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Attached volumes that were interrupted since a run has begun with them. Pure.
 
 Longhorn detaches a volume as faulted whose engine or frontend has died, and attaches it again. It can be over between

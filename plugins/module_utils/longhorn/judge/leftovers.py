@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The things that a failed upgrade leaves on its node, which Longhorn does not put right. Pure.
 
 With the design's kinds engines are away, and the node takes no replicas. The mark on the node says that a run of this

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The sentences about snapshots that runs have left. Pure.
 
 They are points to return to, and what shows an interruption is noted on them (`interruptions`). So nothing but the end

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The state in which the switch of one node's engine is, found from what is observed alone.
 
 The objects carry all that a run has begun: the mark on the Longhorn node, and on each volume the mark with the node

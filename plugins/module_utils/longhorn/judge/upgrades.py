@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The state of a node whose engine is switched by an upgrade of Longhorn itself, and what is due.
 
 An upgrade that is active is followed, whoever made it, and no second one is made. A node is done when its instance

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The volumes of a node, and what can be said of each: whether it is whole, busy, or without a copy elsewhere. Pure."""
 
 from __future__ import annotations

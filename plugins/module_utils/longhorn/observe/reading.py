@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Reading Longhorn's objects strictly, from JSON to observations.
 
 A field that is missing in an object which a controller has just made counts as not there yet: a state that is empty is

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The objects with which a Longhorn upgrades the engines of its nodes by itself: two kinds of objects, one observation.
 
 The field names are those of the design "v2 data engine live upgrade" and of its code (`DataEngineUpgradeManager`,

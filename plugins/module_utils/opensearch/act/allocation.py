@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The changes of an upgrade to allocation and recovery, each with its undo in the same request.
 
 Some changes are for a batch (the restriction, the exclusion of drained members), some for the whole run (limits of

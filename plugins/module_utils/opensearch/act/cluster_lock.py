@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The lock inside the OpenSearch cluster, for runs that share no Kubernetes namespace.
 
 A component template is made atomically with `create=true`: of twenty attempts at once one was answered 200 and the

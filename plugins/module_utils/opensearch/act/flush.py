@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Flushing the indices of a batch, so that their shards start without replaying the translog.
 
 A flush only makes the restart faster. So each index is flushed once, and a failure is a remark. Only a missing

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The elected manager hands over before its batch goes down, so that no election has to be waited for then.
 
 The members of the batch are excluded from voting until another one is elected, and vote again at once; the undo of that

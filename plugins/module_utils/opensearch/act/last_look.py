@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The last look before a batch goes down, while allocation is restricted for it: the proof alone.
 
 The other checks of a gate were made before. Made again now, they would refuse an effect of the restriction itself: the

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Allocation is restricted for one batch immediately before it goes, between two proofs that it may.
 
 The replicas of an index that is made under the restriction are allocated nowhere. So if the second proof lacks a copy,

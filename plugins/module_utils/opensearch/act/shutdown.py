@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Telling Elasticsearch which members restart, so that it knows why they leave, and taking that back.
 
 A registration is made after allocation was restricted, and removed before that is put back. So there is an undo in the

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Exclusions from voting, which make an elected manager hand over, and taking them back.
 
 A member that is excluded leaves the voting configuration; if it was elected, it then abdicates to one that is not

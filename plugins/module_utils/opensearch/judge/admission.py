@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The versions that the cluster lets join, and the members that a plan would lock out. Pure.
 
 The elected manager refuses a member whose major version is below that of every member in the cluster, and one that is

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Work of others in the cluster that a restart would spoil: running snapshots and long tasks. Pure.
 
 A member that stops has not written all its parts of a snapshot, so that the snapshot ends PARTIAL. A

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Batches cut from the pools: members that go down together, their order, and the reason. Pure: no client, no clock.
 
 One at a time, the order is that of the pools. With `zones` and `disjoint`, members of several pools share a batch: the

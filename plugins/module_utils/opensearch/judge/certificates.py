@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Certificates that end soon: a run that verifies them would lose sight of the cluster in the middle. Pure.
 
 Only the certificates of the REST port are seen. Those of the transport port, with which members join, are told by the

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The checks of the gates by name: the moments at which each is made, its codes, and whether it can be skipped. Pure.
 
 Their judgement is in `gates`; docs/gates.md explains them.

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The settings that the target version does not have any more, or calls deprecated, and where each is set. Pure.
 
 A member with such a setting in its own configuration ends at once (`unknown setting`, seen on 3.8.0). An index with

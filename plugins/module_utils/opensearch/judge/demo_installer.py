@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The demo installer of the security plugin, which the image of OpenSearch runs at each start. Pure.
 
 From 2.12 on it wants a password for the user admin and ends with 1 without one, and then the image ends, too, whatever

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The disks of the members against the watermarks of the cluster.
 
 A replica is allocated to no member above the low watermark, not even where its files already are (seen on 2.19;

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Draining: whether the shards of members that keep no data fit elsewhere, and whether they have gone there.
 
 `_cluster/allocation/explain` names the deciders that keep an assigned copy off every other member, before its member is

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The indices that a consent covers, by name and by pattern. Pure.
 
 The patterns are those of OpenSearch's own index expressions: `*` stands for any characters, and a pattern after a minus

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Settings that a run has left in the cluster, whatever the undo says. Pure.
 
 A person may remove the undo while a run is at work, write something else in its place, or restore an older state of the

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The work of index state management (ISM) on indices while members go. Pure.
 
 It goes from step to step every few minutes, and asks nobody. A shrink moves all shards of an index to one member and

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Pools made from the names of their members, with the roles and versions that the members report. Pure.
 
 A member on a plain host is known by its `node.name` alone, so that name is all that joins it with its host.

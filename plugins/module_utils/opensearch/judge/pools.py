@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Pools, their order, and the digest of a plan made of them. Pure: no client, no clock.
 
 The order is data without manager, then data with manager, then the rest; among the rest, members that cannot be

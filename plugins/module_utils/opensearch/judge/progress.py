@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Progress: whether waiting longer would change anything. Pure judgement of shards that are not assigned.
 
 Unassigned replicas that the upgrade itself cures are not waited for. They are recognised by the decider's name, never

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The quorum: whether the members that stay can elect, and the elected manager may go. Pure, over one cluster state.
 
 A majority of the voters has to stay, and one member that can be elected: a voter of Elasticsearch with the role

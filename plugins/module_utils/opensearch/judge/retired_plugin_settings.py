@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The settings of plugins of the OpenSearch distribution that later versions do not have any more. Data.
 
 They come from the breaking changes of 3.0.0 (OpenSearch documentation, Breaking changes), and from the sources of the

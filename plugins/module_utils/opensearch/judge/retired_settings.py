@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The settings of OpenSearch that later versions do not have any more, or call deprecated. Data, and how to find it.
 
 The names come from the servers themselves: the lists of settings that the classes ClusterSettings, IndexScopedSettings

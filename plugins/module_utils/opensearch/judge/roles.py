@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Roles that a member has to serve while a batch is away: ingest, ml, search, warm, coordinating only. Pure.
 
 The proof of copies and votes does not cover them: members that hold no shard and do not vote could all go at once.

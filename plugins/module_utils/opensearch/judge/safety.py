@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Safety: whether the batch may go down now. Pure judgement over one consistent cluster state.
 
 A batch may go down when every shard keeps a started copy outside it, every quorum keeps its majority in both voting

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The size of a pool: what has to hold before it gains or loses members, for the time of a run or for good. Pure.
 
 A member that is not wanted is excluded from allocation, shown to hold no shard, and only then deleted with its pod.

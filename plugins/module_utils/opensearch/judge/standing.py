@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The pod of each member, and its state before another member is taken down. Pure.
 
 The cluster is the last to learn that a member goes: its pod is deleted, evicted or lost before it leaves. Until then

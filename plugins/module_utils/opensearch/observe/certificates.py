@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The TLS certificates that members have shown, and when they end. Pure.
 
 Python decodes a certificate only if it was verified, so its end is read here, wherever it stands (RFC 5280, 4.1).

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The looks at an OpenSearch cluster: few calls, none that fans out to every shard.
 
 Each look raises a `Refusal` if an answer is missing or unreadable, and `Unreachable` if a member of the cluster has not

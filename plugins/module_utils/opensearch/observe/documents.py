@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The documents of each index, as its primaries count them.
 
 The counts of each index at the start of a run are needed until its end: 10,000 indices take about 450,000 bytes of

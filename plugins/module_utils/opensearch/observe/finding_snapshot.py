@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The last successful snapshot is asked for in few requests, however many there are.
 
 `verbose=false` reads a single file of a repository (server source, TransportGetSnapshotsAction), and tells names and

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The servers of this family, and all in which they differ for us. Pure data; nothing else tells them apart.
 
 A member of Elasticsearch says so itself, by `build_flavor` in its answer to `GET _nodes`, which members of OpenSearch

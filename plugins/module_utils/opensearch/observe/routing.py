@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The routing table: the places of the copies of each shard. One that contradicts itself or the metadata is refused.
 
 The checks are those that the servers make themselves (server source, IndexRoutingTable.validate, ShardRouting). Pure.

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Cluster settings, and the undo that they carry, as frozen data. Pure: no client.
 
 OpenSearch accepts free keys under `cluster.metadata.*` in the same `PUT _cluster/settings` as a change (seen on 1.3,

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """An OpenSearch cluster in one look: frozen data, parsed from the servers' answers.
 
 Their shapes are those of real answers of 2.11, 2.19, 3.6 and 3.8, and of Elasticsearch 8.18 and 8.19. A parser raises

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Writing configurations into the Secret of a pool, and collecting Secrets that no pod uses.
 
 Each write is one request over the version that was read, and carries what puts it back. A journal, a sentence or a

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The way of a run, chosen from all that is asked of the pools: nothing, processes, all at once, or new pods. Pure.
 
 Each member gets the least that is enough for it. A pod is replaced where its configuration cannot come to it, where a

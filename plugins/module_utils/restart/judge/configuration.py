@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The keys of a configuration Secret: which are written, what a process must find mounted, and which are left over.
 
 Pure. The checksum of a content is the SHA-256 of exactly the bytes of its key, which are the bytes of the mounted file.

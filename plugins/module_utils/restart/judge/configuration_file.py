@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Configurations as the servers read them: nested or flat YAML becomes flat settings with texts as values. Pure.
 
 The servers keep every value as a text, so `true` and `"true"` are the same, and a list is the same as its items with

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Whether servers answer over http or https, as their configuration says. Pure.
 
 HTTPS takes the setting of the security plugin or of X-Pack, and that security is on at all (source of the OpenSearch

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The settings that the servers themselves know, and which of them they take while they run. Pure.
 
 They are read from `ClusterSettings.BUILT_IN_CLUSTER_SETTINGS`, and from the flagged ones beside it, in the published

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A change of the licence of Elasticsearch, and the restart that it needs. Pure.
 
 A licence itself is changed by the API while the members run. All of them have to stop at once where it turns security,

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The restart of members on plain hosts: what is due, and the note of it that the cluster carries. Pure.
 
 A host has no annotation, so the processes to restart are noted in a free setting of the cluster, each by its ephemeral

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A consent to a restart covers one request once: what is wanted, how, in which order, and since when. Pure.
 
 An upgrade is over when all members run its version. A restart leaves no such trace, so the last request is noted in a

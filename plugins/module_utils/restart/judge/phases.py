@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The phases of a restart, as annotations of pods carry them, and the only steps between them.
 
 They are those of the design "Reusing pods by restarting the ES process with a new configuration": first `schedule`,

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Whether a pod can take a new configuration, or another plugin, without being replaced. Pure.
 
 The kubelet follows a Secret in a mounted directory, and never in a mount by subPath (Kubernetes documentation, Secrets:

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The request of a restart: the pods that are due, from the marks of all pods. Pure.
 
 Pods that are marked are the request: a person has scheduled them, or a run that was killed. Without any mark it is

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The settings whose change needs more than to restart one member after the other, and why. Pure.
 
 In a pattern `*` stands for any text. Of several rules for a setting the one with the most letters counts. A rolling

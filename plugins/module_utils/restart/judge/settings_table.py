@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The changed settings between two configurations, each with the way that its change needs. Pure.
 
 A user's own ways come first, by name or by pattern. A setting that no rule knows, such as one of a plugin, is restarted

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A client of the agent that stops and starts the server in a pod (roles/restart/files/process_agent.py).
 
 Each request has an identity, and the agent carries it out only once. So it is sent again if its answer is lost.

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The spec of a pod, or of a template of pods, as far as a restart in place depends on it. Pure: no client.
 
 The settings that a pod gives to its server beside the configuration file are those that the official entry points read

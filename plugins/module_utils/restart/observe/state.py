@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The configuration of a pool as a Secret holds it: one key for each member. Observations. Pure: no client.
 
 While a run is under way, the key `<member>.previous` holds what the member ran before. No pod has such a name, since

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The lock of a run: its holder, and whether another may take it. Pure: from observations to verdicts.
 
 The observer's own clock decides whether a holder still lives: a lock that was not renewed while it was watched for as

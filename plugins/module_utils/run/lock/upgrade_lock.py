@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The work of the module `upgrade_lock`: one run at a time on one cluster.
 
 A task that names no cluster asks its system for the identity. The places of a lock are those of its system.

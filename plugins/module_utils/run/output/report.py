@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The report of an upgrade, made from its record alone: a timeline, the time by phase, the longest waits. Pure.
 
 The time until all was whole after a batch is found by the gate that comes next, so it is shown in the line of the

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The lines of the playbook status: how far each upgrade is, who is at work on it, and what is waited for. Pure.
 
 A record is a result of the module `upgrade_record`. One that cannot be read has a name and its lock alone.

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The work of the module `upgrade_notice`: a state of an upgrade is noted at its request, and sent to a webhook once.
 
 The notice is sent first, and its key is noted in the record then: a kill in between sends it twice with one key, and

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The batches of a record over all runs: those of the plan now, those that are over, and the tries that were stopped.
 
 The pools of the plan have the members that no batch has done yet.

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The conditions of an upgrade, one for each of its steps: how far it came when it was last looked at. Pure.
 
 The upgrades of a cluster one after the other have the version, the phase, the times of the whole and of its members,

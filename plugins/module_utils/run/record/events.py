@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The timed events of an upgrade, in one list: its transitions, what people have said, what was changed. Pure.
 
 The history, the consents, the approvals, the pause, the notices and the changes of a record are views of this list.

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The figures of an upgrade for Prometheus, from its record. Pure.
 
 Each is a gauge of the upgrade as it is now, so that a figure that is written again by another run is not counted twice.

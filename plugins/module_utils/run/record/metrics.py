@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The figures of an upgrade, written whenever its record is: into a text file, to a push gateway, or both.
 
 The escaping of labels, the atomic file and the groups of a push gateway are the work of the package

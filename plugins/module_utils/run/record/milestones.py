@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The conditions of a whole upgrade: its start, its gates, its batches, its notices and its end, and its steps. Pure.
 
 They are made from what the record holds anyway, so that a plain upgrade has them, too. Each is there once it has begun.

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The phases of an upgrade, and the events that lead from one to another. Pure.
 
 An upgrade is recorded once a person has agreed to it, so New lasts no longer than the start of its first run. The

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The record of an upgrade: what was planned, how far it came, how long each member took. Pure.
 
 It is for people and for reports. The next step is read from the cluster itself, never from here.

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Records as files in a folder of the controller that only their user can read.
 
 A file system can make a file on the condition that there is none, but cannot replace a file on the condition that it is

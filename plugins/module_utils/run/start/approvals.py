@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The say of people in an upgrade under way: they pause it, and approve that it goes on at named points. Pure.
 
 They are the only things that are written into a record without the lock. A batch asks for them as it begins, in the

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The request of an upgrade: a small YAML document with the variables of the run. Pure.
 
 Every scalar is read as the text that was written, so that the version 3.10 is no number, and a moment is no date.

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The places in which the request of an upgrade is kept, and in which its state is noted.
 
 The state is noted by an annotation, or by a file next to the request: a tool that keeps the document in Git would put

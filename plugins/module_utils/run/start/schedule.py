@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The schedule of an upgrade or a restart: from when on it may start, and until when. Pure; the time is given.
 
 It starts with its first batch. Before its moment it is waited for, and after its window it does not start any

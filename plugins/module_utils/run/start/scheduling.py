@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The record of an upgrade before its start: pending until its moment, late after it, failed after its window. Pure.
 
 It is written without the lock, over the version that was read, and has no run. Each look notes its findings next to

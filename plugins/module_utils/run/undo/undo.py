@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The undo of changes: by which run they were made, under which lock, and each value before and after. Pure.
 
 It is one JSON string, kept where the changes are: in the settings of a cluster, or in an annotation of an object. A

@@ -1,6 +1,3 @@
-# Copyright (c) 2026, the stateful.upgrade authors
-# GNU General Public License v3.0-or-later (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The undo that a Kubernetes object of any kind carries in an annotation.
 
 It is written in the same patch as the change, and removed in the patch that puts it back. Both patches fail if the

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The plugins of admission that every API server has switched on, in its order, as far as pods meet them.
 
 Server source, pkg/kubeapiserver/options/plugins.go: those that change a pod come before its validation, those that only

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """LimitRanges: what a container gets without a wish of its own, and what it may wish (plugin LimitRanger)."""
 
 from __future__ import annotations

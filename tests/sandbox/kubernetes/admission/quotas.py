@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """ResourceQuotas: what the pods of a namespace may take together. Every pod that is there and has not ended counts."""
 
 from __future__ import annotations

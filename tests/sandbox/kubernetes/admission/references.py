@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The objects that a pod names, and that have to be there when it is made."""
 
 from __future__ import annotations

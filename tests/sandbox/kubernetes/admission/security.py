@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Pod Security: the level that the labels of a namespace enforce (k8s.io/pod-security-admission, policy)."""
 
 from __future__ import annotations

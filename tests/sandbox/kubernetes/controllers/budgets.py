@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """PodDisruptionBudgets: how many of their pods are well, and how many may be away."""
 
 from __future__ import annotations

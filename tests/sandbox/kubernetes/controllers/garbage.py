@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The garbage collector: what nobody owns any more goes, and what is orphaned loses its owner."""
 
 from __future__ import annotations

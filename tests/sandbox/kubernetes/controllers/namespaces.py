@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Namespaces: each has a service account, and one that is deleted is emptied first."""
 
 from __future__ import annotations

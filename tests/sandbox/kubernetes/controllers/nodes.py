@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Kubernetes nodes: how they are registered, and what the node controller does about one that is lost."""
 
 from __future__ import annotations

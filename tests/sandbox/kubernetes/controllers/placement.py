@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The Kubernetes nodes that can take a pod, and why the others cannot, in the scheduler's words. It changes nothing."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The revisions of a StatefulSet: its templates, each kept under a name."""
 
 from __future__ import annotations

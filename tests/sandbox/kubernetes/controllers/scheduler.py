@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The scheduler: gives each pod a Kubernetes node, and its claims volumes in that node's zone."""
 
 from __future__ import annotations

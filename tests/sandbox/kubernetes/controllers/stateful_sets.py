@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """StatefulSets: as many pods as wanted, in order or at once, on the revision that strategy and partition ask for.
 
 The order of steps is that of the real controller (pkg/controller/statefulset/stateful_set_control.go).

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The parts that every controller shares: work that waits for its moment, and events."""
 
 from __future__ import annotations

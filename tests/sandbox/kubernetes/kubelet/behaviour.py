@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The processes in containers, as far as a kubelet can tell, and the faults that are made on purpose."""
 
 from __future__ import annotations

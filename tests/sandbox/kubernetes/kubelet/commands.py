@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The few commands that containers in memory have: to end their process, and to look at their files."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One container of a pod: its image, its process, its probe, its restarts and its end."""
 
 from __future__ import annotations

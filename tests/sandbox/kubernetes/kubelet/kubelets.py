@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """All kubelets: each pod that is bound to a Kubernetes node has a worker."""
 
 from __future__ import annotations

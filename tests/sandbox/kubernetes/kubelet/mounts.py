@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The files that a pod has mounted from Secrets and ConfigMaps, which follow those with a delay.
 
 Rules: a kubelet looks at the volumes of its pods again and again, and replaces the files of one at once; a file that is

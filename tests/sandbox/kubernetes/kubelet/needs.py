@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """ConfigMaps and Secrets that a pod needs and that are not there. It changes nothing."""
 
 from __future__ import annotations

@@ -1,2 +1,1 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Longhorn's controllers as functions of what their API server tells, after the sources of longhorn-manager v1.12.0."""

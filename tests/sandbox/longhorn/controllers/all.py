@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """All controllers of one Longhorn, listening to what their API server tells."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Attaching and detaching (`ReconcileVolumeState` and its state machine in `controller/volume_controller.go`)."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Volume attachments (`controller/volume_attachment_controller.go`): which ticket decides where a volume goes."""
 
 from __future__ import annotations

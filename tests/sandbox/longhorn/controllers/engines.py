@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Engines: their instance, the modes of their replicas, rebuilds (`controller/engine_controller.go`, its monitor)."""
 
 from __future__ import annotations

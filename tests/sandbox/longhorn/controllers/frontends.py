@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The frontends of v2 volumes, that is the initiators on the Kubernetes nodes of their workloads."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Engines, frontends and replicas as instances of an instance manager (`controller/instance_handler.go`).
 
 The instances that run are those in the status of the instance manager: they are gone with its pod, as processes are.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Instance managers and their pods (`controller/instance_manager_controller.go`).
 
 Two v2 instance managers of one Kubernetes node never run side by side: huge pages, cores and block disks are exclusive.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Longhorn nodes (`controller/node_controller.go`): conditions, disks, and which instance managers there are.
 
 Each gets the default instance manager. Another one is deleted when it holds no instance that runs or starts.

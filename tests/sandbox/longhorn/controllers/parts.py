@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A volume with its engines, frontends and replicas as drafts, on which the volume controller works."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Replicas that are missing or too many (`replenishReplicas`, `cleanupReplicas`, `scheduler/replica_scheduler.go`).
 
 A failed replica is used again where its Kubernetes node takes replicas: one with `allowScheduling: false` does not, so

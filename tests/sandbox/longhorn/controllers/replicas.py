@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Replicas (`controller/replica_controller.go`): their instance, and the slots of a Kubernetes node for rebuilds."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Share managers of RWX volumes (`controller/share_manager_controller.go`).
 
 The volume is attached where the pod of its share manager is, by a ticket of it: engine and frontend sit with that pod.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Snapshots and backups (`controller/snapshot_controller.go`, `backup_controller.go`)."""
 
 from __future__ import annotations

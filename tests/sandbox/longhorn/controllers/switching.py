@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The switch of an engine to another Kubernetes node (`processEngineSwitchover` in `controller/volume_controller.go`).
 
 `preparing`: a new engine, under the next name, takes the replicas that are RW. `switching-over`: the frontend goes over

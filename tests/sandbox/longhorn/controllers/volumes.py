@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The volume controller (`controller/volume_controller.go`, `syncVolume`): replicas, state, switch of the engine."""
 
 from __future__ import annotations

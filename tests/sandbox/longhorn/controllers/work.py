@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The parts that every controller shares: a queue of things to look at, conditions, moments."""
 
 from __future__ import annotations

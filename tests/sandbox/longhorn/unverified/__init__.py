@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Kinds that Longhorn v1.12.0 lacks, unverified: those of the design "v2 data engine live upgrade", and of v1.13.
 
 No released definition of them was at hand. Names of fields and states are those of the design, and of the development

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`InstanceManagerUpgradeControl` of v1.13, unverified: one node at a time, in the order of their names.
 
 It is there while the setting allows an upgrade and a node runs another image. When the setting is turned off, the node

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The definitions of the unverified kinds, as strict as those of the module."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The controllers of the design "v2 data engine live upgrade": the whole, and each node. Unverified.
 
 A node that fails is marked, and the whole goes on with the next. One temporary node serves all volumes.

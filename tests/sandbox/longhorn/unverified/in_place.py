@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`InstanceManagerUpgrade` of v1.13, unverified: one node, whose instance manager gets another image in its place.
 
 Its states: pending, relocating-engines, waiting-for-source-im, restoring-engines, waiting-for-healthy-volumes, then

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The parts that both generations share: a loop over states, faults of a state, and acts on volumes and managers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The cluster state as it is answered, and its parts."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The tables of `_cat`, as texts or as JSON."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Documents: one, many, and a search that finds words."""
 
 from __future__ import annotations

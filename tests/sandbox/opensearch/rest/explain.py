@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`_cluster/allocation/explain`: why a copy is where it is, and what every member is told about it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Looks at the cluster: the banner, health, state and members."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`_plugins/_ism/explain` of the plugin for index management, by its source (ExplainResponse, ManagedIndexMetaData).
 
 A member without the plugin knows no such request. Policies do nothing by themselves here: a test says what an index

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Finds the action for a request, and waits for an elected manager where the action needs one."""
 
 from __future__ import annotations

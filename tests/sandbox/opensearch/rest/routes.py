@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A request as an action gets it, and the table that actions are in."""
 
 from __future__ import annotations

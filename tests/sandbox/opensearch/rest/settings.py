@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`_cluster/settings`: both scopes and the defaults, read and changed."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`_snapshot`: repositories and snapshots."""
 
 from __future__ import annotations

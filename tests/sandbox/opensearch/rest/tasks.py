@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`_tasks`, `_reindex` and its like, `_cluster/pending_tasks`, `_recovery` and `_cluster/reroute`."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Component templates and index templates."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """`_cluster/voting_config_exclusions`: taking the vote from members and giving it back."""
 
 from __future__ import annotations

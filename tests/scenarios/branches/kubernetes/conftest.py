@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A pool in a namespace of its own for each scenario."""
 
 from __future__ import annotations

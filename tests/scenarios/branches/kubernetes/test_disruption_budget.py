@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A PodDisruptionBudget as the real controller counts it: while it is spent nothing is deleted."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Proving on real Kubernetes nodes that an image can be pulled, with nothing left behind."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Changing a pool's image: only with the rights for it, and only on the state that was looked at."""
 
 from __future__ import annotations

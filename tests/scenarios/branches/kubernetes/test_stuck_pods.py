@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Pods that do not come back: the cause is named, nothing else is taken down, and once cured the work goes on."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Every module has its action plugin, over the same contract and the same work."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The variables of a host that are for the upgrade of its cluster."""
 
 from __future__ import annotations

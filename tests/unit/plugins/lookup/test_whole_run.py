@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The options of ansible-playbook that skip parts of a run."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Arguments: plain as JSON makes them, checked as AnsibleModule checks them."""
 
 from __future__ import annotations

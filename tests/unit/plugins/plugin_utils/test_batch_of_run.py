@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The parts of a batch, and the options of its tasks, from the variables of its host."""
 
 from __future__ import annotations

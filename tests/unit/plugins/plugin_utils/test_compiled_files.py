@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Files of the collection are compiled once, as those of every other package."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The flat variables of the connections: which there are, and their merging with the dictionaries."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The fleet of a run, from the variables of one of its clusters."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The variables of a playbook: which there are, and what is wrong with those that were given."""
 
 from __future__ import annotations

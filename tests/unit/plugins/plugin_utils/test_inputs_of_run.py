@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The first part of each playbook, from its variables."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The order of a run, from the variables of localhost."""
 
 from __future__ import annotations

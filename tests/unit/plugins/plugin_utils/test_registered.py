@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The results of a run are those of its roles and of the role of its system, whatever else has been registered."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The faults of a request: its type, names that are for the run alone, and what contradicts the run."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The options of a task that the variables of its run give."""
 
 from __future__ import annotations

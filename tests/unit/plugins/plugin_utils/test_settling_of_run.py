@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The options of tasks that put back, with a plan and without."""
 
 from __future__ import annotations

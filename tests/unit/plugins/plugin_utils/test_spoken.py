@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The words of a task: variables of the playbooks if it stands in one of them, else options of its module."""
 
 from __future__ import annotations

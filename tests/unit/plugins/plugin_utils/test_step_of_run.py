@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The step that a run takes, from the variables that its tasks have registered."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The environment of a task, and what libraries print."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Files with tasks of the user's own that Ansible could not read once the run is under way.
 
 A playbook asks the lookup, for only in one are the modules known by their names.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The one table of variables, and the argument specifications that are made from it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The lines of a task: masked, short, never a flood and never silent for long; and the live line of a terminal."""
 
 from __future__ import annotations

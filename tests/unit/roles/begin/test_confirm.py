@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Consent under ansible-runner, as AWX runs it: its child has a terminal, and nobody sits there."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A batch on plain hosts, by the role itself, on a cluster in memory behind a small HTTP server."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A member that is down is brought back, also when the time of its batch is over."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A small HTTP server on this machine that gives the answers it is told to."""
 
 from __future__ import annotations

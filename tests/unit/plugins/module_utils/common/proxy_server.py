@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A small real proxy on this machine: CONNECT and plain forwarding, every request counted.
 
 It resolves names by itself: whatever it is asked for, it leads to one server. So a name that nobody else could resolve

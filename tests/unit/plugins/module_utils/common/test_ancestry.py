@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The ancestors of real processes: numbers alone would not do, and zombies do nothing any more."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Options that come from the environment."""
 
 from __future__ import annotations

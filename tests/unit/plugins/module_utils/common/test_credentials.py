@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Credentials: sent in UTF-8, refused in URLs, masked wherever arguments are shown."""
 
 from __future__ import annotations

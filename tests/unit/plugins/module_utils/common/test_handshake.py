@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A server that ends in the middle of a TLS handshake is out of reach, which passes; its trust is not in question."""
 
 from __future__ import annotations

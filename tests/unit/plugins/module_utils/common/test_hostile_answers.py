@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Both clients against answers that no server of theirs gives: each ends as one sentence, none as a bug.
 
 An answer that cannot be read may pass, as an outage may (a page of a proxy, a connection that was cut). So it can be

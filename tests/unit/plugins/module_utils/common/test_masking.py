@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Secrets in results and lines: long ones are masked everywhere, short ones where they stand alone."""
 
 from __future__ import annotations

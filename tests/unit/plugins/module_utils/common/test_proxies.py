@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The proxy that a connection goes through, by tables."""
 
 from __future__ import annotations

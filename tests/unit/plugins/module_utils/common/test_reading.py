@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Reading strictly: each type, what is missing, and where in the answer it stands."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Several pieces of work at the same time: all outcomes, all refusals, and an end for all of them."""
 
 from __future__ import annotations

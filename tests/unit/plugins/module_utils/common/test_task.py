@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The surroundings of a piece of work, and its result."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One limit for a request of either API, against servers that send a byte now and then, or ask to wait for an hour."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Verdicts, refusals and the words they are said in."""
 
 from __future__ import annotations

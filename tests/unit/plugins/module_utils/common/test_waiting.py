@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The one way to wait, in virtual time."""
 
 from __future__ import annotations

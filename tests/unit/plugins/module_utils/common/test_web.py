@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A request to a web server: its certificate is verified, and nobody there is a cause in words."""
 
 from __future__ import annotations

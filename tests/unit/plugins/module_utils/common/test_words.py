@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Foreign texts: whatever a cluster is called, it can do nothing to a terminal."""
 
 from __future__ import annotations

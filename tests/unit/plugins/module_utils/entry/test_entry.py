@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The result of a shipped module, whatever its work gives back: plain data, or one sentence without a secret."""
 
 from __future__ import annotations

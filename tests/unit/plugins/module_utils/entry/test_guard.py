@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """No act without the lock: it is renewed first, asked for before each act, and lost to whoever took it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The driver whose Cluster API the module asks."""
 
 from __future__ import annotations

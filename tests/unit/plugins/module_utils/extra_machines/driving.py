@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The module on a Cluster API in memory, by a user with the shipped Role, and runs that are killed."""
 
 from __future__ import annotations

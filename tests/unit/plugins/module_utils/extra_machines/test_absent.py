@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """MachineDeployments lose their extra machines again, and never one with a member."""
 
 from __future__ import annotations

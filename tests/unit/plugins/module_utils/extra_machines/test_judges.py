@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The judges of extra machines: tables, and the machines that go among random ones."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """MachineDeployments get more machines, once, and are waited for."""
 
 from __future__ import annotations

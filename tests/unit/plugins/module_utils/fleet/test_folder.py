@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The folder that keeps the record of a fleet, and the module that plans it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """API objects as the API server writes them, for tests: small, and changed by keyword."""
 
 from __future__ import annotations

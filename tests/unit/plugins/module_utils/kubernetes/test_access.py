@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The address of the API and the credentials for it, from kubeconfigs and options."""
 
 from __future__ import annotations

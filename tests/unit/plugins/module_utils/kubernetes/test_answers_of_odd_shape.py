@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Answers of the Kubernetes API of another shape, to what is asked for a port-forward and for a pull: none is a bug."""
 
 from __future__ import annotations

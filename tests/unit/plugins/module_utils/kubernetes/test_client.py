@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The client against a small HTTP server: each failure is one sentence that names the thing, and no secret is told."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Commands in containers over real websockets: answers that are odd, cut off, late, or too long; proxy and rights."""
 
 from __future__ import annotations

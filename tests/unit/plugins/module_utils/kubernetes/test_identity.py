@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The variables of kubernetes.core, of which none is ignored, and impersonation in every request."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Everything that a kubeconfig can hold: each works as with kubectl, or is refused by its name and that of its file."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Kubernetes nodes that are unfit are named, each with its trouble."""
 
 from __future__ import annotations

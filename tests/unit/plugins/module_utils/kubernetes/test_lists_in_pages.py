@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Lists that are too long for one answer: they come in pages, and begin anew if the server forgets their moment."""
 
 from __future__ import annotations

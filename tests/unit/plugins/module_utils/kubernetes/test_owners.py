@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Pods that are not their StatefulSet's any more: who has them, and what became of the set."""
 
 from __future__ import annotations

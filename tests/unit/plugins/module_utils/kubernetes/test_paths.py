@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Paths of the Kubernetes API, and names that would lead elsewhere."""
 
 from __future__ import annotations

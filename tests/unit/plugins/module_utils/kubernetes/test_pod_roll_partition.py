@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A pool that keeps its RollingUpdate: its controller replaces what a lowered partition lets through."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The amounts that a pod takes from a quota."""
 
 from __future__ import annotations

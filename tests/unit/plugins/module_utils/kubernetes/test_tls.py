@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """TLS with the API server, with certificates that come out of a kubeconfig; and no key stays behind in a file."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Random clusters of Longhorn, each with a fault at some moment and an act before which the run is killed."""
 
 from __future__ import annotations

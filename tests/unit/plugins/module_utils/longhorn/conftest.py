@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The driver whose Longhorn the modules ask."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The modules on Longhorn in memory: tasks on its clock, with the real client and without a socket."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Any cluster, any fault at any moment, a kill before any act, and a run that goes on.
 
 No act leaves an attached volume without a healthy replica, or an engine without a running instance manager. Everything

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Faults and rare volumes during the switch of a node from outside: each is named, and the next run finishes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The plan proves the new image with throw-away pods on the Kubernetes nodes that do not name it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """An attached volume that a switch interrupts: it is named, and no further node is begun.
 
 The stand-in ends the frontends with their instance manager here, as the sources of Longhorn 1.12 expect it.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Nobody adopts or puts back what a run has set that still holds its lock."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Everything that stands in the way of a switch, all of it at once; and the order of the nodes with their proofs."""
 
 from __future__ import annotations

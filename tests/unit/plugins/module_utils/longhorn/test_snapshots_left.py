@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Snapshots that runs have left: they are named where things are put back, and where they cannot be removed."""
 
 from __future__ import annotations

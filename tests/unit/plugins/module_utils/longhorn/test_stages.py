@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The state of a node, found from what is observed alone, and the acts that are due in it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The switch of nodes from outside, end to end on Longhorn's controllers in memory."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The switch of nodes by the kinds with which Longhorn upgrades them itself, end to end on controllers in memory."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Upgrades by Longhorn itself: what is read of them, the state of a node in them, stalls, and what is due."""
 
 from __future__ import annotations

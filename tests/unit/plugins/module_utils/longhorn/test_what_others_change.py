@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Changes that others make to Longhorn in the middle of a switch from outside."""
 
 from __future__ import annotations

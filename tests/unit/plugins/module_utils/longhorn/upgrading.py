@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The upgrades by Longhorn itself, as objects of its API, for tables."""
 
 from __future__ import annotations

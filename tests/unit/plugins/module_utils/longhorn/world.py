@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Longhorn as tables describe it: nodes, and volumes with their engine and their replicas."""
 
 from __future__ import annotations

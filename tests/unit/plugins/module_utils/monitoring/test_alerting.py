@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Selectors, alerts and silences are judged as they are written."""
 
 from __future__ import annotations

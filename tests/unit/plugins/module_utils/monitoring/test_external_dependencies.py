@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Things outside the cluster are asked as they are, and all that are not available are named."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The first batch of an upgrade proves itself: a gate that fails stops the upgrade, and a silent one does not pass."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Answers of OpenSearch for tests: those of real servers, kept in the folder `recorded`, and small ones in their shape.
 
 The servers' own were read from a cluster of two, `a` (2.19.6, then 3.8.0; the only manager) and `b`.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Members and pools as a planner is given them."""
 
 from __future__ import annotations

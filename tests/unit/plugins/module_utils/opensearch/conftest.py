@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Fixtures that several files of tests of OpenSearch share."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """As much of a Kubernetes API as port-forward needs, on a real socket: Service, pods, the lab kubelet's websockets."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A cluster before a gate, for tests: three members that all vote, changed by keyword."""
 
 from __future__ import annotations

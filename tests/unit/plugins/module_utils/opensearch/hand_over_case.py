@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One turn of an elected manager to hand over, as the roll of the pods asks for it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A namespace and the cluster in it, in memory, for the tests of plans of pods."""
 
 from __future__ import annotations

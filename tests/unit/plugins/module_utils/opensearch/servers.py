@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A cluster in memory that answers as OpenSearch does, in the place of the client: it really keeps its settings.
 
 It can be cut off at any request, before or after the servers have done what was asked.

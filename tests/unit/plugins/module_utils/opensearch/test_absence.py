@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The health of the cluster while members are away: it is seen in a look that is made anyway."""
 
 from __future__ import annotations

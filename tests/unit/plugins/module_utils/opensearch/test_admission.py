@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The members that may join, and that a narrowed plan locks out, against the servers' rules written again here."""
 
 from __future__ import annotations

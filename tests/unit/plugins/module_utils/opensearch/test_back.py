@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Whether restarted members have joined: what is waited for, and what time will not fix."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Snapshots and long tasks: which of them a restart would spoil, and how they are named."""
 
 from __future__ import annotations

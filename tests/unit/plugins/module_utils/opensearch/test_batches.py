@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Batches of any cluster, checked by a checker written from the definition, which shares no code with the planner."""
 
 from __future__ import annotations

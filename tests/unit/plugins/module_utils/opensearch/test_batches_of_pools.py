@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Batches of several pools, by hand: who goes with whom, who last, and who hands over before."""
 
 from __future__ import annotations

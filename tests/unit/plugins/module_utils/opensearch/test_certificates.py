@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The certificates of members: read from a real handshake, and judged by the time that is left."""
 
 from __future__ import annotations

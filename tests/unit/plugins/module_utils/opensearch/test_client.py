@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The client against a small HTTP server: what it sends, and what it refuses to send."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The lock inside the cluster: numbered templates, of which the highest counts, since none is replaced with a guard."""
 
 from __future__ import annotations

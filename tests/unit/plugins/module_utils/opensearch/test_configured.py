@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Settings that the target does not have any more: the table against what servers register, and the verdict."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The ways to a cluster, against real sockets: a proxy, and port-forward in the API's own protocol."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Whether what a member keeps under its data path outlives its pod."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The demo installer of the security plugin, which wants a password from 2.12 on."""
 
 from __future__ import annotations

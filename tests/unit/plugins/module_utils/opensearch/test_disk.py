@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Disks against watermarks in all the ways in which they can be written."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The documents of each index, read strictly, since a count without some shards would look like a loss."""
 
 from __future__ import annotations

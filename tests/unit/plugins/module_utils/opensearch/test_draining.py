@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Members are drained where their shards have a place elsewhere, and are taken back."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One member more for the time of an upgrade: it is made once and goes without a trace, also after a kill."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Flushing where the security plugin guards indices; the answers are those of 2.19.1 and 3.4.0 with it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The checks of the gates by name: made, skipped, added."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A batch that somebody else has upgraded needs no gate, where whoever asks proves by itself what it takes down."""
 
 from __future__ import annotations

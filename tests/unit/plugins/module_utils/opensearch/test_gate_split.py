@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A batch of which some cannot go with the others any more: the others go first."""
 
 from __future__ import annotations

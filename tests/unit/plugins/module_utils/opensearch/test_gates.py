@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The verdict of a gate at each moment."""
 
 from __future__ import annotations

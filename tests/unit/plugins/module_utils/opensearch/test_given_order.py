@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The order of pools that a user wants, where the safe order is another one."""
 
 from __future__ import annotations

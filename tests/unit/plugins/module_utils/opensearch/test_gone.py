@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The proof for the rest of a batch of which some are deleted: they count as down, and are no reason against it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The elected manager hands over, on servers that vote and may be cut off: whatever happens, nobody stays excluded."""
 
 from __future__ import annotations

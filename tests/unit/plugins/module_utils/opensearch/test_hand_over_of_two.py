@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Of two members that can be elected one votes: the vote goes over with the office, or it takes consent."""
 
 from __future__ import annotations

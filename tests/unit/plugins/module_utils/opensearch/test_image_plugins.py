@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A throw-away pod lists the plugins of an image on an API server in memory, and leaves nothing behind."""
 
 from __future__ import annotations

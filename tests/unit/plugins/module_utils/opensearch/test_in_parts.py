@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A batch that goes part by part, and one that is begun again since its last proof did not hold."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The indices that a consent covers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Last copies whose replicas have no place: refused at once, or taken down by consent to their index."""
 
 from __future__ import annotations

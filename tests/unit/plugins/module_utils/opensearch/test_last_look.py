@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The last look before a batch goes down: the proof alone, and whether waiting for it is in vain."""
 
 from __future__ import annotations

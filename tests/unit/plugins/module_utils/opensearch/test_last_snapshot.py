@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The last successful snapshot: how it is found in few requests, and the verdict on its age and content."""
 
 from __future__ import annotations

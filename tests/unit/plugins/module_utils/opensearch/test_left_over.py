@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The settings of a run are put back whatever becomes of its undo, or each is named with its request."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The looks of the gates: what is asked, how often, and what becomes of answers that cannot be had."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Data that is lost for good with a member that keeps none, and copies that the servers make anew."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Index state management at work while members go: how it is asked in pages, and what is waited for."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The bytes that move away from members that are drained."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Pools made from names: their kinds, what is refused, and the whole plan without Kubernetes."""
 
 from __future__ import annotations

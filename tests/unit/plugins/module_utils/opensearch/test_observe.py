@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A look at the whole cluster: a member that does not answer for itself is never taken for one that is away."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Plans of pools that are StatefulSets: what both sides say, on an API server in memory and a state of the cluster."""
 
 from __future__ import annotations

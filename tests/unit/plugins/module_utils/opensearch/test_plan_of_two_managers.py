@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A plan for two members that can be elected, of which one votes."""
 
 from __future__ import annotations

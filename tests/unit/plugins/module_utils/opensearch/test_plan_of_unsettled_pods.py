@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Plans made while pods go, are not Ready, are not their set's, or members do not answer."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Planning waits for an answer as gates do, and tells at once what waiting would not fix."""
 
 from __future__ import annotations

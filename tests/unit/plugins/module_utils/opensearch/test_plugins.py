@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The plugins of members against those of an image: what is asked, what is read, and what follows."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The questions to OpenSearch about a batch: whether data would be lost for good, and whether its members are back."""
 
 from __future__ import annotations

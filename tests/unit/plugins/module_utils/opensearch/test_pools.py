@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The order of pools and members, and the batches cut from them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Elasticsearch, where it differs from OpenSearch: who its members are, who may join, who may be elected."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Would waiting longer change anything?"""
 
 from __future__ import annotations

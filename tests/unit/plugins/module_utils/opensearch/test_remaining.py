@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The rest of the work that a gate waits for, and that a gate without a stall has no deadline."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Allocation is restricted between two proofs, in the task that deletes; it is put back where the second fails."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Roles that somebody has to serve while a batch is away: in the proof, and in the plan of a whole cluster."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The routing table: what contradicts itself, the metadata or the members is no answer, and never harmless."""
 
 from __future__ import annotations

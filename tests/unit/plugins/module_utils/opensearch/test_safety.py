@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """May the batch go down? Cases by hand; the rules against random clusters are in test_safety_of_any_cluster."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The safety rules against random clusters, judged a second time from their definition.
 
 The checker here reads the servers' answers by itself and shares nothing with the judge: no parser, no data class, no

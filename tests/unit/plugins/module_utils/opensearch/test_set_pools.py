@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Pools behind StatefulSets: whether pods and members fit together."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Settings that carry their own undo: whatever was there is there again afterwards."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The settings of a run and of its batches, in any order, with changes of others in between, and with lost answers."""
 
 from __future__ import annotations

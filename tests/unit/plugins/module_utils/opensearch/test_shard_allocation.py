@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Restricting allocation and putting it back, on a cluster that really keeps its settings and may be cut off."""
 
 from __future__ import annotations

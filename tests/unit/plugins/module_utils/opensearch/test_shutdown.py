@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Elasticsearch is told which members restart, as long as allocation is restricted for them, and nobody else is."""
 
 from __future__ import annotations

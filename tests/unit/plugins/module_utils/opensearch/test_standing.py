@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The pods that stand for members, and the consequences for a batch of pods that go or that no member knows."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The state of a cluster, read from the answers of real servers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Plans of members that run the target version already, on pods of an older template."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The settings of a run under another lock are put back only if that run is seen to be dead."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Versions, the ids of index settings, and the ways between versions."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Members of Elasticsearch that vote and are never elected: who counts in the plan, in the proof, at a hand-over."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A small real server in the place of a member, with or without TLS, whose certificate is for one name."""
 
 from __future__ import annotations

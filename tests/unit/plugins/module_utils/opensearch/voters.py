@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Servers that vote: an excluded member loses its vote, and an elected one without a vote hands over.
 
 The number of voters follows the servers' own rule (Reconfigurator, with automatic shrinking): it is odd, of live

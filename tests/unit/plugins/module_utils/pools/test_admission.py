@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A pod that goes has to be let in again: asked of an API server in memory whose admission is that of the lab's."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The cause of a crash is found in the logs of servers that did not start.
 
 Each file in failed_starts has the sentence that a person needs in its first line, and below it a log, shortened after

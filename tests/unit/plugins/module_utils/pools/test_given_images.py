@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The new image of each pool, as a user gives it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Throw-away pods on an API server that turns requests away."""
 
 from __future__ import annotations

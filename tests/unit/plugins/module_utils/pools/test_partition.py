@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A pool that keeps its RollingUpdate and is rolled by lowering its partition."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Rolling a batch: what is asked before a deletion, what is deleted, and what is told when it goes wrong.
 
 The world here is scripted; what real StatefulSets do is tested on a real control plane.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Rolling a batch until it has joined: its pods need not be Ready, but they must be the new ones."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Rolling a batch under the lock of its run: nothing is deleted without it, and no abort comes between."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Rolling a large batch: its deletions take so long that the proof becomes too old between them."""
 
 from __future__ import annotations

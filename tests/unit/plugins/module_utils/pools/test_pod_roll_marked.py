@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Pods of the wanted revision that are marked are replaced once; their last act comes right before the deletion."""
 
 from __future__ import annotations

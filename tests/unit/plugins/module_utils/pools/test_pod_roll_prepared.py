@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Rolling a batch: what is done between the proof and the deletion, and taken back where the proof does not hold."""
 
 from __future__ import annotations

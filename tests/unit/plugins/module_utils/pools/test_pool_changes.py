@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The patch that changes a pool, and the way back."""
 
 from __future__ import annotations

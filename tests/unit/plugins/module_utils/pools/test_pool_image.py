@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Changing a pool's image: what is refused, what is tried again, and what is told."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Restoring every pool of a namespace that carries an undo, without being told their names."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The strategy that a run under another lock has set is put back only where that run is seen to be dead."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The throw-away pod: it is like the pool's pods where that matters, and its state is read rightly."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A program that puts the image or the strategy of a pool back is named, and no further member goes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Judging a replacement: each way to be stuck is named, and only what time cannot fix is refused."""
 
 from __future__ import annotations

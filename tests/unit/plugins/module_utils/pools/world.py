@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Scripted pools whose pods come back when they are deleted, for the tests of rolling a batch."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The pool of three whose servers are stopped and started by agents, by the rules of `supervised_process.py`."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A namespace with the documented Roles, in which the acts of a restart are made by a user who has no other rights."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The client of the agent, against a real one: directly, through the Kubernetes API, each refusal as a sentence."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The example of a pool with the agent is one that takes new configurations in place."""
 
 from __future__ import annotations

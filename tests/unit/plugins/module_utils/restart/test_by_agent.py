@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Restarting by the agent: a kill at every act, agents that give no answer, and contents that are not mounted yet."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The way by the agent, with a real one: it ends exactly the process that was seen, and starts on wanted content."""
 
 from __future__ import annotations

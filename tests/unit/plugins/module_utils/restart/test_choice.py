@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The way of a run: the least that is enough for each member, all refusals at once, and one line for a setting."""
 
 from __future__ import annotations

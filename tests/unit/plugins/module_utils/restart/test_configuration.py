@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The keys of a configuration Secret: checksums, what is kept for putting back, and what nobody uses."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Configurations in a Secret: each write is guarded, is made once, can be put back, and tells no content."""
 
 from __future__ import annotations

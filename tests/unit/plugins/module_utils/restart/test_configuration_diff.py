@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The diff of configurations: settings that differ, with everything hidden that may be a secret."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Configurations as the servers read them, and those with which they would not start."""
 
 from __future__ import annotations

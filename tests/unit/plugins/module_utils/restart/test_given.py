@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The file of a configuration is that of the user's own folder, and one that is none is refused."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A change of the scheme of HTTP is refused by the names of its settings, and by no others."""
 
 from __future__ import annotations

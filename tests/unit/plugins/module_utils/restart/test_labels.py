@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Labels of a pod that stays: those of its roles change, those of controllers never do."""
 
 from __future__ import annotations

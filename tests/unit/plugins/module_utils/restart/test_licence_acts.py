@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The licence of a cluster is read and changed by its API, once, and nothing of it is told but its type."""
 
 from __future__ import annotations

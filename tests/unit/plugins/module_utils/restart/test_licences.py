@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Licences of Elasticsearch: those that turn security or TLS on or off restart the whole cluster, both ways."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A new content reaches a member once, whenever its run is killed, and a wish that changes meanwhile comes after it."""
 
 from __future__ import annotations

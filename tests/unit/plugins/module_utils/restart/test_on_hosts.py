@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Restarts on plain hosts: the members that are due, and the note of them in the cluster."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A consent covers one request once: its note in the cluster, and the digest that follows from the one before it."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The phases of a restart: none goes back, none goes beside another, and no process is ended twice."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Plans of restarts with another licence, on an API server in memory."""
 
 from __future__ import annotations

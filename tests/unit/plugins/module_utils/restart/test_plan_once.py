@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Plans of restarts after the same one was agreed to: one consent covers one request once."""
 
 from __future__ import annotations

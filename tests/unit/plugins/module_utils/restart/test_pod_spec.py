@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Pods that can take a new configuration in place, and those that have to be replaced, each with the cause."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Restarting the processes of a batch: the proof, the phases, a kill at every act, and the marks of a person."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A replaced pod gets its configuration right before its deletion: noted, then written, wherever a run is killed."""
 
 from __future__ import annotations

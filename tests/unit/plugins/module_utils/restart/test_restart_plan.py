@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Plans of restarts, on an API server in memory: who is due, by which way, and each changed setting in one line."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The way that a changed setting needs: the table, the own ways of a user, and that no value is told."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A restart that was killed is settled alone: what it has stopped is started, or the ending says that it is not."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Pools that gain and lose members: the key before the pod, and no member goes that holds a shard or is needed."""
 
 from __future__ import annotations

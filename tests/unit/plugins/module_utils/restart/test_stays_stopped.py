@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A member that a person wants stopped, by the agent: proven, stopped, kept so over runs, and started again later."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """All processes are stopped before the first one starts, once each, whenever the run is killed and nobody answers."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A pool of three whose processes can be stopped while the pods stay, with the cluster that they form, and the clock.
 
 A run can be killed at any request, before or after it was carried out.

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One edit of an answer: a field taken away, emptied, or made something else that JSON can hold."""
 
 from __future__ import annotations

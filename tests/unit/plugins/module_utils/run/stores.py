@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A lock in memory that is written only over the version that was read, time that passes when somebody sleeps, and runs
 of the module `upgrade_lock` on both."""
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The record of an upgrade comes to the same end whatever happens to its runs: to that of one undisturbed run."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """People's say holds an upgrade exactly as long as it should."""
 
 from __future__ import annotations

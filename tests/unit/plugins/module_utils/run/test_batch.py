@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A batch that is under way, judged from the results of its tasks so far."""
 
 from __future__ import annotations

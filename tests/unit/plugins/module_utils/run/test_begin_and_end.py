@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Begin and end of a run of a system that the engine has never heard of: lamps, of which each room keeps one lit."""
 
 from __future__ import annotations

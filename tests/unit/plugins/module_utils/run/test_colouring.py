@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Batches of units of any system: with voters, and without."""
 
 from __future__ import annotations

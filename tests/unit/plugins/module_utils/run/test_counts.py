@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The counts before and after an upgrade, and what a report says about them."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The end of a run is judged once: the same failures, waits and codes for the record, the notice and people."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Upgrades that have come to their end: no run goes on with them by itself."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The events that a record keeps, and the figures by which two upgrades are compared."""
 
 from __future__ import annotations

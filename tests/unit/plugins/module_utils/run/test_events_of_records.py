@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The events of a record: those of one that was written before they were one list, and the risks that were accepted."""
 
 from __future__ import annotations

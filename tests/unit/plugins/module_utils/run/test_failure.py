@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The failure of a task of a run."""
 
 from __future__ import annotations

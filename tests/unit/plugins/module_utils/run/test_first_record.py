@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The first record of an upgrade: the members tell whether it is under way."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The lock as a Lease, on objects that have versions: it is written only over what was read."""
 
 from __future__ import annotations

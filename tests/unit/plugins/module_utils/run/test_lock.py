@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The runs that may hold the lock, and that still hold it."""
 
 from __future__ import annotations

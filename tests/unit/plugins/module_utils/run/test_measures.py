@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The figures of an upgrade say what its record says."""
 
 from __future__ import annotations

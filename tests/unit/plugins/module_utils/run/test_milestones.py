@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The conditions of a plain upgrade, from its schedule to its end, without a step of the user."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Answers with one edit, by the thousand: none ends as a bug, and none makes a proof pass that was refused.
 
 Whether an edited answer still tells of a cluster in which the batch may go is judged by an oracle of its own, on the

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The parts of a run in their order, and the hosts that are lined up."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The order of a system, from its units, its pools and its batches."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The prediction from the batches that were measured."""
 
 from __future__ import annotations

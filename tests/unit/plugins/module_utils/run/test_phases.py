@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The events that lead an upgrade from one phase to another."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The progress of each pool, and the version that a whole cluster has run last, as the record keeps them."""
 
 from __future__ import annotations

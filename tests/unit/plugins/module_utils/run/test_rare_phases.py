@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Transitions between phases that no upgrade in memory comes to, by the modules that people and runs use."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The record of an upgrade over all the runs that it takes."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Records as files: one version after the other, written only over the one that was read, and private."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The record over several runs, each with a plan of its own, and that of a restart."""
 
 from __future__ import annotations

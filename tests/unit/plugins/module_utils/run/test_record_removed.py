@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A record that somebody removes while the run is at work."""
 
 from __future__ import annotations

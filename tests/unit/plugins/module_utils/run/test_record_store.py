@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The record of an upgrade gets an event for each phase, as `kubectl describe` shows it, and none fails an upgrade."""
 
 from __future__ import annotations

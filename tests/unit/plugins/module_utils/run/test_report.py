@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The report of an upgrade: its axis, its sums, and the pages that are made of it."""
 
 from __future__ import annotations

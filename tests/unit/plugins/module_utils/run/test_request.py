@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The request of an upgrade: read as it was written, or refused with its place and its fault."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The begin and the end of a run: what is done under the lock, given back wherever the run cannot begin."""
 
 from __future__ import annotations

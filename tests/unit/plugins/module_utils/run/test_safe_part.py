@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The part of a batch that can go when the whole cannot."""
 
 from __future__ import annotations

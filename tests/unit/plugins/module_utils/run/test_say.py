@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """People pause, resume, approve and abort an upgrade, and are answered by what its record then says."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The moments between which an upgrade may start."""
 
 from __future__ import annotations

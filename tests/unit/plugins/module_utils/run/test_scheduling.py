@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The record before the start: whatever the looks before it found, the run that begins finds the same upgrade."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A record that would be too long for a ConfigMap loses details, the oldest first."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The steps of a run in their order, and the condition of each over all passes."""
 
 from __future__ import annotations

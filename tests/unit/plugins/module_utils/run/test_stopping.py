@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Asking a run to stop: it is asked once, waited for, and found dead where it is."""
 
 from __future__ import annotations

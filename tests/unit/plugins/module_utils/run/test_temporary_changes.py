@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The undo of a made-up custom resource, of which this collection knows nothing but paths."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """A step whose tasks have been run is done, tried again, left to the next pass, or has failed."""
 
 from __future__ import annotations

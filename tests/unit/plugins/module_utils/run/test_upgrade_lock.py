@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """One run at a time: taken, watched, taken over, asked to stop, given back - on a lock that others write too."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """Each state is told to the webhook once, nobody who does not listen stops anything, and the URL is never shown."""
 
 from __future__ import annotations

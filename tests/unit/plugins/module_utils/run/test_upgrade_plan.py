@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The plan together with all that stands in its way: which parts are asked, with which arguments, and one verdict."""
 
 from __future__ import annotations

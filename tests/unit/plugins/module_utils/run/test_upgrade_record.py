@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The record as a ConfigMap: written only over what was read, and never in the way of an upgrade."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The request in each of its places: read, read again, gone, and its state beside it."""
 
 from __future__ import annotations

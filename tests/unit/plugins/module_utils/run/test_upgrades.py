@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-3.0-or-later
 """The upgrades of a cluster, one after the other, in its record."""
 
 from __future__ import annotations
