@@ -108,7 +108,7 @@ def test_the_run_itself_plans_begins_and_ends() -> None:
     own = {each.module for each in PLAYBOOKS.values()}
     for role in SYSTEMS:
         tasks = ROOT / "roles" / role / "tasks"
-        assert not {"plan.yml", "end.yml", "main.yml"} & {path.name for path in tasks.iterdir()}, role
+        assert not {"plan.yml", "end.yml"} & {path.name for path in tasks.iterdir()}, role
         for path in tasks.glob("*.yml"):
             called = {module for module, _options in module_tasks(yaml.safe_load(path.read_text(encoding="utf-8")))}
             assert not called & own, path

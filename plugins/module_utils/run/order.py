@@ -87,7 +87,7 @@ def _always(_run: RunFacts) -> bool:
     return True
 
 
-REFUSAL, STARTED = "refuse.yml", "started.yml"
+REFUSAL, STARTED = "refuse.yml", "tell.yml"
 ORDER: Mapping[RunStage, Sequence[Part]] = {
     RunStage.TO_PLAN: (
         ("reserved.yml", lambda run: run.reserved),

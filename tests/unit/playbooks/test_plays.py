@@ -45,5 +45,6 @@ def test_a_playbook_of_a_system_is_the_shared_one_with_its_role() -> None:
             if IMPORT in each and "vars" in each:
                 found[path.stem] = (each[IMPORT], each["vars"])
     assert found == {
-        name: ("upgrade.yml", {"upgrade_system": f"stateful.upgrade.{name}"}) for name in ("longhorn", "opensearch")
+        name: ("upgrade.yml", {"upgrade_system": f"stateful.upgrade.{name}"})
+        for name in ("longhorn", "opensearch", "restart")
     }
