@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ..common.arguments import CONNECTIONS, WAIT
 from ..common.task import Contract, Outcome, Task
 from ..common.timestamps import timestamp_of
-from ..common.verdict import Verdict, combine, waiting
+from ..common.verdict import Verdict
 from .answers import reading_object
 from .client import KubernetesClient, connect
 from .node_fitness import NodeFitness, judge_fitness, parse_fitness
@@ -20,7 +20,6 @@ CONTRACT = Contract(
         **WAIT,
         "wait_timeout": {"type": "int", "default": 300},
         "wait_sleep": {"type": "float", "default": 5.0},
-        "label_selector": {"type": "str"},
         "names": {"type": "list", "elements": "str", "default": []},
         "baseline": {"type": "str"},
     },
@@ -28,20 +27,20 @@ CONTRACT = Contract(
 
 
 def run(task: Task) -> Outcome:
-    """Look until all are fit. Nothing is changed."""
-    selector, given, names = task.params["label_selector"], task.params["baseline"], task.params["names"]
+    """Look until all of these are fit, but for those that are gone. Nothing is changed."""
+    given, names = task.params["baseline"], task.params["names"]
     client = connect(task.params["kubernetes"])
     baseline = timestamp_of(given) if given else None
 
     def look() -> list[NodeFitness]:
         found = []
-        for item in client.list(PATH, selector):
+        for item in client.list(PATH):
             with reading_object("Node", item):
                 found.append(parse_fitness(item))
-        return [each for each in found if not names or each.name in names]
+        return [each for each in found if each.name in names]
 
     def judge(nodes: list[NodeFitness]) -> Verdict:
-        return combine([judge_fitness(nodes, baseline), *([] if nodes or names else [_none(selector)])])
+        return judge_fitness(nodes, baseline)
 
     nodes, verdict = task.wait(look, judge, stoppable=True)
     return Outcome(verdict, more={"unfit": sorted(each.name for each in nodes if each.troubles)})
@@ -54,8 +53,3 @@ def visible(client: KubernetesClient, nodes: Mapping[str, str]) -> dict[str, str
         Refusal: the API does not say so.
     """
     return dict(nodes) if nodes and may(client, "", Right("list", "", "nodes")) else {}
-
-
-def _none(selector: str | None) -> Verdict:
-    said = f"There is no Kubernetes node{f' with the labels {selector}' if selector else ''}."
-    return Verdict((waiting("kubernetes_nodes_missing", said, "Correct label_selector."),))
