@@ -13,6 +13,7 @@ from typing import Any
 from ..module_utils.common.timestamps import timestamp_text
 from ..module_utils.run.batch import BatchSoFar, OfHosts
 from ..module_utils.run.failure import failure_of
+from ..module_utils.run.steps import run_waits
 from .hosts_of_run import texts_in
 from .registered import OF_BATCH, of_system, registered
 from .run_options import SYSTEM, GivenVariables, OfHost, of_pool
@@ -224,7 +225,7 @@ def batch_of_run(
         int(clock()),
         deadline=int(given("upgrade_deadline") or 0) if int(given("upgrade_run_timeout") or 0) else 0,
         timeout=int(given("upgrade_batch_timeout") or 7200),
-        waits=_yes(given("upgrade_wait")),
+        waits=run_waits(given("upgrade_wait")),
         hosts=_hosts(variables, given, batch),
     )
     return BatchOfRun(so_far, given, variables)
@@ -308,10 +309,6 @@ def _hosts(variables: Mapping[str, Any], given: GivenVariables, batch: Mapping[s
     places: Sequence[tuple[str, str]] = list(zip(batch["members"], _places(variables, batch), strict=True))
     well = [name for name, host in places if host in playing and "roll_failed" not in hostvars[host]]
     return OfHosts(well, of_system(given, "roll_joined") or {})
-
-
-def _yes(value: Any) -> bool:
-    return str("true" if value in (None, "") else value).lower() in ("true", "yes", "on", "1", "y", "t")
 
 
 ANSWERS: Mapping[str, Callable[[BatchOfRun], Any]] = {

@@ -10,7 +10,7 @@ from ..module_utils.run.begin_and_end import FORETOLD
 from ..module_utils.run.end import NOTICES, End, RunResults
 from ..module_utils.run.order import STARTED, not_begun
 from ..module_utils.run.record.phases import Deed, Phase, UpgradeEvent
-from ..module_utils.run.steps import means_yes
+from ..module_utils.run.steps import run_waits
 from .batch_of_run import GROUP, batches_of, known_plan, of_batch, requested
 from .capacity_of_run import added as added_capacity
 from .hosts_of_run import HostsOfRun, texts_in
@@ -181,8 +181,7 @@ class Run:
 
     def waits_for_settling(self) -> bool:
         """Whether putting back is waited for. A failed run has waited in vain already, and does not wait again."""
-        waits = self.given("upgrade_wait")
-        return not self.failed and (waits in (None, "") or means_yes(waits))
+        return not self.failed and run_waits(self.given("upgrade_wait"))
 
     def own_tasks_after(self) -> list[str]:
         """The files of the user's own tasks after the last batch, if all is well.

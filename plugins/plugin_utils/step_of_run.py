@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..module_utils.run.steps import ADDS, LIMITS, NODES, Step, StepPoint, means_yes, taken
+from ..module_utils.run.steps import ADDS, LIMITS, NODES, Step, StepPoint, run_waits, taken
 from .capacity_of_run import done, options_of_member
 from .run_options import GivenVariables, value_of
 
@@ -30,7 +30,7 @@ def options_of_step(
     begun = given("steps_begun") or {}
     if module == "upgrade_record" and arguments.get("state") == "step":
         tried = {} if "step_state" in arguments else {"tried": _tried(step, begun, given, variables)}
-        return {"step": step["name"], "wait": _waits(given), **tried}
+        return {"step": step["name"], "wait": run_waits(given("upgrade_wait")), **tried}
     no_worse = given("upgrade_health_policy") == "no_worse"
     # The record knows the time at which the upgrade started, also in its later runs.
     started = begun.get("record", {}).get("started") if no_worse else None
@@ -55,8 +55,3 @@ def _tried(
         "failure": given("steps_tried") or {},
         "before": before if before.get("name") == step["name"] else {},
     }
-
-
-def _waits(given: GivenVariables) -> bool:
-    value = given("upgrade_wait")
-    return value in (None, "") or means_yes(value)

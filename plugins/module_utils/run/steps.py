@@ -168,8 +168,13 @@ def faults_of_steps(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = 
 
 
 def means_yes(value: object) -> bool:
-    """Whether a value means yes, as Ansible writes it in YAML and on a line of a shell."""
-    return str(value).lower() in ("true", "yes", "on", "1")
+    """Whether a value means yes, as Ansible reads it in YAML and on a line of a shell (`BOOLEANS_TRUE`)."""
+    return str(value).lower() in ("true", "yes", "on", "1", "1.0", "y", "t")
+
+
+def run_waits(wait: object) -> bool:
+    """Whether a run waits, given `upgrade_wait`, or ends its pass at the first thing to wait for."""
+    return wait in (None, "") or means_yes(wait)
 
 
 def _own(step: Step, given: Mapping[str, Any]) -> Step:

@@ -20,6 +20,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.steps import 
     StepPoint,
     faults_of_steps,
     in_order,
+    run_waits,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -140,3 +141,13 @@ def test_failures_are_counted_by_class_until_the_step_is_completed() -> None:
     done = after_step(conditions, "s", StepState.COMPLETED, "", "2026-01-01T00:00:09Z")
     assert told_of(done, "s", now) == {"unfinished_seconds": 0, "failed": 0, "unreachable": 0}
     assert told_of(done, "other", now) == {"unfinished_seconds": 0, "failed": 0, "unreachable": 0}
+
+
+@pytest.mark.parametrize("wait", [None, "", True, "true", "True", "yes", "on", "y", "t", 1, "1", 1.0])
+def test_a_run_waits_by_default_and_with_each_word_for_yes_of_ansible(wait: object) -> None:
+    assert run_waits(wait)
+
+
+@pytest.mark.parametrize("wait", [False, "false", "no", "off", "n", 0, "0"])
+def test_a_single_pass_is_asked_for_in_the_same_words(wait: object) -> None:
+    assert not run_waits(wait)
