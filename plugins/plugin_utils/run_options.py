@@ -7,7 +7,7 @@ Other tasks take none, or those that they ask for with `from_variables`. An opti
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Protocol
 
 from .connection_inputs import CONNECTIONS, NAMESPACE, is_list, listed, merged, parts_of, unanswered
@@ -53,9 +53,15 @@ class OfHost(Mapping[str, Any]):
         raw = getattr(self._hostvars, "raw_get", self._hostvars.get)(host)
         self._raw: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
 
+    @cached_property
+    def _without_templates(self) -> Mapping[str, Any]:
+        # Ansible collects all variables of a host each time that it is asked for the host.
+        of_host: Mapping[str, Any] = self._hostvars[self._host]
+        return of_host
+
     def __getitem__(self, name: str) -> Any:
         value = self._raw[name]
-        return value if _is_result(name, value) else self._hostvars[self._host][name]
+        return value if _is_result(name, value) else self._without_templates[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._raw)
