@@ -239,7 +239,7 @@ def _image_changed(agreed: str, present: str) -> SwitchStep:
 
 def _result(seen: Longhorn, name: str, switch: _Switch, verdict: Verdict, took: float) -> dict[str, Any]:
     stage = SwitchStage.COMPLETED if verdict.passed else switch.stage or SwitchStage.UNDEFINED
-    home = {volume: {**told, "state": SwitchStage.COMPLETED.value} for volume, told in switch.moved.items()}
+    home = {volume: {**shown, "state": SwitchStage.COMPLETED.value} for volume, shown in switch.moved.items()}
     return {
         "name": name,
         "state": stage.value,

@@ -79,7 +79,7 @@ class System:
     """The further checks of the order that it gets, with all that earlier records tell of it (`commenced`, `earlier`);
     they are made side by side."""
     states: Mapping[str, Work] = field(default_factory=dict)
-    """The states of the module beside those of every run, each with its work, which is done under the lock. For it the
+    """The further states of the module, after those of every run, each with its work under the lock. For them the
     module has the option `batch`: the members of the batch at hand, or none."""
     lock_store: StoreOf = lease_of
     """Gives the store of the lock of a run."""

@@ -122,12 +122,12 @@ def in_order(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = KNOWN) 
                 [] if means_yes(each.get("skip")) else [_own(steps[places[name]], each)]
             )
         elif not means_yes(each.get("skip")):
-            beside = each.get("before_step") or each.get("after_step")
-            place = places[beside] if beside in places else len(steps)
+            neighbour = each.get("before_step") or each.get("after_step")
+            place = places[neighbour] if neighbour in places else len(steps)
             moment = (
-                steps[place].moment if beside in places else StepPoint(each.get("moment") or StepPoint.BEFORE.value)
+                steps[place].moment if neighbour in places else StepPoint(each.get("moment") or StepPoint.BEFORE.value)
             )
-            steps.insert(place + bool(beside and each.get("after_step")), _own(Step(name, moment), each))
+            steps.insert(place + bool(neighbour and each.get("after_step")), _own(Step(name, moment), each))
     return steps
 
 

@@ -101,14 +101,14 @@ class Record:
 
     @property
     def hold(self) -> Hold | None:
-        """The pause that a person has asked for; None if nobody has."""
+        """The pause that a person has asked for; None if no one has."""
         for last in of_kind(self.events, EventKind.HELD, EventKind.RESUMED)[-1:]:
             return Hold(last.by, last.at, last.message) if last.kind == EventKind.HELD else None
         return None
 
     @property
     def approvals(self) -> tuple[Approval, ...]:
-        """The points at which somebody has said that the upgrade goes on."""
+        """The points that were approved, each with the person and the time."""
         return tuple(Approval(each.about, each.by, each.at) for each in of_kind(self.events, EventKind.APPROVED))
 
     @property
@@ -123,7 +123,7 @@ class Record:
 
     @property
     def risks(self) -> tuple[Risk, ...]:
-        """The risks that its runs were told to accept, and the checks that they left out."""
+        """The risks that its runs accepted, and the checks that they skipped."""
         found = of_kind(self.events, EventKind.ACCEPTED, EventKind.SKIPPED)
         return tuple(Risk(_said(each), each.by, each.at, each.run) for each in found)
 
@@ -134,7 +134,7 @@ class Record:
 
     @property
     def health(self) -> str:
-        """The word of the system for its health at the end of the last run; empty if nobody has seen it."""
+        """The word of the system for its health at the end of the last run; empty if it was not seen."""
         seen = [each.message for each in of_kind(self.events, EventKind.HEALTH) if each.run == self.run]
         return seen[-1] if seen else ""
 

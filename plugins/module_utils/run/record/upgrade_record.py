@@ -36,7 +36,7 @@ from .record_store import ConfigMaps
 from .trying import LONGEST, TRIED, Next, Try, class_of
 
 OVER = (Phase.COMPLETED, Phase.FAILED, Phase.ABORTED)
-"""Phases in which nobody works on an upgrade any more."""
+"""Phases in which no run works on an upgrade any more."""
 OWN = ("read", "begun", "step", "batch", "ended", "settled", "absent")
 CONTRACT = Contract(
     argument_spec={
