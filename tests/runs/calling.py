@@ -27,6 +27,10 @@ from tests.sandbox.web import CutOff, Handler, Request, answered
 FIRST_PORT = 20_000
 
 
+class Killed(BaseException):
+    """The controller is killed here."""
+
+
 class CalledPort:
     """One handler at one address, as `tests.sandbox.listening.Port`."""
 
@@ -65,6 +69,8 @@ class Calling:
         """Method and path of each request that was answered."""
         self.after: Callable[[Request], None] = lambda _request: None
         """Called when a server has done what was asked, before its answer arrives. It may raise anything."""
+        self.dead = False
+        """Whether the controller is dead: nothing that its threads ask is done any more."""
         self._ports: dict[tuple[str, int], CalledPort] = {}
         self._patches = contextlib.ExitStack()
 
@@ -95,6 +101,8 @@ class Calling:
         return served
 
     def _response(self, connection: Any) -> urllib3.HTTPResponse:
+        if self.dead:
+            raise Killed
         request: Request = connection.asked
         served = self._ports.get((connection.host, connection.port))
         if served is None or not served.is_open:

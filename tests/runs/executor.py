@@ -150,13 +150,21 @@ def _in_this_process(output: io.StringIO) -> Iterator[None]:
         patch.object(cli, "init_plugin_loader", lambda *_paths: None),
         patch.object(context, "_init_global_context", _take_arguments),
         patch.object(VaultSecretsContext, "_current", None),
-        patch.object(ancestry, "_stat", _started_as(next(_runs), ancestry._stat)),
         patch.object(DataLoader, "load_from_file", _loaded(DataLoader.load_from_file)),
-        patch.object(Environment, "compile", _compiling(Environment.compile)),
     ]
-    with contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack, one_process():
         for each in patches:
             stack.enter_context(each)
+        yield
+
+
+@contextlib.contextmanager
+def one_process() -> Iterator[None]:
+    """A run counts as a process of its own, and compiles no template that an earlier one has compiled."""
+    with (
+        patch.object(ancestry, "_stat", _started_as(next(_runs), ancestry._stat)),
+        patch.object(Environment, "compile", _compiling(Environment.compile)),
+    ):
         yield
 
 

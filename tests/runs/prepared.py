@@ -7,28 +7,29 @@ functions of `time` follow a virtual clock while there is one.
 from __future__ import annotations
 
 import atexit
+import concurrent.futures
 import os
 import shutil
 import tempfile
 import time
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:  # it imports the collection, which the loader does not find yet
-    from tests.sandbox.sandbox import SharedClock
+from tests.runs.turns import PoolOfTurns, Turns
 
 ROOT = Path(__file__).resolve().parents[2]
 MEMORY = Path("/dev/shm")  # noqa: S108 - only where there is one
 """A file system in memory. Each connection makes a folder, and removing it from a disk takes milliseconds."""
 
 _REAL = time.time, time.monotonic, time.sleep
+_REAL_POOL = concurrent.futures.ThreadPoolExecutor
 
 
 class Time:
     """The clock that this process follows."""
 
-    clock: SharedClock | None = None
+    clock: Turns | None = None
     """None is the real time."""
 
 
@@ -44,10 +45,15 @@ def _sleep(seconds: float) -> None:
     Time.clock.sleep(seconds) if Time.clock else _REAL[2](seconds)
 
 
+def _pool(max_workers: int | None = None) -> Any:
+    return PoolOfTurns(Time.clock) if Time.clock else _REAL_POOL(max_workers=max_workers)
+
+
 def _prepare() -> None:
     # Functions of the collection have them as defaults, so that they come before its import.
     for name, function in (("time", _time), ("monotonic", _monotonic), ("sleep", _sleep)):
         setattr(time, name, function)
+    vars(concurrent.futures)["ThreadPoolExecutor"] = _pool
     home = Path(tempfile.mkdtemp(prefix="runs-", dir=MEMORY if MEMORY.is_dir() else None))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     link = home / "ansible_collections/stateful/upgrade"

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from kubernetes import client, config
 
-from tests.runs.world import CalledCluster, Killed, World, world
+from tests.runs.calling import Killed
+from tests.runs.world import CalledCluster, World, world
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import Fingerprint
 from tests.scenarios.playbook import PLAYBOOK

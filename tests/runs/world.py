@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,21 +12,20 @@ from typing import Any
 import urllib3
 
 from tests.lab.opensearch.layouts import three_combined
-from tests.runs.calling import Calling
-from tests.runs.executor import play
+from tests.runs import executor
+from tests.runs.calling import Calling, Killed
 from tests.runs.prepared import Time
+from tests.runs.turns import Turns
 from tests.sandbox.sandbox import Sandbox
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.playbook import PLAN, PLAYBOOK, Played, digest_in, without_images
 
 ASKING = ("GET", "HEAD")
+Driver = Callable[..., Played]
+"""A function that runs a playbook with variables: `tests.runs.executor.play` or `tests.runs.direct.play`."""
 REVIEWS = "/apis/authorization.k8s.io/"
 """A POST there is a question."""
-
-
-class Killed(BaseException):
-    """The controller is killed here."""
 
 
 class CalledCluster(Cluster):
@@ -43,6 +43,7 @@ class World:
 
     sandbox: Sandbox
     calling: Calling
+    driver: Driver = executor.play
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def cluster(self, version: str, layout: Any = three_combined, **options: Any) -> CalledCluster:
@@ -53,7 +54,7 @@ class World:
 
     def play(self, playbook: str, variables: Mapping[str, Any], *more: str) -> Played:
         """A run of a playbook, to its end."""
-        return play(playbook, variables, *more)
+        return self.driver(playbook, variables, *more)
 
     def confirmed(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         """The variables with consent to the present plan."""
@@ -64,6 +65,10 @@ class World:
         """Method and path of the requests that change something, in their order."""
         return [each for each in self.calling.answered if _acts(*each)]
 
+    def asked(self, since: int = 0) -> list[tuple[str, str]]:
+        """Method and path of all requests from one of this number on, without the names of namespaces."""
+        return [(method, re.sub(r"/runs-[0-9]+", "/NAMESPACE", path)) for method, path in self.calling.answered[since:]]
+
     def killed_behind(self, number: int, variables: Mapping[str, Any], playbook: str = PLAYBOOK) -> Played | None:
         """A run that is killed when its act of this number was done, before the answer; its end if it comes first."""
         left = number
@@ -72,6 +77,7 @@ class World:
             nonlocal left
             left -= _acts(request.method, request.path)
             if left == 0:
+                self.calling.dead = True
                 raise Killed
 
         self.calling.after = count
@@ -80,7 +86,7 @@ class World:
         except Killed:
             return None
         finally:
-            self.calling.after = lambda _request: None
+            self.calling.after, self.calling.dead = lambda _request: None, False
 
 
 def _acts(method: str, path: str) -> bool:
@@ -88,8 +94,8 @@ def _acts(method: str, path: str) -> bool:
 
 
 @contextmanager
-def world() -> Iterator[World]:
-    """A world with nothing in it. This process follows its clock meanwhile."""
+def world(driver: Driver = executor.play) -> Iterator[World]:
+    """A world with nothing in it, whose playbooks are run by this driver. This process follows its clock."""
     callings: list[Calling] = []
 
     def called(clock: Any, _factor: float) -> Any:
@@ -97,8 +103,8 @@ def world() -> Iterator[World]:
         return callings[0]
 
     with Sandbox(listening=called) as sandbox:
-        Time.clock = sandbox.clock
+        Time.clock = Turns(sandbox.clock)
         try:
-            yield World(sandbox, callings[0])
+            yield World(sandbox, callings[0], driver)
         finally:
             Time.clock = None

@@ -1,0 +1,146 @@
+"""The tasks that Ansible itself carries out, and the hosts and facts of a run without its executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from ansible._internal._templating._utils import Omit
+from ansible.template import Templar
+
+from tests.runs.scripts import LOADER, UnknownKeyword, Variables
+
+LOCALHOST = "localhost"
+Result = dict[str, Any]
+
+
+class PlayEnded(Exception):
+    """The play ends here, for all of its hosts."""
+
+
+def skipped() -> Result:
+    """The result of a task that its conditions do not let pass."""
+    return {"changed": False, "failed": False, "skipped": True}
+
+
+@dataclass
+class Facts:
+    """The hosts that a run has, with the variables of their inventory and the facts of tasks."""
+
+    _inventory: dict[str, dict[str, Any]] = field(default_factory=lambda: {LOCALHOST: {}})
+    _facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _groups: dict[str, list[str]] = field(default_factory=dict)
+
+    def inventory(self, host: str) -> Variables:
+        """The variables of the inventory."""
+        return self._inventory.get(host, {})
+
+    def of(self, host: str) -> Variables:
+        """The facts and the results of tasks."""
+        return self._facts.get(host, {})
+
+    def groups(self) -> dict[str, list[str]]:
+        """The hosts of each group."""
+        return {"all": [*self._inventory], **self._groups}
+
+    def note(self, host: str, facts: Variables) -> None:
+        """Have facts for the later tasks of a host."""
+        self._facts.setdefault(host, {}).update(facts)
+
+    def add(self, host: str, groups: list[str], variables: Variables) -> None:
+        """Have one host more."""
+        self._inventory.setdefault(host, {}).update(variables)
+        for each in groups:
+            members = self._groups.setdefault(each, [])
+            if host not in members:
+                members.append(host)
+
+    def without(self, group: str) -> None:
+        """Have no such group, nor its hosts."""
+        for host in self._groups.pop(group, ()):
+            self._inventory.pop(host, None)
+
+
+class OfHosts(Mapping[str, Any]):
+    """The variables of all hosts, in the place of `ansible.vars.hostvars.HostVars`."""
+
+    def __init__(self, facts: Facts, extra: Variables, groups: Mapping[str, list[str]]) -> None:
+        self._facts, self._extra, self._groups = facts, extra, groups
+
+    def raw_get(self, host: str) -> dict[str, Any]:
+        """The variables of a host, with their templates."""
+        facts = self._facts
+        return {**facts.inventory(host), **facts.of(host), **self._extra, "groups": self._groups, "hostvars": self}
+
+    def __getitem__(self, host: str) -> Any:
+        return _Templated(self.raw_get(host))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._groups["all"])
+
+    def __len__(self) -> int:
+        return len(self._groups["all"])
+
+
+class _Templated(Mapping[str, Any]):
+    """Variables without templates; each is filled in as it is read."""
+
+    def __init__(self, raw: Variables) -> None:
+        self._raw = raw
+
+    def __getitem__(self, name: str) -> Any:
+        return Templar(loader=LOADER, variables=dict(self._raw)).template(self._raw[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._raw)
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+
+@dataclass
+class BuiltIn:
+    """The modules of `ansible.builtin` that the roles call."""
+
+    facts: Facts
+    statistics: dict[str, Any]
+
+    def carry_out(self, name: str, host: str, options: Any) -> Result:
+        """The result of one.
+
+        Raises:
+            PlayEnded: the play ends here.
+            UnknownKeyword: it is unknown here.
+        """
+        known: dict[str, Callable[[Any], Result]] = {
+            "set_fact": partial(self._set_fact, host),
+            "set_stats": self._set_stats,
+            "add_host": self._add_host,
+            "fail": lambda said: {"failed": True, "msg": said.get("msg", "Failed as requested from task")},
+            "pause": lambda _said: {"user_input": ""},
+            "meta": _meta,
+        }
+        if name not in known:
+            raise UnknownKeyword(f"ansible.builtin.{name}")
+        return {"changed": False, "failed": False, **known[name](options)}
+
+    def _set_fact(self, host: str, said: Any) -> Result:
+        self.facts.note(host, said)
+        return {"ansible_facts": said}
+
+    def _set_stats(self, said: Any) -> Result:
+        self.statistics.update(said["data"])
+        return {}
+
+    def _add_host(self, said: Any) -> Result:
+        own = {name: value for name, value in said.items() if name not in ("name", "groups") and value is not Omit}
+        self.facts.add(said["name"], [said["groups"]], own)
+        return {}
+
+
+def _meta(said: Any) -> Result:
+    if said != "end_play":
+        raise UnknownKeyword(f"meta: {said}")
+    raise PlayEnded

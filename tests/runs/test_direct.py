@@ -1,0 +1,77 @@
+"""A run without the executor of ansible-core asks the same of the servers as one with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lab.opensearch.layouts import seven_members, three_combined
+from tests.runs import direct, executor
+from tests.runs.scripts import UnknownKeyword, checked
+from tests.runs.world import Driver, world
+from tests.scenarios.playbook import PLAYBOOK, Played
+
+FROM, TO = "2.19.6", "3.8.0"
+NAMES = re.compile(r"runs-[0-9]+|[0-9a-f]{10,}|(?<=image-pull-)[a-z0-9]{5}")
+"""Names that are other ones in each cluster."""
+STATISTICS = re.compile(r'"upgrade_(?:state|waiting_for|reasons|cause)": (?:"[^"]*"|\[[^]]*\])')
+
+
+@dataclass(frozen=True)
+class Told:
+    """All that a run shows."""
+
+    codes: tuple[int, ...]
+    asked: Mapping[str, int]
+    acts: list[str]
+    statistics: list[str]
+
+
+def told(driver: Driver, layout: Any, variables: Mapping[str, Any], killed: int) -> Told:
+    """A plan and a run with a driver, and another run if that is killed behind an act of this number."""
+    with world(driver) as here:
+        cluster = here.cluster(FROM, layout)
+        given = {**here.confirmed(cluster.variables(TO, **variables)), **variables}
+        ends = [here.killed_behind(killed, given)] if killed else []
+        ends += [here.play(PLAYBOOK, given)]
+        asked = [f"{method} {NAMES.sub('…', path)}" for method, path in here.calling.answered]
+        acts = [f"{method} {NAMES.sub('…', path)}" for method, path in here.acts()]
+    ended = [each for each in ends if isinstance(each, Played)]
+    counted = {each: asked.count(each) for each in sorted(set(asked))}
+    said = [re.sub(r"\s+", " ", found) for each in ended for found in STATISTICS.findall(each.output)]
+    return Told(tuple(each.code for each in ended), counted, acts, sorted(NAMES.sub("…", each) for each in said))
+
+
+@pytest.mark.parametrize(
+    ("layout", "variables", "killed"),
+    [
+        (three_combined, {}, 0),
+        (three_combined, {}, 9),
+        (three_combined, {}, 40),
+        (three_combined, {"upgrade_at": "2099-01-01T00:00:00Z", "upgrade_wait": False}, 0),
+        (three_combined, {"upgrade_wait": False}, 0),
+        (three_combined, {"upgrade_confirm": "p00000000000"}, 0),
+        (seven_members, {"upgrade_batching": "zones", "upgrade_canary": "opensearch-data-1"}, 0),
+    ],
+)
+def test_both_drivers_ask_the_same(layout: Any, variables: Mapping[str, Any], killed: int) -> None:
+    assert told(direct.play, layout, variables, killed) == told(executor.play, layout, variables, killed)
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        {"name": "Wait", "ansible.builtin.fail": {}, "until": "x is defined"},
+        {"name": "Wait", "ansible.builtin.fail": {}, "retries": 3},
+        {"name": "Both", "block": [{"ansible.builtin.fail": {}}], "always": [{"ansible.builtin.fail": {}}]},
+        {"name": "Another collection", "community.general.ping": {}},
+    ],
+)
+def test_a_keyword_that_is_unknown_here_is_refused(task: Mapping[str, Any]) -> None:
+    with pytest.raises(UnknownKeyword):
+        checked([task], Path("tasks.yml"))

@@ -1,0 +1,130 @@
+"""Threads of which one runs at a time. Virtual time alone decides which one, so that each run happens in one way only.
+
+A thread that sleeps wakes at its own time, whatever others do: the waits of threads go on at the same time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # this file is read before the collection can be found
+    from tests.sandbox.sandbox import SharedClock
+
+
+@dataclass
+class _Waiting:
+    """A thread that does not run now."""
+
+    wakes: float
+    number: int
+    """Of those that wake at the same time, the one that has waited for longer goes first."""
+    called: threading.Event = field(default_factory=threading.Event)
+
+
+class Turns:
+    """A clock whose sleepers take turns, in the place of that of a sandbox."""
+
+    def __init__(self, clock: SharedClock) -> None:
+        self._clock = clock
+        self._waiting: list[_Waiting] = []
+        self._numbers = itertools.count()
+
+    def now(self) -> float:
+        """The present time."""
+        return self._clock.now()
+
+    def sleep(self, seconds: float) -> None:
+        """Let other threads run, and go on at its own time."""
+        if not self._waiting:
+            self._clock.sleep(seconds)
+            return
+        self._goes_on(self._queued(seconds))
+
+    def queued(self, work: Callable[[], None]) -> None:
+        """Have a thread that does this in its turn."""
+        own = self._queued(0.0)
+
+        def take_turn() -> None:
+            own.called.wait()
+            work()
+            self._next()
+
+        threading.Thread(target=take_turn, daemon=True).start()
+
+    def until(self, is_over: Callable[[], bool]) -> None:
+        """Let the other threads run until this holds.
+
+        Raises:
+            RuntimeError: no thread is left that could change it.
+        """
+        while not is_over():
+            if not self._waiting:
+                raise RuntimeError("A thread waits for something that no other one does.")
+            self._goes_on(self._queued(self._earliest().wakes - self.now()))
+
+    def _queued(self, seconds: float) -> _Waiting:
+        own = _Waiting(self.now() + seconds, next(self._numbers))
+        self._waiting.append(own)
+        return own
+
+    def _goes_on(self, own: _Waiting) -> None:
+        self._next()
+        own.called.wait()
+
+    def _earliest(self) -> _Waiting:
+        return min(self._waiting, key=lambda each: (each.wakes, each.number))
+
+    def _next(self) -> None:
+        if not self._waiting:
+            return
+        chosen = self._earliest()
+        self._waiting.remove(chosen)
+        if chosen.wakes > self.now():
+            self._clock.sleep(chosen.wakes - self.now())
+        chosen.called.set()
+
+
+class PoolOfTurns:
+    """In the place of `concurrent.futures.ThreadPoolExecutor`."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._futures: list[Future[Any]] = []
+
+    def __enter__(self) -> PoolOfTurns:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._turns.until(lambda: all(each.done() for each in self._futures))
+
+    def submit(self, work: Callable[..., Any], *arguments: Any, **named: Any) -> Future[Any]:
+        """See `concurrent.futures.Executor`."""
+        future: Future[Any] = _FutureInTurn(self._turns)
+        self._futures.append(future)
+
+        def done() -> None:
+            try:
+                future.set_result(work(*arguments, **named))
+            except BaseException as error:  # noqa: BLE001 - whoever asks for the result gets it
+                with contextlib.suppress(Exception):
+                    future.set_exception(error)
+
+        self._turns.queued(done)
+        return future
+
+
+class _FutureInTurn(Future[Any]):
+    def __init__(self, turns: Turns) -> None:
+        super().__init__()
+        self._turns = turns
+
+    def result(self, timeout: float | None = None) -> Any:
+        """See `concurrent.futures.Future`."""
+        self._turns.until(self.done)
+        return super().result(timeout)
