@@ -21,11 +21,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.soak i
     limits_in,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.canary_soak import end_of, soaking
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import RecordedEvent
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.monitoring_inputs import faults_of_monitoring
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import batch_of, record_of
 
 ERRORS, LATENCY = Limit("errors", "sum(errors)", None, 1.5), Limit("latency", "max(latency)", 0.8, None)
 WELL = Soak(
@@ -35,9 +33,9 @@ WELL = Soak(
     [("https://shop", "")],
     [SoakMeasurement(ERRORS, 1.5, 1.0), SoakMeasurement(LATENCY, 0.8, None)],
 )
-DONE = BatchRecord("one", ("hot",), ("a",), state="done", run="night", started="10:00", ended="10:05")
-NEXT = BatchRecord("two", ("hot",), ("b",))
-RECORD = Record("uuid", "3.8.0", "p1", "day", "me", Phase.UPGRADING, "", "09:59", "11:00", (DONE, NEXT))
+DONE = batch_of("a", state="done", run="night", started="10:00", ended="10:05")
+NEXT = batch_of("b")
+RECORD = record_of(DONE, NEXT, run="day", started="09:59", updated="11:00")
 
 
 def test_it_passes_once_its_time_is_over_and_all_gates_hold() -> None:

@@ -8,6 +8,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.request import Requested
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import record_of
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_upgrade_plan import (
     Modules,
     codes,
@@ -19,30 +20,29 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> Modules:
     return Modules(monkeypatch)
 
 
-def record_of(phase: Phase, target: str = "3.8.0", **more: Any) -> Record:
+def in_phase(phase: Phase, target: str = "3.8.0", **more: Any) -> Record:
     """A record of this cluster."""
-    at = "2026-11-21T02:00:00Z"
-    return Record("uuid", target, "p1", "night", "ops", phase, "Aborted on request.", at, at, **more)
+    return record_of(target_version=target, phase=phase, reason="Aborted on request.", **more)
 
 
 def test_an_aborted_upgrade_waits_to_be_resumed_unless_another_takes_its_place(modules: Modules) -> None:
-    modules.records["here"] = record_of(Phase.ABORTED)
+    modules.records["here"] = in_phase(Phase.ABORTED)
     assert codes(modules.plan()) == ["aborted_on_request"]
     assert codes(modules.plan(supersede=True)) == []
     assert codes(modules.plan(target_version="3.9.0")) == codes(modules.plan())
-    modules.records["here"] = record_of(Phase.ABORTED, target="3.7.0")
+    modules.records["here"] = in_phase(Phase.ABORTED, target="3.7.0")
     assert codes(modules.plan()) == []
-    modules.records["here"] = record_of(Phase.PAUSED)
+    modules.records["here"] = in_phase(Phase.PAUSED)
     assert codes(modules.plan()) == []
 
 
 def test_a_request_that_was_carried_out_does_nothing_more(modules: Modules) -> None:
     of = {"source": "configmap/next", "digest": "d1"}
-    modules.records["here"] = record_of(Phase.COMPLETED, request=Requested(**of))
+    modules.records["here"] = in_phase(Phase.COMPLETED, request=Requested(**of))
     assert codes(modules.plan(request=of)) == ["request_carried_out"]
     assert codes(modules.plan(request={**of, "digest": "d2"})) == []
     assert codes(modules.plan()) == []
-    modules.records["here"] = record_of(Phase.UPGRADING, request=Requested(**of))
+    modules.records["here"] = in_phase(Phase.UPGRADING, request=Requested(**of))
     assert codes(modules.plan(request=of)) == []
 
 

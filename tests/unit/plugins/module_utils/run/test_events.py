@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.pace import figures_of, with_last
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import (
     COUNTED,
     KEPT,
@@ -23,8 +22,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
-
-AT = "2026-11-21T02:00:00Z"
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import AT, batch_of, record_of
 
 
 def act(action: str, target: str, at: str = AT) -> dict[str, Any]:
@@ -33,8 +31,8 @@ def act(action: str, target: str, at: str = AT) -> dict[str, Any]:
 
 def record(phase: Phase = Phase.COMPLETED, **more: Any) -> Record:
     took = ({"name": "a", "action": "replaced", "total_seconds": 30.0},)
-    batch = BatchRecord("b", ("p",), ("a",), "done", "night", AT, AT, took)
-    return Record("uuid", "3.8.0", "p1", "night", "ops", phase, "", AT, "2026-11-21T02:10:00Z", (batch,), **more)
+    batch = batch_of("a", state="done", run="night", started=AT, ended=AT, took=took)
+    return record_of(batch, phase=phase, updated="2026-11-21T02:10:00Z", **more)
 
 
 def seen(*events: RecordedEvent) -> list[tuple[str, str, int]]:

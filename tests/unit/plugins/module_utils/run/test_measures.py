@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import StepState, after_step
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.measures import HELP, measures_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.recorded_start import Start
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import batch_of, record_of
 
 AT, LATER = "2026-12-01T12:00:00Z", "2026-12-01T12:01:30Z"
-RECORD = Record("uuid", "3.8.0", "p1", "night", "me", Phase.UPGRADING, "", AT, LATER, codes=("timed_out",))
+RECORD = record_of(started=AT, updated=LATER, codes=("timed_out",))
 
 
 def of(record: Record, name: str) -> dict[tuple[str, ...], float]:
@@ -29,11 +29,11 @@ def test_the_phase_and_the_reasons_are_told() -> None:
 
 
 def test_members_and_batches_are_counted_as_far_as_they_came() -> None:
-    done = BatchRecord("one", ("hot",), ("a", "b"), state="done", started=AT, ended=LATER)
-    record = replace(RECORD, batches=(done, BatchRecord("two", ("hot",), ("c",), state="upgrading", started=AT)))
+    done = batch_of("a", "b", state="done", started=AT, ended=LATER)
+    record = replace(RECORD, batches=(done, batch_of("c", state="upgrading", started=AT)))
     counted = of(record, "members")
     assert (counted[("done",)], counted[("upgrading",)], counted[("failed",)]) == (2.0, 1.0, 0.0)
-    assert of(record, "batch_seconds") == {("one",): 90.0}
+    assert of(record, "batch_seconds") == {("batch-a-b",): 90.0}
 
 
 def test_steps_and_the_start_are_told_if_there_are_any() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import StepState, after_step
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import EventKind, happened
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.milestones import (
@@ -18,6 +17,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.size import record_text
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.recorded_start import Start
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import batch_of
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_record import (
     changed,
     first,
@@ -106,7 +106,7 @@ def test_former_upgrades_keep_theirs_and_a_later_note_changes_none() -> None:
 
 @pytest.mark.parametrize("state", ["done", "failed"])
 def test_a_batch_of_which_nobody_knows_an_end_is_done_since_the_last_change(state: str) -> None:
-    lone = replace(first("b"), batches=(BatchRecord("one", ("data",), ("b",), state, started="t1"),), updated="t7")
+    lone = replace(first("b"), batches=(batch_of("b", state=state, started="t1"),), updated="t7")
     found = {each.type: (each.status, each.complete_time) for each in conditions_of(lone)}
     assert found["BatchesDone"] == (("True", "t7") if state == "done" else ("False", ""))
 

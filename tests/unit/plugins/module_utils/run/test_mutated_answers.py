@@ -50,10 +50,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import parse_health
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import pool_changes
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lease import lock_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord, PoolRecord
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import RecordedEvent
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_store import kept_in
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo import Change, Undo, Writer
@@ -62,6 +60,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubern
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import Json, recorded
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.mutations import mutations
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import AT, batch_of, record_of
 
 EACH = 3000
 """Edits of each answer: some 3,000 in all."""
@@ -145,14 +144,14 @@ UNDONE_STRATEGY = Undo(
     ),
 )
 TOOK: Json = {"name": "data-0", "total_seconds": 3.5}
-BATCH = BatchRecord(
-    "b", ("data",), ("data-0",), "done", "night", "2026-11-21T02:00:00Z", "2026-11-21T02:01:00Z", (TOOK,)
+BATCH = batch_of("data-0", state="done", run="night", started=AT, ended="2026-11-21T02:01:00Z", took=(TOOK,))
+KEPT = record_of(
+    BATCH,
+    events=(RecordedEvent(AT, "night", "Upgrading", "begins"),),
+    pools=(PoolRecord("data", "upgrading", ("data-1",)),),
+    outside=("other-0",),
+    deployed_version="2.19.6",
 )
-KEPT = Record(
-    "uuid", "3.8.0", "p1", "night", "ops", Phase.UPGRADING, "", "2026-11-21T02:00:00Z", "2026-11-21T02:00:00Z",
-    (BATCH,), (RecordedEvent("2026-11-21T02:00:00Z", "night", "Upgrading", "begins"),),
-    (PoolRecord("data", "upgrading", ("data-1",)),), ("other-0",), "2.19.6",
-)  # fmt: skip
 LEASE: Json = {
     "metadata": {"name": "lock", "uid": "u", "resourceVersion": "1", "annotations": {"upgrade.stateful/who": "ops"}},
     "spec": {"holderIdentity": "night", "leaseDurationSeconds": 60, "renewTime": "2026-11-21T02:00:00.000000Z"},

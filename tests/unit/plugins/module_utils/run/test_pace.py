@@ -12,18 +12,18 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.pace import (
     seconds_left,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import batch_of, record_of
 
 BEGUN = "2026-11-21T23:59:30Z"
 
 
 def record(*batches: BatchRecord) -> Record:
-    return Record("uuid", "3.8.0", "p1", "night", "ops", Phase.UPGRADING, "", BEGUN, BEGUN, batches)
+    return record_of(*batches, started=BEGUN, updated=BEGUN)
 
 
 def batch(state: str, ended: str = "") -> BatchRecord:
-    return BatchRecord("b", ("data",), ("data-0",), state, started=BEGUN, ended=ended)
+    return batch_of("data-0", state=state, started=BEGUN, ended=ended)
 
 
 def test_only_batches_that_are_done_were_measured() -> None:

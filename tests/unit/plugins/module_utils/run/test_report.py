@@ -30,6 +30,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record
     Record,
     waited_for,
 )
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import batch_of, record_of
 from jinja2 import Environment
 
 TEMPLATES = Path(__file__).resolve().parents[5] / "playbooks" / "templates"
@@ -38,10 +39,9 @@ TEMPLATES = Path(__file__).resolve().parents[5] / "playbooks" / "templates"
 def batch(number: int, started: str, ended: str, run: str = "r1", state: str = "done") -> BatchRecord:
     """A batch of one member that was away for four seconds, and waited for two."""
     parts = {"stop_seconds": 1.0, "start_seconds": 3.0, "total_seconds": 4.0}
-    return BatchRecord(
+    return batch_of(
+        f"data-{number}",
         name=f"batch-{number}",
-        pools=("data",),
-        members=(f"data-{number}",),
         state=state,
         run=run,
         started=f"2026-11-23T{started}Z" if started else "",
@@ -53,17 +53,14 @@ def batch(number: int, started: str, ended: str, run: str = "r1", state: str = "
 
 def record(*batches: BatchRecord, phase: Phase = Phase.COMPLETED, reason: str = "") -> Record:
     """An upgrade of these batches."""
-    return Record(
-        cluster="prod",
-        target_version="3.8.0",
+    return record_of(
+        *batches,
         digest="p0123456789a",
         run="r2",
-        who="ops",
         phase=phase,
         reason=reason,
         started="2026-11-23T02:00:00Z",
         updated="2026-11-23T02:10:00Z",
-        batches=batches,
         events=(RecordedEvent("2026-11-23T02:00:00Z", "r1", "Pending", "begins"),),
         system="opensearch",
     )

@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.counts import counted_before, without_parts
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord, PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import KEPT, RecordedEvent
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase, UpgradeEvent
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import UpgradeEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
     Record,
     noted,
@@ -17,6 +17,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_keeping import MOST
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.size import record_text
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import batch_of, record_of
 
 CONFIG_MAP = 1024 * 1024
 """The most that the API server takes."""
@@ -25,10 +26,9 @@ CONFIG_MAP = 1024 * 1024
 def batch(number: int, message: str = "Shards are being recovered. ", waits: int = 4, **more: Any) -> BatchRecord:
     name = f"data-{number}"
     stages = dict.fromkeys(("deleted", "scheduled", "started", "joined", "ready"), 1.5)
-    return BatchRecord(
+    return batch_of(
+        name,
         name=f"batch-{number:04d}",
-        pools=("data",),
-        members=(name,),
         state="done",
         took=({"name": name, "action": "replaced", "total_seconds": 12.5, "stages": stages},),
         waited=tuple({"code": f"code{at}", "message": message * 20, "seconds": 9.5 - at} for at in range(waits)),
@@ -38,7 +38,7 @@ def batch(number: int, message: str = "Shards are being recovered. ", waits: int
 
 def record(*batches: BatchRecord, history: int = 1) -> Record:
     entries = tuple(RecordedEvent(f"at {number}", "r1", "Upgrading", "begins") for number in range(history))
-    return Record("uuid", "3.8.0", "p1", "r1", "me@here", Phase.UPGRADING, "", "s", "u", batches, entries)
+    return record_of(*batches, started="s", updated="u", events=entries)
 
 
 def test_what_fits_is_kept_as_it_is() -> None:

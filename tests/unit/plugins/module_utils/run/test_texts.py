@@ -18,6 +18,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.plan_t
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record, waited_for
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import batch_of, record_of
 
 WORDS = Words(
     system="OpenSearch", changes=("update strategy of 1 pool", "3 cluster settings"), stays=("image of 1 pool",)
@@ -191,16 +192,15 @@ def test_a_plan_without_anything_to_do(left: list[str], line: str) -> None:
 
 
 def done(name: str, run: str = "night", took: Sequence[dict[str, Any]] = (), **more: Any) -> BatchRecord:
-    return BatchRecord(f"batch-{name}", ("data",), (name,), "done", run, took=tuple(took), **more)
+    return batch_of(name, state="done", run=run, took=tuple(took), **more)
 
 
 def record(*batches: BatchRecord, ended: str = "2026-11-21T02:03:46Z", **more: Any) -> Record:
-    began = "2026-11-21T02:00:00Z"
-    return Record("uuid", "3.8.0", "p1", "night", "ops", Phase.COMPLETED, "", began, ended, batches, **more)
+    return record_of(*batches, phase=Phase.COMPLETED, updated=ended, **more)
 
 
 def failed(*took: dict[str, Any]) -> Record:
-    return record(BatchRecord("b", ("data",), (), "failed", "night", took=took))
+    return record(batch_of(state="failed", run="night", took=took))
 
 
 RECOVERS = {"code": "a", "message": "Shards of traffic-0 recover.", "seconds": 20.6}

@@ -24,7 +24,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run import runs
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock import upgrade_lock
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import name_for
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import upgrade_record
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_files import Files
@@ -32,6 +31,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.start import start
 from ansible_collections.stateful.upgrade.plugins.modules.upgrade_plan import CONTRACT, run
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.test_waiting import VirtualClock
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import AT, batch_of, record_of
 
 Json = dict[str, Any]
 TOLD = {"kind": "data", "reason": "data", "proof": "every shard keeps a copy"}
@@ -211,22 +211,19 @@ def test_a_refused_plan_is_told_to_every_pool_where_that_is_wanted(modules: Modu
 def test_how_long_it_takes_is_told_from_what_was_measured_on_this_cluster(modules: Modules) -> None:
     first = modules.plan()
     assert (first["predicted_seconds"], first["prediction"], first["earlier"]) == (120, "guessed", {})
-    at = "2026-11-21T02:00:00Z"
-    done = BatchRecord("b", ("data",), ("data-0",), "done", started=at, ended="2026-11-21T02:01:30Z")
-    begun = BatchRecord("b", ("data",), ("data-0",), "upgrading", started=at)
+    done = batch_of("data-0", state="done", started=AT, ended="2026-11-21T02:01:30Z")
+    begun = batch_of("data-0", state="upgrading", started=AT)
     for name, cluster in (("here", "uuid"), ("elsewhere", "other")):
         batches = (done, begun) if name == "here" else (begun,)
-        modules.records[name] = Record(cluster, "3.8.0", "p1", "night", "ops", Phase.COMPLETED, "", at, at, batches)
+        modules.records[name] = record_of(*batches, cluster=cluster, phase=Phase.COMPLETED)
     known = modules.plan()
     assert (known["predicted_seconds"], known["prediction"], known["earlier"]) == (180, "measured", {})
 
 
 def test_an_upgrade_that_goes_on_counts_the_batches_that_are_done(modules: Modules) -> None:
-    at = "2026-11-21T02:00:00Z"
-    done = BatchRecord("batch-01.other", ("data",), ("other-0",), "done", started=at, ended=at)
-    modules.records["here"] = Record("uuid", "3.8.0", "p1", "night", "ops", Phase.UPGRADING, "", at, at, (done,))
+    modules.records["here"] = record_of(batch_of("other-0", state="done", started=AT, ended=AT))
     result = modules.plan(target_version="3.8.0")
-    assert result["earlier"] == {"started": at, "done": 1}
+    assert result["earlier"] == {"started": AT, "done": 1}
     assert [batch["place"] for batch in result["batches"]] == ["2/3", "3/3"]
 
 
@@ -372,10 +369,7 @@ def test_other_refusals_are_told_beside_a_window_that_is_over(modules: Modules) 
 
 def test_an_upgrade_that_has_begun_goes_on_after_its_window(modules: Modules) -> None:
     assert codes(modules.plan(at=moment(-8_000))) == ["window_over"]
-    begun = BatchRecord("b", ("data",), ("data-9",), "upgrading", started=moment(0))
-    modules.records["here"] = Record(
-        "uuid", "3.8.0", "p1", "night", "ops", Phase.UPGRADING, "", moment(0), moment(0), (begun,)
-    )
+    modules.records["here"] = record_of(batch_of("data-9", state="upgrading", started=moment(0)))
     assert codes(modules.plan(at=moment(-8_000))) == []
 
 

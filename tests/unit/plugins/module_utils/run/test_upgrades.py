@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import (
     KEPT_UPGRADES,
     StepState,
@@ -17,6 +16,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.size import record_text
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import batch_of, record_of
 
 
 def times(record: Record) -> list[Upgrade]:
@@ -24,8 +24,8 @@ def times(record: Record) -> list[Upgrade]:
     return [replace(each, conditions=()) for each in record.upgrades]
 
 
-FIRST = BatchRecord("one", ("a",), ("a-0",))
-RECORD = Record("c", "3.8.0", "p1", "r1", "me", Phase.UPGRADING, "", "1", "1", (FIRST, replace(FIRST, name="two")))
+FIRST = batch_of("a-0")
+RECORD = record_of(FIRST, replace(FIRST, name="two"), started="1", updated="1")
 
 
 def test_the_times_of_an_upgrade_are_those_of_its_batches() -> None:
