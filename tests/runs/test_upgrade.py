@@ -148,6 +148,25 @@ def test_the_report_and_status_have_accepted_risks_and_skipped_checks_with_who_s
     assert said in here.play(STATUS, known).output
 
 
+def test_a_lock_that_is_taken_over_by_name_is_an_accepted_risk(here: World, tmp_path: Path) -> None:
+    given = here.confirmed(here.cluster(FROM).variables(TO))
+    assert here.killed_behind(KILLS[5], given) is None
+    known = {name: given[name] for name in ("upgrade_namespace", "upgrade_kubernetes")}
+    file = tmp_path / "report.json"
+    assert here.play(REPORT, {**known, "upgrade_report_path": str(file)}).code == 0
+    dead = json.loads(file.read_text(encoding="utf-8"))["record"]["run"]
+    done = here.play(PLAYBOOK, {**given, "upgrade_take_over": dead, "upgrade_supersede": True})
+    assert done.code == 0, done.output
+    assert here.play(REPORT, {**known, "upgrade_report_path": str(file)}).code == 0
+    found = json.loads(file.read_text(encoding="utf-8"))
+    run, who = found["record"]["run"], found["record"]["who"]
+    assert sorted((each["said"], each["by"], each["run"]) for each in found["report"]["risks"]) == [
+        ("risk accepted with supersede (upgrade_supersede)", who, run),
+        (f"risk accepted with take_over: {dead}", who, run),
+    ]
+    assert f"risk accepted with upgrade_take_over: {dead}, by {who}" in here.play(STATUS, known).output
+
+
 def test_a_record_that_is_removed_in_mid_run_is_started_again(here: World, tmp_path: Path) -> None:
     cluster = here.cluster(FROM)
     given = here.confirmed(cluster.variables(TO))

@@ -35,7 +35,7 @@ FIT = 120
 same plan can be made again later."""
 OF_EVERY_RUN = ("planned", "begun", "ended")
 """The states of the module of every system."""
-CONSENTS = ("allow_", "accept_")
+CONSENTS = ("allow_", "accept_", "take_over", "supersede")
 """The beginnings of the names of options that accept a risk."""
 PATIENCE = upgrade_lock.CONTRACT.argument_spec["wait_timeout"]["default"]
 """Seconds for the lock and for each API, independent of the time for the system to be fit."""
@@ -170,7 +170,10 @@ def _around(task: Task, plan: Outcome, system: System) -> dict[str, Any]:
 def consents_in(params: Mapping[str, Any]) -> dict[str, str]:
     """The options of a system that accept a risk, and were given, each with its value; empty for one that is a flag."""
     given = {name: value for name, value in params.items() if name.startswith(CONSENTS) and value}
-    return {name: "" if value is True else ", ".join(map(str, value)) for name, value in given.items()}
+    lists = {
+        name: [] if value is True else [value] if isinstance(value, str) else value for name, value in given.items()
+    }
+    return {name: ", ".join(map(str, values)) for name, values in lists.items()}
 
 
 def _record(task: Task, **own: Any) -> Outcome:

@@ -356,4 +356,6 @@ def _said(risk: RecordedEvent) -> str:
     """The words for a risk."""
     if risk.kind == EventKind.SKIPPED:
         return f"check {risk.about} skipped"
-    return f"risk accepted with {risk.about}{f': {risk.message}' if risk.message else ''}"
+    # An option that is an ordinary word is not replaced by its variable in the sentences of playbooks.
+    option = risk.about if "_" in risk.about else f"{risk.about} (upgrade_{risk.about})"
+    return f"risk accepted with {option}{f': {risk.message}' if risk.message else ''}"

@@ -83,15 +83,16 @@ def test_an_accepted_risk_has_its_value_the_time_and_the_person() -> None:
     record = begun(None, {**plan("a", "b"), **given}, "evening", "ops@bastion", "t1")
     record = begun(record, {**plan("b"), **given}, "night", "ops@bastion", "t2")
     request = {"source": "configmap/next", "digest": "d1"}
-    wider = {**plan("b"), "consents": {"allow_single_copy": "*"}, "request": request}
+    wider = {**plan("b"), "consents": {"allow_single_copy": "*", "supersede": ""}, "request": request}
     record = begun(record, wider, "day", "root@job", "t3")
     assert record is not None
     assert [(each.said, each.by, each.at, each.run) for each in record.risks] == [
         ("risk accepted with allow_single_copy: logs-*", "ops@bastion", "t1", "evening"),
         ("check disk skipped", "ops@bastion", "t1", "evening"),
         ("risk accepted with allow_single_copy: *", "root@job, for the request configmap/next", "t3", "day"),
+        ("risk accepted with supersede (upgrade_supersede)", "root@job, for the request configmap/next", "t3", "day"),
     ]
-    assert record.consents == {"allow_single_copy": "*"}
+    assert record.consents == {"allow_single_copy": "*", "supersede": ""}
     assert [each.by for each in record.history] == ["ops@bastion", "ops@bastion", "root@job"], "consent to the plan"
     other = begun(record, plan("a", target="3.9.0"), "next", "ops@bastion", "t4")
     assert other is not None

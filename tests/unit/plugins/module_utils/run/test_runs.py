@@ -304,10 +304,15 @@ def test_the_record_gets_the_options_that_accept_a_risk() -> None:
         "allow_left_behind": False,
         "allow_red_indices": [],
         "accept_unverified": ["replacement"],
+        "take_over": "night",
+        "supersede": True,
         "namespace": "search",
     }
     assert consents_in(given) == {
         "allow_single_copy": "logs-*, -logs-keep",
         "allow_quorum_loss": "",
         "accept_unverified": "replacement",
+        "take_over": "night",
+        "supersede": "",
     }
+    assert consents_in({"take_over": "", "supersede": False}) == {}
