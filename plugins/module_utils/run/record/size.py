@@ -22,10 +22,10 @@ _MEMBER = ("name", "action", "total_seconds")
 def record_text(record: Record, most: int) -> str:
     """The text of the record in at most so many characters, which are bytes.
 
-    Details that do not tell how far the upgrade is are dropped first, from the oldest batches on: all waits but the
-    longest, then the stages of each member. Then only the sums of the counts are left and no conditions of former
-    upgrades, then nothing of waits and members, and no earlier tries. Then all history but its end goes, and at last
-    the batches do.
+    It is indented for people as long as that fits. Details that do not tell how far the upgrade is are dropped first,
+    from the oldest batches on: all waits but the longest, then the stages of each member. Then only the sums of the
+    counts are left and no conditions of former upgrades, then nothing of waits and members, and no earlier tries. Then
+    all history but its end goes, and at last the batches do.
     """
     for shorter in (
         _each_batch(_longest_wait),
@@ -38,11 +38,11 @@ def record_text(record: Record, most: int) -> str:
         _end_of_history,
         _each_batch(None),
     ):
-        too_much = len(_dumped(asdict(record))) - most
+        too_much = len(_dumped(record, most)) - most
         if too_much <= 0:
             break
         record = shorter(record, too_much)
-    return _dumped(asdict(record))
+    return _dumped(record, most)
 
 
 def _end_of_history(record: Record, _too_much: int) -> Record:
@@ -81,8 +81,14 @@ def _no_detail(batch: BatchRecord) -> BatchRecord:
 
 
 def _length(batch: BatchRecord) -> int:
-    return len(_dumped(asdict(batch)))
+    return len(_narrow(asdict(batch)))
 
 
-def _dumped(plain: dict[str, Any]) -> str:
-    return json.dumps(plain, indent=1)
+def _dumped(record: Record, most: int) -> str:
+    plain = asdict(record)
+    indented = json.dumps(plain, indent=1)
+    return indented if len(indented) <= most else _narrow(plain)
+
+
+def _narrow(plain: dict[str, Any]) -> str:
+    return json.dumps(plain, separators=(",", ":"))
