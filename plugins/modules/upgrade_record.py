@@ -292,10 +292,9 @@ records:
       first one it is the lowest version that any of them ran at its begin. It becomes the target version when an
       upgrade completes and no member is left. C(deployed) says it in words, with the version on the way.
     - C(phase) is V(New) (planned, nobody has agreed), V(Pending) (agreed to or scheduled, no batch has begun),
-      V(Upgrading),
-      V(Paused) (until the next pass), V(Completed), V(Failed) (not proven, or not all was put back) or V(Aborted).
-      C(reason) is one sentence if it is V(Paused), V(Failed) or V(Aborted), or if a batch of an upgrade that is
-      V(Upgrading) was stopped.
+      V(Upgrading), V(Paused) (until the next pass), V(Completed), V(Failed) (not proven, or not all was put back) or
+      V(Aborted). C(reason) is one sentence if it is V(Paused), V(Failed) or V(Aborted), or if a batch of an upgrade
+      that is V(Upgrading) was stopped.
     - C(start) is the start of an upgrade with a schedule - its moments C(at) and C(end), its C(policy), and the
       C(findings) of its last early check with those of them that are C(new), and those that are C(cured). It is null
       without a schedule.
@@ -308,6 +307,7 @@ records:
       which the last run has ended, or a batch was stopped.
     - C(events) has all that was noted, with C(kind), C(at), C(run), C(about), C(by) and C(message). Changes are counted
       (C(times), C(last)). C(history) are those that led to a C(phase), C(risks) the accepted risks and skipped checks.
+      C(all_events) has them in the order of time, with the start, the end, the outcome and the health of each batch.
     - C(system) is what is upgraded, such as V(opensearch). C(schema) counts the forms of a record. Fields that are not
       known, of a newer collection, are ignored.
     - All but C(schema) are empty in a record that was written before they were kept.

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kubernetes import client, config
@@ -85,6 +86,22 @@ def test_killed_behind_an_act_and_run_again(here: World, number: int) -> None:
     assert killed_behind(here, number)
 
 
+def are_events(record: dict[str, Any], batch: str, member: str) -> None:
+    """Fails unless the start, the health and the end of a batch that was taken twice are events."""
+    noted = [each for each in record["all_events"] if each["about"] == batch]
+    assert [(each["kind"], each["message"]) for each in noted] == [
+        ("batch_started", ""),
+        ("batch_ended", "interrupted"),
+        ("batch_started", ""),
+        ("health_seen", "green"),
+        ("health_seen", "yellow"),
+        ("batch_ended", "done"),
+        ("whole_again", ""),
+    ]
+    (went,) = (each["at"] for each in record["events"] if each["kind"] == "went" and each["about"] == member)
+    assert [each["at"] for each in noted if each["kind"] == "health_seen"] == [went] * 2
+
+
 def test_the_report_has_each_try_the_health_and_the_conditions(here: World, tmp_path: Path) -> None:
     cluster = here.cluster(FROM)
     cluster.ask("/orders", "PUT", {"settings": {"number_of_shards": 2, "number_of_replicas": 1}})
@@ -121,6 +138,7 @@ def test_the_report_has_each_try_the_health_and_the_conditions(here: World, tmp_
     moves = [(each["about"], each["kind"]) for each in found["record"]["events"] if each["kind"] in ("went", "came")]
     gone = [name for bar in bars if bar["away"] for name in bar["members"]]
     assert moves == [(name, kind) for name in gone for kind in ("went", "came")]
+    are_events(found["record"], bars[1]["name"], gone[1])
 
 
 def test_the_report_and_status_have_accepted_risks_and_skipped_checks_with_who_said_so(

@@ -50,6 +50,8 @@ class BatchRecord:
     """The word of the system for its health when the gate of this batch had passed."""
     health_away: str = ""
     """The same while its members were away; empty if nobody has seen it."""
+    went: str = ""
+    """The time at which its first member went down; empty before that, or where no module has noted it."""
     outdated: tuple[str, ...] = ()
     """Its members that ran the target version already, and were replaced for another reason: a changed template."""
     green_seconds: float | None = None

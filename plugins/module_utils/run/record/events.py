@@ -1,11 +1,13 @@
 """The timed events of an upgrade, in one list: its transitions, what people have said, what was changed. Pure.
 
 The history, the consents, the approvals, the pause, the notices and the changes of a record are views of this list.
+The events of batches are views themselves, see `batch_events`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum
@@ -43,17 +45,23 @@ class EventKind(str, Enum):
     RESUMED = "resumed"
     NOTICED = "notice_sent"
     HEALTH = "health_seen"
-    """A run has ended with this health of the system."""
+    """The health of the system at the end of a run, or of the batch that the event is about."""
     WENT = "went"
     CAME = "came"
     """The event is about a member that went down, or was back in the cluster."""
     CHANGED = "changed"
     PUT_BACK = "put_back"
     """The message of both is the action of the module."""
+    BATCH_STARTED = "batch_started"
+    BATCH_ENDED = "batch_ended"
+    """The event is about the batch, and its message is the outcome."""
+    WHOLE_AGAIN = "whole_again"
+    """A gate has found all whole for the first time after the batch that it is about."""
 
 
 ONCE = (EventKind.ACCEPTED, EventKind.SKIPPED, EventKind.APPROVED, EventKind.NOTICED)
 """Kinds of events of which the first of the same content counts."""
+MOVES = (EventKind.WENT, EventKind.CAME)
 COUNTED = (EventKind.CHANGED, EventKind.PUT_BACK)
 """Kinds of events that are one with the number of times, as events of Kubernetes are."""
 
@@ -128,10 +136,16 @@ def moves(
     yield from (happened(EventKind.WENT, then, run, name) for name, then in went.items() if name in members)
     for each in took:
         name, seconds = str(each.get("name")), figure(each, "total_seconds")
-        begun = timestamp(went.get(name, ""))
         if seconds is not None and name in members:
-            back = timestamp_text(begun + timedelta(seconds=seconds), "milliseconds") if begun else at
-            yield happened(EventKind.CAME, back, run, name)
+            yield happened(EventKind.CAME, later(went.get(name, ""), seconds, "milliseconds") or at, run, name)
+
+
+def later(began: str, seconds: float | None, precision: str = "seconds") -> str:
+    """The time so many seconds after another one; empty if one of them is missing, or there is no such time."""
+    first = timestamp(began)
+    with suppress(OverflowError):
+        return timestamp_text(first + timedelta(seconds=seconds), precision) if first and seconds is not None else ""
+    return ""
 
 
 def stays(target: str) -> bool:

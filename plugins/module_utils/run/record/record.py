@@ -16,6 +16,7 @@ from ..counts import Counts
 from ..start.approvals import Approval, Hold, Point, points_in
 from ..start.recorded_start import Start
 from ..start.request import Requested, requested_in
+from .batch_events import with_batches
 from .batches import BatchRecord, Items, PoolRecord, batches_of, deed_of, outside_of, pools_of, rolled, with_done
 from .conditions import Condition, Upgrade, taken_since
 from .events import LONGEST, EventKind, RecordedEvent, added, happened, of_kind
@@ -28,8 +29,8 @@ LONGEST_MESSAGE = 2000
 MOST_WAITS = 20
 """Waits beside the batches that are kept, the longest."""
 
-VIEWS = ("history", "hold", "approvals", "skipped", "consents", "risks", "notices", "health")
-"""The views of its events that a record has in results."""
+VIEWS = ("all_events", "history", "hold", "approvals", "skipped", "consents", "risks", "notices", "health")
+"""The views that a record has in results."""
 
 _FIRST = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 """Between two sentences."""
@@ -61,7 +62,7 @@ class Record:
     updated: str
     batches: tuple[BatchRecord, ...] = ()
     events: tuple[RecordedEvent, ...] = ()
-    """All that has happened, in the order in which it was first noted."""
+    """All that has happened, in the order in which it was first noted. The events of batches are views of these."""
     pools: tuple[PoolRecord, ...] = ()
     """In the order of the plan; empty in a record that was written before they were kept."""
     outside: tuple[str, ...] = ()
@@ -93,6 +94,11 @@ class Record:
     """The request that it carries out; None if it is carried out for the variables of its runs alone."""
     schema: int = SCHEMA
     """Counts what readers have to know anew. A field that a reader does not know is no hindrance."""
+
+    @property
+    def all_events(self) -> tuple[RecordedEvent, ...]:
+        """All that has happened, with the events of its batches, in the order of time."""
+        return with_batches(self.events, self.batches)
 
     @property
     def history(self) -> tuple[RecordedEvent, ...]:

@@ -17,7 +17,7 @@ from ..lock.lock import Lock
 from ..lock.lock_watch import life_of
 from ..pace import done_text, usual_absence, with_last
 from .conditions import FailureClass, StepState, after_step, told_of
-from .events import COUNTED, EventKind, changes, happened, moves
+from .events import COUNTED, MOVES, EventKind, changes, happened, moves
 from .milestones import conditions_of, dated
 from .phases import UpgradeEvent
 from .record import Record, batch_changed, begun, ended, green_after, started_again, waited_for
@@ -278,7 +278,7 @@ def _shown(task: Task, record: Record | None) -> dict[str, Any]:
         return {}
     if task.params["state"] in ("batch", "step"):
         batches = tuple(each for each in record.batches if each.name == task.params["batch"])
-        said = (each for each in record.events if not each.phase and each.kind not in COUNTED)
+        said = (each for each in record.events if not each.phase and each.kind not in (*COUNTED, *MOVES))
         less = replace(record, batches=batches, events=(*said, *record.history[-1:]), waited=(), counts=None)
         return less.as_result()
     return _whole(record)
@@ -345,12 +345,14 @@ def _seen(record: Record | None, params: Mapping[str, Any]) -> Record | None:
     """The record with the acts of the tasks so far, the health that they have found, and the codes of their reasons."""
     if record is None:
         return None
-    found = {name: params[name] for name in ("health", "health_away") if params[name]}
+    members = {name for each in record.batches if each.name == params["batch"] for name in each.members}
+    moved = [*moves(params["acts"], params["results"], members, record.run, record.updated)]
+    went = min((each.at for each in moved if each.kind == EventKind.WENT), default="")
+    noted = {"health": params["health"], "health_away": params["health_away"], "went": went}
+    found = {name: value for name, value in noted.items() if value}
     batches = tuple(replace(each, **found) if each.name == params["batch"] else each for each in record.batches)
-    members = {name for each in batches if each.name == params["batch"] for name in each.members}
     seen = replace(record, batches=batches, codes=tuple(params["codes"])).with_events(
-        *changes(params["acts"], record.run),
-        *moves(params["acts"], params["results"], members, record.run, record.updated),
+        *changes(params["acts"], record.run), *moved
     )
     if params["health"] and not params["batch"]:
         seen = seen.with_events(happened(EventKind.HEALTH, record.updated, record.run, message=params["health"]))

@@ -44,7 +44,12 @@ TRIES = st.builds(
     waited=ITEMS,
     cures=st.booleans(),
     outdated=st.lists(TEXTS, max_size=2).map(tuple),
-    green_seconds=st.none() | st.floats(0, 1e6),
+    health=TEXTS,
+    health_away=TEXTS,
+    started=TEXTS,
+    ended=TEXTS | st.just("2026-11-21T02:00:00Z"),
+    went=TEXTS,
+    green_seconds=st.none() | st.floats(0, 1e300),
 )
 BATCHES = st.builds(replace, TRIES, tries=st.lists(TRIES, max_size=2).map(tuple))
 POOLS = st.builds(PoolRecord, name=TEXTS, status=st.sampled_from(STATUSES), left=st.lists(TEXTS, max_size=2).map(tuple))

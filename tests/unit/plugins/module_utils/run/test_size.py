@@ -17,7 +17,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_keeping import MOST
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.size import record_text
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import batch_of, record_of
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import AT, batch_of, record_of
 
 CONFIG_MAP = 1024 * 1024
 """The most that the API server takes."""
@@ -63,6 +63,20 @@ def test_any_number_of_members_fits_every_store(count: int) -> None:
     assert len(text.encode()) <= MOST < CONFIG_MAP
     kept = parse_record(text, "here")
     assert [each.name for each in kept.batches] == [each.name for each in whole.batches], "how far it is stays"
+
+
+def test_a_thousand_batches_of_one_member_keep_every_detail_since_the_text_is_not_indented() -> None:
+    stages = ("stop", "schedule", "image", "start", "join", "total")
+    took = {"action": "replaced", "uid": "0" * 36, **{f"{stage}_seconds": 12.3 for stage in stages}}
+    waits = ({"code": "shards_recovering", "message": "3 shards of logs recover. " * 4, "seconds": 41.2},) * 2
+    known = {"state": "done", "run": "20261121-020000-3f2a5b6c", "started": AT, "ended": AT, "went": AT}
+    found = {"health": "green", "health_away": "yellow", "green_seconds": 13.0, "waited": waits}
+    names = [f"search-data-{number}" for number in range(1000)]
+    many = [batch_of(name, **known, **found, took=({"name": name, **took},)) for name in names]
+    text = record_text(record(*many), MOST)
+    assert (len(text) <= MOST, "\n" in text) == (True, False)
+    assert parse_record(text, "here") == record(*many)
+    assert "\n" in record_text(record(*many[:500]), MOST), "for people"
 
 
 def test_the_oldest_details_go_first_and_the_longest_wait_stays() -> None:

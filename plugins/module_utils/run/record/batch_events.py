@@ -1,0 +1,41 @@
+"""The events of batches, in one list with those that a record has noted. Pure.
+
+A batch keeps its times and its health in fields, of which its events are views: as events they take four times the
+bytes, and a record with 1,000 batches would lose the details of most of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from .batches import LEFT, BatchRecord
+from .events import EventKind, RecordedEvent, happened, later
+
+
+def with_batches(events: Iterable[RecordedEvent], batches: Sequence[BatchRecord]) -> tuple[RecordedEvent, ...]:
+    """These events and those of the batches and their earlier tries, in the order of time."""
+    first, last = list[RecordedEvent](), list[RecordedEvent]()
+    for batch in batches:
+        for each in (*batch.tries, batch):
+            first += _until_down(each, batch.name)
+            last += _from_down(each, batch.name, LEFT.get(each.state, each.state) if each is not batch else each.state)
+    # A time in whole seconds comes before those within this second.
+    return tuple(sorted((*first, *events, *last), key=lambda event: event.at.rstrip("Z")))
+
+
+def _until_down(batch: BatchRecord, name: str) -> Iterator[RecordedEvent]:
+    """The events of a batch, by its name now, until its first member goes down."""
+    if batch.started:
+        yield happened(EventKind.BATCH_STARTED, batch.started, batch.run, name)
+    if batch.health and (at := batch.went or batch.started):
+        yield happened(EventKind.HEALTH, at, batch.run, name, batch.health)
+
+
+def _from_down(batch: BatchRecord, name: str, outcome: str) -> Iterator[RecordedEvent]:
+    """The events of a batch that came to this outcome from then on."""
+    if batch.health_away and (at := batch.went or batch.ended):
+        yield happened(EventKind.HEALTH, at, batch.run, name, batch.health_away)
+    if batch.ended:
+        yield happened(EventKind.BATCH_ENDED, batch.ended, batch.run, name, outcome)
+    if whole := later(batch.ended, batch.green_seconds):
+        yield happened(EventKind.WHOLE_AGAIN, whole, batch.run, name)
