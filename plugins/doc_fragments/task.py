@@ -20,7 +20,7 @@ options:
     type: int
     default: 1800
   wait_sleep:
-    description: Seconds between two looks.
+    description: Seconds between two looks. While nothing changes for minutes the pauses grow, to at most 5 seconds.
     type: float
     default: 1.0
 attributes:

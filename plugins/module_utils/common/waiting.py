@@ -21,6 +21,9 @@ FIRST_ANSWER = 5.0
 SILENCE = 3.0
 """Seconds without an answer after which the cause and its fix are reported, while the wait goes on."""
 
+STEADY, GROWTH, LONGEST_PAUSE = 30.0, 0.02, 5.0
+"""Seconds without a change after which pauses grow, the share of further seconds that a pause is, and its limit."""
+
 INSTANT = 1e-6
 """Seconds too short to sleep: a floating-point clock might not move at all."""
 
@@ -77,9 +80,13 @@ class Patience:
         reasons = " ".join(reason.message for reason in verdict.deciding())
         return Waiting(reasons, seconds, self.stages.word(verdict), self.stages.usually)
 
-    def pause_after(self, took: float) -> float:
-        """Seconds until the next look. The duration of the last look counts as part of the sleep."""
-        return max(self.sleep - took, self.pace * took)
+    def pause_after(self, took: float, unchanged: float = 0.0) -> float:
+        """Seconds until the next look. The duration of the last look counts as part of the sleep.
+
+        While the reasons stay the same for long (`unchanged`, seconds) the pauses grow: a server that takes half an
+        hour is not asked four times a second, and its change is seen late by a fiftieth of the wait at most.
+        """
+        return max(self.sleep - took, self.pace * took, min((unchanged - STEADY) * GROWTH, LONGEST_PAUSE))
 
 
 @dataclass
@@ -136,6 +143,7 @@ def wait_for(
     start = looked_at = clock.now()
     deadline = _Deadline(patience, start)
     before, waited = Verdict(), Waited() if waited is None else waited
+    changed_at = start
     waited.present, quiet = "", _SilentDisplay(patience, voice, start)
     while True:
         found, began = None, clock.now()
@@ -147,11 +155,14 @@ def wait_for(
             verdict = quiet.still(error, clock.now())
         since, looked_at = clock.now() - looked_at, clock.now()
         waited.during(before, since)
+        if set(verdict.deciding()) != set(before.deciding()):
+            changed_at = looked_at
         before = verdict
         if found and (verdict.state is not State.WAITING or deadline.hands_back(since)):
             return found[0], verdict
         if found and patience.remaining:
-            deadline.renew(verdict, patience.remaining(found[0]), clock.now())
+            advanced = deadline.renew(verdict, patience.remaining(found[0]), clock.now())
+            changed_at = looked_at if advanced else changed_at
         time_left = deadline.seconds_left(clock.now())
         if time_left <= INSTANT:
             end = verdict if patience.hands_back else _timed_out(verdict, deadline.why(clock.now()))
@@ -163,7 +174,7 @@ def wait_for(
         voice.waits(told)
         if found and patience.in_vain is not None and patience.in_vain():
             return found[0], verdict
-        pause = min(patience.pause_after(looked_at - began), time_left)
+        pause = min(patience.pause_after(looked_at - began, looked_at - changed_at), time_left)
         if pause > INSTANT:
             clock.sleep(pause)
 
@@ -210,12 +221,14 @@ class _Deadline:
         self._least: dict[str, tuple[float, ...]] = {}
         self._heard = 0.0
 
-    def renew(self, verdict: Verdict, remaining: Remaining, now: float) -> None:
-        """Count from now on if less than ever is left of something that the verdict waits for."""
+    def renew(self, verdict: Verdict, remaining: Remaining, now: float) -> bool:
+        """Count from now on if less than ever is left of something that the verdict waits for; says whether it is."""
+        before = self._advanced
         for code in {reason.code for reason in verdict.deciding()} & remaining.keys():
             if code in self._least and remaining[code] < self._least[code]:
                 self._advanced = now
             self._least[code] = min(remaining[code], self._least.get(code, remaining[code]))
+        return self._advanced > before
 
     def hands_back(self, seconds: float) -> bool:
         """Whether the verdict is given as it is now. `seconds` with an answer have passed since the last call."""
