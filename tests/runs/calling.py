@@ -11,7 +11,7 @@ import http.client
 import io
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 from unittest.mock import patch
 from urllib.parse import parse_qsl, urlsplit
 
@@ -22,13 +22,23 @@ from urllib3.exceptions import NewConnectionError
 from tests.lab.certificates import Identity
 from tests.sandbox.clock import Clock
 from tests.sandbox.listening import read
-from tests.sandbox.web import CutOff, Handler, Request, answered
+from tests.sandbox.web import Answer, CutOff, Handler, Request, answered
 
 FIRST_PORT = 20_000
 
 
 class Killed(BaseException):
     """The controller is killed here."""
+
+
+class Watcher(Protocol):
+    """It sees each request, whatever becomes of it."""
+
+    def asked(self, request: Request) -> None:
+        """Called before a server does what is asked."""
+
+    def answered(self, request: Request, status: int) -> None:
+        """Called when the server has done it, or has not. The status is 0 if no answer comes."""
 
 
 class CalledPort:
@@ -71,6 +81,7 @@ class Calling:
         """Called when a server has done what was asked, before its answer arrives. It may raise anything."""
         self.dead = False
         """Whether the controller is dead: nothing that its threads ask is done any more."""
+        self.watchers: list[Watcher] = []
         self._ports: dict[tuple[str, int], CalledPort] = {}
         self._patches = contextlib.ExitStack()
 
@@ -106,10 +117,11 @@ class Calling:
         request: Request = connection.asked
         served = self._ports.get((connection.host, connection.port))
         if served is None or not served.is_open:
+            self._tell(request, 0)
             raise NewConnectionError(connection, "Failed to establish a new connection: [Errno 111] Connection refused")
         try:
             with self.lock:
-                answer = answered(served.handler, request, self.clock)
+                answer = self._answer(served.handler, request)
         except CutOff:
             connection.sock = None
             raise http.client.RemoteDisconnected("Remote end closed connection without response") from None
@@ -118,6 +130,22 @@ class Calling:
         said = {"Content-Type": "application/json", **answer.headers}
         content = io.BytesIO(answer.text.encode())
         return urllib3.HTTPResponse(content, said, answer.status, preload_content=False, request_method=request.method)
+
+
+    def _answer(self, handler: Handler, request: Request) -> Answer:
+        for each in self.watchers:
+            each.asked(request)
+        status = 0
+        try:
+            answer = answered(handler, request, self.clock)
+            status = answer.status
+        finally:
+            self._tell(request, status)
+        return answer
+
+    def _tell(self, request: Request, status: int) -> None:
+        for each in self.watchers:
+            each.answered(request, status)
 
 
 class _NoSocket:

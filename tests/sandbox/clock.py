@@ -19,6 +19,8 @@ class Clock:
         self._now = start
         self._due: list[tuple[float, int, Action]] = []
         self._numbers = itertools.count()
+        self.listeners: list[Action] = []
+        """Called after each action that fell due."""
 
     def now(self) -> float:
         """The present moment."""
@@ -35,6 +37,8 @@ class Clock:
             moment, _number, action = heapq.heappop(self._due)
             self._now = max(self._now, moment)
             action()
+            for listener in self.listeners:
+                listener()
         self._now = max(self._now, end)
 
     sleep = advance

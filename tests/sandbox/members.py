@@ -40,6 +40,10 @@ class Members:
         self._of_pod: dict[str, Cluster] = {}
         """By the UID of the pod whose process is a member."""
 
+    def clusters_in(self, namespace: str) -> list[Cluster]:
+        """The clusters of a namespace whose members have started."""
+        return [cluster for (where, _name), cluster in self._clusters.items() if where == namespace]
+
     def started(self, pod: Json, _container: str) -> None:
         """The process of a pod's container starts."""
         environment = environment_of(pod)

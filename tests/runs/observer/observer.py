@@ -1,0 +1,228 @@
+"""The observer of a run: it looks at the truth at each change, remembers, and collects what is wrong as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from tests.runs.observer import acts, left, order, rules
+from tests.runs.observer.looking import Looking
+from tests.runs.observer.order import Look, Progress
+from tests.runs.observer.rules import Takedown
+from tests.runs.observer.sight import Consents, Key, Sight
+from tests.sandbox.sandbox import Sandbox
+from tests.sandbox.web import Request
+from tests.scenarios.cluster import Cluster
+
+PROOF_AGE = 10.0
+"""The most seconds for which a run that is held up may go by its last look: a proof is made again when it is five
+seconds old, and a deletion whose answer is lost is asked for again for as long."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Something that may never be."""
+
+    rule: str
+    """The name of the invariant."""
+    at: float
+    """Virtual seconds since the observer was made."""
+    behind: str
+    """Method and path of the last request before it."""
+    said: str
+
+    def __str__(self) -> str:
+        return f"{self.at:.3f} s, behind {self.behind or 'no request'}: [{self.rule}] {self.said}"
+
+
+class Observer:
+    """It watches one cluster that has started, from now on. It forgets nothing, over all runs on the cluster."""
+
+    def __init__(
+        self, sandbox: Sandbox, cluster: Cluster, consents: Consents | None = None, batching: str = "serial"
+    ) -> None:
+        """`consents` and `batching` are those of the runs."""
+        self._sandbox, self._store = sandbox, sandbox.kubernetes.server.store
+        self._namespace, self._consents, self._batching = cluster.namespace, consents or Consents(), batching
+        (members,) = sandbox.members.clusters_in(cluster.namespace)
+        self._looking = Looking(self._store, members, cluster.namespace)
+        self._looking.look()
+        self._start, self._number, self._began = self._store.clock.now(), 0, 0.0
+        self._asked = self._before = self._first = self._now
+        self._documents = self._looking.documents()
+        self._progress = Progress()
+        self._behind = ""
+        self._away: dict[str, str] = {}
+        """The members that a run has taken down and that are not back, each with its process of before."""
+        self._hit: set[str] = set()
+        """The members that a foreign fault has taken, until all is whole again."""
+        self._holders: dict[Key, frozenset[str]] = {}
+        self._present: set[tuple[str, str]] = set()
+        self.found: list[Violation] = []
+        self._remember()
+
+    @property
+    def violations(self) -> list[str]:
+        """All that was wrong, in its order."""
+        return [str(each) for each in self.found]
+
+    @property
+    def _now(self) -> Sight:
+        return self._looking.sight
+
+    @contextmanager
+    def watching(self) -> Iterator[Observer]:
+        """It sees each change and each request meanwhile."""
+        self.attach()
+        try:
+            yield self
+        finally:
+            self.detach()
+
+    def attach(self) -> None:
+        """See each change and each request from now on."""
+        self._store.listeners.append(self._looking.note)
+        self._store.clock.listeners.append(self.look)
+        watchers = getattr(self._sandbox.listening, "watchers", None)
+        if watchers is not None:
+            watchers.append(self)
+
+    def detach(self) -> None:
+        """See nothing any more."""
+        self._store.listeners.remove(self._looking.note)
+        self._store.clock.listeners.remove(self.look)
+        watchers = getattr(self._sandbox.listening, "watchers", None)
+        if watchers is not None:
+            watchers.remove(self)
+
+    def foreign(self, *names: str) -> None:
+        """A fault that no run has made has just taken these members."""
+        self._hit.update(names)
+        self.look()
+
+    def asked(self, request: Request) -> None:
+        """A request is about to be answered. What has changed since the last one, the test has changed itself."""
+        self.look()
+        self._asked, self._began = self._now, self._store.clock.now()
+
+    def answered(self, request: Request, status: int) -> None:
+        """A request was answered; see `tests.runs.calling.Watcher`."""
+        self.request(request, status)
+
+    def request(self, request: Request, status: int = 200) -> None:
+        """A request was made. The status is 0 if it has no answer."""
+        before, at = self._asked, self._store.clock.now()
+        self._number += 1
+        changed = self._looking.look() or self._now is not before
+        if changed:
+            self._behind = f"{request.method} {request.path}"
+        if not acts.is_of_controller(request):
+            if changed and request.method not in acts.ASKING:
+                self._changed_by_others(before)
+        else:
+            self._act(request, before, status, at)
+            if at != self._began or status in {0, 429} or status >= 500:
+                self._progress = replace(self._progress, held_up=self._number)
+            if 200 <= status < 300:
+                self._saw(request, at)
+        if changed:
+            self._judge()
+        self._asked = self._now
+
+    def look(self) -> None:
+        """Look again if anything has changed."""
+        if self._looking.look():
+            self._judge()
+
+    def ended(self, code: int, *, target: str = "") -> None:
+        """A run has ended. `target` is the version of the upgrade if it has completed it; then all is put back."""
+        self.look()
+        self._note("undo", left.named_by_undo(self._first, self._now))
+        if code == 0 and target:
+            self._note("end", left.all_put_back(self._first, self._now, target))
+            self._note("end", left.as_healthy(self._first, self._now))
+            self._note("end", left.documents_kept(self._documents, self._looking.documents()))
+        else:
+            self._note("end", left.exactly_named(self._first, self._now))
+
+    def _changed_by_others(self, before: Sight) -> None:
+        self._hit |= acts.taken_down(before, self._now)
+        self._first = left.after_others(self._first, before, self._now)
+
+    def _act(self, request: Request, before: Sight, status: int, at: float) -> None:
+        """Judge what a request of the run has done."""
+        now, progress = self._now, self._progress
+        deleted = acts.deleted_pod(request, self._namespace)
+        if deleted in before.members:
+            self._note("uid", rules.right_pod(before, deleted, acts.uid_in(request)))
+        if acts.is_on_lock(request):
+            if now.holder and now.holder != before.holder:
+                self._progress = replace(progress, run=now.holder, acted=self._number)
+                self._saw_lock(at)
+            return
+        if not acts.is_act(request) or not (now is not before or 200 <= status < 300):
+            return
+        self._note("lock", order.under_lock(before, at, progress, PROOF_AGE))
+        taken = acts.taken_down(before, now) if request.path.startswith("/api") else frozenset[str]()
+        if taken:
+            self._judge_takedown(before, Takedown(taken, frozenset(self._away)), at)
+        changes = taken or before.settings != now.settings or before.excluded != now.excluded
+        changes = changes or {name: each.spec for name, each in before.pools.items()} != {
+            name: each.spec for name, each in now.pools.items()
+        }
+        changed = self._number if changes else progress.changed
+        self._progress = replace(self._progress, acted=self._number, changed=changed)
+
+    def _judge_takedown(self, before: Sight, taken: Takedown, at: float) -> None:
+        progress = self._progress
+        seen, pods = progress.cluster.sight, progress.pods.sight.pods
+        self._note("copies", rules.kept_copies(before, seen, taken, self._consents))
+        self._note("twice", rules.not_done(before, taken))
+        self._note("batch", rules.one_batch(before, taken, self._batching))
+        self._note("others", rules.others_stand(seen, pods, taken))
+        self._note("proof", order.fresh_proof(before, at, taken, progress, PROOF_AGE))
+        self._away |= {name: before.members[name].process for name in taken.names}
+
+    def _saw(self, request: Request, at: float) -> None:
+        """Note a look of the run."""
+        if acts.is_look_at_cluster(request):
+            self._progress = replace(self._progress, cluster=Look(self._number, at, self._now))
+        elif acts.is_look_at_pods(request, self._namespace):
+            self._progress = replace(self._progress, pods=Look(self._number, at, self._now))
+        elif acts.is_look_at_lock(request):
+            self._saw_lock(at)
+
+    def _saw_lock(self, at: float) -> None:
+        self._progress = replace(self._progress, lock=Look(self._number, at, self._now))
+
+    def _judge(self) -> None:
+        """Hold what has to be so at every moment."""
+        now = self._now
+        self._remember()
+        self._keep("served", rules.served(now, self._holders, self._hit, self._consents))
+        self._keep("quorum", rules.kept_majority(now, self._hit, self._consents))
+        self._keep("undo", left.named_by_undo(self._first, now))
+
+    def _remember(self) -> None:
+        now = self._now
+        for name, process in list(self._away.items()):
+            member = now.members.get(name)
+            if member is None or (member.serves and member.process != process):
+                del self._away[name]
+        for key, shard in now.shards.items():
+            held = self._holders.get(key, frozenset())
+            self._holders[key] = shard.started if shard.whole else held | shard.started
+        if self._hit and not now.going & now.expected() and all(now.members[name].serves for name in now.expected()):
+            if all(shard.whole for shard in now.shards.values()):
+                self._hit.clear()
+
+    def _keep(self, rule: str, said: Iterable[str]) -> None:
+        """Note what is wrong now, once as long as it lasts."""
+        present = {(rule, each) for each in said}
+        self._note(rule, (each for _rule, each in sorted(present - self._present)))
+        self._present = {each for each in self._present if each[0] != rule} | present
+
+    def _note(self, rule: str, said: Iterable[str]) -> None:
+        at = self._store.clock.now() - self._start
+        self.found += [Violation(rule, at, self._behind, each) for each in said]

@@ -1,0 +1,1 @@
+"""Random upgrades by seed: random clusters, faults and kills, each run watched, and a failing one shrunk to a story."""

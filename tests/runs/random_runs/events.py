@@ -1,0 +1,169 @@
+"""The events of a story, as they happen to the servers in memory. None of them asks through the controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tests.lab.opensearch.layouts import Layout
+from tests.runs.calling import Killed
+from tests.runs.random_runs.story import Event, Story
+from tests.runs.world import CalledCluster, World
+from tests.sandbox.kubernetes.cluster import NODES
+
+ACTS = (
+    ("DELETE", "/pods/"),
+    ("PATCH", "/statefulsets/"),
+    ("PATCH", "/configmaps/"),
+    ("PUT", "/leases/"),
+    ("POST", "/configmaps"),
+    ("GET", "/pods"),
+)
+"""The kinds of requests to Kubernetes that can be spoiled."""
+
+
+@dataclass
+class Happening:
+    """The events of one story while it goes on."""
+
+    world: World
+    cluster: CalledCluster
+    story: Story
+    foreign: Callable[[str], None]
+    """Called with the member to which an event does something."""
+    done: list[str] = field(default_factory=list)
+    """A line for each event that has happened."""
+
+    @property
+    def members(self) -> list[str]:
+        """The names of the members."""
+        return [pod for pool in self.story.pools for pod in pool.pods(self.cluster.name)]
+
+    def happen(self, event: Event) -> None:
+        """Let one event happen.
+
+        Raises:
+            Killed: it is the end of the controller.
+        """
+        self.done.append(event.text())
+        KINDS[event.kind](self, event)
+
+    def mend(self) -> None:
+        """End everything that was broken, and take back what people have done in between."""
+        self.world.sandbox.faults.mend_all()
+        self.world.sandbox.api.faults.coming.clear()
+        self.world.calling.open_all()
+        self.cluster.ask(f"/{WITHOUT_REPLICAS}?ignore_unavailable=true", "DELETE")
+        self.cluster.ask("/_cluster/settings", "PUT", {"persistent": dict.fromkeys(BY_PERSON)})
+
+    def member_of(self, event: Event) -> str:
+        """The member that the event is about."""
+        member = self.members[event.subject % len(self.members)]
+        self.foreign(member)
+        return member
+
+    def later(self, event: Event, action: Callable[[], None]) -> None:
+        """Do something when the event is over."""
+        if event.seconds:
+            self.world.calling.clock.later(event.seconds, action)
+
+    def mend_later(self, event: Event, member: str) -> None:
+        """End what an event does to a member, when it is over."""
+        self.later(event, lambda: self.world.sandbox.faults.mend(self.cluster.namespace, member))
+
+
+BY_PERSON = {
+    "indices.recovery.max_bytes_per_sec": "111mb",
+    "cluster.routing.allocation.enable": "all",
+    "cluster.max_shards_per_node": 2000,
+}
+"""The settings that a person sets."""
+WITHOUT_REPLICAS = "without-replicas"
+"""The index that a person makes."""
+
+
+def _kill(_here: Happening, _event: Event) -> None:
+    raise Killed
+
+
+def _api_away(here: Happening, event: Event) -> None:
+    here.world.sandbox.faults.api_server_away(event.seconds or 30.0)
+
+
+def _on_member(switch: str) -> Callable[[Happening, Event], None]:
+    def happen(here: Happening, event: Event) -> None:
+        member = here.member_of(event)
+        getattr(here.world.sandbox.faults, switch)(here.cluster.namespace, member)
+        here.mend_later(event, member)
+
+    return happen
+
+
+def _process_killed(here: Happening, event: Event) -> None:
+    member = here.member_of(event)
+    try:
+        here.world.sandbox.faults.kill(here.cluster.namespace, member)
+    except KeyError:
+        here.done[-1] += ", which is not there"
+
+
+def _slow_stop(here: Happening, event: Event) -> None:
+    here.world.sandbox.faults.slow_stop(here.cluster.namespace, here.member_of(event), event.seconds or 60.0)
+
+
+def _node_dead(here: Happening, event: Event) -> None:
+    node = [*NODES][event.subject % len(NODES)]
+    for member in here.members:
+        here.foreign(member)
+    here.world.sandbox.faults.node_dead(node)
+    here.later(event, lambda: here.world.sandbox.faults.mend_node(node))
+
+
+def _evicted(here: Happening, event: Event) -> None:
+    path = f"/api/v1/namespaces/{here.cluster.namespace}/pods/{here.member_of(event)}"
+    here.world.sandbox.kubernetes.ask("DELETE", path)
+
+
+def _spoiled(here: Happening, event: Event, status: int = 0, *, made: bool = False) -> None:
+    method, path = ACTS[event.subject % len(ACTS)]
+    faults = here.world.sandbox.api.faults
+    if status:
+        faults.answer(status, method, path, times=1 + int(event.seconds > 1))
+    else:
+        faults.cut(method, path, made=made)
+
+
+def _setting_by_person(here: Happening, event: Event) -> None:
+    name = [*BY_PERSON][event.subject % len(BY_PERSON)]
+    here.cluster.ask("/_cluster/settings", "PUT", {"persistent": {name: BY_PERSON[name]}})
+
+
+def _image_by_other_manager(here: Happening, _event: Event) -> None:
+    layout = Layout(here.cluster.namespace, here.story.way[0], here.story.pools, here.world.sandbox.pod_address)
+    here.world.sandbox.apply(layout.manifests())
+
+
+def _index_without_replicas(here: Happening, _event: Event) -> None:
+    settings = {"settings": {"number_of_shards": 1, "number_of_replicas": 0}}
+    here.cluster.ask(f"/{WITHOUT_REPLICAS}", "PUT", settings)
+
+
+KINDS: Mapping[str, Callable[[Happening, Event], None]] = {
+    "kill": _kill,
+    "api_away": _api_away,
+    "process_killed": _process_killed,
+    "never_ready": _on_member("never_ready"),
+    "crash_loop": _on_member("crash_loop"),
+    "slow_stop": _slow_stop,
+    "node_dead": _node_dead,
+    "evicted": _evicted,
+    "answer_lost": lambda here, event: _spoiled(here, event, made=True),
+    "request_lost": _spoiled,
+    "conflict": lambda here, event: _spoiled(here, event, 409),
+    "server_error": lambda here, event: _spoiled(here, event, 500),
+    "busy": lambda here, event: _spoiled(here, event, 429),
+    "setting_by_person": _setting_by_person,
+    "image_by_other_manager": _image_by_other_manager,
+    "index_without_replicas": _index_without_replicas,
+}
+"""The kinds of events."""

@@ -1,0 +1,32 @@
+"""A story that fails, made as small as it can be while it still fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from tests.runs.random_runs.story import Story
+
+
+def shrunk(story: Story, fails: Callable[[Story], bool]) -> Story:
+    """The smallest story that still fails, as far as leaving things out leads."""
+    for smaller in _smaller(story):
+        if fails(smaller):
+            return shrunk(smaller, fails)
+    return story
+
+
+def _smaller(story: Story) -> Iterator[Story]:
+    for left_out in story.events:
+        yield replace(story, events=tuple(each for each in story.events if each is not left_out))
+    for name in story.options:
+        yield replace(story, options={key: value for key, value in story.options.items() if key != name})
+    for without in story.indices:
+        yield replace(story, indices=tuple(each for each in story.indices if each is not without))
+    for number, pool in enumerate(story.pools):
+        others = (*story.pools[:number], *story.pools[number + 1 :])
+        if others and any(each.manages for each in others) and any("data" in each.roles for each in others):
+            yield replace(story, pools=others)
+        if pool.replicas > 3:
+            fewer = replace(pool, replicas=pool.replicas - 1)
+            yield replace(story, pools=(*story.pools[:number], fewer, *story.pools[number + 1 :]))
