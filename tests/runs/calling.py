@@ -131,7 +131,6 @@ class Calling:
         content = io.BytesIO(answer.text.encode())
         return urllib3.HTTPResponse(content, said, answer.status, preload_content=False, request_method=request.method)
 
-
     def _answer(self, handler: Handler, request: Request) -> Answer:
         for each in self.watchers:
             each.asked(request)

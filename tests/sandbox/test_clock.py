@@ -25,6 +25,14 @@ def test_what_falls_due_happens_in_order_and_at_its_own_moment() -> None:
     assert clock.now() == 6.2
 
 
+def test_a_listener_hears_of_each_action_that_fell_due() -> None:
+    clock, heard = Clock(0.0), list[float]()
+    clock.listeners.append(lambda: heard.append(clock.now()))
+    clock.later(1, lambda: clock.later(1, lambda: None))
+    clock.advance(5)
+    assert heard == [1.0, 2.0]
+
+
 def test_an_answer_is_pending_until_it_is_ready_or_its_time_is_over() -> None:
     clock, done = Clock(0.0), list[bool]()
     clock.later(1, lambda: done.append(True))

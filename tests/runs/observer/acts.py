@@ -13,6 +13,8 @@ CONTROLLER = ("stateful.upgrade", "opensearch-py")
 ASKING = frozenset({"GET", "HEAD"})
 _FREE = re.compile(r"/apis/(authorization|coordination)\.k8s\.io/|/api/v1/namespaces/[^/]+/events|/_component_template")
 """Reviews are questions; the lock is written to be held; an event tells what was done."""
+_QUESTIONS = re.compile(r"/_cluster/allocation/explain|(/[^/]+)?/_(search|count|msearch|mget)")
+"""They may be asked with POST."""
 _PULLS = re.compile(r"/api/v1/namespaces/[^/]+/pods(/[^/]*-image-pull-[^/]*)?")
 """Images are pulled before the lock is taken."""
 _LOCK = re.compile(r"/apis/coordination\.k8s\.io/v1/namespaces/[^/]+/leases(/[^/]+)?|/_component_template(/.*)?")
@@ -52,7 +54,7 @@ def is_act(request: Request) -> bool:
     """Whether it changes something that may be changed only under the lock."""
     if request.method in ASKING or _FREE.match(request.path) or request.query.get("dryRun"):
         return False
-    return _PULLS.fullmatch(request.path) is None
+    return not _PULLS.fullmatch(request.path) and not _QUESTIONS.fullmatch(request.path)
 
 
 def deleted_pod(request: Request, namespace: str) -> str:
@@ -87,6 +89,8 @@ def _let_go(before: Sight, after: Sight) -> set[str]:
         found |= {
             name
             for name, pod in before.pods.items()
-            if pool.lets_go(name, pod, outdated=outdated or (bool(revision.revision) and pod.revision != revision.revision))
+            if pool.lets_go(
+                name, pod, outdated=outdated or (bool(revision.revision) and pod.revision != revision.revision)
+            )
         }
     return found

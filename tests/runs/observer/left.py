@@ -11,6 +11,7 @@ from tests.runs.observer.rules import listed, shard_of
 from tests.runs.observer.sight import ANNOTATION, NOTES, Key, Pool, Setting, Sight
 
 Path = tuple[str, ...]
+Holders = Mapping[Key, frozenset[str]]
 Documents = Mapping[tuple[Key, str], Collection[frozenset[str]]]
 
 
@@ -56,7 +57,7 @@ def named_by_undo(before: Sight, now: Sight) -> Iterator[str]:
                 yield f"the strategy of {name} is {pool.strategy}, was {was.strategy}, and its undo says {held}"
 
 
-def all_put_back(before: Sight, now: Sight, target: str) -> Iterator[str]:
+def all_put_back(before: Sight, now: Sight) -> Iterator[str]:
     """After a whole upgrade everything is as before, but for the images and versions."""
     for (scope, name), (was, present) in sorted(differing(before, now).items()):
         yield f"the {scope} setting {name} was {was!r} and is {present!r}"
@@ -70,14 +71,10 @@ def all_put_back(before: Sight, now: Sight, target: str) -> Iterator[str]:
         found = now.indices.get(name)
         if found is not None and found["uuid"] == own["uuid"] and found != own:
             yield f"the settings of index {name} were {dict(own)} and are {dict(found)}"
-    yield from _of_pools(before, now)
-    old = {name: member.version for name, member in now.members.items() if name in now.expected()}
-    behind = sorted(name for name, version in old.items() if version != target)
-    if behind:
-        yield f"{listed(behind)} is not on {target}"
+    yield from _pools_put_back(before, now)
 
 
-def _of_pools(before: Sight, now: Sight) -> Iterator[str]:
+def _pools_put_back(before: Sight, now: Sight) -> Iterator[str]:
     if before.pools.keys() != now.pools.keys():
         yield f"the pools were {listed(before.pools)} and are {listed(now.pools)}"
     for name in before.pools.keys() & now.pools.keys():
@@ -88,9 +85,6 @@ def _of_pools(before: Sight, now: Sight) -> Iterator[str]:
             yield f"the annotations of {name} were {was.annotations} and are {pool.annotations}"
         if _without_images(was) != _without_images(pool):
             yield f"the spec of {name} is another one, in more than its images and its strategy"
-    there = {name for name, pod in now.pods.items() if not pod.going}
-    if there != before.pods.keys():
-        yield f"the pods were {listed(before.pods)} and are {listed(there)}"
 
 
 def _without_images(pool: Pool) -> Any:
@@ -101,15 +95,30 @@ def _without_images(pool: Pool) -> Any:
     return text
 
 
-def as_healthy(before: Sight, now: Sight) -> Iterator[str]:
-    """All members are there, and each shard has as many started copies as before, or all that it is to have."""
-    missing = [name for name in sorted(now.expected()) if not now.members[name].serves]
+def all_there(before: Sight, now: Sight, target: str, hit: Collection[str], holders: Holders) -> Iterator[str]:
+    """All members are there on the target version, and each shard has as many started copies as before, or all.
+
+    A member hit by a foreign fault just now may be away, with its copies. `holders` are the members that have had one.
+    """
+    behind = [name for name in sorted(now.expected()) if now.members[name].version != target]
+    if behind:
+        yield f"{listed(behind)} is not on {target}"
+    missing = [name for name in sorted(now.expected()) if not now.members[name].serves and name not in hit]
     if missing:
         yield f"{listed(missing)} is not in the cluster"
+    there = {name for name, pod in now.pods.items() if not pod.going}
+    if there - {*hit} != before.pods.keys() - {*hit}:
+        yield f"the pods were {listed(before.pods)} and are {listed(there)}"
     for key, was in before.shards.items():
         shard = now.shards.get(key)
-        if shard is not None and not shard.whole and len(shard.started) < len(was.started):
-            yield f"{shard_of(key)} had {len(was.started)} started copies and has {len(shard.started)}"
+        if (
+            shard is None
+            or shard.whole
+            or len(shard.started) >= len(was.started)
+            or {*hit} & holders.get(key, frozenset())
+        ):
+            continue
+        yield f"{shard_of(key)} had {len(was.started)} started copies and has {len(shard.started)}"
 
 
 def documents_kept(before: Documents, now: Documents) -> Iterator[str]:

@@ -37,9 +37,9 @@ class Looking:
 
     def note(self, change: Change) -> None:
         """A listener of the store."""
-        if change.kind in {PODS, STATEFUL_SETS, LEASES, CONFIG_MAPS}:
-            if change.item["metadata"].get("namespace") == self._namespace:
-                self._changed.add(change.kind.plural)
+        here = change.item["metadata"].get("namespace") == self._namespace
+        if here and change.kind in {PODS, STATEFUL_SETS, LEASES, CONFIG_MAPS}:
+            self._changed.add(change.kind.plural)
 
     def look(self) -> bool:
         """Look again. The result says whether anything has changed."""
@@ -84,7 +84,9 @@ class Looking:
 
     def _holder(self) -> str:
         leases = self._store.each(LEASES, self._namespace)
-        holders = [each["spec"].get("holderIdentity") for each in leases if MANAGED in each["metadata"].get("labels", {})]
+        holders = [
+            each["spec"].get("holderIdentity") for each in leases if MANAGED in each["metadata"].get("labels", {})
+        ]
         templates = self._cluster.state.component_templates
         locks = [templates[name] for name in sorted(templates) if name.startswith(LOCK)]
         held = [*filter(None, holders), *((each.get("_meta") or {}).get("run") for each in locks[-1:])]

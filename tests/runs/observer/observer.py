@@ -97,12 +97,12 @@ class Observer:
             watchers.remove(self)
 
     def foreign(self, *names: str) -> None:
-        """A fault that no run has made has just taken these members."""
+        """A fault that no run has made has taken these members just now. Pods that others delete are known without."""
         self._hit.update(names)
         self.look()
 
     def asked(self, request: Request) -> None:
-        """A request is about to be answered. What has changed since the last one, the test has changed itself."""
+        """A request is about to be answered. The test itself has made all changes since the last one."""
         self.look()
         self._asked, self._began = self._now, self._store.clock.now()
 
@@ -140,8 +140,8 @@ class Observer:
         self.look()
         self._note("undo", left.named_by_undo(self._first, self._now))
         if code == 0 and target:
-            self._note("end", left.all_put_back(self._first, self._now, target))
-            self._note("end", left.as_healthy(self._first, self._now))
+            self._note("end", left.all_put_back(self._first, self._now))
+            self._note("end", left.all_there(self._first, self._now, target, self._hit, self._holders))
             self._note("end", left.documents_kept(self._documents, self._looking.documents()))
         else:
             self._note("end", left.exactly_named(self._first, self._now))
@@ -213,9 +213,8 @@ class Observer:
         for key, shard in now.shards.items():
             held = self._holders.get(key, frozenset())
             self._holders[key] = shard.started if shard.whole else held | shard.started
-        if self._hit and not now.going & now.expected() and all(now.members[name].serves for name in now.expected()):
-            if all(shard.whole for shard in now.shards.values()):
-                self._hit.clear()
+        if self._hit and now.is_whole():
+            self._hit.clear()
 
     def _keep(self, rule: str, said: Iterable[str]) -> None:
         """Note what is wrong now, once as long as it lasts."""

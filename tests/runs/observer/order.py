@@ -53,7 +53,7 @@ def fresh_proof(now: Sight, at: float, taken: Takedown, progress: Progress, age:
         if look.number < progress.changed:
             yield f"{listed(taken.names)} goes down, and the last look at {what} was before the last change of the run"
         elif part(now) != part(look.sight) and at - look.at > allowed:
-            yield f"{listed(taken.names)} goes down, and {what} have changed since they were looked at {at - look.at:g} s ago"
+            yield f"{listed(taken.names)} goes down, and {what} have changed since the last look {at - look.at:g} s ago"
 
 
 def members_and_copies(sight: Sight) -> Any:
@@ -76,6 +76,7 @@ def under_lock(now: Sight, at: float, progress: Progress, age: float) -> Iterato
     if look.number < progress.acted:
         yield "an act is made, and the lock was not read since the act before it"
     elif look.sight.holder != run or not run:
-        yield f"an act is made, and the lock named {look.sight.holder or 'no run'} as it was read; {run or 'no run'} is at work"
+        named = look.sight.holder or "no run"
+        yield f"an act is made, and the lock named {named} as it was read; {run or 'no run'} is at work"
     elif now.holder != run and at - look.at > (age if progress.held_up > look.number else 0.0):
         yield f"an act of run {run} is made while the lock names {now.holder or 'no run'}"

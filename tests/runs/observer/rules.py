@@ -67,7 +67,7 @@ def served(
 
 
 def kept_majority(now: Sight, hit: Collection[str], consents: Consents) -> Iterator[str]:
-    """The members that run are a majority of both voting configurations; those hit by a foreign fault count as there."""
+    """The members that run are a majority of both voting configurations; those hit by a foreign fault count, too."""
     if consents.quorum_loss:
         return
     there = {name for name, member in now.members.items() if member.booted and member.manages} | {*hit}

@@ -142,6 +142,12 @@ class Sight:
         wanted = frozenset[str]().union(*(pool.names() for pool in self.pools.values()))
         return wanted & self.members.keys()
 
+    def is_whole(self) -> bool:
+        """Whether each member that the pools want is there with a Ready pod, and all copies serve."""
+        wanted = self.expected()
+        there = all(self.members[name].serves and self.pods[name].ready for name in wanted - self.going)
+        return there and not wanted & self.going and all(shard.whole for shard in self.shards.values())
+
 
 @dataclass(frozen=True)
 class Consents:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
+import urllib3
 from kubernetes import client
 
 from tests.lab.opensearch.layouts import seven_members, three_combined
@@ -61,23 +64,45 @@ def test_nothing_is_wrong_in_a_run_that_was_killed_and_the_next_one(here: World,
     assert observer.violations == []
 
 
-def disturbed(here: World, cluster: CalledCluster, name: str, first: str) -> None:
-    """Set up the circumstances in which a bug shows, for the run that comes next."""
+def circumstances(here: World, cluster: CalledCluster, name: str) -> Callable[[Request], None]:
+    """A function that sets up, behind the requests of a run, the circumstances in which a bug shows."""
+    pods, offered, done = cluster.fingerprint().pods, [""], list[str]()
 
-    def killed(request: Request) -> None:
-        if request.method == "DELETE" and request.path.endswith(first):
+    def kill(request: Request) -> None:
+        """The run is killed behind its first deletion."""
+        if request.method == "DELETE" and request.path.rpartition("/")[2] in pods and not done:
+            done.append(request.path)
             raise Killed
 
-    def evicted(request: Request) -> None:
-        """Another pod begins to go after the first proof, and is slow to stop."""
-        if request.query.get("dryRun") and (request.body or {}).get("metadata", {}).get("name") == first:
-            other = next(each for each in cluster.fingerprint().pods if each != first)
-            here.calling.after = lambda _request: None
-            here.sandbox.faults.slow_stop(cluster.namespace, other, SLOW)
+    def evict(request: Request) -> None:
+        """Once allocation is restricted another pod begins to go, and is slow to stop."""
+        if request.query.get("dryRun"):
+            offered.append(request.body["metadata"]["name"])
+        text = json.dumps(request.body) if request.method == "PUT" else ""
+        if "cluster.routing.allocation.enable" in text and not done:
+            done.append(next(each for each in pods if each != offered[-1]))
+            here.sandbox.faults.slow_stop(cluster.namespace, done[0], SLOW)
             with here.sandbox.client() as api:
-                client.CoreV1Api(api).delete_namespaced_pod(other, cluster.namespace)
+                client.CoreV1Api(api).delete_namespaced_pod(done[0], cluster.namespace)
 
-    here.calling.after = {"done_member_again": killed, "going_pod_counts": evicted}.get(name, lambda _request: None)
+    return {"done_member_again": kill, "going_pod_counts": evict}.get(name, lambda _request: None)
+
+
+def play_until_found(
+    here: World, observer: Observer, given: Mapping[str, Any], behind: Callable[[Request], None]
+) -> None:
+    """A run and the next one; both are killed at once when something is found. `behind` is called behind a request."""
+
+    def after(request: Request) -> None:
+        behind(request)
+        if observer.found:
+            raise Killed
+
+    here.calling.after = after
+    for _run in range(2):
+        with contextlib.suppress(Killed):
+            here.play(PLAYBOOK, given)
+    here.calling.after = lambda _request: None
 
 
 @pytest.mark.parametrize("name", BUGS)
@@ -86,14 +111,65 @@ def test_a_bug_is_found(here: World, name: str) -> None:
     given = here.confirmed(cluster.variables(TO))
     bug, broken = BUGS[name]
     observer = Observer(here.sandbox, cluster)
-    first = next(iter(cluster.fingerprint().pods))
     with observer.watching(), bug():
-        disturbed(here, cluster, name, first)
-        try:
-            here.play(PLAYBOOK, given)
-        except Killed:
-            here.calling.after = lambda _request: None
-            here.play(PLAYBOOK, given)
+        play_until_found(here, observer, given, circumstances(here, cluster, name))
     here.sandbox.faults.mend_all()
-    print("\n".join(observer.violations))
-    assert broken & {each.rule for each in observer.found}
+    assert broken & {each.rule for each in observer.found}, observer.violations
+
+
+@pytest.mark.parametrize("name", ["done_member_again", "going_pod_counts"])
+def test_nothing_is_wrong_in_the_circumstances_of_a_bug_without_it(here: World, name: str) -> None:
+    cluster = with_data(here)
+    given = here.confirmed(cluster.variables(TO))
+    observer = Observer(here.sandbox, cluster)
+    with observer.watching():
+        play_until_found(here, observer, given, circumstances(here, cluster, name))
+    here.sandbox.faults.mend_all()
+    assert observer.violations == []
+
+
+class Rogue:
+    """A controller that keeps no rule at all."""
+
+    def __init__(self, here: World, cluster: CalledCluster) -> None:
+        self._here, self._cluster = here, cluster
+
+    def ask(self, path: str, body: Any = None) -> None:
+        """Look at the cluster, or change it."""
+        headers = {"Content-Type": "application/json", "User-Agent": "opensearch-py/3"}
+        asked: dict[str, Any] = {"body": json.dumps(body) if body else None, "headers": headers}
+        urllib3.PoolManager().request("PUT" if body else "GET", self._cluster.url + path, **asked)
+
+    def pods(self, *deleted: str) -> None:
+        """Look at the pods, or delete some."""
+        with self._here.sandbox.client() as api:
+            api.user_agent = "stateful.upgrade"
+            core = client.CoreV1Api(api)
+            if not deleted:
+                core.list_namespaced_pod(self._cluster.namespace)
+            for name in deleted:
+                core.delete_namespaced_pod(name, self._cluster.namespace)
+
+
+def test_a_controller_without_rules_breaks_them_all(here: World) -> None:
+    cluster = with_data(here)
+    rogue, observer, faults = Rogue(here, cluster), Observer(here.sandbox, cluster), here.sandbox.faults
+    one, two, three = cluster.fingerprint().pods
+    with observer.watching():
+        faults.crash_loop(cluster.namespace, three)
+        observer.foreign(three)
+        here.sandbox.clock.sleep(1.0)
+        rogue.ask("/_cluster/state/nodes,routing_table")
+        rogue.pods()
+        rogue.ask("/_cluster/settings", {"persistent": {"cluster.routing.allocation.enable": "primaries"}})
+        rogue.pods(one, two)
+        at_once = {each.rule for each in observer.found}
+        here.sandbox.clock.sleep(1.0)
+    observer.ended(0, target=TO)
+    faults.mend_all()
+    assert at_once == {"undo", "lock", "uid", "twice", "others", "proof", "copies", "batch"}
+    assert {each.rule for each in observer.found} == at_once | {"served", "quorum", "end"}
+    assert all(
+        said.startswith(f"{each.at:.3f} s, behind ")
+        for each, said in zip(observer.found, observer.violations, strict=True)
+    )
