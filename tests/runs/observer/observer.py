@@ -52,7 +52,7 @@ class Observer:
         self._asked = self._before = self._first = self._now
         self._documents = self._looking.documents()
         self._progress = Progress()
-        self._behind = ""
+        self._behind, self._last = "", Request("GET", "/")
         self._away: dict[str, str] = {}
         """The members that a run has taken down and that are not back, each with its process of before."""
         self._hit: set[str] = set()
@@ -122,6 +122,7 @@ class Observer:
                 self._changed_by_others(before)
         else:
             self._act(request, before, status, at)
+            self._last = request
             if at != self._began or status in {0, 429} or status >= 500:
                 self._progress = replace(self._progress, held_up=self._number)
             if 200 <= status < 300:
@@ -163,7 +164,8 @@ class Observer:
             return
         if not acts.is_act(request) or not (now is not before or 200 <= status < 300):
             return
-        self._note("lock", order.under_lock(before, at, progress, PROOF_AGE))
+        repeated = self._last == request and request.method != "DELETE"
+        self._note("lock", order.under_lock(before, at, progress, PROOF_AGE, repeated=repeated))
         taken = acts.taken_down(before, now) if request.path.startswith("/api") else frozenset[str]()
         if taken:
             self._judge_takedown(before, Takedown(taken, frozenset(self._away)), at)

@@ -67,13 +67,14 @@ def pods_of(sight: Sight) -> Any:
     return {name: (pod.uid, pod.ready, pod.going) for name, pod in sight.pods.items() if name in sight.members}
 
 
-def under_lock(now: Sight, at: float, progress: Progress, age: float) -> Iterator[str]:
+def under_lock(now: Sight, at: float, progress: Progress, age: float, *, repeated: bool = False) -> Iterator[str]:
     """An act is made while the lock names the run at work, and the run has asked for it since its last act.
 
-    A holder that came after that question was not to be seen, if no time has passed, or the run was held up.
+    A holder that came after that question was not to be seen, if no time has passed, or the run was held up. An act is
+    `repeated` if the request before it was the same: a client asks again whose answer was lost.
     """
     run, look = progress.run, progress.lock
-    if look.number < progress.acted:
+    if look.number < progress.acted and not repeated:
         yield "an act is made, and the lock was not read since the act before it"
     elif look.sight.holder != run or not run:
         named = look.sight.holder or "no run"

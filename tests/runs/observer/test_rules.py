@@ -195,6 +195,7 @@ class TestLock:
         assert not self.said(GOOD, 12.0, self.ASKED)
         assert not self.said(self.TAKEN, 10.0, self.ASKED)
         assert not self.said(self.TAKEN, 12.0, replace(self.ASKED, held_up=8))
+        assert not [*order.under_lock(GOOD, 10.0, replace(self.ASKED, acted=8), 5.0, repeated=True)]
 
     def test_it_is_not(self) -> None:
         assert "was not read" in one(self.said(GOOD, 10.0, replace(self.ASKED, acted=8)))
