@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -64,34 +65,29 @@ def test_nothing_is_wrong_in_a_run_that_was_killed_and_the_next_one(here: World,
     assert observer.violations == []
 
 
-def circumstances(here: World, cluster: CalledCluster, name: str) -> Callable[[Request], None]:
-    """A function that sets up, behind the requests of a run, the circumstances in which a bug shows."""
-    pods, offered, done = cluster.fingerprint().pods, [""], list[str]()
+def evicting(here: World, cluster: CalledCluster) -> Callable[[Request], None]:
+    """A function for behind a request: once allocation is restricted another pod begins to go, and is slow to stop."""
+    pods, offered, evicted = cluster.fingerprint().pods, [""], list[str]()
 
-    def kill(request: Request) -> None:
-        """The run is killed behind its first deletion."""
-        if request.method == "DELETE" and request.path.rpartition("/")[2] in pods and not done:
-            done.append(request.path)
-            raise Killed
-
-    def evict(request: Request) -> None:
-        """Once allocation is restricted another pod begins to go, and is slow to stop."""
+    def behind(request: Request) -> None:
         if request.query.get("dryRun"):
             offered.append(request.body["metadata"]["name"])
         text = json.dumps(request.body) if request.method == "PUT" else ""
-        if "cluster.routing.allocation.enable" in text and not done:
-            done.append(next(each for each in pods if each != offered[-1]))
-            here.sandbox.faults.slow_stop(cluster.namespace, done[0], SLOW)
+        if "cluster.routing.allocation.enable" in text and not evicted:
+            evicted.append(next(each for each in pods if each != offered[-1]))
+            here.sandbox.faults.slow_stop(cluster.namespace, evicted[0], SLOW)
             with here.sandbox.client() as api:
-                client.CoreV1Api(api).delete_namespaced_pod(done[0], cluster.namespace)
+                client.CoreV1Api(api).delete_namespaced_pod(evicted[0], cluster.namespace)
 
-    return {"done_member_again": kill, "going_pod_counts": evict}.get(name, lambda _request: None)
+    return behind
 
 
-def play_until_found(
-    here: World, observer: Observer, given: Mapping[str, Any], behind: Callable[[Request], None]
-) -> None:
-    """A run and the next one; both are killed at once when something is found. `behind` is called behind a request."""
+def found_in_a_run(here: World, bug: AbstractContextManager[None], *, evicts: bool) -> Observer:
+    """The observer of a run with a bug, which is killed as soon as something is found."""
+    cluster = with_data(here)
+    given = here.confirmed(cluster.variables(TO))
+    observer = Observer(here.sandbox, cluster)
+    behind = evicting(here, cluster) if evicts else lambda _request: None
 
     def after(request: Request) -> None:
         behind(request)
@@ -99,33 +95,22 @@ def play_until_found(
             raise Killed
 
     here.calling.after = after
-    for _run in range(2):
-        with contextlib.suppress(Killed):
-            here.play(PLAYBOOK, given)
+    with observer.watching(), bug, contextlib.suppress(Killed):
+        here.play(PLAYBOOK, given)
     here.calling.after = lambda _request: None
+    here.sandbox.faults.mend_all()
+    return observer
 
 
 @pytest.mark.parametrize("name", BUGS)
 def test_a_bug_is_found(here: World, name: str) -> None:
-    cluster = with_data(here)
-    given = here.confirmed(cluster.variables(TO))
     bug, broken = BUGS[name]
-    observer = Observer(here.sandbox, cluster)
-    with observer.watching(), bug():
-        play_until_found(here, observer, given, circumstances(here, cluster, name))
-    here.sandbox.faults.mend_all()
+    observer = found_in_a_run(here, bug(), evicts=name == "going_pod_counts")
     assert broken & {each.rule for each in observer.found}, observer.violations
 
 
-@pytest.mark.parametrize("name", ["done_member_again", "going_pod_counts"])
-def test_nothing_is_wrong_in_the_circumstances_of_a_bug_without_it(here: World, name: str) -> None:
-    cluster = with_data(here)
-    given = here.confirmed(cluster.variables(TO))
-    observer = Observer(here.sandbox, cluster)
-    with observer.watching():
-        play_until_found(here, observer, given, circumstances(here, cluster, name))
-    here.sandbox.faults.mend_all()
-    assert observer.violations == []
+def test_nothing_is_wrong_if_a_pod_is_evicted_while_there_is_no_bug(here: World) -> None:
+    assert found_in_a_run(here, contextlib.nullcontext(), evicts=True).violations == []
 
 
 class Rogue:
