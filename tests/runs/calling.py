@@ -111,6 +111,11 @@ class Calling:
         self._ports[host, number] = served
         return served
 
+    def open_all(self) -> None:
+        """Have every server take connections."""
+        for each in self._ports.values():
+            each.open()
+
     def _response(self, connection: Any) -> urllib3.HTTPResponse:
         if self.dead:
             raise Killed

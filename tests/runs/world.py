@@ -63,7 +63,7 @@ class World:
 
     def acts(self) -> list[tuple[str, str]]:
         """Method and path of the requests that change something, in their order."""
-        return [each for each in self.calling.answered if _acts(*each)]
+        return [each for each in self.calling.answered if is_act(*each)]
 
     def asked(self, since: int = 0) -> list[tuple[str, str]]:
         """Method and path of all requests from one of this number on, without the names of namespaces."""
@@ -75,7 +75,7 @@ class World:
 
         def count(request: Request) -> None:
             nonlocal left
-            left -= _acts(request.method, request.path)
+            left -= is_act(request.method, request.path)
             if left == 0:
                 self.calling.dead = True
                 raise Killed
@@ -89,20 +89,22 @@ class World:
             self.calling.after, self.calling.dead = lambda _request: None, False
 
 
-def _acts(method: str, path: str) -> bool:
+def is_act(method: str, path: str) -> bool:
+    """Whether a request changes something."""
     return method not in ASKING and not path.startswith(REVIEWS)
 
 
 @contextmanager
-def world(driver: Driver = executor.play) -> Iterator[World]:
-    """A world with nothing in it, whose playbooks are run by this driver. This process follows its clock."""
+def world(driver: Driver = executor.play, start: float | None = None) -> Iterator[World]:
+    """A world with nothing in it, whose playbooks are run by this driver. This process follows its clock, which is
+    at `start` or at the real time."""
     callings: list[Calling] = []
 
     def called(clock: Any, _factor: float) -> Any:
         callings.append(Calling(clock))
         return callings[0]
 
-    with Sandbox(listening=called) as sandbox:
+    with Sandbox(listening=called, start=start) as sandbox:
         Time.clock = Turns(sandbox.clock)
         try:
             yield World(sandbox, callings[0], driver)

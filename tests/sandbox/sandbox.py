@@ -115,8 +115,13 @@ class Sandbox:
 
     real = False
 
-    def __init__(self, factor: float = 1.0, listening: Callable[[Clock, float], Listening] = Listening) -> None:
-        self._clock = Clock(time.time())
+    def __init__(
+        self,
+        factor: float = 1.0,
+        listening: Callable[[Clock, float], Listening] = Listening,
+        start: float | None = None,
+    ) -> None:
+        self._clock = Clock(time.time() if start is None else start)
         self.listening = listening(self._clock, factor)
         self.clock = SharedClock(self._clock, self.listening)
         self._stack = contextlib.ExitStack()

@@ -7,6 +7,7 @@ import multiprocessing
 import sys
 import time
 
+import tests.runs.prepared  # noqa: F401 - it prepares this process before ansible-core is imported
 from tests.runs.random_runs.playing import Ending, play_story
 from tests.runs.random_runs.shrinking import shrunk
 from tests.runs.random_runs.story import story_of

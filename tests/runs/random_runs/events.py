@@ -20,6 +20,7 @@ ACTS = (
     ("GET", "/pods"),
 )
 """The kinds of requests to Kubernetes that can be spoiled."""
+CONFLICT = 409
 
 
 @dataclass
@@ -125,7 +126,9 @@ def _evicted(here: Happening, event: Event) -> None:
 
 
 def _spoiled(here: Happening, event: Event, status: int = 0, *, made: bool = False) -> None:
-    method, path = ACTS[event.subject % len(ACTS)]
+    # A deletion names the UID alone, which another object of that name would have: no conflict comes by chance.
+    kinds = [each for each in ACTS if status != CONFLICT or each[0] in ("PATCH", "PUT")]
+    method, path = kinds[event.subject % len(kinds)]
     faults = here.world.sandbox.api.faults
     if status:
         faults.answer(status, method, path, times=1 + int(event.seconds > 1))
@@ -159,7 +162,7 @@ KINDS: Mapping[str, Callable[[Happening, Event], None]] = {
     "evicted": _evicted,
     "answer_lost": lambda here, event: _spoiled(here, event, made=True),
     "request_lost": _spoiled,
-    "conflict": lambda here, event: _spoiled(here, event, 409),
+    "conflict": lambda here, event: _spoiled(here, event, CONFLICT),
     "server_error": lambda here, event: _spoiled(here, event, 500),
     "busy": lambda here, event: _spoiled(here, event, 429),
     "setting_by_person": _setting_by_person,

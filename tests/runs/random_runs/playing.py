@@ -9,6 +9,8 @@ from typing import Any
 from tests.lab.opensearch.layouts import Layout
 from tests.runs import direct
 from tests.runs.calling import Killed
+from tests.runs.observer.observer import Observer
+from tests.runs.observer.sight import Consents
 from tests.runs.random_runs.events import Happening
 from tests.runs.random_runs.story import Story
 from tests.runs.world import CalledCluster, World, is_act, world
@@ -17,15 +19,15 @@ from tests.scenarios.playbook import PLAN, PLAYBOOK, Played, digest_in, without_
 
 START = 1_800_000_000.0
 """The time at which each story begins."""
-BROKEN_RUNS, RUNS = 4, 12
-"""The runs after which all is mended, and the most that an upgrade takes here, beside one for each member."""
+BROKEN_RUNS, RUNS = 2, 8
+"""The runs after which all is mended, and the most that an upgrade takes here; a pass is of one member at least."""
 PAUSE = 120.0
 """Seconds between two runs."""
 
 
 @dataclass
 class Ending:
-    """How a story has ended."""
+    """The end of a story."""
 
     story: Story
     faults: list[str] = field(default_factory=list)
@@ -35,7 +37,7 @@ class Ending:
     runs: int = 0
     acts: int = 0
     told: list[str] = field(default_factory=list)
-    """What has happened, in its order."""
+    """All that has happened, in its order."""
 
     def text(self) -> str:
         """The story with its end."""
@@ -70,15 +72,26 @@ class _Playing:
     def __init__(self, here: World, cluster: CalledCluster, story: Story, ending: Ending) -> None:
         self._world, self._cluster, self._story, self._ending = here, cluster, story, ending
         self._left = list(story.events)
-        self._happening = Happening(here, cluster, story, lambda _member: None)
+        consents = Consents.of(story.options)
+        batching = str(story.options.get("upgrade_batching", "serial"))
+        self._observer = Observer(here.sandbox, cluster, consents, batching)
+        self._happening = Happening(here, cluster, story, self._observer.foreign)
         self._watches = False
 
     def play(self) -> None:
         """The runs, until one has upgraded everything, or nothing is allowed to be."""
+        with self._observer.watching():
+            try:
+                self._play()
+            finally:
+                self._ending.faults += self._observer.violations
+
+    def _play(self) -> None:
         before = self._cluster.fingerprint()
         given = self._cluster.variables(self._story.way[1], **self._story.options)
         self._world.calling.after = self._asked
-        most = RUNS + self._story.members
+        passes = self._story.members if self._story.options.get("upgrade_wait") is False else 0
+        most = RUNS + passes
         for number in range(most):
             self._ending.runs = number + 1
             ended = self._run(given)
@@ -89,7 +102,7 @@ class _Playing:
                 self._ending.refused = ended.message or ended.output
                 assert self._cluster.fingerprint() == before, f"refused, and changed: {self._ending.refused}"
                 return
-            if number >= BROKEN_RUNS + self._story.members:
+            if number >= BROKEN_RUNS + passes:
                 self._left.clear()
                 self._happening.mend()
             self._world.sandbox.clock.sleep(PAUSE)
@@ -100,8 +113,6 @@ class _Playing:
         self._happening.mend()
         self._world.sandbox.clock.sleep(PAUSE)
         self._cluster.is_upgraded(self._story.way[1])
-        assert self._cluster.fingerprint().settings == before.settings, "settings are not as they were"
-        assert not self._cluster.excluded(), "members are excluded from voting"
 
     def _run(self, given: dict[str, Any]) -> Played | None:
         self._watches, self._world.calling.dead = True, False
@@ -115,6 +126,7 @@ class _Playing:
             return None
         finally:
             self._watches = False
+        self._observer.ended(ended.code, target=self._story.way[1] if ended.code == 0 and self._is_done() else "")
         self._ending.told.append(f"run {self._ending.runs} ends with {ended.code}: {ended.message}")
         return ended
 

@@ -63,7 +63,7 @@ class Story:
         """The story, for a person."""
         pools = ", ".join(f"{pool.replicas} {pool.name} ({'/'.join(pool.roles) or 'no role'})" for pool in self.pools)
         indices = ", ".join(f"{each.name} {each.shards} shards of {1 + each.replicas} copies" for each in self.indices)
-        options = ", ".join(f"{name}={value}" for name, value in self.options.items())
+        options = ", ".join(f"{name}={value}" for name, value in self.options.items() if name not in PATIENCE)
         lines = [f"seed {self.seed}: {' to '.join(self.way)}", f"  members: {pools}", f"  indices: {indices or 'none'}"]
         return "\n".join([*lines, f"  variables: {options or 'none'}", *(f"  {each.text()}" for each in self.events)])
 
@@ -91,6 +91,8 @@ def story_of(seed: int) -> Story:
     return Story(seed, pools, indices, chance.choice(WAYS), _options(chance, indices), ordered)
 
 
+PATIENCE = {"upgrade_member_timeout": 120, "upgrade_gate_timeout": 120, "upgrade_batch_timeout": 600}
+"""Seconds after which a run gives up, so that stories in which nothing comes back end soon."""
 _LIKELY: Mapping[str, int] = {
     "kill": 12,
     "api_away": 4,
@@ -109,7 +111,7 @@ _LIKELY: Mapping[str, int] = {
     "index_without_replicas": 2,
     "busy": 2,
 }
-"""How likely each kind of event is."""
+"""The likelihood of each kind of event."""
 
 
 def _pools(chance: random.Random) -> tuple[Pool, ...]:
@@ -142,5 +144,6 @@ def _options(chance: random.Random, indices: Sequence[IndexIn]) -> dict[str, Any
         "upgrade_allow_quorum_loss": (0.3, lambda: True),
         "upgrade_allow_single_copy": (0.5, lambda: [each.name for each in indices if not each.replicas]),
     }
-    found = {name: give() for name, (share, give) in may.items() if chance.random() < share}
+    found: dict[str, Any] = dict(PATIENCE)
+    found |= {name: give() for name, (share, give) in may.items() if chance.random() < share}
     return {name: value for name, value in found.items() if value != []}
