@@ -199,9 +199,15 @@ def _found(client: KubernetesClient, model: Model) -> tuple[Pod, ...]:
 
 def _remove(task: Task, client: KubernetesClient, model: Model) -> None:
     """Remove every throw-away pod of this model, including those that a killed run left behind."""
+    label = f"label {POOL_LABEL}={model.key}"
     try:
-        for each in _found(client, model):
+        found = _found(client, model)
+    except Refusal as error:
+        task.warn(f"Pods with {label} could not be removed: {error} Delete them.")
+        return
+    for each in found:
+        try:
             if client.delete(pod_path(model.namespace, each.name), each.uid):
                 task.journal.did("delete_pod", each.name)
-    except Refusal as error:
-        task.warn(f"Some pods with label {POOL_LABEL}={model.key} could not be removed: {error}")
+        except Refusal as error:
+            task.warn(f"Pod {each.name} with {label} could not be removed: {error} Delete it.")
