@@ -1,4 +1,4 @@
-"""The guard of a task: its run must still hold the lock, which every task renews first and then from time to time."""
+"""The guard of a task: its run must still hold the lock, which is renewed now and then, and before the first act."""
 
 from __future__ import annotations
 

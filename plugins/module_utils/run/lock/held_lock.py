@@ -13,7 +13,7 @@ from ...common import ancestry
 from ...common.attempts import until_unchanged
 from ...common.errors import Conflict, Refusal, Unreachable
 from ...common.task import Outcome, Task
-from ...common.timestamps import now_text
+from ...common.timestamps import now_text, timestamp_of, utc_now
 from ...common.verdict import Verdict, remark, waiting
 from ...common.voice import Lines
 from ...common.waiting import Clock, Patience, wait_for
@@ -23,6 +23,8 @@ from .lock_watch import Watch, shown
 
 RENEWALS = 6
 """Renewals of a lock within the time it lasts, so that an act that began under it ends while it still holds."""
+UNKNOWN = float("inf")
+"""The age of a renewal that cannot be told."""
 
 BETWEEN_LOOKS = 1.0
 """Seconds within which a look does not read the lock again; an act always does."""
@@ -38,7 +40,11 @@ BUSY = Patience(timeout=2.0, sleep=1.0, hands_back=True)
 
 
 class HeldLock:
-    """Checks and renews the lock of one run on the clock of one task."""
+    """Checks and renews the lock of one run on the clock of one task.
+
+    A task that only looks finds it renewed by the tasks before it, most of the time. Before its first act it writes its
+    own process into the lock, so that nobody takes the run for dead while that process acts.
+    """
 
     def __init__(self, store: LockStore, run: str, clock: Clock, processes: tuple[str, ...]) -> None:
         self._store = store
@@ -46,8 +52,11 @@ class HeldLock:
         self._clock = clock
         self._processes = processes
         self._asked_at = float("-inf")
-        self._renewed_at = float("-inf")
-        self._said = ""
+        self._renewed_at: float | None = None
+        self._is_named = False
+        """Whether this task has written its process into the lock."""
+        self._lock: Lock | None = None
+        """The lock as this task has read it last."""
 
     def before_look(self, doing: str, stoppable: bool) -> None:
         """See `Guard`."""
@@ -57,27 +66,49 @@ class HeldLock:
     def before_act(self) -> None:
         """See `Guard`. Not every act is part of a wait, so a busy store is asked again here."""
         quiet = Lines()
-        wait_for(lambda: self._ask("", stoppable=False), lambda _none: Verdict(), BUSY, self._clock, quiet)
+        wait_for(lambda: self._ask("", acts=True), lambda _none: Verdict(), BUSY, self._clock, quiet)
 
-    def _ask(self, waiting_for: str, stoppable: bool) -> None:
+    def _ask(self, waiting_for: str, stoppable: bool = False, acts: bool = False) -> None:
         doing = shortened(waiting_for, LONGEST)
-        until_unchanged(lambda: self._renew_if_due(doing, stoppable), ATTEMPTS)
+        until_unchanged(lambda: self._renew_if_due(doing, stoppable, acts), ATTEMPTS)
         self._asked_at = self._clock.now()
 
-    def _renew_if_due(self, doing: str, stoppable: bool) -> None:
-        lock = self._store.read()
+    def _renew_if_due(self, doing: str, stoppable: bool, acts: bool) -> None:
+        lock = self._read(acts)
         verdict = judge_ours(lock, self._run, stoppable)
         if not verdict.passed or lock is None:
             raise Refusal(*verdict.reasons)
-        if self._clock.now() - self._renewed_at >= lock.seconds / RENEWALS or doing != self._said:
+        now = self._clock.now()
+        if self._renewed_at is None:
+            self._renewed_at = now - self._age(lock)
+        if (acts and not self._is_named) or doing != lock.doing or now - self._renewed_at >= lock.seconds / RENEWALS:
             self._renew(lock, doing)
+
+    def _read(self, acts: bool) -> Lock | None:
+        """The lock now; the one of the last look if it is written next, since a write is refused if it has changed."""
+        lock, self._lock = self._lock, None
+        if not acts or self._is_named or lock is None or self._clock.now() - self._asked_at >= BETWEEN_LOOKS:
+            lock = self._store.read()
+            self._lock = lock
+        return lock
+
+    def _age(self, lock: Lock) -> float:
+        """Seconds since another task of this controller has renewed the lock, by the clock of this machine."""
+        if not lock.place or lock.place != ancestry.place() or lock.processes[:1] != self._processes[:1]:
+            return UNKNOWN
+        try:
+            seconds = (utc_now() - timestamp_of(lock.renewed)).total_seconds()
+        except Refusal:
+            return UNKNOWN
+        return seconds if seconds >= 0 else UNKNOWN
 
     def _renew(self, lock: Lock, doing: str) -> None:
         fresh = replace(
             lock, renewed=now_text("microseconds"), place=ancestry.place(), processes=self._processes, doing=doing
         )
+        self._lock = None
         self._store.write(fresh, lock)
-        self._renewed_at, self._said = self._clock.now(), doing
+        self._renewed_at, self._is_named = self._clock.now(), True
 
 
 def processes_of(task: Task) -> tuple[str, ...]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common import ancestry
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Conflict, Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.timestamps import timestamp_text, utc_now
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, waiting
 from ansible_collections.stateful.upgrade.plugins.module_utils.entry import guard as guards
 from ansible_collections.stateful.upgrade.plugins.module_utils.entry.guard import perform_guarded
@@ -79,6 +81,75 @@ def test_a_task_renews_first_and_names_its_processes() -> None:
     assert lock.renewed != OURS.renewed
     assert (lock.processes, lock.place) == (("7.1", "8.2"), ancestry.place())
     assert (lock.run, lock.who, lock.since, lock.seconds) == (OURS.run, OURS.who, OURS.since, OURS.seconds)
+
+
+def renewed_by_an_earlier_task(seconds: float = 0.0) -> Holder:
+    """A task whose lock another task of the same controller has renewed some seconds ago."""
+    holder = Holder()
+    renewed = timestamp_text(utc_now() - timedelta(seconds=seconds), "microseconds")
+    holder.changed(renewed=renewed, place=ancestry.place(), processes=("7.1", "8.1"))
+    return holder
+
+
+def test_a_look_leaves_a_lock_alone_that_an_earlier_task_has_just_renewed() -> None:
+    holder = renewed_by_an_earlier_task()
+    assert holder.asks(holder.look) == ["read"]
+
+
+def test_the_first_act_writes_its_process_over_the_lock_that_was_just_read_and_the_next_one_reads() -> None:
+    holder = renewed_by_an_earlier_task()
+    holder.look()
+    assert holder.asks(holder.guard.before_act) == ["write"]
+    assert holder.store.lock is not None
+    assert holder.store.lock.processes == ("7.1", "8.2")
+    assert holder.asks(holder.guard.before_act) == ["read"]
+
+
+def test_the_first_act_reads_a_lock_again_that_was_read_a_second_ago() -> None:
+    holder = renewed_by_an_earlier_task()
+    holder.look()
+    holder.passes(BETWEEN_LOOKS)
+    assert holder.asks(holder.guard.before_act) == ["read", "write"]
+
+
+@pytest.mark.parametrize("taken", [OTHER, None])
+def test_a_lock_that_is_taken_between_the_look_and_the_first_act_is_lost(taken: Any) -> None:
+    holder = renewed_by_an_earlier_task()
+    holder.look()
+    holder.store.set(taken)
+    there = holder.store.lock
+    assert code_of(holder.guard.before_act) == "lock_lost"
+    assert holder.store.lock is there
+
+
+@pytest.mark.parametrize(
+    ("seconds", "other"),
+    [
+        (OURS.seconds / RENEWALS, {}),
+        (-60, {}),
+        (0, {"place": "another boot/1"}),
+        (0, {"place": ""}),
+        (0, {"processes": ("7.2", "8.1")}),
+        (0, {"renewed": "yesterday"}),
+        (0, {"doing": "Shards are moving."}),
+    ],
+    ids=["old", "clock set back", "another machine", "unknown machine", "another controller", "unreadable", "doing"],
+)
+def test_a_look_renews_a_lock_of_which_it_does_not_know_that_it_was_just_renewed(
+    seconds: float, other: dict[str, Any]
+) -> None:
+    holder = renewed_by_an_earlier_task(seconds)
+    holder.changed(**other)
+    assert holder.asks(holder.look) == ["read", "write"]
+
+
+def test_a_task_that_only_looks_renews_when_the_time_since_the_earlier_task_is_over() -> None:
+    holder = renewed_by_an_earlier_task(OURS.seconds / RENEWALS - 5)
+    holder.look()
+    holder.passes(4)
+    assert holder.asks(holder.look) == ["read"]
+    holder.passes(1)
+    assert holder.asks(holder.look) == ["read", "write"]
 
 
 def test_an_act_that_comes_first_renews_too() -> None:
