@@ -151,17 +151,22 @@ def unreadable(error: Refusal) -> tuple[Reason, ...]:
     return tuple(remark("record_not_readable", each.message, each.remedy) for each in error.verdict.reasons)
 
 
-def change_record(task: Task, store: RecordStore, name: str, change: Change) -> tuple[Record | None, Record | None]:
+def change_record(
+    task: Task, store: RecordStore, name: str, change: Change, read: Kept | None = None
+) -> tuple[Record | None, Record | None]:
     """The record before and after a pure change; a change that gives None leaves it alone.
 
-    If another has written it meanwhile, it is read and changed again. In check mode nothing is written.
+    `read` is the record if it was just read. If another has written it since, it is read and changed again. In check
+    mode nothing is written.
 
     Raises:
         Refusal: the record cannot be read or written.
     """
 
+    just_read = [read] if read is not None else []
+
     def attempt() -> tuple[Record | None, Record | None]:
-        kept = store.read(name)
+        kept = just_read.pop() if just_read else store.read(name)
         before = kept.record() if kept is not None else None
         after = change(before)
         if after is None or after == before:
@@ -232,8 +237,8 @@ def begins_after(params: Mapping[str, Any], limit: str, at: int) -> bool:
     return begins and bool(0 < params[limit] <= at)
 
 
-def note(task: Task, store: RecordStore) -> Outcome:
-    """Write a transition into the record of the run.
+def note(task: Task, store: RecordStore, read: Kept | None = None) -> Outcome:
+    """Write a transition into the record of the run. `read` is the record if it was just read.
 
     Raises:
         Refusal: the record cannot be written, or the time of the run is over.
@@ -255,7 +260,7 @@ def note(task: Task, store: RecordStore) -> Outcome:
             "Give the option lock, or keep no record (record_kept_in=none).",
         )
     try:
-        before, after = change_record(task, store, params["lock"]["name"], _change(task))
+        before, after = change_record(task, store, params["lock"]["name"], _change(task), read)
     except Refusal as error:
         # It is never needed, and what a person might want to see is not written over.
         return Outcome(Verdict(unreadable(error)), more={"record": {}, "at": at})

@@ -31,7 +31,7 @@ from .metrics import measured
 from .phases import ENDINGS, Phase
 from .record import Record
 from .record_files import Files
-from .record_keeping import ATTEMPTS, Nowhere, RecordStore, begins_after, note, readable, show_records, unwritten
+from .record_keeping import ATTEMPTS, Kept, Nowhere, RecordStore, begins_after, note, readable, show_records, unwritten
 from .record_store import ConfigMaps
 from .trying import LONGEST, TRIED, Next, Try, class_of
 
@@ -105,16 +105,19 @@ def run(task: Task) -> Outcome:
     if other := others.get(task.params["state"]) or (_note_try if task.params.get("tried") else None):
         return other(task, store)
 
+    found: list[Kept | None] = []
+
     def step() -> Outcome:
-        return show_records(store, _locks(task.params)) if reads else note(task, store)
+        return show_records(store, _locks(task.params)) if reads else note(task, store, found.pop() if found else None)
 
     # A step that waits has nothing half done, so that a run that is asked to stop ends there.
     stoppable = task.params["state"] == "step" and task.params["step_state"] == StepState.IN_PROGRESS.value
     try:
         if _begins(task.params) and not isinstance(store, Nowhere):
-            held = may_begin(task, store)
+            held, read = may_begin(task, store)
             if not held.passed:
                 return Outcome(held, more={"record": {}, "at": at})
+            found.append(read)
         return task.settled(step, stoppable)
     except Refusal as error:
         if reads or task.params["approvals"] or (isinstance(error, Unreachable) and not task.params["wait"]):

@@ -107,8 +107,10 @@ def _shown(record: Record) -> dict[str, Any]:
     return {name: whole[name] for name in ("phase", "hold", "approvals")}
 
 
-def may_begin(task: Task, store: RecordStore) -> Verdict:
+def may_begin(task: Task, store: RecordStore) -> tuple[Verdict, Kept | None]:
     """Whether people let the next batch begin. The record notes the approvals that stand in its annotations.
+
+    The result has the record that was read, unless there is none or it was changed.
 
     Raises:
         Refusal: the record cannot be read or written.
@@ -117,7 +119,7 @@ def may_begin(task: Task, store: RecordStore) -> Verdict:
     name = (task.params["lock"] or {}).get("name") or ""
     kept = task.ask(lambda: store.read(name)) if name else None
     if kept is None:
-        return judge_points(points, None, 0)
+        return judge_points(points, None, 0), None
     at = now_text()
 
     def noted(found: Record | None) -> Record | None:
@@ -126,9 +128,10 @@ def may_begin(task: Task, store: RecordStore) -> Verdict:
         _hold, approvals = with_annotations(found.hold, found.approvals, kept.annotations, at, points)
         return _with_approvals(found, approvals)
 
-    _before, record = change_record(task, store, name, noted)
+    before, record = change_record(task, store, name, noted, kept)
     if record is None:
-        return judge_points(points, None, 0)
+        return judge_points(points, None, 0), None
     hold, _approvals = with_annotations(record.hold, record.approvals, kept.annotations, at, points)
     unknown = [name for name in annotated(kept.annotations) if name not in {each.name for each in points}]
-    return combine([judge_hold(hold), judge_points(points, record.approvals, record.batches_done, unknown)])
+    verdict = combine([judge_hold(hold), judge_points(points, record.approvals, record.batches_done, unknown)])
+    return verdict, kept if record == before else None

@@ -181,6 +181,14 @@ def test_a_record_that_changes_meanwhile_is_read_and_changed_again(records: Reco
     assert records.api.objects[PATH]["metadata"]["annotations"] == {"seen": "yes"}
 
 
+def test_a_batch_begins_with_one_reading_of_the_record(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    records.api.asked.clear()
+    records.task(**BATCH, batch_state="upgrading")
+    record = [method for method, path in records.api.asked if path == PATH]
+    assert record == ["GET", "PATCH"]
+
+
 def test_a_record_that_is_deleted_meanwhile_is_missed(records: Records) -> None:
     records.task("begun", plan=PLAN)
     records.api.before = [lambda: None, records.api.objects.clear]
