@@ -82,8 +82,12 @@ CONTRACT = Contract(
 )
 
 
-def carry_out(task: Task, client: OpenSearchClient, may_be_red: Container[str] = ()) -> Outcome:
+def carry_out(
+    task: Task, client: OpenSearchClient, may_be_red: Container[str] = (), seen: ClusterState | None = None
+) -> Outcome:
     """Bring about the option `state`, and wait until it is done, but for no copy of an index in `may_be_red`.
+
+    A restriction begins with the look that was just made, if it is given in `seen`.
 
     Once all is prepared, the shards of the members in `drained` move to others. That is waited for also in one pass, at
     whose end the exclusion is taken back.
@@ -91,7 +95,7 @@ def carry_out(task: Task, client: OpenSearchClient, may_be_red: Container[str] =
     Raises:
         Refusal: it was not done, or only in part.
     """
-    done = _carried_out(task, client, may_be_red)
+    done = _carried_out(task, client, may_be_red, seen)
     leaving = task.params["drained"] if task.params["state"] == "prepared" else []
     if not leaving or not done.verdict.passed:
         return done
@@ -101,11 +105,17 @@ def carry_out(task: Task, client: OpenSearchClient, may_be_red: Container[str] =
     return replace(left, verdict=verdict, changed=done.changed or left.changed, before=done.before)
 
 
-def _carried_out(task: Task, client: OpenSearchClient, may_be_red: Container[str]) -> Outcome:
-    meter = _Meter(client, task.clock)
+def _carried_out(
+    task: Task, client: OpenSearchClient, may_be_red: Container[str], last: ClusterState | None = None
+) -> Outcome:
+    meter, just_seen = _Meter(client, task.clock), [last]
+
+    def restricted(of: Task, search: OpenSearchClient, settings: Settings) -> Outcome:
+        return restrict(of, search, settings, may_be_red, state=just_seen.pop() if just_seen else None)
+
     acts: dict[str, _Act] = {
         "prepared": prepare,
-        "restricted": partial(restrict, may_be_red=may_be_red),
+        "restricted": restricted,
         "drained": partial(drain, measured=meter.measured),
     }
     act, seen = acts.get(task.params["state"], settle), list[Outcome]()
@@ -158,19 +168,20 @@ def restrict(
     settings: Settings,
     may_be_red: Container[str] = (),
     flushed: tuple[Reason, ...] | None = None,
+    state: ClusterState | None = None,
 ) -> Outcome:
     """Restrict allocation as asked, with the undo in the same request; before that, flush the indices of the batch.
 
-    `flushed` holds the reasons about the flush if it has been made already.
+    `flushed` holds the reasons about the flush if it has been made already, and `state` the look just before.
     """
-    undo = undo_here(client, settings)
+    state = state or observe(client)
+    undo = undo_here(client, settings, state.uuid)
     wanted = {ENABLE: task.params["enable"]}
     fresh = _fresh(task, settings, undo, wanted)
     before = shown(settings)
     if not fresh:
         verdict = Verdict(tuple(_adopted(undo, settings, wanted)))
         return Outcome(verdict, before=before, after=before, next="replace the members")
-    state = observe(client)
     if flushed is None:
         after, flushed = _flush_batch(task, client, settings, state)
         if after is not settings:
@@ -185,7 +196,7 @@ def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     """Flush the indices of the batch, and set the given settings of the whole run. Changes of others since stay."""
     state = observe(client)
     settings, flushed = _flush_batch(task, client, settings, state)
-    undo = undo_here(client, settings)
+    undo = undo_here(client, settings, state.uuid)
     before = shown(settings)
     others = split_ours(undo, settings)[1] if undo else ()
     remarks = tuple(setting_left_alone(undo, change, settings) for change in others if undo and change.name in OF_RUN)
@@ -225,9 +236,9 @@ def drain(
 
     Members that are not in the cluster hold no shard, nor do those without a data role.
     """
-    undo = undo_here(client, settings)
-    _judge_unrestricted(settings)
     state, before = observe(client), shown(settings)
+    undo = undo_here(client, settings, state.uuid)
+    _judge_unrestricted(settings)
     there = {member.name for member in state.members.values() if member.holds_data}
     names = [name for name in task.params["batch"] if name in there]
     wanted = excluding(settings, names, keeps_last=state.product is ELASTICSEARCH)

@@ -62,6 +62,8 @@ class HandOver:
         self._voters = 0
         self._freed: frozenset[str] = frozenset()
         self._why = ""
+        self._is_kept = False
+        """Whether the undo names more than these exclusions, so that it stays when they end."""
 
     def judge(self, state: ClusterState, gone: Collection[str] = ()) -> Verdict:
         """Whether a hand-over that was tried is complete on fresh state: another is elected, and as many vote again.
@@ -123,6 +125,7 @@ class HandOver:
             undo = Undo(writer_of(self._task), more={"cluster": state.uuid})
         if (undo.writer.run, undo.more["cluster"]) != (self._task.run, state.uuid):
             return undo_left(undo)
+        self._is_kept = bool(undo.changes or undo.foreign)
         return self._write(with_excluded(undo, sorted({*excluded_by(undo), *names})))
 
     def _change(self, names: tuple[str, ...], state: ClusterState, down: frozenset[str]) -> Refusal | None:
@@ -168,6 +171,8 @@ class HandOver:
 
     def _forget(self) -> None:
         """Drop the undo if it holds nothing else; otherwise the names go with the undo of the batch."""
+        if self._is_kept:
+            return
         undo = carried_undo(self._ask(lambda: read_settings(self._client)))
         if undo is not None and excluded_by(undo) and not (undo.changes or undo.foreign):
             self._write(None)

@@ -34,10 +34,12 @@ class LastLook:
         self._is_restricted = is_restricted
         self._may_be_red = may_be_red
         self._in_vain = False
+        self.state: ClusterState | None = None
+        """The cluster at the last look."""
 
     def see(self) -> ClusterState:
         """The cluster now."""
-        state = observe(self._client)
+        self.state = state = observe(self._client)
         self._in_vain = bool(needs_allocation(state, self._batch, self._may_be_red)) and self._is_restricted()
         return state
 

@@ -124,7 +124,7 @@ class Restriction:
 
     def _carry_out(self, state: str, **own: Any) -> Outcome:
         params = ALLOCATION.arguments(self._task.params, state=state, batch=list(self._batch), **own)
-        return carry_out(replace(self._task, params=params), self._client, self._allow_red)
+        return carry_out(replace(self._task, params=params), self._client, self._allow_red, self.last.state)
 
 
 def wait_proven(

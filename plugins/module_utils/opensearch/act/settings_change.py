@@ -23,15 +23,15 @@ Act = tuple[str, str, Mapping[str, Any]]
 """An action, its target and its details, for the journal."""
 
 
-def undo_here(client: OpenSearchClient, settings: Settings) -> Undo | None:
-    """The undo that the cluster carries, if any.
+def undo_here(client: OpenSearchClient, settings: Settings, uuid: str = "") -> Undo | None:
+    """The undo that the cluster carries, if any. The `uuid` of the cluster is asked for if it is needed and not given.
 
     Raises:
         Refusal: it cannot be read, or is of another cluster.
     """
     undo = carried_undo(settings)
     if undo is not None:
-        _judge_cluster(undo, cluster_uuid(client))
+        _judge_cluster(undo, uuid or cluster_uuid(client))
     return undo
 
 
