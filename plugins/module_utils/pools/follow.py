@@ -27,6 +27,8 @@ from .put_back import judge_images_stay
 from .replacement import SLOW, ReplacementStage, Sighting, blockers_of, fails_to_pull, judge_replacement, stage_of
 
 EVENTS = 5
+SETS_AGE = 1.0
+"""Seconds after which a pool is read again although its pods are the same ones."""
 NO_EVIDENCE: Mapping[str, Any] = {"events": [], **last_words([])}
 """The result fields about a stuck member of which nothing can be read."""
 
@@ -215,23 +217,38 @@ class Replaced:
         )
 
 
-@dataclass(frozen=True)
 class Replacing:
     """Members whose pods are replaced: the controller of their pool makes each pod again, which starts its member."""
 
-    follower: Follower
-    pools: Sequence[StatefulSet]
-    joined: Callable[[], Verdict]
-    """The verdict of the cluster on the batch; it is asked once all members are Ready."""
-    early: Callable[[Collection[str]], bool] | None = None
-    """It is given if it is enough to have joined. It is asked once all run on the wanted revision."""
+    def __init__(
+        self,
+        follower: Follower,
+        pools: Sequence[StatefulSet],
+        joined: Callable[[], Verdict],
+        early: Callable[[Collection[str]], bool] | None = None,
+        pods: Mapping[str, Pod] | None = None,
+    ) -> None:
+        """`joined` gives the verdict of the cluster on the batch. It is asked once all members are Ready.
+
+        `early` is given if it is enough to have joined. It is asked once all run on the wanted revision.
+        `pods` are those of the pools by name, if all were observed just now and nothing was done since.
+        """
+        self.follower = follower
+        self.pools = pools
+        self.joined = joined
+        self.early = early
+        self._pods = None if pods is None else _by_pool(pools, pods.values())
+        self._known = tuple(pools)
+        self._uids = _uids(self._pods or {})
+        self._read_at = float("-inf") if pods is None else follower.clock.now()
 
     def look(self) -> View[Replaced]:
         """One look. If the API gives no answer, the view holds only that."""
         follower = self.follower
         try:
-            pools = tuple(get_stateful_set(follower.client, each.namespace, each.name) for each in self.pools)
-            seen = Replaced(pools, _sightings(follower, pools))
+            pods, self._pods = self._pods or self._listed(), None
+            pools = self._sets(_uids(pods))
+            seen = Replaced(pools, _sightings(follower, pools, pods))
         except Unreachable as error:
             return View(Replaced(), error.as_waiting())
         pairs = zip(self.pools, pools, strict=True)
@@ -241,6 +258,23 @@ class Replacing:
             for trail in follower.trails.values():
                 trail.reach(ReplacementStage.JOINED, follower.clock.now())
         return View(seen, verdict)
+
+    def _listed(self) -> dict[str, dict[str, Pod]]:
+        """The pods that match the selector of each pool, by the name of the pool."""
+        client = self.follower.client
+        return {
+            pool.name: {pod.name: pod for pod in list_pods(client, pool.namespace, pool.selector)}
+            for pool in self.pools
+        }
+
+    def _sets(self, uids: frozenset[str]) -> tuple[StatefulSet, ...]:
+        """The pools. Most looks only wait for the same pods, so that the pools need not be read for each."""
+        now = self.follower.clock.now()
+        if uids != self._uids or now - self._read_at >= SETS_AGE:
+            client = self.follower.client
+            self._known = tuple(get_stateful_set(client, each.namespace, each.name) for each in self.pools)
+            self._uids, self._read_at = uids, now
+        return self._known
 
     def _judge(self, seen: Replaced) -> Verdict:
         ready = seen.judge()
@@ -254,12 +288,18 @@ class Replacing:
             return error.as_waiting() if ready.passed else ready
 
 
-def _sightings(follower: Follower, pools: Sequence[StatefulSet]) -> dict[str, Sighting]:
-    """All members followed."""
-    named = {
-        pool.name: {pod.name: pod for pod in list_pods(follower.client, pool.namespace, pool.selector)}
-        for pool in pools
-    }
+def _by_pool(pools: Sequence[StatefulSet], pods: Iterable[Pod]) -> dict[str, dict[str, Pod]]:
+    return {pool.name: {pod.name: pod for pod in pods if pod.owner_uid == pool.uid} for pool in pools}
+
+
+def _uids(pods: Mapping[str, Mapping[str, Pod]]) -> frozenset[str]:
+    return frozenset(pod.uid for each in pods.values() for pod in each.values())
+
+
+def _sightings(
+    follower: Follower, pools: Sequence[StatefulSet], named: Mapping[str, Mapping[str, Pod]]
+) -> dict[str, Sighting]:
+    """All members followed, of the pods that match the selectors of the pools, by the name of the pool."""
     # A pod that matches the selector of a pool may be controlled by another.
     own = {
         pool.name: {name: pod for name, pod in named[pool.name].items() if pod.owner_uid == pool.uid} for pool in pools

@@ -236,7 +236,7 @@ def _members(
         state = client.get(f"/_cluster/state/{metrics}", filter_path=fields)
         seen.update(state)
         there = {identity: state["nodes"][identity] for identity, name in _names(state).items() if name in wanted}
-        return _nodes(client), {"nodes": there}
+        return _nodes(client) if there else {}, {"nodes": there}
 
     nodes, state = _agreeing(ask)
     with reading(BOTH):

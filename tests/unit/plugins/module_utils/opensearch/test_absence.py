@@ -35,6 +35,12 @@ def test_the_first_look_sees_the_health_and_costs_no_request_more() -> None:
     assert asked == paths
 
 
+def test_while_all_of_them_are_away_no_member_is_asked() -> None:
+    client: Any = away(HELD, LOST)
+    assert Absence(client, health=False).look(["b"]) == {}
+    assert [path.partition("?")[0] for _method, path in client.asked] == ["/_cluster/state/nodes"]
+
+
 def test_a_look_without_health_asks_for_none() -> None:
     client: Any = away(HELD, LOST)
     absence = Absence(client, health=False)
