@@ -19,7 +19,7 @@ from tests.scenarios.playbook import PLAYBOOK
 
 FROM, TO = "2.19.6", "3.8.0"
 REPORT, STATUS = "stateful.upgrade.report", "stateful.upgrade.status"
-KILLS = (1, 5, 9, 14, 20, 27, 35, 44, 54, 65, 76)
+KILLS = (1, 5, 9, 13, 18, 23, 29, 36, 44, 53, 62)
 """The acts of a run behind which it is killed; `make soak` does it behind each."""
 
 
