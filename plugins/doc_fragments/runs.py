@@ -35,6 +35,7 @@ options:
       - With O(state=begun), the plan that was shown. If its C(batches) have the members in another order, which the
         digest does not cover, the task says so.
       - Its C(commenced), C(predicted_seconds) and C(prediction) are those of the plan of the run as well.
+      - The rights of the user in Kubernetes, which it has proven, are not asked for again.
     type: dict
     default: {}
   at:

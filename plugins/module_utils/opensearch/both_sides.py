@@ -41,6 +41,31 @@ class _Troubles(list[Verdict]):
         self.append(error.as_waiting() if isinstance(error, Unreachable) else error.verdict)
 
 
+class _UserRights:
+    """The rights of the user, asked for once in a task, whose looks are made again while it waits for something else.
+
+    A run that has shown its plan has asked for them there. An act that is denied later is told by itself.
+    """
+
+    def __init__(self, params: Mapping[str, Any]) -> None:
+        kept_in = (params["lock"] or {}).get("kept_in") or params.get("kept_in")
+        recorded = params.get("record_kept_in") in {None, "kubernetes"}
+        proves = IMAGES not in (params.get("skip_checks") or ())
+        self._asked = rights_for(locks=kept_in != "opensearch", records=recorded, proves_images=proves)
+        self._namespace = params["namespace"]
+        self._known = Verdict() if params.get("shown") else None
+
+    def missing(self, cluster: kubernetes.KubernetesClient) -> Verdict:
+        """The missing rights, as they are now."""
+        return missing_rights(cluster, self._namespace, self._asked)
+
+    def judge(self, cluster: kubernetes.KubernetesClient) -> Verdict:
+        """The missing rights, as they were when they were asked for."""
+        if self._known is None:
+            self._known = self.missing(cluster)
+        return self._known
+
+
 def see(task: Task) -> tuple[MembersAndPods, list[Verdict]]:
     """Both sides, and all troubles on the way.
 
@@ -50,7 +75,7 @@ def see(task: Task) -> tuple[MembersAndPods, list[Verdict]]:
     """
     params = task.params
     first = task.first_answer is not None and params.get("wait", True)
-    look = partial(_first_look if first else _both_sides, params)
+    look = partial(_first_look if first else _both_sides, params, _UserRights(params))
     (there, members, _troubles), verdict = task.wait(look, lambda seen: combine(seen[2]))
     # A refusal of one side ends the wait for the other, whose trouble is then refused, too.
     told = verdict.without_waiting() if verdict.state is State.REFUSED else verdict
@@ -76,23 +101,23 @@ def _in_opensearch(search: OpenSearchClient) -> tuple[ClusterState, DataPaths]:
     return voting_again(state), paths
 
 
-def _first_look(params: Mapping[str, Any]) -> tuple[Any, Any, _Troubles]:
+def _first_look(params: Mapping[str, Any], rights: _UserRights) -> tuple[Any, Any, _Troubles]:
     """The same for a task that has touched nothing yet.
 
     Raises:
         NobodyThere: that is all that stands in the way.
     """
-    seen = _both_sides(params)
+    seen = _both_sides(params, rights)
     verdict = combine(seen[2])
     if seen[2].nobody and verdict.state is State.WAITING:
         raise NobodyThere(*verdict.without_waiting().deciding())
     return seen
 
 
-def _both_sides(params: Mapping[str, Any]) -> tuple[Any, Any, _Troubles]:
+def _both_sides(params: Mapping[str, Any], rights: _UserRights) -> tuple[Any, Any, _Troubles]:
     """One look at both sides, and the troubles. A side that does not answer, and pods that go, are waited for."""
     troubles = _Troubles()
-    there = _attempt(troubles, lambda: _in_kubernetes(params, troubles))
+    there = _attempt(troubles, lambda: _in_kubernetes(params, rights, troubles))
     search = params["opensearch"], params["kubernetes"]
     members = _attempt(troubles, lambda: _in_opensearch(connect(*search)))
     if there is not None and members is not None:
@@ -122,27 +147,23 @@ def _judge_pods(there: Namespace, state: ClusterState, meant: Collection[Statefu
 
 
 def _in_kubernetes(
-    params: Mapping[str, Any], troubles: list[Verdict]
+    params: Mapping[str, Any], rights: _UserRights, troubles: list[Verdict]
 ) -> tuple[Namespace, tuple[StatefulSet, ...], tuple[Budget, ...]] | None:
     """The namespace with the sets to plan for, all its sets, and its budgets. All missing rights are told together."""
     cluster = kubernetes.connect(params["kubernetes"])
-    kept_in = (params["lock"] or {}).get("kept_in") or params.get("kept_in")
-    recorded = params.get("record_kept_in") in {None, "kubernetes"}
-    proves = IMAGES not in (params.get("skip_checks") or ())
-    asked = rights_for(locks=kept_in != "opensearch", records=recorded, proves_images=proves)
     try:
         every = observe_namespace(cluster, params["namespace"])
         there = _meant(every, _labelled(cluster, every, params["label_selector"]), params)
     except Refusal as error:
         denied = any(reason.code == "kubernetes_rights" for reason in error.verdict.reasons)
-        rights = missing_rights(cluster, params["namespace"], asked) if denied else Verdict()
-        if rights.state is not State.REFUSED:
+        missing = rights.missing(cluster) if denied else Verdict()
+        if missing.state is not State.REFUSED:
             raise
-        troubles.append(rights)
+        troubles.append(missing)
         return None
     if not every.sets:
         passed_or_raise(judge_namespace(cluster, params["namespace"]))
-    troubles += [cluster.judge_connection(), missing_rights(cluster, params["namespace"], asked)]
+    troubles += [cluster.judge_connection(), rights.judge(cluster)]
     return there, every.sets, list_budgets(cluster, params["namespace"])
 
 

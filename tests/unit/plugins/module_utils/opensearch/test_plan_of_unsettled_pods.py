@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import both_sides
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import pool_json
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
@@ -154,6 +155,23 @@ def test_planning_waits_until_every_member_has_said_where_its_data_is(
     monkeypatch.setattr(both_sides, "observe_data_paths", lambda _client: answers.pop(0))
     result = room.plan()
     assert (said(result), result["waited"][0]["code"]) == ([], "opensearch_incomplete")
+
+
+@pytest.mark.parametrize(("shown", "times"), [({}, 1), ({"batches": []}, 0)])
+def test_rights_are_asked_for_once_and_not_again_for_a_plan_that_was_shown(
+    shown: Json, times: int, room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[str]()
+    answers: list[Json] = [{"data-0": ()}] * 3 + [dict.fromkeys(room.versions, ())]
+    monkeypatch.setattr(both_sides, "observe_data_paths", lambda _client: answers.pop(0))
+
+    def rights(_client: object, namespace: str, _needed: object) -> Verdict:
+        asked.append(namespace)
+        return Verdict()
+
+    monkeypatch.setattr(both_sides, "missing_rights", rights)
+    assert said(room.plan(shown=shown)) == []
+    assert asked == ["search"] * times
 
 
 def test_pods_that_are_ready_as_soon_as_they_run_are_told(room: Room) -> None:
