@@ -224,23 +224,27 @@ class Replacing:
         self,
         follower: Follower,
         pools: Sequence[StatefulSet],
+        pods: Mapping[str, Pod],
         joined: Callable[[], Verdict],
         early: Callable[[Collection[str]], bool] | None = None,
-        pods: Mapping[str, Pod] | None = None,
+        *,
+        still: bool = False,
     ) -> None:
         """`joined` gives the verdict of the cluster on the batch. It is asked once all members are Ready.
 
         `early` is given if it is enough to have joined. It is asked once all run on the wanted revision.
-        `pods` are those of the pools by name, if all were observed just now and nothing was done since.
+        `pods` are those of the pools by name, observed just now. `still` says that nothing is done to them since, so
+        that they are the first look.
         """
         self.follower = follower
         self.pools = pools
         self.joined = joined
         self.early = early
-        self._pods = None if pods is None else _by_pool(pools, pods.values())
+        named = _by_pool(pools, pods.values())
+        self._pods = named if still else None
         self._known = tuple(pools)
-        self._uids = _uids(self._pods or {})
-        self._read_at = float("-inf") if pods is None else follower.clock.now()
+        self._uids = _uids(named)
+        self._read_at = follower.clock.now()
 
     def look(self) -> View[Replaced]:
         """One look. If the API gives no answer, the view holds only that."""

@@ -291,7 +291,7 @@ def _replaced(
 
     stages = Stages(STAGES, task.params.get("usual_seconds"))
     follower = Follower(client, task.clock)
-    how = Replacing(follower, batch.pools, joined, questions.early, None if batch.outdated else batch.pods)
+    how = Replacing(follower, batch.pools, batch.pods, joined, questions.early, still=not batch.outdated)
     for name, old_uid in batch.followed().items():
         follower.follow(name, old_uid, ReplacementStage.STOPPING if old_uid else None)
     try:

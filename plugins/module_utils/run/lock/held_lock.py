@@ -81,7 +81,9 @@ class HeldLock:
         now = self._clock.now()
         if self._renewed_at is None:
             self._renewed_at = now - self._age(lock)
-        if (acts and not self._is_named) or doing != lock.doing or now - self._renewed_at >= lock.seconds / RENEWALS:
+        # The end of a wait is told by the next act, or by the next wait.
+        tells = doing != lock.doing and bool(doing or acts)
+        if (acts and not self._is_named) or tells or now - self._renewed_at >= lock.seconds / RENEWALS:
             self._renew(lock, doing)
 
     def _read(self, acts: bool) -> Lock | None:

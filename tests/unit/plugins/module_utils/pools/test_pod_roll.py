@@ -200,7 +200,7 @@ def test_an_api_server_that_is_away_for_a_moment_is_waited_for() -> None:
 
     def proof() -> Verdict:
         world.failures["get"] = away
-        world.on_tick.insert(0, world.failures.clear)
+        world.on_tick += [lambda: None, world.failures.clear]
         return PASSED
 
     task = Task(params={"wait": True, "wait_timeout": 60, "wait_sleep": 1.0}, clock=world, voice=Lines(said.append))
