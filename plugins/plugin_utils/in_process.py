@@ -43,7 +43,13 @@ from .serving_playbooks import options_of_playbook
 from .settling_of_run import options_to_settle
 from .spoken import Speech, speech_of
 from .step_of_run import options_of_step
-from .surroundings import environment_of_task, kept_from_the_terminal, load_early, show_lines_at_once
+from .surroundings import (
+    environment_of_task,
+    kept_from_the_terminal,
+    load_early,
+    load_filters_early,
+    show_lines_at_once,
+)
 from .voice import SCREEN, DisplayVoice, label_of, longest_of
 
 Result = dict[str, Any]
@@ -57,8 +63,10 @@ JSON_OUTPUT = ("json", "jsonl")
 OVER = "\r\x1b[2K"
 """Moves a terminal to the begin of its line, and empties that."""
 
-# Plugins are loaded in the controller before it forks its workers; both calls work only there.
+# Plugins are loaded in the controller before it forks its workers; these calls work only there.
 load_early(("kubernetes", "opensearchpy"))
+load_early(f"{__name__.rpartition('.plugin_utils.')[0]}.lookup.{each}" for each in ("batch_of_run", "order_of_run"))
+load_filters_early()
 show_lines_at_once()
 SCREEN.longest = longest_of(os.environ, terminal=sys.stdout.isatty())
 

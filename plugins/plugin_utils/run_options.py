@@ -36,10 +36,15 @@ class GivenVariables(Protocol):
 
 def given_by(templar: Any, variables: Mapping[str, Any]) -> GivenVariables:
     """The function that gives one of these variables, with the templar of a lookup or of a task."""
+    without_templates = dict[str, Any]()
 
     def given(name: str, /) -> Any:
         value = variables.get(name)
-        return value if value is None or _is_result(name, value) else templar.template(value)
+        if value is None or _is_result(name, value):
+            return value
+        if name not in without_templates:
+            without_templates[name] = templar.template(value)
+        return without_templates[name]
 
     return given
 

@@ -8,8 +8,10 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from ansible.plugins.loader import filter_loader, test_loader
 
 
 @contextlib.contextmanager
@@ -45,7 +47,7 @@ def kept_from_the_terminal() -> Iterator[io.StringIO]:
         logging.root.handlers = listeners
 
 
-def load_early(names: Collection[str]) -> None:
+def load_early(names: Iterable[str]) -> None:
     """Import packages before the workers are forked, so that each worker has them at no cost.
 
     A package that cannot be imported is left for the task that needs it, which says so in one sentence.
@@ -53,6 +55,16 @@ def load_early(names: Collection[str]) -> None:
     for name in names:
         with contextlib.suppress(Exception):
             importlib.import_module(name)
+
+
+def load_filters_early() -> None:
+    """Load the filters and tests of Ansible before the workers are forked.
+
+    A template with one has all of them loaded, which each worker would do again until the controller has met one, too.
+    """
+    for loader in (filter_loader, test_loader):
+        with contextlib.suppress(Exception):
+            loader.get("default")
 
 
 def show_lines_at_once() -> None:

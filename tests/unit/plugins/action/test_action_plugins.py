@@ -69,6 +69,19 @@ def test_a_name_without_a_directory_is_another_python() -> None:
     assert not is_this_python(os.path.basename(sys.executable))
 
 
+def test_lookups_and_filters_are_there_before_the_controller_forks() -> None:
+    """Otherwise each worker would load them again."""
+    code = (
+        "import conftest, importlib, sys\n"
+        f"importlib.import_module('{COLLECTION}.action.upgrade_part')\n"
+        "there = [name for name in sys.modules if name.startswith('ansible.plugins.filter.core')]\n"
+        f"lookups = [f'{COLLECTION}.lookup.{{name}}' for name in ('batch_of_run', 'order_of_run')]\n"
+        "sys.exit(' '.join(name for name in lookups if name not in sys.modules) or ('' if there else 'filters') or 0)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=PLUGINS.parent, check=False, capture_output=True, text=True)
+    assert (run.stderr.strip(), run.returncode) == ("", 0)
+
+
 def test_a_module_is_imported_with_its_action_plugin() -> None:
     """In the controller, before it forks: each worker would compile it again."""
     code = (
