@@ -143,7 +143,6 @@ def wait_for(
     start = looked_at = clock.now()
     deadline = _Deadline(patience, start)
     before, waited = Verdict(), Waited() if waited is None else waited
-    changed_at = start
     waited.present, quiet = "", _SilentDisplay(patience, voice, start)
     while True:
         found, began = None, clock.now()
@@ -155,14 +154,11 @@ def wait_for(
             verdict = quiet.still(error, clock.now())
         since, looked_at = clock.now() - looked_at, clock.now()
         waited.during(before, since)
-        if set(verdict.deciding()) != set(before.deciding()):
-            changed_at = looked_at
         before = verdict
         if found and (verdict.state is not State.WAITING or deadline.hands_back(since)):
             return found[0], verdict
         if found and patience.remaining:
-            advanced = deadline.renew(verdict, patience.remaining(found[0]), clock.now())
-            changed_at = looked_at if advanced else changed_at
+            deadline.renew(verdict, patience.remaining(found[0]), clock.now())
         time_left = deadline.seconds_left(clock.now())
         if time_left <= INSTANT:
             end = verdict if patience.hands_back else _timed_out(verdict, deadline.why(clock.now()))
@@ -174,7 +170,7 @@ def wait_for(
         voice.waits(told)
         if found and patience.in_vain is not None and patience.in_vain():
             return found[0], verdict
-        pause = min(patience.pause_after(looked_at - began, looked_at - changed_at), time_left)
+        pause = min(patience.pause_after(looked_at - began, deadline.unchanged(verdict, looked_at)), time_left)
         if pause > INSTANT:
             clock.sleep(pause)
 
@@ -217,18 +213,24 @@ class _Deadline:
 
     def __init__(self, patience: Patience, start: float) -> None:
         self._patience = patience
-        self._start = self._advanced = start
+        self._start = self._advanced = self._changed = start
+        self._reasons: frozenset[Reason] = frozenset()
         self._least: dict[str, tuple[float, ...]] = {}
         self._heard = 0.0
 
-    def renew(self, verdict: Verdict, remaining: Remaining, now: float) -> bool:
-        """Count from now on if less than ever is left of something that the verdict waits for; says whether it is."""
-        before = self._advanced
+    def unchanged(self, verdict: Verdict, now: float) -> float:
+        """Seconds since the reasons of the verdict have changed, or something has advanced."""
+        reasons = frozenset(verdict.deciding())
+        if reasons != self._reasons:
+            self._reasons, self._changed = reasons, now
+        return now - max(self._changed, self._advanced)
+
+    def renew(self, verdict: Verdict, remaining: Remaining, now: float) -> None:
+        """Count from now on if less than ever is left of something that the verdict waits for."""
         for code in {reason.code for reason in verdict.deciding()} & remaining.keys():
             if code in self._least and remaining[code] < self._least[code]:
                 self._advanced = now
             self._least[code] = min(remaining[code], self._least.get(code, remaining[code]))
-        return self._advanced > before
 
     def hands_back(self, seconds: float) -> bool:
         """Whether the verdict is given as it is now. `seconds` with an answer have passed since the last call."""

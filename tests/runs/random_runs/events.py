@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from tests.lab.opensearch.layouts import Layout
+from kubernetes import client
+
 from tests.runs.calling import Killed
 from tests.runs.random_runs.story import Event, Story
 from tests.runs.world import CalledCluster, World
@@ -54,6 +56,7 @@ class Happening:
         self.world.sandbox.faults.mend_all()
         self.world.sandbox.api.faults.coming.clear()
         self.world.calling.open_all()
+        self.world.calling.dead = False
         self.cluster.ask(f"/{WITHOUT_REPLICAS}?ignore_unavailable=true", "DELETE")
         self.cluster.ask("/_cluster/settings", "PUT", {"persistent": dict.fromkeys(BY_PERSON)})
 
@@ -121,8 +124,8 @@ def _node_dead(here: Happening, event: Event) -> None:
 
 
 def _evicted(here: Happening, event: Event) -> None:
-    path = f"/api/v1/namespaces/{here.cluster.namespace}/pods/{here.member_of(event)}"
-    here.world.sandbox.kubernetes.ask("DELETE", path)
+    with here.world.sandbox.client() as api, contextlib.suppress(client.ApiException):
+        client.CoreV1Api(api).delete_namespaced_pod(here.member_of(event), here.cluster.namespace)
 
 
 def _spoiled(here: Happening, event: Event, status: int = 0, *, made: bool = False) -> None:
@@ -141,9 +144,14 @@ def _setting_by_person(here: Happening, event: Event) -> None:
     here.cluster.ask("/_cluster/settings", "PUT", {"persistent": {name: BY_PERSON[name]}})
 
 
-def _image_by_other_manager(here: Happening, _event: Event) -> None:
-    layout = Layout(here.cluster.namespace, here.story.way[0], here.story.pools, here.world.sandbox.pod_address)
-    here.world.sandbox.apply(layout.manifests())
+def _image_by_other_manager(here: Happening, event: Event) -> None:
+    pool = here.story.pools[event.subject % len(here.story.pools)]
+    image = {"name": "opensearch", "image": f"opensearch:{here.story.way[0]}"}
+    body = {"spec": {"template": {"spec": {"containers": [image]}}}}
+    with here.world.sandbox.client() as api:
+        client.AppsV1Api(api).patch_namespaced_stateful_set(
+            f"{here.cluster.name}-{pool.name}", here.cluster.namespace, body, field_manager="argocd-controller"
+        )
 
 
 def _index_without_replicas(here: Happening, _event: Event) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import urllib.error
+import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
+
+import urllib3
 
 from tests.lab.opensearch.layouts import Layout
 from tests.runs import direct
@@ -51,7 +54,7 @@ def play_story(story: Story) -> Ending:
         cluster = _risen(here, story)
         try:
             _Playing(here, cluster, story, ending).play()
-        except (AssertionError, urllib.error.HTTPError) as error:
+        except (AssertionError, urllib3.exceptions.HTTPError) as error:
             ending.faults.append(f"{type(error).__name__}: {error}")
     return ending
 
@@ -95,7 +98,7 @@ class _Playing:
         for number in range(most):
             self._ending.runs = number + 1
             ended = self._run(given)
-            if ended is not None and ended.code == 0 and self._is_done():
+            if ended is not None and self._is_done(ended):
                 break
             if number == 0 and ended is not None and not self._happening.done and ended.code != 0:
                 # Nothing has happened to this cluster: it is one that is not upgraded without consent.
@@ -105,6 +108,7 @@ class _Playing:
             if number >= BROKEN_RUNS + passes:
                 self._left.clear()
                 self._happening.mend()
+                given = {**given, "upgrade_allow_field_managers": ["argocd"]}
             self._world.sandbox.clock.sleep(PAUSE)
         else:
             said = (ended.message or ended.output) if ended is not None else "killed"
@@ -126,12 +130,18 @@ class _Playing:
             return None
         finally:
             self._watches = False
-        self._observer.ended(ended.code, target=self._story.way[1] if ended.code == 0 and self._is_done() else "")
-        self._ending.told.append(f"run {self._ending.runs} ends with {ended.code}: {ended.message}")
+        self._observer.ended(ended.code, target=self._story.way[1] if self._is_done(ended) else "")
+        lines = [line for line in ended.output.split("\n") if re.match(r"Done|Note|✔|This pass|The upgrade", line)]
+        self._ending.told += [f"run {self._ending.runs} ends with {ended.code}: {ended.message}", *lines[-6:]]
         return ended
 
-    def _is_done(self) -> bool:
-        return set(self._cluster.versions().values()) == {self._story.way[1]}
+    def _is_done(self, ended: Played) -> bool:
+        if ended.code or '"upgrade_state": "done"' not in ended.output:
+            return False
+        try:
+            return set(self._cluster.versions().values()) == {self._story.way[1]}
+        except (urllib3.exceptions.HTTPError, json.JSONDecodeError, KeyError):
+            return False  # no member answers
 
     def _asked(self, request: Request) -> None:
         if not self._watches or not is_act(request.method, request.path):
