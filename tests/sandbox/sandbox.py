@@ -127,6 +127,7 @@ class Sandbox:
         self._stack = contextlib.ExitStack()
         self._services: dict[tuple[str, str], Port] = {}
         self._addresses: dict[tuple[str, str], str] = {}
+        self._configurations: dict[str, client.Configuration] = {}
 
     def __enter__(self) -> Sandbox:
         directory = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="sandbox-")))
@@ -217,7 +218,10 @@ class Sandbox:
 
     def client(self, user: str = "admin") -> client.ApiClient:
         """A new API client; close it, or use it in a `with` statement."""
-        return config.new_client_from_config(config_file=str(self.kubeconfig(user)))
+        if user not in self._configurations:
+            self._configurations[user] = client.Configuration()
+            config.load_kube_config(str(self.kubeconfig(user)), client_configuration=self._configurations[user])
+        return client.ApiClient(self._configurations[user])
 
     def kubeconfig(self, user: str = "admin") -> Path:
         """The kubeconfig of `admin`, or of `upgrader`, who may do only what roles bound to it allow."""

@@ -32,8 +32,8 @@ class Happening:
     world: World
     cluster: CalledCluster
     story: Story
-    foreign: Callable[[str], None]
-    """Called with the member to which an event does something."""
+    foreign: Callable[..., None]
+    """Called with members that an event has just taken."""
     done: list[str] = field(default_factory=list)
     """A line for each event that has happened."""
 
@@ -62,9 +62,7 @@ class Happening:
 
     def member_of(self, event: Event) -> str:
         """The member that the event is about."""
-        member = self.members[event.subject % len(self.members)]
-        self.foreign(member)
-        return member
+        return self.members[event.subject % len(self.members)]
 
     def later(self, event: Event, action: Callable[[], None]) -> None:
         """Do something when the event is over."""
@@ -94,21 +92,25 @@ def _api_away(here: Happening, event: Event) -> None:
     here.world.sandbox.faults.api_server_away(event.seconds or 30.0)
 
 
-def _on_member(switch: str) -> Callable[[Happening, Event], None]:
-    def happen(here: Happening, event: Event) -> None:
-        member = here.member_of(event)
-        getattr(here.world.sandbox.faults, switch)(here.cluster.namespace, member)
-        here.mend_later(event, member)
-
-    return happen
+def _never_ready(here: Happening, event: Event) -> None:
+    member = here.member_of(event)
+    here.world.sandbox.faults.never_ready(here.cluster.namespace, member)
+    here.foreign(member)
+    here.mend_later(event, member)
 
 
 def _process_killed(here: Happening, event: Event) -> None:
     member = here.member_of(event)
-    try:
+    with contextlib.suppress(KeyError):  # it is not there
         here.world.sandbox.faults.kill(here.cluster.namespace, member)
-    except KeyError:
-        here.done[-1] += ", which is not there"
+        here.foreign(member)
+
+
+def _crash_loop(here: Happening, event: Event) -> None:
+    member = here.member_of(event)
+    here.world.sandbox.faults.crash_loop(here.cluster.namespace, member)
+    _process_killed(here, event)
+    here.mend_later(event, member)
 
 
 def _slow_stop(here: Happening, event: Event) -> None:
@@ -117,9 +119,8 @@ def _slow_stop(here: Happening, event: Event) -> None:
 
 def _node_dead(here: Happening, event: Event) -> None:
     node = [*NODES][event.subject % len(NODES)]
-    for member in here.members:
-        here.foreign(member)
     here.world.sandbox.faults.node_dead(node)
+    here.foreign(*here.members)
     here.later(event, lambda: here.world.sandbox.faults.mend_node(node))
 
 
@@ -163,8 +164,8 @@ KINDS: Mapping[str, Callable[[Happening, Event], None]] = {
     "kill": _kill,
     "api_away": _api_away,
     "process_killed": _process_killed,
-    "never_ready": _on_member("never_ready"),
-    "crash_loop": _on_member("crash_loop"),
+    "never_ready": _never_ready,
+    "crash_loop": _crash_loop,
     "slow_stop": _slow_stop,
     "node_dead": _node_dead,
     "evicted": _evicted,
