@@ -23,7 +23,8 @@ from tests.scenarios.playbook import PLAN, PLAYBOOK, Played, digest_in, without_
 START = 1_800_000_000.0
 """The time at which each story begins."""
 BROKEN_RUNS, RUNS = 2, 8
-"""The runs after which all is mended, and the most that an upgrade takes here; a pass is of one member at least."""
+"""The runs after which all is mended, and the most that an upgrade takes here. A pass is of one member at least, so
+that there may be one for each member more before all is mended, and after it."""
 PAUSE = 120.0
 """Seconds between two runs."""
 
@@ -94,7 +95,7 @@ class _Playing:
         given = self._cluster.variables(self._story.way[1], **self._story.options)
         self._world.calling.after = self._asked
         passes = self._story.members if self._story.options.get("upgrade_wait") is False else 0
-        most = RUNS + passes
+        most = RUNS + 2 * passes
         for number in range(most):
             self._ending.runs = number + 1
             ended = self._run(given)

@@ -12,7 +12,7 @@ from tests.runs.random_runs.playing import play_story
 from tests.runs.random_runs.shrinking import shrunk
 from tests.runs.random_runs.story import Event, IndexIn, Story, story_of
 
-SEEDS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_RUNS", "100"))
+SEEDS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_RUNS", "60"))
 """The number of random upgrades."""
 IN_ONE_TEST = 10
 
