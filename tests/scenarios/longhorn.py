@@ -24,6 +24,7 @@ PLAYBOOK = "stateful.upgrade.longhorn"
 SYSTEM = {"upgrade_system": PLAYBOOK}
 REPOSITORY = NEW_IMAGE.rpartition(":")[0]
 PULLED = 60.0
+MADE = 60.0
 HUGE_PAGES = {"hugepages-2Mi": "4Gi"}
 
 
@@ -93,9 +94,21 @@ class Upgrades:
         return play(STATUS, {**self.variables(version), **SYSTEM}, self.environment)
 
     def system_is(self, version: str) -> None:
-        """Longhorn itself is of another version, so each Longhorn node gets another default instance manager."""
-        body = {"metadata": {"annotations": {BY_LONGHORN: ""}}, "value": f"{REPOSITORY}:{version}"}
+        """Longhorn itself is of another version, and each Longhorn node has its instance manager, running or not yet.
+
+        Longhorn makes them some time after the setting has changed, and no plan is made before that.
+        """
+        image = f"{REPOSITORY}:{version}"
+        body = {"metadata": {"annotations": {BY_LONGHORN: ""}}, "value": image}
         self.longhorn.ask("PATCH", SETTINGS, "default-instance-manager-image", body)
+
+        def equipped() -> bool:
+            of_image = {
+                each["spec"]["nodeID"] for each in self.longhorn.all(MANAGERS) if each["spec"]["image"] == image
+            }
+            return of_image >= {*self.versions()}
+
+        until(f"Instance managers of {image}", equipped, MADE)
 
     def versions(self) -> dict[str, str]:
         """The version of the instance manager that each node runs."""
