@@ -62,9 +62,9 @@ def load_filters_early() -> None:
 
     A template with one has all of them loaded, which each worker would do again until the controller has met one, too.
     """
-    for loader in (filter_loader, test_loader):
+    for loader, name in ((filter_loader, "combine"), (test_loader, "search")):
         with contextlib.suppress(Exception):
-            loader.get("default")
+            loader.get(name)
 
 
 def show_lines_at_once() -> None:

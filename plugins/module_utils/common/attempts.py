@@ -10,6 +10,13 @@ from .verdict import Verdict
 
 Done = TypeVar("Done")
 Seen = TypeVar("Seen")
+Looked = TypeVar("Looked")
+
+
+def seen_first(seen: Seen | None, look: Callable[[], Looked]) -> Callable[[], Seen | Looked]:
+    """A look for attempts: the first gives what was just seen, if anything was, and every further one looks again."""
+    left = [] if seen is None else [seen]
+    return lambda: left.pop() if left else look()
 
 
 def until_unchanged(attempt: Callable[[], Done], attempts: int) -> Done:

@@ -44,7 +44,7 @@ class _Troubles(list[Verdict]):
 class _UserRights:
     """The rights of the user, asked for once in a task, whose looks are made again while it waits for something else.
 
-    A run that has shown its plan has asked for them there. An act that is denied later is told by itself.
+    A run that has shown its plan has checked them for that. If the API server denies an act later, the act reports it.
     """
 
     def __init__(self, params: Mapping[str, Any]) -> None:

@@ -23,6 +23,7 @@ from functools import partial
 from typing import Any
 
 from ...common.arguments import CONNECTIONS, WAIT
+from ...common.attempts import seen_first
 from ...common.errors import Refusal, refusal
 from ...common.task import Contract, Outcome, Task, passed_or_raise
 from ...common.verdict import Reason, State, Verdict, combine, remark
@@ -108,10 +109,11 @@ def carry_out(
 def _carried_out(
     task: Task, client: OpenSearchClient, may_be_red: Container[str], last: ClusterState | None = None
 ) -> Outcome:
-    meter, just_seen = _Meter(client, task.clock), [last]
+    meter = _Meter(client, task.clock)
+    just_seen: Callable[[], ClusterState | None] = seen_first(last, lambda: None)
 
     def restricted(of: Task, search: OpenSearchClient, settings: Settings) -> Outcome:
-        return restrict(of, search, settings, may_be_red, state=just_seen.pop() if just_seen else None)
+        return restrict(of, search, settings, may_be_red, state=just_seen())
 
     acts: dict[str, _Act] = {
         "prepared": prepare,

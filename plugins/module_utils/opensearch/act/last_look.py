@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container
 
+from ...common.attempts import seen_first
 from ...common.task import Task
 from ...common.verdict import Verdict, waiting
 from ...common.waiting import Patience
@@ -63,13 +64,11 @@ def wait_calm(
     restricted in between, the batch would have to be begun again. `state` is the last look. The proof needs no copy of
     an index in `may_be_red`.
     """
-    seen = [state]
 
     def judge(found: ClusterState) -> Verdict:
         missing = needs_allocation(found, batch, may_be_red)
         text = f"The replicas of {enumerate_few(missing)} are about to be allocated."
         return Verdict((waiting("allocating", text),)) if missing else Verdict()
 
-    return task.wait_apart(
-        lambda: seen.pop() if seen else observe(client), judge, Patience(CALM, PAUSE, hands_back=True)
-    )[0]
+    look = seen_first(state, lambda: observe(client))
+    return task.wait_apart(look, judge, Patience(CALM, PAUSE, hands_back=True))[0]

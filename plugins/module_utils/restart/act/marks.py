@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ...common.attempts import until_unchanged
+from ...common.attempts import seen_first, until_unchanged
 from ...common.errors import Conflict
 from ...common.task import Task
 from ...common.verdict import refused
@@ -121,10 +121,10 @@ class Marks:
 
     def _made(self, pod: Pod, step: Callable[[Pod, RestartPhase | None], bool]) -> bool:
         """Make a step from the phase of a pod, which is looked at again after each conflict."""
-        looked = [pod]
+        look = seen_first(pod, lambda: self._look_again(pod))
 
         def attempt() -> bool:
-            found = looked.pop() if looked else self._look_again(pod)
+            found = look()
             return step(found, phase_of(found.annotations, self.key))
 
         return until_unchanged(attempt, ATTEMPTS)

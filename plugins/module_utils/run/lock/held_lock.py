@@ -24,7 +24,7 @@ from .lock_watch import Watch, shown
 RENEWALS = 6
 """Renewals of a lock within the time it lasts, so that an act that began under it ends while it still holds."""
 UNKNOWN = float("inf")
-"""The age of a renewal that cannot be told."""
+"""The age of a renewal whose time is not known."""
 
 BETWEEN_LOOKS = 1.0
 """Seconds within which a look does not read the lock again; an act always does."""
@@ -43,7 +43,7 @@ class HeldLock:
     """Checks and renews the lock of one run on the clock of one task.
 
     A task that only looks finds it renewed by the tasks before it, most of the time. Before its first act it writes its
-    own process into the lock, so that nobody takes the run for dead while that process acts.
+    own process into the lock, so that no other run counts this one as dead while that process acts.
     """
 
     def __init__(self, store: LockStore, run: str, clock: Clock, processes: tuple[str, ...]) -> None:
@@ -81,7 +81,7 @@ class HeldLock:
         now = self._clock.now()
         if self._renewed_at is None:
             self._renewed_at = now - self._age(lock)
-        # The end of a wait is told by the next act, or by the next wait.
+        # The lock shows the end of a wait from the next act or the next wait on.
         tells = doing != lock.doing and bool(doing or acts)
         if (acts and not self._is_named) or tells or now - self._renewed_at >= lock.seconds / RENEWALS:
             self._renew(lock, doing)

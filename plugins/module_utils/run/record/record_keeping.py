@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
-from ...common.attempts import until_unchanged
+from ...common.attempts import seen_first, until_unchanged
 from ...common.errors import Refusal, refusal
 from ...common.task import Outcome, Task
 from ...common.timestamps import now_seconds, now_text, utc_now
@@ -163,10 +163,10 @@ def change_record(
         Refusal: the record cannot be read or written.
     """
 
-    just_read = [read] if read is not None else []
+    look = seen_first(read, lambda: store.read(name))
 
     def attempt() -> tuple[Record | None, Record | None]:
-        kept = just_read.pop() if just_read else store.read(name)
+        kept = look()
         before = kept.record() if kept is not None else None
         after = change(before)
         if after is None or after == before:

@@ -27,6 +27,7 @@ def record_text(record: Record, most: int) -> str:
     counts are left and no conditions of former upgrades, then nothing of waits and members, and no earlier tries. Then
     all history but its end goes, and at last the batches do.
     """
+    text = _dumped(record, most)
     for shorter in (
         _each_batch(_longest_wait),
         _each_batch(_members_alone),
@@ -38,11 +39,12 @@ def record_text(record: Record, most: int) -> str:
         _end_of_history,
         _each_batch(None),
     ):
-        too_much = len(_dumped(record, most)) - most
+        too_much = len(text) - most
         if too_much <= 0:
             break
         record = shorter(record, too_much)
-    return _dumped(record, most)
+        text = _dumped(record, most)
+    return text
 
 
 def _end_of_history(record: Record, _too_much: int) -> Record:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...common.arguments import CONNECTIONS, RECORD, WAIT
-from ...common.attempts import until_unchanged
+from ...common.attempts import seen_first, until_unchanged
 from ...common.errors import Denied, Refusal, Unreachable, refusal
 from ...common.task import Contract, Outcome, Task
 from ...common.timestamps import now_seconds, timestamp_of, utc_now
@@ -105,19 +105,19 @@ def run(task: Task) -> Outcome:
     if other := others.get(task.params["state"]) or (_note_try if task.params.get("tried") else None):
         return other(task, store)
 
-    found: list[Kept | None] = []
+    read: Callable[[], Kept | None] = seen_first(None, lambda: None)
 
     def step() -> Outcome:
-        return show_records(store, _locks(task.params)) if reads else note(task, store, found.pop() if found else None)
+        return show_records(store, _locks(task.params)) if reads else note(task, store, read())
 
     # A step that waits has nothing half done, so that a run that is asked to stop ends there.
     stoppable = task.params["state"] == "step" and task.params["step_state"] == StepState.IN_PROGRESS.value
     try:
         if _begins(task.params) and not isinstance(store, Nowhere):
-            held, read = may_begin(task, store)
+            held, kept = may_begin(task, store)
             if not held.passed:
                 return Outcome(held, more={"record": {}, "at": at})
-            found.append(read)
+            read = seen_first(kept, lambda: None)
         return task.settled(step, stoppable)
     except Refusal as error:
         if reads or task.params["approvals"] or (isinstance(error, Unreachable) and not task.params["wait"]):
