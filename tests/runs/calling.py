@@ -80,7 +80,7 @@ class Calling:
         self.after: Callable[[Request], None] = lambda _request: None
         """Called when a server has done what was asked, before its answer arrives. It may raise anything."""
         self.dead = False
-        """Whether the controller is dead: nothing that its threads ask is done any more."""
+        """Whether the controller is dead, since `after` has raised `Killed`: nothing that its threads ask is done."""
         self.watchers: list[Watcher] = []
         self._ports: dict[tuple[str, int], CalledPort] = {}
         self._patches = contextlib.ExitStack()
@@ -131,7 +131,11 @@ class Calling:
             connection.sock = None
             raise http.client.RemoteDisconnected("Remote end closed connection without response") from None
         self.answered.append((request.method, request.path))
-        self.after(request)
+        try:
+            self.after(request)
+        except Killed:
+            self.dead = True
+            raise
         said = {"Content-Type": "application/json", **answer.headers}
         content = io.BytesIO(answer.text.encode())
         return urllib3.HTTPResponse(content, said, answer.status, preload_content=False, request_method=request.method)

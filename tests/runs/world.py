@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -60,7 +59,10 @@ class World:
 
     def play(self, playbook: str, variables: Mapping[str, Any], *more: str) -> Played:
         """A run of a playbook, to its end."""
-        return self.driver(playbook, variables, *more)
+        try:
+            return self.driver(playbook, variables, *more)
+        finally:
+            self.calling.dead = False  # the next one is another process
 
     def confirmed(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         """The variables with consent to the present plan."""
@@ -71,10 +73,6 @@ class World:
         """Method and path of the requests that change something, in their order."""
         return [each for each in self.calling.answered if is_act(*each)]
 
-    def asked(self, since: int = 0) -> list[tuple[str, str]]:
-        """Method and path of all requests from one of this number on, without the names of namespaces."""
-        return [(method, re.sub(r"/runs-[0-9]+", "/NAMESPACE", path)) for method, path in self.calling.answered[since:]]
-
     def killed_behind(self, number: int, variables: Mapping[str, Any], playbook: str = PLAYBOOK) -> Played | None:
         """A run that is killed when its act of this number was done, before the answer; its end if it comes first."""
         left = number
@@ -83,7 +81,6 @@ class World:
             nonlocal left
             left -= is_act(request.method, request.path)
             if left == 0:
-                self.calling.dead = True
                 raise Killed
 
         self.calling.after = count
@@ -92,7 +89,7 @@ class World:
         except Killed:
             return None
         finally:
-            self.calling.after, self.calling.dead = lambda _request: None, False
+            self.calling.after = lambda _request: None
 
 
 def is_act(method: str, path: str) -> bool:

@@ -11,7 +11,7 @@ from tests.runs.observer.sight import Member, Pod, Pool, Shard, Sight
 ALL = ("m-0", "m-1", "m-2")
 KEY = ("orders", 0)
 ON_DELETE, ROLLING = {"type": "OnDelete"}, {"type": "RollingUpdate"}
-NOBODY = frozenset[str]()
+NO_MEMBERS = frozenset[str]()
 POOL = Pool("m", 3, "new", ON_DELETE, {"opensearch": "opensearch:2"}, {}, {"replicas": 3})
 GOOD = Sight(
     pods={name: Pod(f"uid of {name}", "old") for name in ALL},

@@ -73,7 +73,7 @@ class Observer:
 
     @contextmanager
     def watching(self) -> Iterator[Observer]:
-        """It sees each change and each request meanwhile."""
+        """It sees each change and each request until the block ends."""
         self.attach()
         try:
             yield self
@@ -108,10 +108,6 @@ class Observer:
 
     def answered(self, request: Request, status: int) -> None:
         """A request was answered; see `tests.runs.calling.Watcher`."""
-        self.request(request, status)
-
-    def request(self, request: Request, status: int = 200) -> None:
-        """A request was made. The status is 0 if it has no answer."""
         before, at = self._asked, self._store.clock.now()
         self._number += 1
         changed = self._looking.look() or self._now is not before

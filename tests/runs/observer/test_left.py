@@ -12,7 +12,7 @@ from tests.runs.observer import left
 from tests.runs.observer.examples import (
     GOOD,
     KEY,
-    NOBODY,
+    NO_MEMBERS,
     ON_DELETE,
     POOL,
     ROLLING,
@@ -93,9 +93,9 @@ class TestEnd:
             going=True,
         )
         assert not [*left.all_put_back(GOOD, self.DONE)]
-        assert not [*left.all_there(GOOD, self.DONE, "3.0.0", NOBODY, held)]
+        assert not [*left.all_there(GOOD, self.DONE, "3.0.0", NO_MEMBERS, held)]
         assert not [*left.all_there(GOOD, hit, "3.0.0", {"m-1"}, held)]
-        assert len([*left.all_there(GOOD, hit, "3.0.0", NOBODY, held)]) == 3
+        assert len([*left.all_there(GOOD, hit, "3.0.0", NO_MEMBERS, held)]) == 3
 
     @pytest.mark.parametrize(
         ("now", "said"),
@@ -116,7 +116,7 @@ class TestEnd:
 
     def test_a_member_is_behind(self) -> None:
         behind = with_member(self.DONE, "m-2", version="2.0.0")
-        assert one(left.all_there(GOOD, behind, "3.0.0", NOBODY, {})) == "m-2 is not on 3.0.0"
+        assert one(left.all_there(GOOD, behind, "3.0.0", NO_MEMBERS, {})) == "m-2 is not on 3.0.0"
 
     def test_documents(self) -> None:
         before = {(KEY, "u"): [frozenset({"1", "2"})]}

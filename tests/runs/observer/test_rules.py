@@ -12,7 +12,7 @@ from tests.runs.observer.examples import (
     ALL,
     GOOD,
     KEY,
-    NOBODY,
+    NO_MEMBERS,
     ON_DELETE,
     ROLLING,
     one,
@@ -76,11 +76,11 @@ class TestServed:
     @pytest.mark.parametrize(
         ("now", "held", "hit", "consents"),
         [
-            (GOOD, HELD, NOBODY, Consents()),
+            (GOOD, HELD, NO_MEMBERS, Consents()),
             (LOST, HELD, frozenset({"m-1"}), Consents()),
-            (LOST, HELD, NOBODY, Consents(red=("*",))),
-            (with_copies(2, fresh=True), HELD, NOBODY, Consents()),
-            (LOST, {}, NOBODY, Consents()),
+            (LOST, HELD, NO_MEMBERS, Consents(red=("*",))),
+            (with_copies(2, fresh=True), HELD, NO_MEMBERS, Consents()),
+            (LOST, {}, NO_MEMBERS, Consents()),
         ],
         ids=["served", "by a fault", "by consent", "new", "never served"],
     )
@@ -98,16 +98,18 @@ class TestQuorum:
     ONE_LEFT = with_member(with_member(GOOD, "m-0", booted=False), "m-1", booted=False)
 
     def test_a_majority_runs(self) -> None:
-        assert not [*rules.kept_majority(with_member(GOOD, "m-0", booted=False), NOBODY, Consents())]
+        assert not [*rules.kept_majority(with_member(GOOD, "m-0", booted=False), NO_MEMBERS, Consents())]
         assert not [*rules.kept_majority(self.ONE_LEFT, frozenset({"m-0"}), Consents())]
-        assert not [*rules.kept_majority(self.ONE_LEFT, NOBODY, Consents(quorum_loss=True))]
+        assert not [*rules.kept_majority(self.ONE_LEFT, NO_MEMBERS, Consents(quorum_loss=True))]
 
     def test_none_does(self) -> None:
-        assert len([*rules.kept_majority(self.ONE_LEFT, NOBODY, Consents())]) == 2
+        assert len([*rules.kept_majority(self.ONE_LEFT, NO_MEMBERS, Consents())]) == 2
 
     def test_one_configuration_is_enough_to_be_wrong(self) -> None:
         now = replace(with_member(GOOD, "m-0", booted=False), accepted=frozenset({"m-0"}))
-        assert one(rules.kept_majority(now, NOBODY, Consents())).startswith("no member is no majority of the accepted")
+        assert one(rules.kept_majority(now, NO_MEMBERS, Consents())).startswith(
+            "no member is no majority of the accepted"
+        )
 
 
 class TestDeletions:

@@ -9,7 +9,7 @@ import sys
 import tests.runs.prepared  # noqa: F401 - it prepares this process before ansible-core is imported
 from tests.runs.observer.bugs import BUGS
 from tests.runs.random_runs.playing import play_story
-from tests.runs.random_runs.shrinking import shrunk
+from tests.runs.random_runs.shrinking import smallest_text
 from tests.runs.random_runs.story import story_of
 
 
@@ -71,8 +71,7 @@ def _played(seeds: range) -> int:
         starts, acts, refused = starts + ending.runs, acts + ending.acts, refused + bool(ending.refused)
         if ending.faults:
             failed.append(seed)
-            smallest = shrunk(ending.story, lambda each: bool(play_story(each).faults))
-            print(play_story(smallest).text(), flush=True)
+            print(smallest_text(ending.story), flush=True)
     print(
         f"seeds {seeds.start} to {seeds.stop - 1}: {len(seeds)} random upgrades, {starts} starts of the playbook,"
         f" {acts} acts, {refused} refused, {len(failed)} failed{': ' if failed else ''}{', '.join(map(str, failed))}",

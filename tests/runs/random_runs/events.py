@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kubernetes import client
 
@@ -17,7 +17,7 @@ ACTS = (
     ("DELETE", "/pods/"),
     ("PATCH", "/statefulsets/"),
     ("PATCH", "/configmaps/"),
-    ("PUT", "/leases/"),
+    ("PATCH", "/leases/"),
     ("POST", "/configmaps"),
     ("GET", "/pods"),
 )
@@ -34,8 +34,6 @@ class Happening:
     story: Story
     foreign: Callable[..., None]
     """Called with members that an event has just taken."""
-    done: list[str] = field(default_factory=list)
-    """A line for each event that has happened."""
 
     @property
     def members(self) -> list[str]:
@@ -48,7 +46,6 @@ class Happening:
         Raises:
             Killed: it is the end of the controller.
         """
-        self.done.append(event.text())
         KINDS[event.kind](self, event)
 
     def mend(self) -> None:
@@ -56,7 +53,6 @@ class Happening:
         self.world.sandbox.faults.mend_all()
         self.world.sandbox.api.faults.coming.clear()
         self.world.calling.open_all()
-        self.world.calling.dead = False
         self.cluster.ask(f"/{WITHOUT_REPLICAS}?ignore_unavailable=true", "DELETE")
         self.cluster.ask("/_cluster/settings", "PUT", {"persistent": dict.fromkeys(BY_PERSON)})
 

@@ -101,7 +101,7 @@ class _Playing:
             ended = self._run(given)
             if ended is not None and self._is_done(ended):
                 break
-            if number == 0 and ended is not None and not self._happening.done and ended.code != 0:
+            if number == 0 and ended is not None and len(self._left) == len(self._story.events) and ended.code != 0:
                 # Nothing has happened to this cluster: it is one that is not upgraded without consent.
                 self._ending.refused = ended.message or ended.output
                 assert self._cluster.fingerprint() == before, f"refused, and changed: {self._ending.refused}"
@@ -120,7 +120,7 @@ class _Playing:
         self._cluster.is_upgraded(self._story.way[1])
 
     def _run(self, given: dict[str, Any]) -> Played | None:
-        self._watches, self._world.calling.dead = True, False
+        self._watches = True
         try:
             planned = self._world.play(PLAN, without_images(given))
             if planned.code != 0:
@@ -154,8 +154,5 @@ class _Playing:
             self._ending.told.append(f"{event.text()} ({request.method} {request.path})")
             try:
                 self._happening.happen(event)
-            except Killed:
-                self._world.calling.dead = True
-                raise
             finally:
                 self._watches = True

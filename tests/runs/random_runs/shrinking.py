@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from tests.runs.random_runs.playing import play_story
 from tests.runs.random_runs.story import Story
+
+
+def smallest_text(story: Story) -> str:
+    """The smallest story that still fails as this one does, played and told in full."""
+    return play_story(shrunk(story, lambda each: bool(play_story(each).faults))).text()
 
 
 def shrunk(story: Story, fails: Callable[[Story], bool]) -> Story:

@@ -9,7 +9,7 @@ import pytest
 from tests.lab.opensearch.layouts import Pool
 from tests.runs.random_runs.events import KINDS
 from tests.runs.random_runs.playing import play_story
-from tests.runs.random_runs.shrinking import shrunk
+from tests.runs.random_runs.shrinking import shrunk, smallest_text
 from tests.runs.random_runs.story import Event, IndexIn, Story, story_of
 
 SEEDS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_RUNS", "60"))
@@ -21,8 +21,7 @@ IN_ONE_TEST = 10
 def test_random_upgrades(first: int) -> None:
     endings = [play_story(story_of(seed)) for seed in range(first, min(first + IN_ONE_TEST, SEEDS))]
     failed = [each.story for each in endings if each.faults]
-    smallest = [shrunk(story, lambda each: bool(play_story(each).faults)) for story in failed]
-    assert not failed, "\n\n".join(play_story(story).text() for story in smallest)
+    assert not failed, "\n\n".join(smallest_text(story) for story in failed)
     assert any(each.acts for each in endings)
 
 
