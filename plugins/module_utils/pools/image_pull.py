@@ -10,6 +10,8 @@ from ..common.arguments import CONNECTIONS, NAMESPACE, WAIT
 from ..common.errors import NotUnderstood, Refusal, refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, remark
+from ..common.waiting import Patience
+from ..common.words import enumerate_few
 from ..kubernetes.answers import NotAdmitted, name_in
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.pods import list_pods, pod, pod_path, pods_of
@@ -46,6 +48,8 @@ CONTRACT = Contract(
 )
 
 
+REMOVAL = 30.0
+"""Seconds within which an API server that does not answer is asked again to remove the pods."""
 MARGIN = 60
 """Seconds after `wait_timeout` at which a pod of a killed run ends by itself."""
 
@@ -199,15 +203,24 @@ def _found(client: KubernetesClient, model: Model) -> tuple[Pod, ...]:
 
 def _remove(task: Task, client: KubernetesClient, model: Model) -> None:
     """Remove every throw-away pod of this model, including those that a killed run left behind."""
-    label = f"label {POOL_LABEL}={model.key}"
+
+    left: dict[str, Refusal] = {}
+
+    def removed() -> None:
+        left.clear()
+        for each in _found(client, model):
+            try:
+                if client.delete(pod_path(model.namespace, each.name), each.uid):
+                    task.journal.did("delete_pod", each.name)
+            except Refusal as error:
+                left[each.name] = error
+        if left:
+            raise next(iter(left.values()))
+
     try:
-        found = _found(client, model)
+        # A request that was lost is made again. It names the UID, so it never meets another pod.
+        task.wait_apart(removed, lambda _none: Verdict(), Patience(REMOVAL))
     except Refusal as error:
-        task.warn(f"Pods with {label} could not be removed: {error} Delete them.")
-        return
-    for each in found:
-        try:
-            if client.delete(pod_path(model.namespace, each.name), each.uid):
-                task.journal.did("delete_pod", each.name)
-        except Refusal as error:
-            task.warn(f"Pod {each.name} with {label} could not be removed: {error} Delete it.")
+        pods = f"Pods with label {POOL_LABEL}={model.key}"
+        named = f" ({enumerate_few(left)})" if left else ""
+        task.warn(f"{pods} could not be removed{named}: {error} Delete them.")

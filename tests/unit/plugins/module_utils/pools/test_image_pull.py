@@ -43,12 +43,15 @@ def kubernetes() -> Kubernetes:
     return with_pool()
 
 
-def pulled(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, **more: Any) -> Json:
+def pulled(
+    kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, warned: list[str] | None = None, **more: Any
+) -> Json:
     api = InProcess(kubernetes.server, token=TOKENS["admin"])
     monkeypatch.setattr(image_pull, "connect", lambda _options: api.client())
     given = {name: option.get("default") for name, option in image_pull.CONTRACT.argument_spec.items()}
     own = {"namespace": "search", "pool": "data", "image": "opensearch:3.8.0", "kubernetes_nodes": "one", **more}
-    return perform(image_pull.run, Task({**given, **own}, clock=Turning(kubernetes.clock)))
+    warn = (lambda _line: None) if warned is None else warned.append
+    return perform(image_pull.run, Task({**given, **own}, clock=Turning(kubernetes.clock), warn=warn))
 
 
 def left_over(kubernetes: Kubernetes) -> list[str]:
@@ -140,3 +143,26 @@ def test_one_pass_says_what_turned_it_away(kubernetes: Kubernetes, monkeypatch: 
     assert (reason["state"], reason["code"]) == ("waiting", "kubernetes_unreachable")
     assert "503" in reason["message"]
     assert left_over(kubernetes) == []
+
+
+@pytest.mark.parametrize("fault", ["lost before it was made", "lost when it was made", "turned away"])
+def test_a_removal_that_was_lost_is_made_again(
+    kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    if fault == "turned away":
+        kubernetes.server.faults.answer(503, "DELETE", "/pods/", 2)
+    else:
+        kubernetes.server.faults.cut("DELETE", "/pods/", made=fault == "lost when it was made")
+    result = pulled(kubernetes, monkeypatch)
+    assert result["verdict"] == {"state": "passed", "reasons": []}
+    assert left_over(kubernetes) == []
+
+
+def test_a_removal_that_is_denied_names_the_pods(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch) -> None:
+    warned: list[str] = []
+    kubernetes.server.faults.answer(403, "DELETE", "/pods/", 1)
+    result = pulled(kubernetes, monkeypatch, warned)
+    (left,) = left_over(kubernetes)
+    assert result["verdict"] == {"state": "passed", "reasons": []}
+    assert len(warned) == 1
+    assert f"could not be removed ({left})" in warned[0]
