@@ -108,23 +108,32 @@ class Coordination:
             self._found()
             return
         voters = [member for member in self.processes if member.manages and member.disk.accepted]
-        accepted = {member.id: _accepted(member) for member in voters}
-        last = max(((each.term, each.version) for each in accepted.values()), default=(0, 0))
-        able = [member for member in voters if (accepted[member.id].term, accepted[member.id].version) == last]
-        able = [member for member in able if member.electable and self._may_lead(member, accepted)]
+        able = [member for member in voters if member.electable and self._may_lead(member, voters)]
         if not able:
             return
+        last = max(_age(member) for member in able)
+        able = [member for member in able if _age(member) == last]
         kept = [member for member in able if member.in_memory]
         ordered = sorted(kept or able, key=lambda member: member.name)
         votes = [member for member in ordered if member.id in state.committed]
         self._begin_to_lead(self._chance.choice(votes or ordered))
 
-    def _may_lead(self, member: Member, accepted: dict[str, Accepted]) -> bool:
-        own = accepted[member.id]
+    def _may_lead(self, member: Member, voters: Collection[Member]) -> bool:
+        """Whether a majority of its voters votes for a member, and accepts its first state.
+
+        A voter that the new manager does not let in gives its vote and gets no state, so that manager steps down again
+        and another one is elected.
+        """
+        own = _accepted(member)
         votes = member.id in own.committed or member.id in own.accepted
         if not votes and member.id in {each.id for each in self._state.exclusions}:
             return False
-        return has_majority(own.committed, accepted) and has_majority(own.accepted, accepted)
+        # A fresh manager begins with an empty cluster, which all may join.
+        let_in = [
+            each for each in voters if not (member.in_memory and each.seeking and refusal_to_join(self._state, each))
+        ]
+        followers = {each.id for each in let_in if _age(each) <= _age(member)}
+        return has_majority(own.committed, followers) and has_majority(own.accepted, followers)
 
     def _found(self) -> None:
         """The first election ever: more than half of those have to be there who are to found the cluster."""
@@ -270,3 +279,8 @@ def _open(member: Member) -> None:
 def _accepted(member: Member) -> Accepted:
     assert member.disk.accepted is not None
     return member.disk.accepted
+
+
+def _age(member: Member) -> tuple[int, int]:
+    """Term and version of what it has accepted: it votes for no member that is behind this."""
+    return _accepted(member).term, _accepted(member).version

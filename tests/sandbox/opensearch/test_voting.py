@@ -7,7 +7,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.quorum import successors
 
 from tests.sandbox.opensearch.model import COMBINED
-from tests.sandbox.opensearch.rooms import THREE, Room
+from tests.sandbox.opensearch.rooms import FROM, THREE, TO, Room
 from tests.sandbox.opensearch.voting import reconfigured
 
 TWO = {f"m-{number}": COMBINED for number in range(2)}
@@ -120,6 +120,18 @@ def test_of_two_the_loss_of_the_one_that_votes_stops_the_cluster_until_it_is_bac
     assert room.elected() == ""
     room.start([elected])
     assert room.elected() in TWO, "it may as well vote for the other one"
+
+
+def test_of_two_the_older_one_leads_if_it_votes_and_the_newer_one_would_not_let_it_in() -> None:
+    room = Room(TWO)
+    elected = room.elected()
+    (other,) = {*TWO} - {elected}
+    room.cluster.stop(other)
+    room.start([other], TO)
+    room.cluster.kill(elected)
+    room.start([elected], FROM)
+    assert room.elected() == elected
+    assert len(room.state().members) == 2
 
 
 def test_a_voter_whose_disk_is_gone_is_missed_for_ever() -> None:
