@@ -16,7 +16,6 @@ from tests.lab.control_plane.credentials import USERS, create
 from tests.lab.proxy import ANNOTATION
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.cluster import NODES, TOKENS, Kubernetes, Switchboard
-from tests.sandbox.kubernetes.controllers.work import Durations as Pace
 from tests.sandbox.kubernetes.kinds import PODS, SERVICES
 from tests.sandbox.kubernetes.kubelet.behaviour import Behaviour
 from tests.sandbox.kubernetes.objects import Json, is_ready
@@ -24,12 +23,10 @@ from tests.sandbox.kubernetes.rights import ADMIN, User
 from tests.sandbox.kubernetes.selectors import selected
 from tests.sandbox.listening import Listening, Port
 from tests.sandbox.members import Members, pull_error
-from tests.sandbox.opensearch.model import Durations
+from tests.sandbox.paces import QUICK, Paces
 from tests.sandbox.web import Answer, CutOff, Handler, Pending, Request
 
 HOST = "127.0.0.1"
-QUICK = Durations(boot=0.2)
-"""Members boot sooner than real ones, since nothing is shown by their booting."""
 
 
 class Faults:
@@ -72,6 +69,11 @@ class Faults:
         """Take a Kubernetes node's power away."""
         with self._listening.lock:
             self._switches.node_dead(node)
+
+    def controllers_away(self, seconds: float) -> None:
+        """Stop the controllers of the control plane for so long; kubelets and the API server go on."""
+        with self._listening.lock:
+            self._switches.controllers_away(seconds)
 
     def api_server_away(self, seconds: float) -> None:
         """Kill the API server, and start it again after some seconds."""
@@ -120,7 +122,9 @@ class Sandbox:
         factor: float = 1.0,
         listening: Callable[[Clock, float], Listening] = Listening,
         start: float | None = None,
+        paces: Paces = QUICK,
     ) -> None:
+        self._paces = paces
         self._clock = Clock(time.time() if start is None else start)
         self.listening = listening(self._clock, factor)
         self.clock = SharedClock(self._clock, self.listening)
@@ -138,7 +142,7 @@ class Sandbox:
             for name, token in self._credentials.tokens.items()
         }
         users[TOKENS["admin"]] = ADMIN
-        self.kubernetes = Kubernetes(self._clock, self._behaviour(), Pace(node_lost=4.0), users)
+        self.kubernetes = Kubernetes(self._clock, self._behaviour(), self._paces.kubernetes, users)
         self.members.read = self.kubernetes.kubelets.read
         self.api = self.kubernetes.server
         self._stack.enter_context(self.listening)
@@ -148,7 +152,7 @@ class Sandbox:
         return self
 
     def _behaviour(self) -> Behaviour:
-        self.members = Members(self._clock, NODES.__getitem__, self.pod_address, QUICK)
+        self.members = Members(self._clock, NODES.__getitem__, self.pod_address, self._paces.opensearch)
         return Behaviour(
             address=self.pod_address,
             pull_error=pull_error,

@@ -19,6 +19,7 @@ from tests.sandbox.kubernetes.kinds import NAMESPACES, STORAGE_CLASSES
 from tests.sandbox.kubernetes.kubelet.behaviour import Behaviour
 from tests.sandbox.kubernetes.kubelet.kubelets import Kubelets
 from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.kubernetes.resources import Resources
 from tests.sandbox.kubernetes.rights import ADMIN, User
 from tests.sandbox.web import Answer, Request, answered
 
@@ -33,8 +34,8 @@ _SOON = 0.5
 class Switchboard:
     """Everything in pods and Kubernetes nodes that can be broken on purpose."""
 
-    def __init__(self, kubelets: Kubelets) -> None:
-        self._kubelets = kubelets
+    def __init__(self, kubelets: Kubelets, resources: Resources) -> None:
+        self._kubelets, self._resources = kubelets, resources
         self._dead: set[str] = set()
 
     def never_ready(self, namespace: str, pod: str) -> None:
@@ -80,9 +81,14 @@ class Switchboard:
         self._dead.discard(node)
         self._kubelets.mend_node(node)
 
+    def controllers_away(self, seconds: float) -> None:
+        """Stop the controllers of StatefulSets, placement, budgets and garbage for so long; kubelets go on."""
+        self._resources.controllers_back_at = self._resources.store.clock.now() + seconds
+
     def mend_all(self) -> None:
         """Switch everything off."""
         self._kubelets.switches.mend_all()
+        self._resources.controllers_back_at = 0.0
         for node in sorted(self._dead):
             self.mend_node(node)
 
@@ -111,7 +117,7 @@ class Kubernetes:
         )
         self.kubelets = Kubelets(resources, self.nodes, self.behaviour, self.durations)
         self.server.stream = self.kubelets.stream
-        self.faults = Switchboard(self.kubelets)
+        self.faults = Switchboard(self.kubelets, resources)
         for name in _SYSTEM:
             resources.create(NAMESPACES, "", {"metadata": {"name": name}})
         for name, zone in NODES.items():

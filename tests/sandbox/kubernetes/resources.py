@@ -57,6 +57,8 @@ class Resources:
         self.store, self.kinds = store, kinds
         self.admission: list[Admission] = []
         """They are asked about every write but that of a subresource, and raise Refused where they refuse it."""
+        self.controllers_back_at = 0.0
+        """Until this time no controller looks at anything: what they write of others' state is as old as that."""
 
     def _admit(self, kind: Kind, before: Json | None, after: Json | None) -> None:
         for each in self.admission:

@@ -310,3 +310,15 @@ def test_hooks_decide_when_a_member_is_ready(room: Room) -> None:
     room.delete("data-0")
     room.clock.advance(5)
     assert told == ["started data-0", "stopped data-0", "started data-0"]
+
+
+def test_while_the_controllers_are_away_no_pod_is_made_again_and_their_status_is_old(room: Room) -> None:
+    room.up()
+    room.kubernetes.faults.controllers_away(30.0)
+    room.kubernetes.ask("DELETE", PODS.path(HERE, "data-1"))
+    room.clock.advance(29)
+    assert sorted(room.pods()) == ["data-0", "data-2"]
+    assert room.pool()["status"]["readyReplicas"] == 3
+    room.clock.advance(10)
+    assert room.whole()
+    assert sorted(room.pods()) == ["data-0", "data-1", "data-2"]

@@ -43,7 +43,8 @@ class Work:
     """Things to look at. Each is looked at once, however often it was asked for before that."""
 
     def __init__(self, resources: Resources, delay: float, look: Callable[[Place], None]) -> None:
-        self._clock, self._delay, self._look = resources.store.clock, delay, look
+        self._resources, self._clock = resources, resources.store.clock
+        self._delay, self._look = delay, look
         self._waiting: set[Place] = set()
 
     def add(self, place: Place) -> None:
@@ -53,6 +54,10 @@ class Work:
             self._clock.later(self._delay, lambda: self._do(place))
 
     def _do(self, place: Place) -> None:
+        away = self._resources.controllers_back_at - self._clock.now()
+        if away > 0:
+            self._clock.later(away, lambda: self._do(place))
+            return
         self._waiting.discard(place)
         try:
             self._look(place)
