@@ -28,6 +28,11 @@ def is_of_controller(request: Request) -> bool:
     return str(request.headers.get("User-Agent", "")).startswith(CONTROLLER)
 
 
+def is_look_at_settings(request: Request) -> bool:
+    """Whether a request shows the settings of the cluster."""
+    return request.method == "GET" and request.path == "/_cluster/settings"
+
+
 def is_look_at_cluster(request: Request) -> bool:
     """Whether its answer tells which members there are, and on which of them the copies are."""
     found = _STATE.fullmatch(request.path) if request.method == "GET" else None

@@ -166,6 +166,16 @@ def after_others(before: Sight, was: Sight, now: Sight) -> Sight:
     return replace(before, settings=present, pools=pools, indices=indices)
 
 
+def without_unseen(before: Sight, was: Sight, now: Sight, unseen: Mapping[Setting, Any]) -> Sight:
+    """The sight of `before`, without what others have set just before the run, which could not see it, set it as well.
+
+    No server takes a change of settings on condition that they are as they were seen.
+    """
+    lost = {key: value for key, value in unseen.items() if was.settings.get(key) != now.settings.get(key)}
+    settings = {**before.settings, **lost}
+    return replace(before, settings={key: value for key, value in settings.items() if value is not None})
+
+
 def _without_own(change: tuple[Any, Any] | None, present: Any) -> Any:
     """A value that another has set, without the names that the run has added to a list."""
     if change is None or present is None or "," not in f"{present},{change[1]}":

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tests.runs.observer import acts, left, order, rules
 from tests.runs.observer.looking import Looking
 from tests.runs.observer.order import Look, Progress
 from tests.runs.observer.rules import Takedown
-from tests.runs.observer.sight import Consents, Key, Sight
+from tests.runs.observer.sight import Consents, Key, Setting, Sight
 from tests.sandbox.sandbox import Sandbox
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import Cluster
@@ -57,6 +58,8 @@ class Observer:
         """The members that a run has taken down and that are not back, each with its process of before."""
         self._hit: set[str] = set()
         """The members that a foreign fault has taken, until all is whole again."""
+        self._unseen: dict[Setting, Any] = {}
+        """The settings that others have changed since the run has looked at them, with the value of before."""
         self._holders: dict[Key, frozenset[str]] = {}
         self._present: set[tuple[str, str]] = set()
         self.found: list[Violation] = []
@@ -145,7 +148,10 @@ class Observer:
 
     def _changed_by_others(self, before: Sight) -> None:
         self._hit |= acts.taken_down(before, self._now)
-        self._first = left.after_others(self._first, before, self._now)
+        first, self._first = self._first, left.after_others(self._first, before, self._now)
+        for key in {**first.settings, **self._first.settings}:
+            if first.settings.get(key) != self._first.settings.get(key):
+                self._unseen.setdefault(key, first.settings.get(key))
 
     def _act(self, request: Request, before: Sight, status: int, at: float) -> None:
         """Judge what a request of the run has done."""
@@ -160,6 +166,7 @@ class Observer:
             return
         if not acts.is_act(request) or not (now is not before or 200 <= status < 300):
             return
+        self._first = left.without_unseen(self._first, before, now, self._unseen)
         repeated = self._last == request and request.method != "DELETE"
         self._note("lock", order.under_lock(before, at, progress, PROOF_AGE, repeated=repeated))
         taken = acts.taken_down(before, now) if request.path.startswith("/api") else frozenset[str]()
@@ -190,6 +197,8 @@ class Observer:
             self._progress = replace(self._progress, pods=Look(self._number, at, self._now))
         elif acts.is_look_at_lock(request):
             self._saw_lock(at)
+        elif acts.is_look_at_settings(request):
+            self._unseen.clear()
 
     def _saw_lock(self, at: float) -> None:
         self._progress = replace(self._progress, lock=Look(self._number, at, self._now))

@@ -115,20 +115,22 @@ def one_batch(now: Sight, taken: Takedown, batching: str) -> Iterator[str]:
 def others_stand(seen: Sight, pods: Mapping[str, Pod], taken: Takedown) -> Iterator[str]:
     """Nothing is taken down while a member outside the batch is missing, or its pod is going or not Ready.
 
-    `pods` are those of the last look at them. To take down what is away already takes nothing.
+    `pods` are those of the last look at them. To take down what is away already takes nothing; and where no pod of the
+    batch is Ready, it is brought back, although others may not be Ready either.
     """
     if not any(name in seen.members and seen.members[name].serves for name in taken.names):
         return
     planned = [batch for batch in seen.upgrading if taken.names <= batch]
     batch = taken.batch.union(*planned)
     pools = {pool.name for name in taken.names if (pool := seen.pool_of(name))}
+    broken = not any(name in pods and pods[name].ready for name in batch)
     for name in sorted(seen.expected() - batch):
         pod, pool = pods.get(name), seen.pool_of(name)
         if not seen.members[name].joined:
             what = "is not in the cluster"
         elif pod is None or pod.going:
             what = "has a pod that is going" if pod else "has no pod"
-        elif not pod.ready and pool is not None and pool.name in pools:
+        elif not pod.ready and not broken and pool is not None and pool.name in pools:
             what = "has a pod that is not Ready"
         else:
             continue

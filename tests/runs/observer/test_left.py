@@ -76,6 +76,13 @@ class TestUndo:
         now = carrying(was.undo, {key: "m-0,m-9"})
         assert left.after_others(GOOD, was, now).settings == {key: "m-9"}
 
+    def test_a_value_that_the_run_could_not_see_is_lost_without_its_fault(self) -> None:
+        key, other = ("persistent", "cluster.routing.allocation.enable"), ("persistent", "cluster.max_shards_per_node")
+        first = replace(GOOD, settings={key: "all", other: 2000})
+        was, now = replace(GOOD, settings={key: "all", other: 2000}), replace(GOOD, settings={other: 2000})
+        assert left.without_unseen(first, was, now, {key: None, other: None}).settings == {other: 2000}
+        assert left.without_unseen(first, was, now, {}).settings == first.settings
+
 
 class TestEnd:
     DONE = replace(

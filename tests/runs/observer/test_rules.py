@@ -161,6 +161,12 @@ class TestOthers:
     def test_another_one_is_down(self, seen: Sight, said: str) -> None:
         assert one(rules.others_stand(seen, seen.pods, FIRST)) == f"m-0 goes down while {said}"
 
+    def test_a_batch_that_is_down_is_brought_back_while_another_pod_is_not_ready(self) -> None:
+        both = with_pod(with_pod(GOOD, "m-0", ready=False), "m-1", ready=False)
+        assert not [*rules.others_stand(both, both.pods, FIRST)]
+        gone = with_member(both, "m-1", joined=False)
+        assert one(rules.others_stand(gone, gone.pods, FIRST)).endswith("m-1 is not in the cluster")
+
 
 class TestProof:
     LOOKED = Progress(cluster=Look(7, 10.0, GOOD), pods=Look(6, 10.0, GOOD), changed=5)
