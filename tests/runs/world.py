@@ -16,6 +16,7 @@ from tests.runs import executor
 from tests.runs.calling import Calling, Killed
 from tests.runs.prepared import Time
 from tests.runs.turns import Turns
+from tests.sandbox.paces import QUICK, Paces
 from tests.sandbox.sandbox import Sandbox
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import Cluster
@@ -98,16 +99,16 @@ def is_act(method: str, path: str) -> bool:
 
 
 @contextmanager
-def world(driver: Driver = executor.play, start: float | None = None) -> Iterator[World]:
+def world(driver: Driver = executor.play, start: float | None = None, paces: Paces = QUICK) -> Iterator[World]:
     """A world with nothing in it, whose playbooks are run by this driver. This process follows its clock, which is
-    at `start` or at the real time."""
+    at `start` or at the real time. `paces` is the time that its servers take."""
     callings: list[Calling] = []
 
     def called(clock: Any, _factor: float) -> Any:
         callings.append(Calling(clock))
         return callings[0]
 
-    with Sandbox(listening=called, start=start) as sandbox:
+    with Sandbox(listening=called, start=start, paces=paces) as sandbox:
         Time.clock = Turns(sandbox.clock)
         try:
             yield World(sandbox, callings[0], driver)

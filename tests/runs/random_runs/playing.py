@@ -51,7 +51,7 @@ class Ending:
 def play_story(story: Story) -> Ending:
     """Play a story to its end."""
     ending = Ending(story)
-    with world(direct.play, START) as here:
+    with world(direct.play, START, story.paces) as here:
         cluster = _risen(here, story)
         try:
             _Playing(here, cluster, story, ending).play()
@@ -62,7 +62,7 @@ def play_story(story: Story) -> Ending:
 
 def _risen(here: World, story: Story) -> CalledCluster:
     def layout(namespace: str, version: str, *, address: Any, **options: Any) -> list[dict[str, Any]]:
-        return Layout(namespace, version, story.pools, address, **options).manifests()
+        return Layout(namespace, version, story.pools, address, product=story.product, **options).manifests()
 
     cluster = here.cluster(story.way[0], layout)
     for each in story.indices:

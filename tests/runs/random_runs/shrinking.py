@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tests.runs.random_runs.playing import play_story
 from tests.runs.random_runs.story import Story
+from tests.sandbox.paces import QUICK
 
 
 def smallest_text(story: Story) -> str:
@@ -23,6 +24,8 @@ def shrunk(story: Story, fails: Callable[[Story], bool]) -> Story:
 
 
 def _smaller(story: Story) -> Iterator[Story]:
+    if story.paces != QUICK:
+        yield replace(story, paces=QUICK)
     for left_out in story.events:
         yield replace(story, events=tuple(each for each in story.events if each is not left_out))
     for name in story.options:
@@ -33,6 +36,7 @@ def _smaller(story: Story) -> Iterator[Story]:
         others = (*story.pools[:number], *story.pools[number + 1 :])
         if others and any(each.manages for each in others) and any("data" in each.roles for each in others):
             yield replace(story, pools=others)
-        if pool.replicas > 3:
-            fewer = replace(pool, replicas=pool.replicas - 1)
-            yield replace(story, pools=(*story.pools[:number], fewer, *story.pools[number + 1 :]))
+        for fewer in sorted({max(3, pool.replicas // 2), pool.replicas - 1}):
+            if 3 <= fewer < pool.replicas:
+                smaller = replace(pool, replicas=fewer)
+                yield replace(story, pools=(*story.pools[:number], smaller, *story.pools[number + 1 :]))

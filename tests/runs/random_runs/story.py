@@ -7,12 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.lab.opensearch.layouts import Pool
+from tests.lab.opensearch.layouts import ELASTICSEARCH, OPENSEARCH, Pool, Product
+from tests.sandbox.paces import QUICK, Paces, drawn
 
 LATEST = 90
 """The last act of a run at which something happens; a run of three members has about 80."""
 COMBINED = ("cluster_manager", "data", "ingest")
-WAYS = (("2.19.6", "3.8.0"),)
+WAYS = (
+    *((("2.19.6", "3.8.0"),) * 4),
+    ("2.11.1", "2.19.6"),
+    ("3.4.0", "3.8.0"),
+    ("7.17.29", "8.19.4"),
+    ("8.18.0", "8.19.4"),
+)
+"""The versions before and after; one from 5 to 9 is of Elasticsearch."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,13 @@ class Story:
     """The version before, and the one after."""
     options: Mapping[str, Any] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
+    paces: Paces = QUICK
+    """The time that the servers take."""
+
+    @property
+    def product(self) -> Product:
+        """The servers' family."""
+        return ELASTICSEARCH if 5 <= int(self.way[0].partition(".")[0]) <= 9 else OPENSEARCH
 
     @property
     def members(self) -> int:
@@ -64,7 +79,8 @@ class Story:
         pools = ", ".join(f"{pool.replicas} {pool.name} ({'/'.join(pool.roles) or 'no role'})" for pool in self.pools)
         indices = ", ".join(f"{each.name} {each.shards} shards of {1 + each.replicas} copies" for each in self.indices)
         options = ", ".join(f"{name}={value}" for name, value in self.options.items() if name not in PATIENCE)
-        lines = [f"seed {self.seed}: {' to '.join(self.way)}", f"  members: {pools}", f"  indices: {indices or 'none'}"]
+        way = f"{self.product.name} {' to '.join(self.way)}{'' if self.paces == QUICK else ', slow servers'}"
+        lines = [f"seed {self.seed}: {way}", f"  members: {pools}", f"  indices: {indices or 'none'}"]
         return "\n".join([*lines, f"  variables: {options or 'none'}", *(f"  {each.text()}" for each in self.events)])
 
 
@@ -88,11 +104,16 @@ def story_of(seed: int) -> Story:
         for _number in range(chance.choice((0, 1, 1, 2, 2, 3, 4)))
     )
     ordered = tuple(sorted(events, key=lambda each: each.act))
-    return Story(seed, pools, indices, chance.choice(WAYS), _options(chance, indices), ordered)
+    paces = drawn(chance) if chance.random() < SLOW else QUICK
+    return Story(seed, pools, indices, chance.choice(WAYS), _options(chance, indices, paces), ordered, paces)
 
 
+SLOW = 0.2
+"""The share of stories whose servers may be as slow as real ones at their worst, each in its own way."""
 PATIENCE = {"upgrade_member_timeout": 120, "upgrade_gate_timeout": 120, "upgrade_batch_timeout": 600}
 """Seconds after which a run gives up, so that stories in which nothing comes back end soon."""
+MORE_PATIENCE = {"upgrade_member_timeout": 600, "upgrade_gate_timeout": 600, "upgrade_batch_timeout": 1800}
+"""The same where servers are slow."""
 _LIKELY: Mapping[str, int] = {
     "kill": 12,
     "api_away": 4,
@@ -110,6 +131,12 @@ _LIKELY: Mapping[str, int] = {
     "image_by_other_manager": 1,
     "index_without_replicas": 2,
     "busy": 2,
+    "controllers_away": 4,
+    "cordoned": 2,
+    "disk_full": 2,
+    "lock_removed": 1,
+    "record_removed": 1,
+    "settings_cleared": 2,
 }
 """The likelihood of each kind of event."""
 
@@ -128,6 +155,8 @@ def _pools(chance: random.Random) -> tuple[Pool, ...]:
         pools.append(Pool("coordinating", chance.choice((1, 2)), ()))
     if chance.random() < 0.1:
         pools.append(Pool("warm", chance.choice((6, 12)), ("data",)))
+    if chance.random() < 0.03:
+        pools.append(Pool("cold", chance.choice((18, 36, 51)), ("data",)))
     return tuple(pools)
 
 
@@ -136,7 +165,7 @@ def _replicas(chance: random.Random, data: int) -> int:
     return min(chance.choice((0, 1, 1, 1, 1, 1, 1, 1, 2)), max(0, data - 1))
 
 
-def _options(chance: random.Random, indices: Sequence[IndexIn]) -> dict[str, Any]:
+def _options(chance: random.Random, indices: Sequence[IndexIn], paces: Paces) -> dict[str, Any]:
     may: Mapping[str, tuple[float, Callable[[], Any]]] = {
         "upgrade_batching": (0.4, lambda: chance.choice(("zones", "disjoint"))),
         "upgrade_wait": (0.2, lambda: False),
@@ -144,6 +173,6 @@ def _options(chance: random.Random, indices: Sequence[IndexIn]) -> dict[str, Any
         "upgrade_allow_quorum_loss": (0.3, lambda: True),
         "upgrade_allow_single_copy": (0.5, lambda: [each.name for each in indices if not each.replicas]),
     }
-    found: dict[str, Any] = dict(PATIENCE)
+    found: dict[str, Any] = dict(PATIENCE if paces == QUICK else MORE_PATIENCE)
     found |= {name: give() for name, (share, give) in may.items() if chance.random() < share}
     return {name: value for name, value in found.items() if value != []}
