@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from tests.sandbox.opensearch.deciders import Said, against, against_staying, filter_of
+from tests.sandbox.opensearch.deciders import Said, against, against_staying, filter_of, refuses_all, takes
 from tests.sandbox.opensearch.known import REBALANCE
 from tests.sandbox.opensearch.model import Copy, Index, Member, Store, Unassigned
 from tests.sandbox.opensearch.state import State
@@ -37,6 +37,18 @@ class Allocation:
         self._state = state
         self._alarm = float("inf")
         """The moment at which the next copy has waited for long enough."""
+        self._is_due = False
+
+    def soon(self) -> None:
+        """The state has changed; all changes of one time are published together, as servers batch them."""
+        if not self._is_due:
+            self._is_due = True
+            self._state.clock.later(0.0, self._publish)
+
+    def _publish(self) -> None:
+        self._is_due = False
+        self._state.changed()
+        self.reroute()
 
     def reroute(self) -> None:
         """Give what may be given, move what has to be moved, and remove files that nobody needs."""
@@ -47,8 +59,9 @@ class Allocation:
         for index in state.indices.values():
             self._expand(index)
         waiting = [copy for copy in state.copies if copy.state == "UNASSIGNED"]
+        kept = self._kept() if waiting else {}
         for copy in sorted(waiting, key=lambda copy: (not copy.primary, -copy.index.made_at, copy.index.name)):
-            self._give(copy)
+            self._give(copy, kept.get(key_of(copy), []))
         for copy in list(state.copies):
             if copy.state == "STARTED" and (against_staying(state, copy) is not None):
                 self._move(copy)
@@ -110,44 +123,46 @@ class Allocation:
             index.settings["number_of_replicas"] = str(wanted)
             self.recount(index)
 
-    def _give(self, copy: Copy) -> None:
+    def _kept(self) -> dict[tuple[str, int], list[Member]]:
+        """The members with files of each shard."""
+        found: dict[tuple[str, int], list[Member]] = {}
+        for node in self._state.data_nodes:
+            for key in node.disk.stores:
+                found.setdefault(key, []).append(node)
+        return found
+
+    def _give(self, copy: Copy, kept: Sequence[Member]) -> None:
+        state = self._state
         if copy.primary and not copy.new:
-            holders = self.holders(copy)
-            open_to = [node for node in holders if decision(against(self._state, copy, node)) == "YES"]
-            throttled = any(decision(against(self._state, copy, node)) == "THROTTLE" for node in holders)
+            holders = _in_sync(copy, kept)
+            open_to = [node for node in holders if decision(against(state, copy, node)) == "YES"]
+            throttled = any(decision(against(state, copy, node)) == "THROTTLE" for node in holders)
             # If deciders refuse all members that have it, the primary is given to one of them all the same.
-            if open_to or (holders and not throttled and not _exhausted(self._state, copy, holders)):
+            if open_to or (holders and not throttled and not _exhausted(state, copy, holders)):
                 self._begin(copy, (open_to or holders)[0])
             return
-        said = {node.id: decision(against(self._state, copy, node)) for node in self._state.data_nodes}
-        if not copy.primary and self._waits_for_files(copy, said):
+        if refuses_all(state, copy) or (not copy.primary and self._waits_for_files(copy, kept)):
             return
-        best = self._best(copy, [node for node in self._state.data_nodes if said[node.id] == "YES"])
-        if best is not None:
-            self._begin(copy, best)
-
-    def _waits_for_files(self, copy: Copy, said: dict[str, str]) -> bool:
-        """Whether a replica was given to a member that has its files, or has to wait for one."""
-        if all(each == "NO" for each in said.values()):
-            return True
-        having = [node for node in self._state.data_nodes if key_of(copy) in node.disk.stores]
-        having = [node for node in having if not any(node.id in each.places for each in copy.index.shards[copy.shard])]
-        for node in having:
-            if said[node.id] == "YES":
+        for node in sorted(state.data_nodes, key=lambda node: self.weight(copy.index, node)):
+            if takes(state, copy, node):
                 self._begin(copy, node)
-                return True
-            if said[node.id] == "THROTTLE":
+                return
+
+    def _waits_for_files(self, copy: Copy, kept: Sequence[Member]) -> bool:
+        """Whether a replica was given to a member that has its files, or has to wait for one."""
+        others = copy.index.shards[copy.shard]
+        having = [node for node in kept if not any(node.id in each.places for each in others)]
+        for node in having:
+            said = decision(against(self._state, copy, node))
+            if said == "YES":
+                self._begin(copy, node)
+            if said != "NO":
                 return True
         return not having and self._state.is_delayed(copy)
 
     def holders(self, copy: Copy) -> list[Member]:
         """The members with the files of a primary that all acknowledged writes are in."""
-        in_sync = copy.index.in_sync[copy.shard]
-        return [
-            node
-            for node in self._state.data_nodes
-            if node.alive and (store := node.disk.stores.get(key_of(copy))) and store.allocation in in_sync
-        ]
+        return _in_sync(copy, self._state.data_nodes)
 
     def _best(self, copy: Copy, nodes: Collection[Member]) -> Member | None:
         return min(nodes, key=lambda node: self.weight(copy.index, node), default=None)
@@ -191,8 +206,7 @@ class Allocation:
             index.in_sync[copy.shard].add(identity)
         copy.state, copy.why, copy.new = "STARTED", None, False
         self.bound(index, copy.shard)
-        state.changed()
-        self.reroute()
+        self.soon()
 
     def _move(self, copy: Copy) -> None:
         nodes = [node for node in self._state.data_nodes if decision(against(self._state, copy, node)) == "YES"]
@@ -220,8 +234,7 @@ class Allocation:
         in_sync.add(token)
         copy.state, copy.node, copy.allocation = "STARTED", node.id, token
         copy.target = copy.target_allocation = None
-        state.changed()
-        self.reroute()
+        self.soon()
 
     def _balance(self) -> None:
         """Even out by one copy at a time, once every copy is started (allow_rebalance: indices_all_active)."""
@@ -305,6 +318,15 @@ class Allocation:
 
 def _worth(copy: Copy) -> int:
     return ["UNASSIGNED", "INITIALIZING", "RELOCATING", "STARTED"].index(copy.state)
+
+
+def _in_sync(copy: Copy, nodes: Iterable[Member]) -> list[Member]:
+    allocations = copy.index.in_sync[copy.shard]
+    return [
+        node
+        for node in nodes
+        if node.alive and (store := node.disk.stores.get(key_of(copy))) and store.allocation in allocations
+    ]
 
 
 def _exists(state: State, copy: Copy) -> bool:

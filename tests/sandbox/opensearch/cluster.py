@@ -29,7 +29,7 @@ class Cluster:
         self.indices = Indices(self.state, self.allocation)
         self.documents = Documents(self.state, self.indices)
         self.snapshots = Snapshots(self.state)
-        self.coordination = Coordination(self.state, self._left, self.allocation.reroute, self.allocation.recovered)
+        self.coordination = Coordination(self.state, self._left, self.allocation.soon, self.allocation.recovered)
         self.members: dict[str, Member] = {}
         """The last process of each name."""
         self.disks: dict[str, Disk] = {}

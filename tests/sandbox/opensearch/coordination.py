@@ -75,6 +75,7 @@ class Coordination:
         for member in members:
             member.seeking, member.in_memory = False, True
             state.nodes[member.id] = member
+            state.recount()
             _open(member)
         state.changed()
         self._reroute()
@@ -160,6 +161,7 @@ class Coordination:
             # The state is read from its disk: who was in the cluster, and which copies were where, is not kept there.
             others = [member for member in state.nodes.values() if member.alive and member is not leader]
             state.nodes.clear()
+            state.recount()
             for member in others:
                 member.seeking = True
                 self._seek(member)
@@ -202,6 +204,7 @@ class Coordination:
             self._left(gone)
             for each in gone:
                 del self._state.nodes[each]
+            self._state.recount()
 
     def _has_majority(self) -> bool:
         state = self._state

@@ -240,9 +240,24 @@ DECIDERS: tuple[_Decider, ...] = (
 )
 
 
+_OF_COPY = (_max_retry, _replica_after_primary, _enable)
+"""Those that say the same of every member."""
+_OFTEN_FIRST = tuple(sorted(DECIDERS, key=lambda each: each not in (_same_shard, _throttling)))
+
+
 def against(state: State, copy: Copy, node: Member) -> list[Said]:
     """All that deciders say against giving a copy to a member."""
     return [said for decider in DECIDERS if (said := decider(state, copy, node))]
+
+
+def refuses_all(state: State, copy: Copy) -> bool:
+    """Whether a decider refuses a copy that is on no member, whichever member it is for."""
+    return any(decider(state, copy, node) for decider in _OF_COPY for node in state.data_nodes[:1])
+
+
+def takes(state: State, copy: Copy, node: Member) -> bool:
+    """Whether no decider says anything against giving a copy to a member."""
+    return not any(decider(state, copy, node) for decider in _OFTEN_FIRST)
 
 
 def against_staying(state: State, copy: Copy) -> Said | None:

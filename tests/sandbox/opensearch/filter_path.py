@@ -30,7 +30,7 @@ def _following(patterns: Sequence[Pattern], name: str) -> tuple[bool, list[Patte
             rest.append(pattern)
             inner_whole, inner = _following([pattern[1:]], name) if len(pattern) > 1 else (True, [])
             whole, rest = whole or inner_whole, rest + inner
-        elif fnmatch.fnmatchcase(name, pattern[0]):
+        elif pattern[0] in {"*", name} or ("*" in pattern[0] and fnmatch.fnmatchcase(name, pattern[0])):
             if len(pattern) == 1:
                 whole = True
             else:

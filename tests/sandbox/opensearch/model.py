@@ -7,6 +7,7 @@ import hashlib
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from tests.sandbox.opensearch.versions import Version
@@ -138,7 +139,7 @@ class Member:
         """Whether it may be elected, too (server source, VotingOnlyNodePlugin of Elasticsearch)."""
         return self.manages and "voting_only" not in self.spec.roles
 
-    @property
+    @cached_property
     def holds_data(self) -> bool:
         """Whether shards may be on it."""
         return any(role == "data" or role.startswith("data_") for role in self.spec.roles)

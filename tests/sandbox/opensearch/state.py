@@ -47,6 +47,7 @@ class State:
         """The index -> what index state management is at with it (action, step, info)."""
         self.recovered = False
         self._load: Load | None = None
+        self._data_nodes: list[Member] | None = None
 
     @property
     def manager(self) -> Member | None:
@@ -60,8 +61,10 @@ class State:
 
     @property
     def data_nodes(self) -> list[Member]:
-        """The members that may hold shards."""
-        return [member for member in self.nodes.values() if member.holds_data]
+        """The members that may hold shards; code that changes `nodes` calls `recount` before the next question."""
+        if self._data_nodes is None:
+            self._data_nodes = [member for member in self.nodes.values() if member.holds_data]
+        return self._data_nodes
 
     @property
     def managing_version(self) -> Version:
@@ -99,7 +102,7 @@ class State:
 
     def recount(self) -> None:
         """Copies, members or settings have changed."""
-        self._load = None
+        self._load = self._data_nodes = None
 
     def file(self) -> dict[str, Any]:
         """The settings of the elected manager's own file."""

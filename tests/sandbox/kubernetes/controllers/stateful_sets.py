@@ -107,13 +107,13 @@ class StatefulSets:
     def _pods(self, pool: Json) -> dict[int, Json]:
         """The pods of a set by ordinal; one without a controller that it may take over is taken over."""
         found = {}
-        for pod in self._resources.store.list(PODS, pool["metadata"]["namespace"]):
+        for pod in self._resources.store.each(PODS, pool["metadata"]["namespace"]):
             ordinal = _ordinal(pool, pod["metadata"]["name"])
             owner = controller_of(pod)
             if ordinal is None or not selected(pool["spec"]["selector"], pod["metadata"].get("labels", {})):
                 continue
             if owner is None and not _is_terminating(pod):
-                found[ordinal] = self._adopt(pool, pod)
+                found[ordinal] = self._adopt(pool, copied(pod))
             elif owner is not None and owner["uid"] == pool["metadata"]["uid"]:
                 found[ordinal] = pod
         return found
