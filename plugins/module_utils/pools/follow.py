@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from ..common.errors import Refusal, Unreachable
+from ..common.timestamps import utc_now
 from ..common.verdict import Verdict, combine
 from ..common.waiting import Clock
 from ..kubernetes.client import KubernetesClient
@@ -77,7 +78,7 @@ def _age(pod: Pod) -> float:
         created = datetime.fromisoformat(pod.created.replace("Z", "+00:00"))
     except ValueError:
         return 0.0
-    return max(0.0, (datetime.now(timezone.utc) - created).total_seconds())
+    return max(0.0, (utc_now() - created).total_seconds())
 
 
 @dataclass

@@ -8,12 +8,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timezone
 from functools import partial
 from typing import Any
 
 from ...common.arguments import CONNECTIONS, LOCK, WAIT
 from ...common.task import Contract, Outcome, Task
+from ...common.timestamps import utc_now
 from ...common.verdict import Verdict
 from ...common.waiting import FIRST_ANSWER
 from .held_lock import ask_to_stop, give_back, see_free, take
@@ -63,7 +63,7 @@ def _wanted(task: Task, identity_of: Callable[[Task], str]) -> dict[str, Any]:
     if params["lock"]:
         return dict(params["lock"])
     return {
-        "run": f"{datetime.now(timezone.utc):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}",
+        "run": f"{utc_now():%Y%m%d-%H%M%S}-{secrets.token_hex(4)}",
         "name": name_for(params["cluster_uuid"] or identity_of(task)),
         "kept_in": params["kept_in"],
         "namespace": params["namespace"],
