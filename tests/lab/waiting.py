@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import TypeVar
 
 from tests.lab.errors import LabError
@@ -28,7 +28,7 @@ class RealClock:
 
 def moment(seconds: float) -> str:
     """So many seconds from now on, as RFC 3339 writes it."""
-    return (datetime.now(timezone.utc) + timedelta(seconds=seconds)).isoformat(timespec="seconds")
+    return datetime.fromtimestamp(time.time() + seconds, timezone.utc).isoformat(timespec="seconds")
 
 
 def until(what: str, look: Callable[[], Found | None], timeout: float) -> Found:

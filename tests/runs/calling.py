@@ -10,25 +10,32 @@ import gzip
 import http.client
 import io
 import threading
+import urllib.error
+import urllib.request
+import urllib.response
 from collections.abc import Callable
 from typing import Any, Protocol
 from unittest.mock import patch
 from urllib.parse import parse_qsl, urlsplit
 
 import urllib3
+import websocket
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import NewConnectionError
+from websocket import WebSocketBadStatusException
 
 from tests.lab.certificates import Identity
+from tests.runs.turns import Killed, kill, lives
 from tests.sandbox.clock import Clock
+from tests.sandbox.kubernetes.in_process import Channels
 from tests.sandbox.listening import read
-from tests.sandbox.web import Answer, CutOff, Handler, Request, answered
+from tests.sandbox.web import Answer, CutOff, Handler, Messages, Request, answered
+
+__all__ = ["CalledPort", "Calling", "Killed"]
 
 FIRST_PORT = 20_000
-
-
-class Killed(BaseException):
-    """The controller is killed here."""
+PATIENCE = 30.0
+"""Seconds for an answer to the test itself. No answer is late here."""
 
 
 class Watcher(Protocol):
@@ -48,6 +55,8 @@ class CalledPort:
         self._clock, self.handler, self._tls = clock, handler, tls
         self.host, self.number = host, number
         self.is_open = True
+        self.is_proxy = False
+        """Whether it asks other servers here, and whatever else its test does at a request."""
 
     @property
     def url(self) -> str:
@@ -79,8 +88,6 @@ class Calling:
         """Method and path of each request that was answered."""
         self.after: Callable[[Request], None] = lambda _request: None
         """Called when a server has done what was asked, before its answer arrives. It may raise anything."""
-        self.dead = False
-        """Whether the controller is dead, since `after` has raised `Killed`: nothing that its threads ask is done."""
         self.watchers: list[Watcher] = []
         self._ports: dict[tuple[str, int], CalledPort] = {}
         self._patches = contextlib.ExitStack()
@@ -99,6 +106,8 @@ class Calling:
         }
         self._patches.enter_context(patch.multiple(HTTPConnection, **without_sockets))
         self._patches.enter_context(patch.multiple(HTTPSConnection, connect=_connect))
+        self._patches.enter_context(patch.object(urllib.request.HTTPHandler, "http_open", _opened))
+        self._patches.enter_context(patch.object(websocket, "create_connection", self._channels))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -116,17 +125,49 @@ class Calling:
         for each in self._ports.values():
             each.open()
 
-    def _response(self, connection: Any) -> urllib3.HTTPResponse:
-        if self.dead:
-            raise Killed
-        request: Request = connection.asked
-        served = self._ports.get((connection.host, connection.port))
+    def proxy(self, handler: Handler) -> Any:
+        """Serve a proxy: a handler that asks the servers here itself."""
+        served = self.serve(handler)
+        served.is_proxy = True
+        return served
+
+    def ask(self, host: str, port: int, request: Request) -> Answer:
+        """The answer of the server at an address.
+
+        Raises:
+            ConnectionRefusedError: there is none.
+            CutOff: it ends the connection.
+        """
+        served = self._ports.get((host, port))
         if served is None or not served.is_open:
-            self._tell(request, 0)
-            raise NewConnectionError(connection, "Failed to establish a new connection: [Errno 111] Connection refused")
+            raise ConnectionRefusedError
+        with contextlib.nullcontext() if served.is_proxy else self.lock:
+            return self._answer(served.handler, request)
+
+    def _channels(self, url: str, **how: Any) -> Channels:
+        """A websocket whose messages have all come, in the place of `websocket.create_connection`."""
+        lives()
+        place = urlsplit(url)
+        query = parse_qsl(place.query)
+        said = dict(each.split(": ", 1) for each in how["header"])
+        said |= {"Upgrade": "websocket", "Sec-WebSocket-Protocol": how["subprotocols"][0]}
+        request = Request("GET", place.path, dict(query), None, said, query)
+        answer = self.ask(str(place.hostname), int(place.port or 0), request)
+        self.answered.append((request.method, request.path))
+        if isinstance(answer, Messages):
+            return Channels([*answer.messages])
+        # The package for websockets formats the message by itself.
+        raise WebSocketBadStatusException("Handshake status %d %s", answer.status, resp_body=answer.text.encode())
+
+    def _response(self, connection: Any) -> urllib3.HTTPResponse:
+        lives()
+        request: Request = connection.asked
         try:
-            with self.lock:
-                answer = self._answer(served.handler, request)
+            answer = self.ask(connection.host, connection.port, request)
+        except ConnectionRefusedError:
+            self._tell(request, 0)
+            refused = "Failed to establish a new connection: [Errno 111] Connection refused"
+            raise NewConnectionError(connection, refused) from None
         except CutOff:
             connection.sock = None
             raise http.client.RemoteDisconnected("Remote end closed connection without response") from None
@@ -134,8 +175,9 @@ class Calling:
         try:
             self.after(request)
         except Killed:
-            self.dead = True
+            kill()
             raise
+        lives()
         said = {"Content-Type": "application/json", **answer.headers}
         content = io.BytesIO(answer.text.encode())
         return urllib3.HTTPResponse(content, said, answer.status, preload_content=False, request_method=request.method)
@@ -184,3 +226,19 @@ def _request(connection: Any, method: str, url: str, body: Any = None, headers: 
     parts = urlsplit(url)
     query = parse_qsl(parts.query, keep_blank_values=True)
     connection.asked = Request(method, parts.path, dict(query), read(content), said, query)
+
+
+def _opened(_handler: Any, request: urllib.request.Request) -> Any:
+    """The answer to a test that asks with `urllib.request`."""
+    headers = {**request.headers, **request.unredirected_hdrs}
+    asked: dict[str, Any] = {"body": request.data, "headers": headers, "retries": False, "redirect": False}
+    try:
+        answer = urllib3.PoolManager().request(request.get_method(), request.full_url, timeout=PATIENCE, **asked)
+    except urllib3.exceptions.HTTPError as error:
+        raise urllib.error.URLError(str(error)) from error
+    said = http.client.HTTPMessage()
+    for name, value in answer.headers.items():
+        said[name] = value
+    response: Any = urllib.response.addinfourl(io.BytesIO(answer.data), said, request.full_url, answer.status)
+    response.msg = http.client.responses.get(answer.status, "")
+    return response

@@ -10,14 +10,16 @@ from __future__ import annotations
 import contextlib
 import json
 import pickle
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 from ansible.errors import AnsibleError
-from ansible.template import Templar
+from ansible.template import Templar, trust_as_template
 from ansible.utils.display import Display
 from ansible.utils.vars import load_extra_vars
 
@@ -37,6 +39,7 @@ from tests.runs.scripts import (
     plays_of,
     tasks_of,
 )
+from tests.runs.turns import RUN
 from tests.scenarios.playbook import Played
 
 LOCALHOST = "localhost"
@@ -59,34 +62,35 @@ def play(playbook: str, variables: Mapping[str, Any], *more: str) -> Played:
         UnknownKeyword: the playbook has a word that is unknown here.
     """
     assert not more, more
-    run = _Run(dict(variables))
-    with _shown_to(run.lines), one_process():
-        load_extra_vars.__dict__["extra_vars"] = dict(variables)
+    _shown_by_run()
+    with one_process() as process:
+        # Read as the command line is: a template in it is carried out.
+        run = _Run(LOADER.load(trust_as_template(json.dumps(dict(variables)))), process.lines)
         try:
             for each in plays_of(ROOT / "playbooks" / f"{playbook.removeprefix(OWN)}.yml"):
                 run.play(each)
-        except TaskFailed as failure:
+        except TaskFailed:
             # A play whose hosts have all failed is the last one.
-            return run.ended(2, failure)
+            return run.ended(2)
         except AnsibleError as error:
             run.lines.append(str(error))
             return run.ended(1)
-        finally:
-            load_extra_vars.__dict__.pop("extra_vars", None)
     return run.ended(0)
 
 
-@contextlib.contextmanager
-def _shown_to(lines: list[str]) -> Iterator[None]:
-    def shown(_display: Display, text: str, *_how: Any, screen_only: bool = False, **_more: Any) -> None:
-        if not screen_only:
-            lines.append(str(text))
+@cache
+def _shown_by_run() -> None:
+    """Each run has the lines that it shows; what is shown without one is shown as ever."""
+    before = Display.display
 
-    before, Display.display = Display.display, shown
-    try:
-        yield
-    finally:
-        Display.display = before
+    def shown(display: Display, text: str, *how: Any, screen_only: bool = False, **more: Any) -> None:
+        run = RUN.get()
+        if run is None or run.with_executor:
+            before(display, text, *how, screen_only=screen_only, **more)
+        elif not screen_only:
+            run.lines.append(str(text))
+
+    Display.display = shown
 
 
 @dataclass
@@ -124,16 +128,22 @@ class _Run:
     """A run under way."""
 
     extra: Variables
-    lines: list[str] = field(default_factory=list)
+    lines: list[str]
     statistics: dict[str, Any] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
+    changed: Counter[str] = field(default_factory=Counter)
+    """The number of tasks that have changed something, by host."""
+    last: str = LOCALHOST
+    """The host of the last task."""
 
-    def ended(self, code: int, failure: TaskFailed | None = None) -> Played:
+    def ended(self, code: int) -> Played:
         """The end, with the output."""
-        if failure is not None:
-            said = {**failure.result, "msg": failure.result.get("msg", "failed")}
-            self.lines.append(f"fatal: [{LOCALHOST}]: FAILED! => {json.dumps(said, default=str)}")
-        self.lines.append(json.dumps(self.statistics, default=str, indent=4))
+        shown = json.dumps(self.statistics, default=str, indent=1).replace("\n", "")
+        self.lines.append(f"\tRUN: {shown}")
+        self.lines.append("PLAY RECAP")
+        failed = int(code != 0)
+        for host, number in self.changed.items():
+            self.lines.append(f"{host} : ok=0 changed={number} unreachable=0 failed={failed * (host == self.last)}")
         return Played(code, "\n".join(self.lines))
 
     def play(self, play: Play) -> None:
@@ -167,6 +177,7 @@ class _OfPlay:
         """The play on one host."""
         self._host = host
         self._of_roles, self._defaults = {}, {}
+        self.run.lines.append(f"PLAY [{self._play.said.get('name', '')}] ***")
         self._tasks(self._play.said["tasks"], Place(self._play.file))
 
     def _tasks(self, tasks: Any, place: Place) -> None:
@@ -240,24 +251,35 @@ class _OfPlay:
         try:
             return work()
         except AnsibleError as error:
-            raise TaskFailed(_named(task), {"failed": True, "msg": str(error), "changed": False}) from error
+            self._fail(task, {"failed": True, "msg": str(error), "changed": False})
 
     def _done(self, task: Task, action: str, place: Place) -> None:
+        named = f"{place.role} : {task.get('name')}" if place.role else task.get("name")
+        self.run.lines.append(f"TASK [{named}] ***")
         results, name = list[Result](), task.get("loop_control", {}).get("loop_var", "item")
         for variables, item in self._each(task, place):
             done = self._judged(task, variables, self._carried_out(task, action, place, variables))
             results.append({**done, name: item[name], "ansible_loop_var": name} if item else done)
         result = _of_loop(results) if "loop" in task else next(iter(results), skipped())
+        self.run.last = self._host
+        self.run.changed[self._host] += bool(result.get("changed"))
         if "register" in task:
             self.run.facts.note(self._host, {task["register"]: result})
         if result.get("failed"):
-            raise TaskFailed(_named(task), result)
+            self._fail(task, result)
+
+    def _fail(self, task: Task, result: Result) -> NoReturn:
+        said = {**result, "msg": result.get("msg", "failed")}
+        self.run.lines.append(f"fatal: [{self._host}]: FAILED! => {json.dumps(said, default=str)}")
+        raise TaskFailed(_named(task), result)
 
     def _carried_out(self, task: Task, action: str, place: Place, variables: dict[str, Any]) -> Result:
         templar = self._templar(variables)
         try:
             options = templar.template(task[action] or {})
             if action.startswith(BUILT_IN):
+                if isinstance(options, Mapping):
+                    options = {templar.template(name): value for name, value in options.items()}
                 host = LOCALHOST if task.get("delegate_facts") else self._host
                 return self._built_in.carry_out(action.removeprefix(BUILT_IN), host, options)
             given = {**self._play.defaults.get(action, {}), **options}
@@ -304,6 +326,8 @@ class _OfPlay:
         return {**variables, "hostvars": OfHosts(facts, self.run.extra, variables["groups"])}
 
     def _templar(self, variables: Variables) -> Any:
+        # Lookups read the extra variables there; another run may have been at work.
+        load_extra_vars.__dict__["extra_vars"] = dict(self.run.extra)
         return Templar(loader=LOADER, variables=dict(variables))
 
 

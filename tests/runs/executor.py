@@ -12,7 +12,9 @@ import itertools
 import json
 import os
 import pickle
+import signal
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -37,10 +39,15 @@ from jinja2 import Environment
 
 from tests.playbook_processes.templates import key_of
 from tests.runs.prepared import ROOT
+from tests.runs.turns import RUN, OneRun
 from tests.scenarios.playbook import Played
 
 display = Display()
+OF_RUN = "run"
+"""Stands before the number of a run in the identity of its process."""
 _runs = itertools.count(1)
+_living: set[int] = set()
+"""The numbers of the runs that go on."""
 _compiled: dict[str, CodeType | str] = {}
 _read: dict[str, Any] = {}
 """The files of the collection that were parsed in this process."""
@@ -120,12 +127,12 @@ class Worker:
         """Nothing is open."""
 
 
-def play(playbook: str, variables: Mapping[str, Any], *more: str) -> Played:
+def play(playbook: str, variables: Mapping[str, Any], *more: str, output: io.StringIO | None = None) -> Played:
     """Run a playbook to its end, with these variables and further arguments of ansible-playbook.
 
     A `BaseException` that is raised in a task goes through, as if the process had been killed there.
     """
-    output = io.StringIO()
+    output = output or io.StringIO()
     # Ansible reads them once per process.
     for function, kept in ((load_extra_vars, "extra_vars"), (load_options_vars, "options_vars")):
         function.__dict__.pop(kept, None)
@@ -147,25 +154,46 @@ def _in_this_process(output: io.StringIO) -> Iterator[None]:
         patch.object(strategies, "results_thread_main", lambda _strategy: None),
         patch.object(strategies.StrategyBase, "__init__", lambda self, tqm: _begin(begun, self, tqm, output)),
         patch.object(task_queue_manager, "FinalQueue", Results),
+        # A thread takes none, and the process is that of the tests.
+        patch.object(signal, "signal", lambda *_given: None),
         patch.object(cli, "init_plugin_loader", lambda *_paths: None),
         patch.object(context, "_init_global_context", _take_arguments),
+        patch.object(context, "CLIARGS", context.CLIARGS),
         patch.object(VaultSecretsContext, "_current", None),
         patch.object(DataLoader, "load_from_file", _loaded(DataLoader.load_from_file)),
     ]
-    with contextlib.ExitStack() as stack, one_process():
+    with contextlib.ExitStack() as stack, one_process() as run:
+        run.with_executor = True
         for each in patches:
             stack.enter_context(each)
         yield
 
 
 @contextlib.contextmanager
-def one_process() -> Iterator[None]:
+def one_process() -> Iterator[OneRun]:
     """A run counts as a process of its own, and compiles no template that an earlier one has compiled."""
-    with (
-        patch.object(ancestry, "_stat", _started_as(next(_runs), ancestry._stat)),
-        patch.object(Environment, "compile", _compiling(Environment.compile)),
-    ):
-        yield
+    _several_in_one_process()
+    run = RUN.get() or OneRun(next(_runs))
+    token = RUN.set(run)
+    _living.add(run.number)
+    try:
+        yield run
+    finally:
+        _living.remove(run.number)
+        RUN.reset(token)
+
+
+def a_run() -> OneRun:
+    """A run that is to be started in a thread of its own."""
+    return OneRun(next(_runs))
+
+
+@cache
+def _several_in_one_process() -> None:
+    """Prepares this process for runs that go on side by side, and therefore for good."""
+    patch.object(ancestry, "_stat", _started_as(ancestry._stat)).start()
+    patch.object(ancestry, "alive", _alive(ancestry.alive)).start()
+    patch.object(Environment, "compile", _compiling(Environment.compile)).start()
 
 
 def _begin(begun: Any, strategy: Any, tqm: Any, output: io.StringIO) -> None:
@@ -177,17 +205,26 @@ def _take_arguments(options: Any) -> None:
     context.CLIARGS = CLIArgs.from_options(options)
 
 
-def _started_as(number: int, stat: Any) -> Any:
+def _started_as(stat: Any) -> Any:
     """Each run is a process of its own: one that was killed is not alive because the next one has its number."""
 
     def started(pid: int) -> list[str] | None:
         fields: list[str] | None = stat(pid)
+        run = RUN.get()
         # A worker takes its parent for the controller, which here is whatever has started the tests.
-        if fields and pid == os.getppid():
-            fields[ancestry._STARTED] = f"{fields[ancestry._STARTED]}{number}"
+        if fields and run and pid == os.getppid():
+            fields[ancestry._STARTED] = f"{fields[ancestry._STARTED]}{OF_RUN}{run.number}"
         return fields
 
     return started
+
+
+def _alive(alive: Any) -> Any:
+    def is_alive(identity: str) -> bool:
+        _process, _mark, number = identity.partition(OF_RUN)
+        return int(number) in _living if number else bool(alive(identity))
+
+    return is_alive
 
 
 def _loaded(load: Any) -> Any:

@@ -6,7 +6,9 @@ A thread that sleeps wakes at its own time, whatever others do: the waits of thr
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import itertools
+import math
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -17,6 +19,44 @@ if TYPE_CHECKING:  # this file is read before the collection can be found
     from tests.sandbox.sandbox import SharedClock
 
 
+class Killed(BaseException):
+    """The controller is killed here."""
+
+
+@dataclass(eq=False)
+class OneRun:
+    """A run in this process, which counts as a process of its own."""
+
+    number: int
+    lines: list[str] = field(default_factory=list)
+    """The lines that it has shown, if it runs without the executor of ansible-core."""
+    with_executor: bool = False
+    killed: bool = False
+
+    def lives(self) -> None:
+        """Raises Killed if it was killed."""
+        if self.killed:
+            raise Killed
+
+
+RUN: contextvars.ContextVar[OneRun | None] = contextvars.ContextVar("RUN", default=None)
+"""The run to which this thread belongs; the threads that it starts belong to it, too."""
+
+
+def lives() -> None:
+    """Raises Killed if this thread belongs to a run that was killed."""
+    run = RUN.get()
+    if run is not None:
+        run.lives()
+
+
+def kill() -> None:
+    """Kill the run to which this thread belongs: nothing that its threads do from now on is done."""
+    run = RUN.get()
+    if run is not None:
+        run.killed = True
+
+
 @dataclass
 class _Waiting:
     """A thread that does not run now."""
@@ -24,6 +64,8 @@ class _Waiting:
     wakes: float
     number: int
     """Of those that wake at the same time, the one that has waited for longer goes first."""
+    is_over: Callable[[], bool] | None = None
+    """The thread goes on as soon as this holds, and not at a time of its own."""
     called: threading.Event = field(default_factory=threading.Event)
 
 
@@ -40,11 +82,13 @@ class Turns:
         return self._clock.now()
 
     def sleep(self, seconds: float) -> None:
-        """Let other threads run, and go on at its own time."""
-        if not self._waiting:
+        """Let other threads run, and go on at its own time. Raises Killed if its run was killed until then."""
+        lives()
+        if self._waiting:
+            self._goes_on(self._queued(seconds))
+        else:
             self._clock.sleep(seconds)
-            return
-        self._goes_on(self._queued(seconds))
+        lives()
 
     def queued(self, work: Callable[[], None]) -> None:
         """Have a thread that does this in its turn."""
@@ -55,7 +99,7 @@ class Turns:
             work()
             self._next()
 
-        threading.Thread(target=take_turn, daemon=True).start()
+        threading.Thread(target=contextvars.copy_context().run, args=(take_turn,), daemon=True).start()
 
     def until(self, is_over: Callable[[], bool]) -> None:
         """Let the other threads run until this holds.
@@ -63,10 +107,13 @@ class Turns:
         Raises:
             RuntimeError: no thread is left that could change it.
         """
-        while not is_over():
-            if not self._waiting:
-                raise RuntimeError("A thread waits for something that no other one does.")
-            self._goes_on(self._queued(self._earliest().wakes - self.now()))
+        if is_over():
+            return
+        if self._earliest() is None:
+            raise RuntimeError("A thread waits for something that no other one does.")
+        own = _Waiting(math.inf, next(self._numbers), is_over)
+        self._waiting.append(own)
+        self._goes_on(own)
 
     def _queued(self, seconds: float) -> _Waiting:
         own = _Waiting(self.now() + seconds, next(self._numbers))
@@ -77,15 +124,18 @@ class Turns:
         self._next()
         own.called.wait()
 
-    def _earliest(self) -> _Waiting:
-        return min(self._waiting, key=lambda each: (each.wakes, each.number))
+    def _earliest(self) -> _Waiting | None:
+        """The thread that goes on next; none if each one waits for another."""
+        over = [each for each in self._waiting if each.is_over is not None and each.is_over()]
+        asleep = [each for each in self._waiting if each.is_over is None]
+        return min(over or asleep, key=lambda each: (each.wakes, each.number), default=None)
 
     def _next(self) -> None:
-        if not self._waiting:
-            return
         chosen = self._earliest()
+        if chosen is None:
+            return
         self._waiting.remove(chosen)
-        if chosen.wakes > self.now():
+        if chosen.is_over is None and chosen.wakes > self.now():
             self._clock.sleep(chosen.wakes - self.now())
         chosen.called.set()
 

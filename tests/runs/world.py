@@ -60,10 +60,7 @@ class World:
 
     def play(self, playbook: str, variables: Mapping[str, Any], *more: str) -> Played:
         """A run of a playbook, to its end."""
-        try:
-            return self.driver(playbook, variables, *more)
-        finally:
-            self.calling.dead = False  # the next one is another process
+        return self.driver(playbook, variables, *more)
 
     def confirmed(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         """The variables with consent to the present plan."""
@@ -109,8 +106,8 @@ def world(driver: Driver = executor.play, start: float | None = None, paces: Pac
         return callings[0]
 
     with Sandbox(listening=called, start=start, paces=paces) as sandbox:
-        Time.clock = Turns(sandbox.clock)
+        before, Time.clock = Time.clock, Turns(sandbox.clock)
         try:
             yield World(sandbox, callings[0], driver)
         finally:
-            Time.clock = None
+            Time.clock = before

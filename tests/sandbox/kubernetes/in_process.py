@@ -133,7 +133,7 @@ class _Access:
         self._api = api
         self.pool = _Connections(api)
 
-    def websocket(self, path: str, protocol: str, _agent: str, _timeout: float) -> _Channels:
+    def websocket(self, path: str, protocol: str, _agent: str, _timeout: float) -> Channels:
         """A websocket whose messages have all come. Raises what the package for websockets raises."""
         parts = urlsplit(path)
         query = parse_qsl(parts.query)
@@ -145,7 +145,7 @@ class _Access:
             # The package for websockets formats the message by itself.
             handshake = "Handshake status %d %s"
             raise WebSocketBadStatusException(handshake, answer.status, resp_body=said)
-        return _Channels([*answer.messages])
+        return Channels([*answer.messages])
 
     def headers(self) -> dict[str, str]:
         """The credentials."""
@@ -157,11 +157,14 @@ class _Access:
 
 
 @dataclass
-class _Channels:
+class Channels:
     """In the place of a websocket."""
 
     messages: list[bytes]
     sock: None = None
+
+    def settimeout(self, _seconds: float | None) -> None:
+        """Nothing is late here."""
 
     def recv_data(self) -> tuple[int, bytes]:
         """The kind of the next message (bytes, or that it has been closed), and the message."""
