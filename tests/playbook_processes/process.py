@@ -154,10 +154,14 @@ class PlaybookProcess:
                 self._status.close()
             return self._code
 
+    def signal(self, number: signal.Signals, *, group: bool = False) -> None:
+        """Send it a signal, or its whole group, unless it has ended."""
+        if self.poll() is None:
+            (os.killpg if group else os.kill)(self.pid, number)
+
     def kill(self) -> None:
         """End it at once, unless it has ended."""
-        if self.poll() is None:
-            os.kill(self.pid, signal.SIGKILL)
+        self.signal(signal.SIGKILL)
 
 
 def run(

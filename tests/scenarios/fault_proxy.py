@@ -19,6 +19,7 @@ from aiohttp import web
 from tests.lab.errors import LabError
 from tests.lab.waiting import until
 from tests.scenarios.cluster import USER, Cluster
+from tests.scenarios.playbook import Here
 from tests.scenarios.reverse_proxy import READING, AnswerLost, Forward, Passing, ReverseProxy
 
 ASKING = re.compile(r"/selfsubjectaccessreviews|dryRun=All")
@@ -98,37 +99,49 @@ class FaultProxy:
 
     async def handle(self, passing: Passing, forward: Forward) -> web.StreamResponse:
         """Note what acts, and spring the trap; refuse and lose what was asked for."""
+        status = self.refused_with(passing)
+        if status:
+            return web.Response(status=status, text="Too busy.")
+        if asks(passing):
+            return await forward()
+        body = _json(passing.body)
+        trap = self.caught(passing, body)
+        if trap is not None and not trap.after:
+            self.note(passing, body, None)
+            trap.spring()
+            with contextlib.suppress(LabError):  # it may itself wait for the answer to what is held up
+                await asyncio.to_thread(until, "the controller's end", trap.gone, HELD_UP)
+            raise web.HTTPServiceUnavailable(text="held up")
+        answer = await forward()
+        self.note(passing, body, answer.status)
+        if trap is not None:
+            trap.spring()
+            await asyncio.sleep(0)
+        if answer.status < 300:
+            self.lose(passing, body)
+        return answer
+
+    def refused_with(self, passing: Passing) -> int:
+        """The status with which a request is refused; 0 if it is not."""
         self._asked += 1
         if self.refuse_every and self._asked % self.refuse_every == 0:
             self.refused.append(f"{passing.method} {passing.path}")
-            return web.Response(status=429 if len(self.refused) % 2 else 503, text="Too busy.")
+            return 429 if len(self.refused) % 2 else 503
         if self.refuse_writes and passing.method not in READING:
             place = f"{passing.method} {passing.path.partition('?')[0]}"
             self._written[place] += 1
             if self._written[place] % 2:
                 self.refused.append(place)
-                return web.Response(status=503, text="Too busy.")
-        if passing.method in READING or ASKING.search(passing.path):
-            return await forward()
-        body = _json(passing.body)
+                return 503
+        return 0
+
+    def caught(self, passing: Passing, body: Any) -> Trap | None:
+        """The trap, if it springs at this request."""
         trap = self.trap
-        caught = trap is not None and trap.catches(passing, body)
-        if trap is not None and caught:
-            trap.sprung = True
-            if not trap.after:
-                self._note(passing, body, None)
-                trap.spring()
-                with contextlib.suppress(LabError):  # it may itself wait for the answer to what is held up
-                    await asyncio.to_thread(until, "the controller's end", trap.gone, HELD_UP)
-                raise web.HTTPServiceUnavailable(text="held up")
-        answer = await forward()
-        self._note(passing, body, answer.status)
-        if trap is not None and caught:
-            trap.spring()
-            await asyncio.sleep(0)
-        if answer.status < 300:
-            self._lose(passing, body)
-        return answer
+        if trap is None or not trap.catches(passing, body):
+            return None
+        trap.sprung = True
+        return trap
 
     def made(self, patterns: Mapping[str, Pattern]) -> dict[str, int]:
         """The number of times that each act was made with success."""
@@ -138,14 +151,21 @@ class FaultProxy:
             for name, pattern in patterns.items()
         }
 
-    def _lose(self, passing: Passing, body: Any) -> None:
+    def lose(self, passing: Passing, body: Any) -> None:
+        """Raise AnswerLost if the answer to this act is one to lose."""
         for name, pattern in self.loses.items():
             if name not in self.lost and _is(pattern, passing.method, passing.path, body):
                 self.lost.append(name)
                 raise AnswerLost
 
-    def _note(self, passing: Passing, body: Any, status: int | None) -> None:
+    def note(self, passing: Passing, body: Any, status: int | None) -> None:
+        """Note an act."""
         self.acts.append(Act(time.monotonic(), passing.method, passing.path, body, status))
+
+
+def asks(passing: Passing) -> bool:
+    """Whether a request changes nothing."""
+    return passing.method in READING or ASKING.search(passing.path) is not None
 
 
 def _is(pattern: Pattern, method: str, path: str, body: Any) -> bool:
@@ -166,6 +186,10 @@ def through_proxies(cluster: Cluster) -> Iterator[FaultProxy]:
     proxy = FaultProxy()
     with cluster.platform.client(USER) as api:
         configuration = api.configuration
+        if Here.driver is not None:
+            with Here.driver.proxies(proxy, cluster.url, configuration.host, configuration.api_key["BearerToken"]):
+                yield proxy
+            return
         behind = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
         token = configuration.api_key["BearerToken"]
         with (

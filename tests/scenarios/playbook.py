@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import signal
 import subprocess
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from tests.playbook_processes.process import PlaybookProcess, program, run
 
@@ -46,6 +46,46 @@ class Played:
         return ([""] + said[:1] + [each for each in said if not re.match(r"The \w+ has failed[.]", each)])[-1]
 
 
+class Begun(Protocol):
+    """A run under way."""
+
+    @property
+    def pid(self) -> int:
+        """The process of its controller."""
+
+    @property
+    def output(self) -> str:
+        """The output until now."""
+
+    def poll(self) -> int | None:
+        """The exit code; None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code, once it has ended."""
+
+    def signal(self, number: signal.Signals, *, group: bool = False) -> None:
+        """Send it a signal, or its whole group, unless it has ended."""
+
+
+class Driver(Protocol):
+    """Runs playbooks in this process."""
+
+    def play(self, playbook: str, variables: Mapping[str, Any], own: Mapping[str, str], *more: str) -> Played:
+        """Run a playbook to its end, with variables, an environment and further arguments."""
+
+    def begin(self, playbook: str, variables: Mapping[str, Any], own: Mapping[str, str], *more: str) -> Begun:
+        """Start a run."""
+
+    def proxies(self, proxy: Any, cluster: str, kubernetes: str, token: str) -> AbstractContextManager[None]:
+        """Serve a `FaultProxy` before the servers at both addresses, and give it its own addresses."""
+
+
+class Here:
+    """The driver of a process that was prepared for runs in it; None: each run is a process of its own."""
+
+    driver: Driver | None = None
+
+
 def command_of(playbook: str, variables: Mapping[str, Any], *more: str) -> list[str]:
     """The command line that runs a playbook, with the ansible-playbook beside this Python."""
     return [program(), playbook, "-e", json.dumps(dict(variables)), *more]
@@ -55,7 +95,11 @@ class Playing:
     """A run that goes on while the test does something else: a controller in a session of its own, as on a terminal."""
 
     def __init__(self, playbook: str, variables: Mapping[str, Any], environment: Mapping[str, str], *more: str) -> None:
-        self._process = PlaybookProcess(command_of(playbook, variables, *more), environment, own_session=True)
+        self._process: Begun = (
+            Here.driver.begin(playbook, variables, environment, *more)
+            if Here.driver
+            else PlaybookProcess(command_of(playbook, variables, *more), environment, own_session=True)
+        )
 
     @property
     def pid(self) -> int:
@@ -74,8 +118,7 @@ class Playing:
 
     def signal(self, number: signal.Signals, *, group: bool = False) -> None:
         """Send a signal to the controller, or to its whole group, unless it has ended."""
-        if not self.ended:
-            (os.killpg if group else os.kill)(self.pid, number)
+        self._process.signal(number, group=group)
 
     def wait(self) -> Played:
         """The end of the run; nothing of it is left afterwards, even if it takes too long."""
@@ -99,6 +142,8 @@ def play(
     live: bool = False,
 ) -> Played:
     """Run a playbook to its end; `live` also shows the output while it comes."""
+    if Here.driver is not None:
+        return Here.driver.play(playbook, variables, environment, *arguments)
     command = command_of(playbook, variables, *arguments)
     if live:
         return _shown(PlaybookProcess(command, environment))
