@@ -115,11 +115,11 @@ endif
 unit: ## the tests that need no cluster
 	@$(PYTEST) -n 4 --dist loadfile tests/unit tests/checks tests/playbook_processes tests/demo tests/benchmarks tests/site tests/parity tests/sandbox $(ARGS)
 
-runs: ## whole runs in one process, on servers in memory and a virtual clock
-	@$(PYTEST) -p tests.runs.prepared -n 2 tests/runs -m "not soak" $(ARGS)
+runs: ## whole runs in one process, and the branches and faults of an upgrade, on servers in memory and a virtual clock
+	@$(PYTEST) -p tests.runs.prepared -n 2 tests/runs tests/scenarios/branches -m "not soak and not own_process" $(ARGS)
 
-branches: ## every branch, fault and kill of an upgrade, on servers in memory
-	@$(SIX_AT_A_TIME) tests/scenarios/branches -m "not soak" $(ARGS)
+branches: ## the branches, faults and kills that need the real ansible-playbook, on servers in memory
+	@$(SIX_AT_A_TIME) tests/scenarios/branches -m "not soak and own_process" $(ARGS)
 
 lab: ## the tests of the lab itself
 	@$(TWO_AT_A_TIME) tests/lab $(ARGS)

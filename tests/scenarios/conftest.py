@@ -35,6 +35,7 @@ LONGEST = (
     "test_new_configuration",
     "test_killed_at_random",
     "test_refusals",
+    "test_doors",
     "test_disturbed",
     "test_monitoring",
     "test_request",

@@ -1,10 +1,16 @@
-"""Every branch, fault and kill on servers in memory; on real ones with `STATEFUL_UPGRADE_PLATFORM=lab`."""
+"""Every branch, fault and kill on servers in memory; on real ones with `STATEFUL_UPGRADE_PLATFORM=lab`.
+
+In a process that was prepared (`make runs`) each run is a call, and time is virtual. A test that needs the real
+ansible-playbook is marked with `own_process` (`make branches`).
+"""
 
 from __future__ import annotations
 
 import itertools
 import os
+import sys
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 
 import pytest
 
@@ -13,9 +19,20 @@ from tests.sandbox.sandbox import Sandbox
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.interruptions import UpgradeRuns
 from tests.scenarios.platforms import Platform
+from tests.scenarios.refusing import refuse, run
+
+__all__ = ["ansible_environment", "images", "platform", "refuse", "run", "upgrade_runs"]
 
 NUMBERS = itertools.count(1)
 REAL = os.environ.get("STATEFUL_UPGRADE_PLATFORM") == "lab"
+PREPARED = "tests.runs.prepared" in sys.modules
+"""Whether runs are calls in this process, on a virtual clock."""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A test that needs processes of its own would find no server in one that was prepared."""
+    if PREPARED and item.get_closest_marker("own_process"):
+        pytest.fail("It needs the real ansible-playbook: run it with `make branches`.", pytrace=False)
 
 
 @pytest.fixture(scope="session")
@@ -24,8 +41,15 @@ def platform(request: pytest.FixtureRequest) -> Iterator[Platform]:
     if REAL:
         yield request.getfixturevalue("lab")
         return
-    with Sandbox() as sandbox:
+    # The driver needs a process that was prepared.
+    with import_module("tests.runs.driver").platform_here() if PREPARED else Sandbox() as sandbox:
         yield sandbox
+
+
+@pytest.fixture(scope="session")
+def ansible_environment(ansible_environment: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment of ansible-playbook; in a process that was prepared it has one already."""
+    return {} if PREPARED else ansible_environment
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -13,6 +13,8 @@ from tests.awx.jobs import AutomationController, Job
 from tests.scenarios.fault_proxy import Trap, through_proxies
 from tests.scenarios.interruptions import ACTS, UpgradeRuns, upgraded_once
 
+pytestmark = pytest.mark.own_process
+
 TO = "3.8.0"
 PASSWORD = "pa55word-Zx"
 ANSWERS = {"target_version": TO, "upgrade_members": "", "upgrade_allow_field_managers": []}

@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.lab.monitoring.servers import prometheus
 from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAYBOOK, confirmed, play
+
+pytestmark = pytest.mark.own_process
 
 FROM, TO = "2.19.6", "3.8.0"
 CANARY = "opensearch-members-2"

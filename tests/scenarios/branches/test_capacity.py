@@ -153,10 +153,10 @@ class Workers:
 
 @pytest.mark.skipif(REAL, reason="Cluster API is played in memory")
 def test_machines_are_added_before_the_first_batch_and_taken_away_at_the_end(
-    ansible_environment: Mapping[str, str],
+    platform: Sandbox, ansible_environment: Mapping[str, str]
 ) -> None:
-    with Sandbox() as sandbox:
-        workers, cluster = Workers(sandbox), Cluster.start(sandbox, "machines", three_combined, FROM)
+    workers, cluster = Workers(platform), Cluster.start(platform, "machines", three_combined, FROM)
+    try:
         until("the first machine", lambda: workers.there() == (1, 1, []), 30)
         machines = {"upgrade_extra_machines": [{"name": "workers", "namespace": "management", "extra": 2}]}
         where = {**cluster.variables(TO), **machines}
@@ -180,3 +180,5 @@ def test_machines_are_added_before_the_first_batch_and_taken_away_at_the_end(
         assert "machines of workers added" in done.output
         assert set(cluster.versions().values()) == {TO}
         until("the machines to be gone", lambda: workers.there() == (1, 1, []), 30)
+    finally:
+        cluster.remove()

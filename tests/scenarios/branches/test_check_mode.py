@@ -31,6 +31,7 @@ def digest(played: Played) -> str:
     return str(found)
 
 
+@pytest.mark.own_process
 def test_the_plan_is_shown_and_nothing_is_changed(standing: Cluster, ansible_environment: Mapping[str, str]) -> None:
     with index(standing, "logs", shards=2, replicas=1), setting(standing, "indices.recovery.max_bytes_per_sec", "77mb"):
         before = standing.fingerprint()

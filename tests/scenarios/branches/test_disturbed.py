@@ -37,6 +37,7 @@ def test_a_member_that_dies_by_itself_is_waited_for(upgrade_runs: UpgradeRuns) -
     concluded(upgrade_runs, played)
 
 
+@pytest.mark.own_process
 @pytest.mark.soak
 def test_a_wrong_clock_of_the_controller_does_no_harm(
     upgrade_runs: UpgradeRuns, tmp_path_factory: pytest.TempPathFactory

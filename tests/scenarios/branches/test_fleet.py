@@ -100,6 +100,7 @@ def digest(clusters: Clusters) -> str:
     return found
 
 
+@pytest.mark.own_process
 def test_a_fleet_goes_no_further_than_a_canary_that_does_not_prove_itself(clusters: Clusters) -> None:
     clusters.list({"staging": {"upgrade_soak_probes": [NOBODY]}})
     stopped = clusters.play({**WAVES, "upgrade_fleet_confirm": digest(clusters)})
@@ -110,6 +111,7 @@ def test_a_fleet_goes_no_further_than_a_canary_that_does_not_prove_itself(cluste
     assert clusters.record("staging")["codes"] == statistics(stopped)["upgrade_reasons"] == ["soak_failed"]
 
 
+@pytest.mark.own_process
 @pytest.mark.soak
 def test_a_fleet_goes_wave_by_wave_and_stops_at_a_failure(clusters: Clusters) -> None:
     confirm = {**WAVES, "upgrade_fleet_confirm": digest(clusters)}

@@ -15,6 +15,8 @@ from tests.scenarios.load import loaded
 from tests.scenarios.platforms import Platform
 
 FROM, TO = "2.19.6", "3.8.0"
+REACHED = (("restrict", True), ("delete", False), ("delete", True), ("restore", True), ("release", False))
+"""An act for each way, before or after it is made."""
 
 
 def test_killed_at_every_act(platform: Platform, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
@@ -31,6 +33,19 @@ def test_killed_at_every_act(platform: Platform, tmp_path: Path, ansible_environ
         cluster.remove()
 
 
+@pytest.mark.own_process
+def test_killed_by_each_signal(platform: Platform, ansible_environment: Mapping[str, str]) -> None:
+    cluster = Cluster.start(platform, "killed-by-signals", three_combined, FROM)
+    try:
+        upgrade_runs = UpgradeRuns.begin(cluster, TO, ansible_environment)
+        for (act, after), name in zip(REACHED, KILLS, strict=True):
+            assert upgrade_runs.killed_at(act, after=after, kill=KILLS[name]), f"{act}\n{upgrade_runs.outputs[-1]}"
+        conclude(upgrade_runs)
+    finally:
+        cluster.remove()
+
+
+@pytest.mark.own_process
 @pytest.mark.soak
 def test_cancelled_by_ansible_runner(
     platform: Platform, tmp_path: Path, ansible_environment: Mapping[str, str]

@@ -8,8 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.preconditions import POOL, index
+
+pytestmark = pytest.mark.own_process
 
 
 def shown(file: Path, environment: Mapping[str, str], how: str) -> subprocess.CompletedProcess[str]:

@@ -6,10 +6,14 @@ import os
 import random
 from collections.abc import Mapping
 
+import pytest
+
 from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.interruptions import KILLS, UpgradeRuns, conclude
 from tests.scenarios.platforms import Platform
+
+pytestmark = pytest.mark.own_process
 
 FROM, TO = "2.19.6", "3.8.0"
 RANDOM_KILLS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_KILLS", "4"))

@@ -15,6 +15,8 @@ from tests.scenarios.cluster import Cluster, Fingerprint
 from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAYBOOK, STATUS, Playing, confirmed, play
 
+pytestmark = pytest.mark.own_process
+
 FROM, TO = "2.19.6", "3.8.0"
 MARK = "upgrade.stateful/extra-member"
 STEPS = ("dependencies", "alerts", "nodes", "capacity", "silences", "capacity_after", "alerts_after")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from kubernetes import client
 
 from tests.lab.monitoring.servers import Prometheus, alertmanager, prometheus
@@ -16,6 +17,8 @@ from tests.scenarios.branches.test_passes import statistics
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAYBOOK, Playing, confirmed, play
+
+pytestmark = pytest.mark.own_process
 
 FROM, TO = "2.19.6", "3.8.0"
 LOST = {"alertname": "Lost", "severity": "critical"}

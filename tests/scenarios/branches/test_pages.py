@@ -19,6 +19,8 @@ from tests.scenarios.playbook import PATIENCE, upgrade
 from tests.scenarios.preconditions import POOL
 from tests.site.commands import DOCS, files_in, played
 
+pytestmark = pytest.mark.own_process
+
 LONG = frozenset({"gitops.md", "running.md", "start.md", "template-changes.md"})
 """Pages whose commands take minutes. The README has most of those of the start."""
 PAGES = [

@@ -13,6 +13,8 @@ import yaml
 
 from tests.scenarios.interruptions import UpgradeRuns
 
+pytestmark = pytest.mark.own_process
+
 PIPELINES = Path(__file__).parents[3] / "extensions" / "gitops" / "pipelines"
 GITHUB, GITLAB, TEKTON = (
     yaml.safe_load((PIPELINES / name).read_text(encoding="utf-8"))

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.platforms import Platform
 from tests.scenarios.readme import commands_in, section, shell
 from tests.scenarios.tls_proxy import tls_proxy_of
+
+pytestmark = pytest.mark.own_process
 
 HELM = "### From a Helm chart"
 

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.lab.waiting import until
 from tests.scenarios.cluster import Cluster
-from tests.scenarios.playbook import PLAYBOOK, Played, play
 from tests.scenarios.preconditions import POOL, budget, events_of, index, marked, owner, setting, user_without
-from tests.scenarios.tls_proxy import TlsProxy, tls_proxy_of
+from tests.scenarios.refusing import NARROW, SECRET, Refuse, Run
 
 TO = "3.8.0"
 NOWHERE = "https://127.0.0.1:9"
-SECRET = "Never-To-Be-Seen-4711"
-PACKAGES = ("kubernetes", "opensearchpy")
-LONGEST = 700
-"""Characters that a person at night reads to the end."""
 
-NARROW = {"upgrade_members": [f"{POOL}-1"]}
-"""One batch is enough to see that a run in check mode goes on to its end."""
 
-Run = Callable[..., Played]
-Refuse = Callable[..., str]
 SOAK = [pytest.mark.soak]
 """One of several cases that are judged alike is enough here. The judges have tests of all."""
 
@@ -42,56 +29,6 @@ class Case:
     target: str = TO
     arguments: tuple[str, ...] = ()
     variables: Mapping[str, Any] = field(default_factory=dict)
-
-
-@pytest.fixture
-def run(standing: Cluster, ansible_environment: Mapping[str, str]) -> Run:
-    """Runs the playbook against the standing cluster; no secret and no traceback may come out of it."""
-    token = yaml.safe_load(standing.platform.kubeconfig("upgrader").read_text())["users"][0]["user"]["token"]
-
-    def playing(
-        target: str = TO,
-        *arguments: str,
-        environment: Mapping[str, str] | None = None,
-        without: tuple[str, ...] = (),
-        **variables: Any,
-    ) -> Played:
-        given = {**standing.variables(target, **variables)}
-        for name in without:
-            del given[name]
-        played = play(PLAYBOOK, given, {**ansible_environment, **(environment or {})}, *arguments)
-        print(played.output)
-        assert SECRET not in played.output
-        assert token not in played.output
-        assert "Traceback" not in played.output
-        return played
-
-    return playing
-
-
-@pytest.fixture
-def refuse(standing: Cluster, run: Run) -> Refuse:
-    """Runs the playbook, which must refuse with one message and leave the cluster as it was; gives the message."""
-
-    def refusing(*arguments: Any, says: tuple[str, ...], **options: Any) -> str:
-        before = standing.fingerprint()
-        played = run(*arguments, **options)
-        assert played.code != 0
-        (said,) = messages(played)
-        assert re.search(".*".join(map(re.escape, says)), said, re.DOTALL), said
-        assert len(said) <= LONGEST, said
-        until("the throw-away pods to be gone", lambda: len(standing.fingerprint().pods) == len(before.pods), 60)
-        assert standing.fingerprint() == before
-        return said
-
-    return refusing
-
-
-def messages(played: Played) -> list[str]:
-    """The sentences of the tasks that failed, and of what was refused before any task."""
-    failed = re.findall(r"^fatal: \[[^]]+\]: FAILED! => (\{.*\})$", played.output, re.MULTILINE)
-    early = re.findall(r"^\[ERROR\]: Error processing keyword 'hosts': (.*)$", played.output, re.MULTILINE)
-    return [str(json.loads(each)["msg"]) for each in failed] + early
 
 
 CASES = {
@@ -198,86 +135,6 @@ def test_the_group_of_the_batches_is_reserved(refuse: Refuse, tmp_path: Path) ->
     )
 
 
-@pytest.mark.parametrize("names", [PACKAGES, *(pytest.param((each,), marks=SOAK) for each in PACKAGES)])
-def test_a_missing_python_package(names: tuple[str, ...], refuse: Refuse, tmp_path: Path) -> None:
-    for name in names:
-        (tmp_path / name).mkdir()
-        absent = f"raise ModuleNotFoundError({f'No module named {name!r}'!r})\n"
-        (tmp_path / name / "__init__.py").write_text(absent, encoding="utf-8")
-    said = refuse(environment={"PYTHONPATH": str(tmp_path)}, says=tuple(f"No module named '{name}'" for name in names))
-    for name in names:
-        package = {"opensearchpy": "opensearch-py"}.get(name, name)
-        assert f"The Python package {package} cannot be imported" in said
-        assert f"-m pip install {package}`" in said
-
-
-# OpenSearch with TLS and a password.
-
-
-@pytest.fixture(scope="module")
-def tls_proxy(standing: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TlsProxy]:
-    """The standing cluster behind a door with a lock."""
-    with tls_proxy_of(standing.url, tmp_path_factory.mktemp("tls_proxy")) as tls_proxy:
-        yield tls_proxy
-
-
-def through(tls_proxy: TlsProxy, **changes: Any) -> dict[str, Any]:
-    """The right options, but for the changes."""
-    right = {"hosts": [tls_proxy.url], "username": tls_proxy.username, "password": tls_proxy.password}
-    options = {**right, "ca_cert": str(tls_proxy.ca_cert), **changes}
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def test_a_wrong_password(tls_proxy: TlsProxy, refuse: Refuse) -> None:
-    says = (f"cluster at {tls_proxy.url} did not accept the password of the user upgrade", "opensearch.password")
-    refuse(upgrade_opensearch=through(tls_proxy, password=SECRET), says=says)
-
-
-def test_no_password(tls_proxy: TlsProxy, refuse: Refuse) -> None:
-    says = (f"cluster at {tls_proxy.url}", "no username is given", "opensearch.username")
-    refuse(upgrade_opensearch=through(tls_proxy, username=None, password=None), says=says)
-
-
-def test_a_certificate_that_nobody_vouches_for(tls_proxy: TlsProxy, refuse: Refuse) -> None:
-    says = (
-        f"certificate of the search cluster at {tls_proxy.url} is not accepted",
-        "verify failed",
-        "Set upgrade_opensearch.ca_cert",
-    )
-    refuse(upgrade_opensearch=through(tls_proxy, ca_cert=None), says=says)
-
-
-def test_a_ca_file_that_does_not_exist(tls_proxy: TlsProxy, refuse: Refuse) -> None:
-    says = ("The file nowhere.crt (upgrade_opensearch.ca_cert) does not exist", "upgrade_opensearch.ca_cert")
-    refuse(upgrade_opensearch=through(tls_proxy, ca_cert="nowhere.crt"), says=says)
-
-
-def test_http_where_https_is_spoken(standing: Cluster, tls_proxy: TlsProxy, run: Run) -> None:
-    """A pass, since a run waits for such a server as for one that restarts."""
-    before, plain = standing.fingerprint(), tls_proxy.url.replace("https:", "http:")
-    played = run(TO, upgrade_opensearch=through(tls_proxy, hosts=[plain]), upgrade_wait=False)
-    assert all(each in played.output for each in (plain, "cannot be reached", "https://"))
-    assert standing.fingerprint() == before
-
-
-def test_https_where_http_is_spoken(standing: Cluster, refuse: Refuse) -> None:
-    url = standing.url.replace("http:", "https:")
-    refuse(upgrade_opensearch={"hosts": [url]}, says=(f"search cluster at {url} cannot be made", "http://"))
-
-
-def test_credentials_from_the_environment_are_taken_and_never_shown(
-    standing: Cluster, tls_proxy: TlsProxy, run: Run
-) -> None:
-    before = standing.fingerprint()
-    environment = tls_proxy.environment()
-    played = run(TO, "--check", "--diff", "-vvv", environment=environment, without=("upgrade_opensearch",), **NARROW)
-    assert played.code == 0
-    assert f"batch-01.{POOL}-1" in played.output
-    assert tls_proxy.url in played.output, "shown verbosely, or the next line proves nothing"
-    assert tls_proxy.password not in played.output
-    assert standing.fingerprint() == before
-
-
 # Kubernetes with fewer rights, or none.
 
 
@@ -318,14 +175,6 @@ def test_a_wrong_token(standing: Cluster, refuse: Refuse) -> None:
         refuse(
             upgrade_kubernetes={"host": host, "api_key": SECRET, "ca_cert": authority},
             says=(f"Kubernetes API at {host} did not accept the credentials (401)", "Renew the token"),
-        )
-
-
-def test_an_api_server_that_nobody_vouches_for(standing: Cluster, refuse: Refuse) -> None:
-    with standing.platform.client() as api:
-        refuse(
-            upgrade_kubernetes={"host": api.configuration.host, "api_key": SECRET},
-            says=(f"Kubernetes API at {api.configuration.host}", "certificate", "Set upgrade_kubernetes.ca_cert"),
         )
 
 

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.scenarios.interruptions import UpgradeRuns, upgraded_once
+from tests.scenarios.fault_proxy import Trap
+from tests.scenarios.interruptions import ACTS, UpgradeRuns, upgraded_once
 from tests.scenarios.playbook import play
 
 INDEX, DOCUMENTS = "orders", 5
@@ -22,8 +23,13 @@ def test_the_report_has_the_documents_the_longest_wait_and_how_soon_all_was_gree
         cluster.ask(f"/{INDEX}/_doc/{number}?refresh=true", "PUT", {"number": number})
     cluster.until_green()
 
-    with upgrade_runs.slow_first(8):
-        played = upgrade_runs.completed(upgrade_tasks_after=str(deletes_one(upgrade_runs, tmp_path)))
+    def delete_one() -> None:
+        cluster.ask(f"/{INDEX}/_doc/1?refresh=true", "DELETE")
+
+    method, path, holds = ACTS["restore"]
+    with upgrade_runs.slow_first(8), upgrade_runs.running() as (proxy, run):
+        proxy.trap = Trap(method, path, after=True, spring=delete_one, holds=holds)
+        played = run.wait()
 
     print(played.output)
     assert played.code == 0, played.message
@@ -48,14 +54,6 @@ def told(output: str, found: dict[str, Any]) -> None:
     longest, (said,) = found["waits"][0], re.findall(r" · (longest wait .*?) · record ", output)
     assert longest["seconds"] >= 5
     assert said.endswith(f": {longest['message'].rstrip('.')}"), (said, longest)
-
-
-def deletes_one(upgrade_runs: UpgradeRuns, directory: Path) -> Path:
-    """A task of a user who deletes a document before the upgrade is completed."""
-    request = {"url": f"{upgrade_runs.cluster.url}/{INDEX}/_doc/1?refresh=true", "method": "DELETE"}
-    file = directory / "after.yml"
-    file.write_text(json.dumps([{"name": "Delete a document", "ansible.builtin.uri": request}]), encoding="utf-8")
-    return file
 
 
 def report(upgrade_runs: UpgradeRuns, directory: Path) -> dict[str, Any]:

@@ -20,6 +20,8 @@ from tests.sandbox.opensearch.rooms import THREE, Room
 from tests.sandbox.web import Answer, Request
 from tests.scenarios.playbook import Played, play
 
+pytestmark = pytest.mark.own_process
+
 PLAYBOOK = "stateful.upgrade.restart_hosts"
 CALL = [sys.executable, "-c", "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=60)"]
 FORMER, NEW = "node.name: {{ upgrade_member }}\n", "node.name: {{ upgrade_member }}\nhttp.port: 9200\n"

@@ -23,7 +23,7 @@ from tests.scenarios.playbook import PLAYBOOK, command_of
 from tests.scenarios.preconditions import POOL
 
 
-@pytest.mark.parametrize("kept_in", ["kubernetes", "opensearch"])
+@pytest.mark.parametrize("kept_in", [pytest.param("kubernetes", marks=pytest.mark.own_process), "opensearch"])
 def test_of_two_runs_that_begin_together_one_acts(upgrade_runs: UpgradeRuns, kept_in: str) -> None:
     where = {"upgrade_lock_kept_in": kept_in}
     with upgrade_runs.running(**where) as (one, first), upgrade_runs.running(**where) as (other, second):
@@ -65,6 +65,7 @@ def scale(cluster: Cluster, replicas: int) -> None:
         client.AppsV1Api(api).patch_namespaced_stateful_set(POOL, cluster.namespace, patch)
 
 
+@pytest.mark.own_process
 @pytest.mark.parametrize("answer", ["no", "yes"])
 def test_a_person_at_a_terminal_is_asked(upgrade_runs: UpgradeRuns, answer: str) -> None:
     variables = {**upgrade_runs.cluster.variables("3.8.0"), "upgrade_skip_checks": ["images"]}

@@ -15,6 +15,8 @@ from ansible.parsing.vault import VaultLib, VaultSecret
 from tests.scenarios.interruptions import UpgradeRuns, concluded
 from tests.scenarios.playbook import PLAN, play
 
+pytestmark = pytest.mark.own_process
+
 ALL_AT_ONCE = """
 [defaults]
 internal_poll_interval = 0.01
