@@ -26,7 +26,7 @@ SIX_AT_A_TIME = $(PYTEST) -n 6 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: pages molecule branches runs random-runs soak-runs site screenshots soak soak-scenarios soak-branches oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-gates benchmark-restart benchmark-longhorn benchmark-fleet test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: pages molecule branches runs random-runs soak-runs site screenshots soak soak-scenarios soak-branches oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-run benchmark-gates benchmark-restart benchmark-longhorn benchmark-fleet test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -42,6 +42,9 @@ benchmark-plans: ## the cost of a plan for 1,000 members with 50,000 shards (ARG
 
 benchmark-restart: ## a restart of each process beside a replacement of each pod (ARGS="…" go to tests.benchmarks.restart)
 	@$(RUN) -m tests.benchmarks.restart $(ARGS)
+
+benchmark-run: ## a whole upgrade of 300 members with 15,000 shards in memory, batch by batch (ARGS="…" go to tests.runs.big_run)
+	@$(RUN) -m tests.runs.big_run $(ARGS)
 
 benchmark-gates: ## the cost of a look of each gate at 10, 100 and 1,000 members (ARGS="…" go to tests.benchmarks.gates)
 	@$(RUN) -m tests.benchmarks.gates $(ARGS)

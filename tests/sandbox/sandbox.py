@@ -15,8 +15,8 @@ from tests.lab.certificates import Identity
 from tests.lab.control_plane.credentials import USERS, create
 from tests.lab.proxy import ANNOTATION
 from tests.sandbox.clock import Clock
-from tests.sandbox.kubernetes.cluster import NODES, TOKENS, Kubernetes, Switchboard
-from tests.sandbox.kubernetes.kinds import PODS, SERVICES
+from tests.sandbox.kubernetes.cluster import TOKENS, Kubernetes, Switchboard
+from tests.sandbox.kubernetes.kinds import NODES, PODS, SERVICES
 from tests.sandbox.kubernetes.kubelet.behaviour import Behaviour
 from tests.sandbox.kubernetes.objects import Json, is_ready
 from tests.sandbox.kubernetes.rights import ADMIN, User
@@ -27,6 +27,7 @@ from tests.sandbox.paces import QUICK, Paces
 from tests.sandbox.web import Answer, CutOff, Handler, Pending, Request
 
 HOST = "127.0.0.1"
+ZONE = "topology.kubernetes.io/zone"
 
 
 class Faults:
@@ -152,7 +153,7 @@ class Sandbox:
         return self
 
     def _behaviour(self) -> Behaviour:
-        self.members = Members(self._clock, NODES.__getitem__, self.pod_address, self._paces.opensearch)
+        self.members = Members(self._clock, self._zone_of, self.pod_address, self._paces.opensearch)
         return Behaviour(
             address=self.pod_address,
             pull_error=pull_error,
@@ -164,6 +165,11 @@ class Sandbox:
             ready=self.members.ready,
             log=self.members.log,
         )
+
+    def _zone_of(self, node: str) -> str:
+        found = self.api.store.kept(NODES, "", node)
+        assert found is not None, node
+        return str(found["metadata"]["labels"][ZONE])
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
