@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
-import json
 import os
-import re
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +13,7 @@ from typing import Any
 from unittest.mock import patch
 from urllib.parse import urlencode, urlsplit
 
-from tests.runs import direct, executor
+from tests.runs import chosen, executor
 from tests.runs.calling import Calling
 from tests.runs.prepared import Time
 from tests.runs.turns import RUN, Killed, OneRun
@@ -27,15 +25,10 @@ from tests.scenarios.fault_proxy import FaultProxy, asks
 from tests.scenarios.playbook import Here, Played
 from tests.scenarios.reverse_proxy import AnswerLost, Passing
 
-OWN = "stateful.upgrade."
-REPORT = f"{OWN}report"
-"""A playbook that fills in templates of its own."""
 KNOWN = {"ANSIBLE_SHOW_CUSTOM_STATS"}
 """Settings that this process has anyway."""
 START = 1.0
 """Seconds until a process has come to its first task, during which the servers go on."""
-TASKS = re.compile(r'"(?:upgrade_)?tasks(?:_\w+)?": ')
-"""A variable with the path of a file with tasks."""
 AS_KILLED = -int(signal.SIGKILL)
 ACCEPTED = 300
 """Statuses below it are success."""
@@ -91,7 +84,7 @@ class BegunHere:
 
 
 class DriverHere:
-    """See `tests.scenarios.playbook.Driver`. Playbooks with arguments, or of a test, need the executor."""
+    """See `tests.scenarios.playbook.Driver`."""
 
     def __init__(self, calling: Calling) -> None:
         self._calling = calling
@@ -100,16 +93,12 @@ class DriverHere:
         """See `tests.scenarios.playbook.Driver`."""
         time.sleep(START)
         with patch.dict(os.environ, _beyond_settings(own)):
-            if _needs_executor(playbook, variables, more):
-                return executor.play(playbook, variables, *more)
-            return direct.play(playbook, variables)
+            return chosen.play(playbook, variables, *more)
 
     def begin(self, playbook: str, variables: Mapping[str, Any], own: Mapping[str, str], *more: str) -> BegunHere:
         """See `tests.scenarios.playbook.Driver`."""
         assert not _beyond_settings(own), f"A run in this process has its environment: {own}"
-        if _needs_executor(playbook, variables, more):
-            return BegunHere(executor.a_run(), lambda shown: executor.play(playbook, variables, *more, output=shown))
-        return BegunHere(executor.a_run(), lambda _shown: direct.play(playbook, variables))
+        return BegunHere(executor.a_run(), lambda shown: chosen.play(playbook, variables, *more, output=shown))
 
     @contextlib.contextmanager
     def proxies(self, proxy: Any, cluster: str, kubernetes: str, token: str) -> Iterator[None]:
@@ -144,13 +133,6 @@ class DriverHere:
             return _passed(proxy, request, forward)
 
         return answer
-
-
-def _needs_executor(playbook: str, variables: Mapping[str, Any], more: tuple[str, ...]) -> bool:
-    """Whether a run has arguments, or tasks beyond those that `tests.runs.direct` knows."""
-    if more or not playbook.startswith(OWN) or playbook == REPORT:
-        return True
-    return TASKS.search(json.dumps(dict(variables))) is not None
 
 
 def _passed(proxy: FaultProxy, request: Request, forward: Callable[[], Answer]) -> Answer:

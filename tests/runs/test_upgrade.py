@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from kubernetes import client, config
 
+from tests.runs import executor
 from tests.runs.calling import Killed
 from tests.runs.world import CalledCluster, World, world
 from tests.sandbox.web import Request
@@ -21,6 +22,13 @@ FROM, TO = "2.19.6", "3.8.0"
 REPORT, STATUS = "stateful.upgrade.report", "stateful.upgrade.status"
 KILLS = (1, 5, 9, 13, 18, 23, 29, 36, 44, 53, 62)
 """The acts of a run behind which it is killed; `make soak` does it behind each."""
+
+
+@pytest.fixture
+def with_executor() -> Iterator[World]:
+    """A world whose playbooks are run by the executor of ansible-core."""
+    with world(executor.play) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
@@ -46,20 +54,20 @@ def deletions(here: World, cluster: CalledCluster) -> list[str]:
     return sorted(path.rpartition("/")[2] for path in paths if "image-pull" not in path)
 
 
-def test_an_upgrade_in_one_process(here: World) -> None:
-    cluster = here.cluster(FROM)
+def test_an_upgrade_in_one_process(with_executor: World) -> None:
+    cluster = with_executor.cluster(FROM)
     before = cluster.fingerprint()
-    given = here.confirmed(cluster.variables(TO))
-    done = here.play(PLAYBOOK, given)
+    given = with_executor.confirmed(cluster.variables(TO))
+    done = with_executor.play(PLAYBOOK, given)
     assert done.code == 0, done.output
     is_done(cluster, before)
-    again = here.play(PLAYBOOK, given)
+    again = with_executor.play(PLAYBOOK, given)
     assert again.code == 0, again.output
-    assert deletions(here, cluster) == sorted(before.pods)
+    assert deletions(with_executor, cluster) == sorted(before.pods)
 
 
-def test_a_batch_has_few_tasks_and_none_that_only_skips(here: World) -> None:
-    done = here.play(PLAYBOOK, here.confirmed(here.cluster(FROM).variables(TO)))
+def test_a_batch_has_few_tasks_and_none_that_only_skips(with_executor: World) -> None:
+    done = with_executor.play(PLAYBOOK, with_executor.confirmed(with_executor.cluster(FROM).variables(TO)))
     counted = re.findall(r"^(\S+) +: ok=(\d+) .* skipped=(\d+) ", done.output, flags=re.MULTILINE)
     batches = {host: (int(ok), int(skipped)) for host, ok, skipped in counted if host.startswith("batch-")}
     assert len(batches) == 3, done.output

@@ -12,7 +12,7 @@ from typing import Any
 import urllib3
 
 from tests.lab.opensearch.layouts import three_combined
-from tests.runs import executor
+from tests.runs import chosen
 from tests.runs.calling import Calling, Killed
 from tests.runs.prepared import Time
 from tests.runs.turns import Turns
@@ -24,7 +24,7 @@ from tests.scenarios.playbook import PLAN, PLAYBOOK, Played, digest_in, without_
 
 ASKING = ("GET", "HEAD")
 Driver = Callable[..., Played]
-"""A function that runs a playbook with variables: `tests.runs.executor.play` or `tests.runs.direct.play`."""
+"""A function that runs a playbook with variables, such as `tests.runs.chosen.play`."""
 REVIEWS = "/apis/authorization.k8s.io/"
 """A POST there is a question."""
 
@@ -49,7 +49,7 @@ class World:
 
     sandbox: Sandbox
     calling: Calling
-    driver: Driver = executor.play
+    driver: Driver = chosen.play
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def cluster(self, version: str, layout: Any = three_combined, **options: Any) -> CalledCluster:
@@ -96,7 +96,7 @@ def is_act(method: str, path: str) -> bool:
 
 
 @contextmanager
-def world(driver: Driver = executor.play, start: float | None = None, paces: Paces = QUICK) -> Iterator[World]:
+def world(driver: Driver = chosen.play, start: float | None = None, paces: Paces = QUICK) -> Iterator[World]:
     """A world with nothing in it, whose playbooks are run by this driver. This process follows its clock, which is
     at `start` or at the real time. `paces` is the time that its servers take."""
     callings: list[Calling] = []

@@ -1,0 +1,32 @@
+"""The driver that a run in this process needs: the cheaper one, unless only the executor of ansible-core can do it."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tests.runs import direct, executor
+from tests.runs.scripts import OWN
+from tests.scenarios.playbook import Played
+
+REPORT = f"{OWN}report"
+"""A playbook that fills in templates of its own."""
+TASKS = re.compile(r'"(?:upgrade_)?tasks(?:_\w+)?": ')
+"""A variable with the path of a file with tasks."""
+
+
+def play(playbook: str, variables: Mapping[str, Any], *more: str, output: io.StringIO | None = None) -> Played:
+    """Run a playbook to its end, as `tests.runs.executor.play`. Without the executor nothing is written to `output`."""
+    if needs_executor(playbook, variables, more):
+        return executor.play(playbook, variables, *more, output=output)
+    return direct.play(playbook, variables)
+
+
+def needs_executor(playbook: str, variables: Mapping[str, Any], more: tuple[str, ...]) -> bool:
+    """Whether a run has arguments, or tasks beyond those that `tests.runs.direct` knows."""
+    if more or not playbook.startswith(OWN) or playbook == REPORT:
+        return True
+    return TASKS.search(json.dumps(dict(variables))) is not None
