@@ -124,6 +124,7 @@ class _Switch:
 
     def again(self) -> tuple[Longhorn, SwitchStep, Verdict]:
         """Look, judge, and make the acts that are due. A new state of the node ends the wait for the old one."""
+        looked = self.task.clock.now()
         seen = self.way.look(self.client, self.task.params["namespace"])
         image = self._image(seen)
         accepted = frozenset(self.task.params["accept_unverified"])
@@ -144,7 +145,7 @@ class _Switch:
         self.moved_on, self.stage = new and self.stage is not None, found.stage
         if new:
             self.task.progress(f"node {self.node}: {found.stage.value}")
-        refusals = self.way.perform(At(self.task, self.client, seen, image, self.writers), found.acts)
+        refusals = self.way.perform(At(self.task, self.client, seen, image, self.writers, looked), found.acts)
         self.acted |= bool(found.acts)
         return seen, found, combine((found.verdict, Verdict(tuple(refusals))))
 

@@ -46,6 +46,11 @@ OF_RUN = frozenset({REPLICAS})
 """Changes that last for the whole run. The others last for one node."""
 LONG = 86_400
 """Seconds for which Longhorn waits for a failed replica during a run, before it makes another elsewhere."""
+LOOK_AGE = 10.0
+"""The most seconds since a look has begun for which an instance manager is replaced by it. Its lists are asked for one
+after another, and each may be asked for again for as long as a request may take."""
+TOO_OLD = "look_too_old"
+"""The code of the wait for a look that is younger."""
 GONE = "kubernetes_not_found"
 """The code of the refusal to change an object that is not there."""
 
@@ -73,6 +78,8 @@ class At:
     image: str
     """The image that the node is to run; empty if its engines are only moved away."""
     writers: Writers
+    looked: float | None = None
+    """The time at which the look has begun; None if nothing is replaced by it."""
 
     def change(self, kind: str, name: str, wanted: Mapping[Path, Any]) -> None:
         """Change an object, with its undo."""
@@ -93,6 +100,17 @@ class At:
         """Called before an act that is no change with an undo."""
         if not self.task.check_mode:
             self.task.still_wanted()
+
+    def still_fresh(self, node: str) -> None:
+        """Called immediately before the instance manager of the node is replaced.
+
+        Raises:
+            Refusal: the look is too old, and has to be made again.
+        """
+        age = 0.0 if self.looked is None else self.task.clock.now() - self.looked
+        if age > LOOK_AGE:
+            said = f"The last look at the volumes of node {node} began {age:.0f} s ago, so that it is made again."
+            raise Refusal(waiting(TOO_OLD, said, "See why the API server is slow.", about=node))
 
 
 def judge_runs(client: KubernetesClient, seen: Longhorn, nodes: Collection[str], writers: Writers) -> None:
@@ -131,6 +149,8 @@ def perform(at: At, acts: Iterable[Act], known: Mapping[str, Performed] | None =
             cause = error.verdict.reasons[0]
             if cause.code == "kubernetes_refused":
                 refusals.append(waiting("act_refused", cause.message, cause.remedy, about=act.target))
+            elif cause.code == TOO_OLD:
+                refusals.append(cause)
             elif cause.code != GONE:
                 raise
     return refusals
@@ -180,6 +200,7 @@ def _delete_manager(at: At, act: Act) -> None:
     if present is None or present.get("value") != at.image:
         # The next look refuses.
         return
+    at.still_fresh(act.node)
     with at.task.journal.doing(("delete_instance_manager", act.target, {"node": act.node})):
         path = path_of(at.seen.namespace, INSTANCE_MANAGERS, act.target)
         # A volume that was attached since the look has instances there, which change the object.

@@ -64,6 +64,7 @@ def _create(at: At, act: Act) -> None:
         return
     made = _upgrade(at, act.target, _free_name(there, act.target), kinds)
     at.still_wanted()
+    at.still_fresh(act.target)
     with at.task.journal.doing(("create_upgrade", act.target, {"upgrade": made["metadata"]["name"]})):
         at.client.post(path_of(at.seen.namespace, kinds.value[0]), made, dry_run=at.task.check_mode)
 

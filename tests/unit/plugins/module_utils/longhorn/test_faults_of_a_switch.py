@@ -9,9 +9,11 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 
 from tests.sandbox.kubernetes.objects import Json
-from tests.sandbox.longhorn.description import Volume
-from tests.sandbox.longhorn.kinds import ENGINES, MANAGERS, SHARES, VOLUMES
+from tests.sandbox.longhorn.asking import replica_on
+from tests.sandbox.longhorn.description import Described, Machine, Volume
+from tests.sandbox.longhorn.kinds import ENGINES, MANAGERS, SHARES, SNAPSHOTS, VOLUMES
 from tests.sandbox.longhorn.longhorn import Longhorn
+from tests.sandbox.web import Answer, Request
 from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, outliving
 
 ONE = Volume("vol-1", SPREAD, "n1")
@@ -128,3 +130,45 @@ def test_an_engine_that_is_wanted_on_a_node_that_is_none_is_named(drive: type[Dr
     assert "Volume vol-1 wants its engine on node nowhere" in told(driver.switch("n1", wait_timeout=30))
     driver.longhorn.write(VOLUMES, "vol-1", {"engineNodeID": ""})
     finished(driver)
+
+
+def test_no_instance_manager_is_removed_by_a_look_that_took_long(drive: type[Driver]) -> None:
+    """The last list of a look comes late. In between the other replica of a volume fails."""
+    driver = drive(outliving(Volume("vol-1", ("n1", "n2"), "n3")))
+    longhorn, answer, late = driver.longhorn, driver.api.answer, list[str]()
+
+    def slowly(request: Request) -> Answer:
+        ready = [each for each in longhorn.objects.all(SNAPSHOTS) if each.get("status", {}).get("readyToUse")]
+        if request.path.endswith("/volumeattachments") and ready and not late:
+            late.append(request.path)
+            longhorn.faults.rebuild_stuck("vol-1")
+            longhorn.faults.replica_fails(replica_on(longhorn, "n2", "vol-1")["metadata"]["name"])
+            longhorn.clock.advance(20.0)
+        return answer(request)
+
+    driver.api.answer = slowly  # type: ignore[method-assign]
+    done = driver.switch("n1")
+    assert late
+    assert "Volume vol-1 has no healthy replica outside node n1" in told(done)
+    assert longhorn.observer.by_acts == []
+    finished(driver)
+
+
+def test_no_upgrade_is_made_by_a_look_that_took_long(drive: type[Driver]) -> None:
+    driver = drive(Longhorn(Described(tuple(map(Machine, SPREAD)), (ONE,), offers="v1.13", frontends_outlive=True)))
+    longhorn, answer = driver.longhorn, driver.api.answer
+    asked = list[str]()
+
+    def slowly(request: Request) -> Answer:
+        if request.path.endswith("/volumeattachments"):
+            longhorn.clock.advance(0.0 if asked else 20.0)
+            asked.append("look")
+        if request.method == "POST" and request.path.endswith("/instancemanagerupgrades"):
+            asked.append("made")
+        return answer(request)
+
+    driver.api.answer = slowly  # type: ignore[method-assign]
+    done = driver.switch("n1")
+    assert done.verdict.passed, (done.verdict, driver.said)
+    assert asked.count("made") == 1
+    assert asked.index("made") == 2
