@@ -277,11 +277,13 @@ def volumes_of(found: Upgrades, node: str) -> Mapping[str, VolumeProgress]:
 def _closed(seen: Longhorn, nodes: Collection[str]) -> Iterator[Reason]:
     """The refusal of nodes that take no replicas: Longhorn does not open them while it upgrades them.
 
-    A node that an upgrade has not completed may be closed because of it.
+    A node that an upgrade has not completed may be closed because of it. By the design an upgrade is completed
+    although it has failed at a node; the mark of the run that made it says that the node will be opened again.
     """
     for name in nodes:
         node = seen.nodes.get(name)
         begun = any(each.covers(name) and each.state != "completed" for each in seen.upgrades.upgrades)
+        begun = begun or any(act.kind == "reopen_node" for act in left_by_run(seen, name).acts)
         if node is not None and not node.allow_scheduling and not begun and touched(seen, name):
             yield refused(
                 "node_takes_no_replicas",

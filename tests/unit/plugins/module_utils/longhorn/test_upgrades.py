@@ -241,6 +241,19 @@ def test_a_node_that_takes_no_replicas_is_not_upgraded_unless_its_upgrade_has_cl
     assert blockers(unused, ["n1"], NEW).passed
 
 
+@pytest.mark.parametrize(
+    ("mark", "run", "passes"),
+    [("run-1", "run-1", True), ("run-1@closed", "run-1", False), ("", "run-1", False), ("", "", False)],
+)
+def test_a_node_that_a_failed_upgrade_has_left_closed_is_opened_by_the_next_run(
+    mark: str, run: str, *, passes: bool
+) -> None:
+    """With the design's kinds the whole is completed, although it has failed at its only node."""
+    shut = with_node(old(), "n1", allow_scheduling=False, mark=mark)
+    failed = of_managers(manager("completed", "error", run=run))
+    assert blockers(replace(shut, upgrades=failed), ["n1"], NEW).passed is passes
+
+
 @pytest.mark.parametrize("name", [AUTOMATIC, "allow-instance-manager-automatic-upgrade"])
 def test_no_upgrade_is_made_while_longhorn_goes_from_node_to_node_by_itself(name: str) -> None:
     seen = replace(old(), settings={**old().settings, name: "true"})
