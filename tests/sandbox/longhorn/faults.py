@@ -8,7 +8,7 @@ from typing import Protocol
 from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.longhorn.controllers.all import Controllers
 from tests.sandbox.longhorn.controllers.instances import state_of
-from tests.sandbox.longhorn.kinds import BACKUPS, ENGINES, MANAGERS, NAMESPACE, VOLUMES, manager_name
+from tests.sandbox.longhorn.kinds import BACKUPS, ENGINES, MANAGERS, NAMESPACE, REPLICAS, VOLUMES, manager_name
 from tests.sandbox.longhorn.objects import Objects
 from tests.sandbox.longhorn.observer import Observer
 from tests.sandbox.longhorn.webhook import Webhook
@@ -91,6 +91,17 @@ class Faults:
     def rebuild_stuck(self, volume: str) -> None:
         """The progress of rebuilds of a volume stands still."""
         self._controllers.engines.stuck.add(volume)
+
+    def rebuild_goes_on(self, volume: str) -> None:
+        """It goes on."""
+        self._controllers.engines.stuck.discard(volume)
+
+    def replica_fails(self, replica: str) -> None:
+        """The process of a replica ends by itself."""
+        item = self._objects.get(REPLICAS, replica)
+        if item is not None:
+            place = item.get("status", {}).get("instanceManagerName", "")
+            self._controllers.instances.remove(REPLICAS, replica, place)
 
     def slots_exhausted(self, node: str, slots: int = FOREVER) -> None:
         """Rebuilds of others hold so many slots of a Kubernetes node."""

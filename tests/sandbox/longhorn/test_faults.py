@@ -280,3 +280,16 @@ def test_the_webhook_refuses_the_last_healthy_replica_and_whatever_it_is_told_to
         found.write(NODES, "n1", {"allowScheduling": False})
     assert refused.value.message == 'admission webhook "validator.longhorn.io" denied the request: no'
     found.write(NODES, "n1", {"allowScheduling": False})
+
+
+def test_a_replica_that_fails_is_rebuilt_once_its_rebuild_goes_on() -> None:
+    found = built(spread())
+    found.faults.rebuild_stuck("v")
+    found.faults.replica_fails(replica_on(found, "n2")["metadata"]["name"])
+    assert found.until(lambda: told(found) == ("attached", "degraded"))
+    assert found.until(lambda: "WO" in modes(found))
+    found.clock.advance(60.0)
+    assert told(found) == ("attached", "degraded")
+    found.faults.rebuild_goes_on("v")
+    assert found.until(lambda: told(found) == ("attached", "healthy"))
+    assert modes(found) == ["RW", "RW", "RW"]
