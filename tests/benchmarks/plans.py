@@ -108,15 +108,25 @@ def _state(names: list[str], shards: int, zone_of: dict[str, str]) -> dict[str, 
         table.setdefault(index, {"shards": {}})["shards"][str(shard)] = copies
     metadata = {
         "state": "open",
-        "settings": {"index": {"version": {"created": str(CREATED)}, "number_of_replicas": "1"}},
+        "settings": {
+            "index": {
+                "version": {"created": str(CREATED)},
+                "number_of_shards": str(SHARDS),
+                "number_of_replicas": "1",
+            }
+        },
     }
     return {
         "cluster_uuid": "uuid",
         "version": 1,
         "cluster_manager_node": "manager",
-        "nodes": {name: {"ephemeral_id": name} for name in names},
+        "nodes": {name: {"name": name, "ephemeral_id": name} for name in names},
         "metadata": {
-            "cluster_coordination": {"last_committed_config": ["manager"], "last_accepted_config": ["manager"]},
+            "cluster_coordination": {
+                "last_committed_config": ["manager"],
+                "last_accepted_config": ["manager"],
+                "voting_config_exclusions": [],
+            },
             "indices": dict.fromkeys(table, metadata),
         },
         "routing_table": {"indices": table},
