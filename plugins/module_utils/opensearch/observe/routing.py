@@ -89,9 +89,9 @@ def _contradiction(copy: ShardCopy, members: Collection[str]) -> str:
         return "relocates"
     if copy.state == "RELOCATING" and copy.relocating_to in {None, copy.member}:
         return "relocates nowhere"
-    unknown = {copy.member, copy.relocating_to} - {None, *members}
+    unknown = [place for place in (copy.member, copy.relocating_to) if place and place not in members]
     if unknown:
-        return f"is on {', '.join(sorted(map(str, unknown)))}, which is no member"
+        return f"is on {', '.join(sorted(unknown))}, which is no member"
     return "is the primary and for search only" if copy.primary and copy.search_only else ""
 
 
