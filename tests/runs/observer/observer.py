@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from tests.runs.observer import acts, left, order, rules
 from tests.runs.observer.looking import Looking
 from tests.runs.observer.order import Look, Progress
 from tests.runs.observer.rules import Takedown
-from tests.runs.observer.sight import Consents, Key, Setting, Sight
+from tests.runs.observer.sight import Consents, Key, Sight
+from tests.runs.observer.watching import Watching
+from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.sandbox import Sandbox
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import Cluster
@@ -21,39 +20,23 @@ PROOF_AGE = 10.0
 seconds old, and a deletion whose answer is lost is asked for again for as long."""
 
 
-@dataclass(frozen=True)
-class Violation:
-    """Something that may never be."""
-
-    rule: str
-    """The name of the invariant."""
-    at: float
-    """Virtual seconds since the observer was made."""
-    behind: str
-    """Method and path of the last request before it."""
-    said: str
-
-    def __str__(self) -> str:
-        return f"{self.at:.3f} s, behind {self.behind or 'no request'}: [{self.rule}] {self.said}"
-
-
-class Observer:
+class Observer(Watching):
     """It watches one cluster that has started, from now on. It forgets nothing, over all runs on the cluster."""
 
     def __init__(
         self, sandbox: Sandbox, cluster: Cluster, consents: Consents | None = None, batching: str = "serial"
     ) -> None:
         """`consents` and `batching` are those of the runs."""
-        self._sandbox, self._store = sandbox, sandbox.kubernetes.server.store
+        super().__init__(sandbox)
         self._namespace, self._consents, self._batching = cluster.namespace, consents or Consents(), batching
         (members,) = sandbox.members.clusters_in(cluster.namespace)
         self._looking = Looking(self._store, members, cluster.namespace)
         self._looking.look()
-        self._start, self._number, self._began = self._store.clock.now(), 0, 0.0
+        self._number, self._began = 0, 0.0
         self._asked = self._before = self._first = self._now
         self._documents = self._looking.documents()
         self._progress = Progress()
-        self._behind, self._last = "", Request("GET", "/")
+        self._last = Request("GET", "/")
         self._away: dict[str, str] = {}
         """The members that a run has taken down and that are not back, each with its process of before."""
         self._hit: set[str] = set()
@@ -61,43 +44,15 @@ class Observer:
         self._unseen: dict[Setting, Any] = {}
         """The settings that others have changed since the run has looked at them, with the value of before."""
         self._holders: dict[Key, frozenset[str]] = {}
-        self._present: set[tuple[str, str]] = set()
-        self.found: list[Violation] = []
         self._remember()
-
-    @property
-    def violations(self) -> list[str]:
-        """All that was wrong, in its order."""
-        return [str(each) for each in self.found]
 
     @property
     def _now(self) -> Sight:
         return self._looking.sight
 
-    @contextmanager
-    def watching(self) -> Iterator[Observer]:
-        """It sees each change and each request until the block ends."""
-        self.attach()
-        try:
-            yield self
-        finally:
-            self.detach()
-
-    def attach(self) -> None:
-        """See each change and each request from now on."""
-        self._store.listeners.append(self._looking.note)
-        self._store.clock.listeners.append(self.look)
-        watchers = getattr(self._sandbox.listening, "watchers", None)
-        if watchers is not None:
-            watchers.append(self)
-
-    def detach(self) -> None:
-        """See nothing any more."""
-        self._store.listeners.remove(self._looking.note)
-        self._store.clock.listeners.remove(self.look)
-        watchers = getattr(self._sandbox.listening, "watchers", None)
-        if watchers is not None:
-            watchers.remove(self)
+    def note(self, change: Change) -> None:
+        """See `Watching`."""
+        self._looking.note(change)
 
     def foreign(self, *names: str) -> None:
         """A fault that no run has made has taken these members just now. Pods that others delete are known without."""
@@ -110,7 +65,7 @@ class Observer:
         self._asked, self._began = self._now, self._store.clock.now()
 
     def answered(self, request: Request, status: int) -> None:
-        """A request was answered; see `tests.runs.calling.Watcher`."""
+        """See `Watching`."""
         before, at = self._asked, self._store.clock.now()
         self._number += 1
         changed = self._looking.look() or self._now is not before
@@ -131,12 +86,12 @@ class Observer:
         self._asked = self._now
 
     def look(self) -> None:
-        """Look again if anything has changed."""
+        """See `Watching`."""
         if self._looking.look():
             self._judge()
 
     def ended(self, code: int, *, target: str = "") -> None:
-        """A run has ended. `target` is the version of the upgrade if it has completed it; then all is put back."""
+        """See `Watching`."""
         self.look()
         self._note("undo", left.named_by_undo(self._first, self._now))
         if code == 0 and target:
@@ -222,13 +177,3 @@ class Observer:
             self._holders[key] = shard.started if shard.whole else held | shard.started
         if self._hit and now.is_whole():
             self._hit.clear()
-
-    def _keep(self, rule: str, said: Iterable[str]) -> None:
-        """Note what is wrong now, once as long as it lasts."""
-        present = {(rule, each) for each in said}
-        self._note(rule, (each for _rule, each in sorted(present - self._present)))
-        self._present = {each for each in self._present if each[0] != rule} | present
-
-    def _note(self, rule: str, said: Iterable[str]) -> None:
-        at = self._store.clock.now() - self._start
-        self.found += [Violation(rule, at, self._behind, each) for each in said]

@@ -1,100 +1,39 @@
-"""The events of a story, as they happen to the servers in memory. None of them asks through the controller."""
+"""The events that every system has: the end of the controller, and an API server that answers badly or not at all."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-
-from kubernetes import client
+from typing import ClassVar
 
 from tests.runs.calling import Killed
-from tests.runs.random_runs.story import Event, Story
-from tests.runs.world import CalledCluster, World
-from tests.sandbox.kubernetes.cluster import NODES
-from tests.sandbox.opensearch.model import Disk
+from tests.runs.random_runs.story import Event
+from tests.runs.world import World
 
-ACTS = (
-    ("DELETE", "/pods/"),
-    ("PATCH", "/statefulsets/"),
-    ("PATCH", "/configmaps/"),
-    ("PATCH", "/leases/"),
-    ("POST", "/configmaps"),
-    ("GET", "/pods"),
-)
-"""The kinds of requests to Kubernetes that can be spoiled."""
 CONFLICT = 409
+Kind = tuple[str, str]
+"""Method and a part of the path of requests to Kubernetes."""
 
 
 @dataclass
 class Happening:
-    """The events of one story while it goes on."""
+    """The events of one story while it goes on. None of them asks through the controller."""
+
+    REQUESTS: ClassVar[Sequence[Kind]] = ()
+    """The kinds of requests that can be spoiled."""
 
     world: World
-    cluster: CalledCluster
-    story: Story
-    foreign: Callable[..., None]
-    """Called with members that an event has just taken."""
-
-    @property
-    def members(self) -> list[str]:
-        """The names of the members."""
-        return [pod for pool in self.story.pools for pod in pool.pods(self.cluster.name)]
-
-    def happen(self, event: Event) -> None:
-        """Let one event happen.
-
-        Raises:
-            Killed: it is the end of the controller.
-        """
-        KINDS[event.kind](self, event)
-
-    def mend(self) -> None:
-        """End everything that was broken, and take back what people have done in between."""
-        self.world.sandbox.faults.mend_all()
-        self.world.sandbox.api.faults.coming.clear()
-        self.world.calling.open_all()
-        for node in NODES:
-            self.cordon(node, wanted=False)
-        for member in self.members:
-            self.disk_of(member).available = ROOM
-        self.cluster.ask(f"/{WITHOUT_REPLICAS}?ignore_unavailable=true", "DELETE")
-        self.cluster.ask("/_cluster/settings", "PUT", {"persistent": dict.fromkeys(BY_PERSON)})
-
-    def member_of(self, event: Event) -> str:
-        """The member that the event is about."""
-        return self.members[event.subject % len(self.members)]
 
     def later(self, event: Event, action: Callable[[], None]) -> None:
         """Do something when the event is over."""
         if event.seconds:
             self.world.calling.clock.later(event.seconds, action)
 
-    def cordon(self, node: str, *, wanted: bool) -> None:
-        """Cordon a Kubernetes node as a person does, or end that."""
-        with self.world.sandbox.client() as api:
-            client.CoreV1Api(api).patch_node(node, {"spec": {"unschedulable": wanted}})
-
-    def disk_of(self, member: str) -> Disk:
-        """The disk of a member."""
-        (servers,) = self.world.sandbox.members.clusters_in(self.cluster.namespace)
-        return servers.members[member].disk
-
-    def mend_later(self, event: Event, member: str) -> None:
-        """End what an event does to a member, when it is over."""
-        self.later(event, lambda: self.world.sandbox.faults.mend(self.cluster.namespace, member))
-
-
-BY_PERSON = {
-    "indices.recovery.max_bytes_per_sec": "111mb",
-    "cluster.routing.allocation.enable": "all",
-    "cluster.max_shards_per_node": 2000,
-}
-"""The settings that a person sets."""
-ROOM = Disk("").available
-"""The bytes that are free on a disk."""
-WITHOUT_REPLICAS = "without-replicas"
-"""The index that a person makes."""
+    def mend(self) -> None:
+        """End all that was broken between the controller and the servers."""
+        self.world.sandbox.faults.mend_all()
+        self.world.sandbox.api.faults.coming.clear()
+        self.world.calling.open_all()
 
 
 def _kill(_here: Happening, _event: Event) -> None:
@@ -105,46 +44,9 @@ def _api_away(here: Happening, event: Event) -> None:
     here.world.sandbox.faults.api_server_away(event.seconds or 30.0)
 
 
-def _never_ready(here: Happening, event: Event) -> None:
-    member = here.member_of(event)
-    here.world.sandbox.faults.never_ready(here.cluster.namespace, member)
-    here.foreign(member)
-    here.mend_later(event, member)
-
-
-def _process_killed(here: Happening, event: Event) -> None:
-    member = here.member_of(event)
-    with contextlib.suppress(KeyError):  # it is not there
-        here.world.sandbox.faults.kill(here.cluster.namespace, member)
-        here.foreign(member)
-
-
-def _crash_loop(here: Happening, event: Event) -> None:
-    member = here.member_of(event)
-    here.world.sandbox.faults.crash_loop(here.cluster.namespace, member)
-    _process_killed(here, event)
-    here.mend_later(event, member)
-
-
-def _slow_stop(here: Happening, event: Event) -> None:
-    here.world.sandbox.faults.slow_stop(here.cluster.namespace, here.member_of(event), event.seconds or 60.0)
-
-
-def _node_dead(here: Happening, event: Event) -> None:
-    node = [*NODES][event.subject % len(NODES)]
-    here.world.sandbox.faults.node_dead(node)
-    here.foreign(*here.members)
-    here.later(event, lambda: here.world.sandbox.faults.mend_node(node))
-
-
-def _evicted(here: Happening, event: Event) -> None:
-    with here.world.sandbox.client() as api, contextlib.suppress(client.ApiException):
-        client.CoreV1Api(api).delete_namespaced_pod(here.member_of(event), here.cluster.namespace)
-
-
 def _spoiled(here: Happening, event: Event, status: int = 0, *, made: bool = False) -> None:
-    # A deletion names the UID alone, which another object of that name would have: no conflict comes by chance.
-    kinds = [each for each in ACTS if status != CONFLICT or each[0] in ("PATCH", "PUT")]
+    # A deletion names the UID, which another object of that name would not have: no conflict comes by chance.
+    kinds = [each for each in here.REQUESTS if status != CONFLICT or each[0] in ("PATCH", "PUT")]
     method, path = kinds[event.subject % len(kinds)]
     faults = here.world.sandbox.api.faults
     if status:
@@ -153,79 +55,13 @@ def _spoiled(here: Happening, event: Event, status: int = 0, *, made: bool = Fal
         faults.cut(method, path, made=made)
 
 
-def _setting_by_person(here: Happening, event: Event) -> None:
-    name = [*BY_PERSON][event.subject % len(BY_PERSON)]
-    here.cluster.ask("/_cluster/settings", "PUT", {"persistent": {name: BY_PERSON[name]}})
-
-
-def _image_by_other_manager(here: Happening, event: Event) -> None:
-    pool = here.story.pools[event.subject % len(here.story.pools)]
-    image = {"name": here.story.product.name, "image": f"{here.story.product.name}:{here.story.way[0]}"}
-    body = {"spec": {"template": {"spec": {"containers": [image]}}}}
-    with here.world.sandbox.client() as api:
-        client.AppsV1Api(api).patch_namespaced_stateful_set(
-            f"{here.cluster.name}-{pool.name}", here.cluster.namespace, body, field_manager="argocd-controller"
-        )
-
-
-def _index_without_replicas(here: Happening, _event: Event) -> None:
-    settings = {"settings": {"number_of_shards": 1, "number_of_replicas": 0}}
-    here.cluster.ask(f"/{WITHOUT_REPLICAS}", "PUT", settings)
-
-
-def _controllers_away(here: Happening, event: Event) -> None:
-    here.world.sandbox.faults.controllers_away(event.seconds or 30.0)
-
-
-def _cordoned(here: Happening, event: Event) -> None:
-    node = [*NODES][event.subject % len(NODES)]
-    here.cordon(node, wanted=True)
-    here.later(event, lambda: here.cordon(node, wanted=False))
-
-
-def _disk_full(here: Happening, event: Event) -> None:
-    disk = here.disk_of(here.member_of(event))
-    disk.available = 1
-    here.later(event, lambda: setattr(disk, "available", ROOM))
-
-
-def _lock_removed(here: Happening, _event: Event) -> None:
-    with here.world.sandbox.client() as api:
-        client.CoordinationV1Api(api).delete_collection_namespaced_lease(here.cluster.namespace)
-
-
-def _record_removed(here: Happening, _event: Event) -> None:
-    with here.world.sandbox.client() as api:
-        client.CoreV1Api(api).delete_collection_namespaced_config_map(here.cluster.namespace)
-
-
-def _settings_cleared(here: Happening, _event: Event) -> None:
-    cleared = {"cluster.routing.allocation.enable": None}
-    here.cluster.ask("/_cluster/settings", "PUT", {"persistent": cleared, "transient": cleared})
-
-
-KINDS: Mapping[str, Callable[[Happening, Event], None]] = {
+OF_EVERY_SYSTEM: Mapping[str, Callable[[Happening, Event], None]] = {
     "kill": _kill,
     "api_away": _api_away,
-    "process_killed": _process_killed,
-    "never_ready": _never_ready,
-    "crash_loop": _crash_loop,
-    "slow_stop": _slow_stop,
-    "node_dead": _node_dead,
-    "evicted": _evicted,
     "answer_lost": lambda here, event: _spoiled(here, event, made=True),
     "request_lost": _spoiled,
     "conflict": lambda here, event: _spoiled(here, event, CONFLICT),
     "server_error": lambda here, event: _spoiled(here, event, 500),
     "busy": lambda here, event: _spoiled(here, event, 429),
-    "setting_by_person": _setting_by_person,
-    "image_by_other_manager": _image_by_other_manager,
-    "index_without_replicas": _index_without_replicas,
-    "controllers_away": _controllers_away,
-    "cordoned": _cordoned,
-    "disk_full": _disk_full,
-    "lock_removed": _lock_removed,
-    "record_removed": _record_removed,
-    "settings_cleared": _settings_cleared,
 }
-"""The kinds of events."""
+"""The kinds of these events."""

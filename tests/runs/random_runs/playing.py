@@ -2,31 +2,64 @@
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import urllib3
 
-from tests.lab.opensearch.layouts import Layout
 from tests.runs import direct
 from tests.runs.calling import Killed
-from tests.runs.observer.observer import Observer
-from tests.runs.observer.sight import Consents
-from tests.runs.random_runs.events import Happening
-from tests.runs.random_runs.story import Story
-from tests.runs.world import CalledCluster, World, is_act, world
+from tests.runs.observer.watching import Watching
+from tests.runs.random_runs.story import Event, Story
+from tests.runs.world import World, is_act, world
 from tests.sandbox.web import Request
-from tests.scenarios.playbook import PLAN, PLAYBOOK, Played, digest_in, without_images
+from tests.scenarios.playbook import PLAN, Played, digest_in
 
 START = 1_800_000_000.0
 """The time at which each story begins."""
 BROKEN_RUNS, RUNS = 2, 8
-"""The runs after which all is mended, and the most that an upgrade takes here. A pass is of one member at least, so
-that there may be one for each member more before all is mended, and after it."""
+"""The runs after which all is mended, and the most that an upgrade takes here. A story may take some passes more before
+all is mended, and as many after it."""
 PAUSE = 120.0
 """Seconds between two runs."""
+
+
+class Stage(Protocol):
+    """The cluster of a story, the playbook that upgrades it, and what can happen to it."""
+
+    playbook: str
+    target: str
+    """The version of the upgrade."""
+
+    @property
+    def observer(self) -> Watching:
+        """It sees the cluster."""
+
+    def variables(self) -> dict[str, Any]:
+        """The variables of the playbook, without consent to its plan."""
+
+    def of_plan(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The variables of the playbook `plan`."""
+
+    def fingerprint(self) -> Any:
+        """All that a refused plan must leave as it is."""
+
+    def happen(self, event: Event) -> None:
+        """Let an event happen. Raises Killed: it is the end of the controller."""
+
+    def mend(self) -> None:
+        """End everything that was broken, and take back what people have done in between."""
+
+    def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The variables of a run once all is mended."""
+
+    def is_done(self) -> bool:
+        """Whether all is on the target version."""
+
+    def is_upgraded(self) -> None:
+        """Fails unless all is on the target version, and whole."""
 
 
 @dataclass
@@ -48,54 +81,37 @@ class Ending:
         return "\n".join([self.story.text(), *(f"    {each}" for each in self.told), *self.faults])
 
 
-def play_story(story: Story) -> Ending:
+def play_story(story: Story, stage_of: Callable[[World], Stage]) -> Ending:
     """Play a story to its end."""
     ending = Ending(story)
-    with world(direct.play, START, story.paces) as here:
-        cluster = _risen(here, story)
+    with world(direct.play, START) as here:
+        stage = stage_of(here)
         try:
-            _Playing(here, cluster, story, ending).play()
+            _Playing(here, stage, story, ending).play()
         except (AssertionError, urllib3.exceptions.HTTPError) as error:
             ending.faults.append(f"{type(error).__name__}: {error}")
     return ending
 
 
-def _risen(here: World, story: Story) -> CalledCluster:
-    def layout(namespace: str, version: str, *, address: Any, **options: Any) -> list[dict[str, Any]]:
-        return Layout(namespace, version, story.pools, address, product=story.product, **options).manifests()
-
-    cluster = here.cluster(story.way[0], layout)
-    for each in story.indices:
-        settings = {"number_of_shards": each.shards, "number_of_replicas": each.replicas}
-        cluster.ask(f"/{each.name}", "PUT", {"settings": settings})
-    cluster.until_green()
-    return cluster
-
-
 class _Playing:
-    def __init__(self, here: World, cluster: CalledCluster, story: Story, ending: Ending) -> None:
-        self._world, self._cluster, self._story, self._ending = here, cluster, story, ending
+    def __init__(self, here: World, stage: Stage, story: Story, ending: Ending) -> None:
+        self._world, self._stage, self._story, self._ending = here, stage, story, ending
         self._left = list(story.events)
-        consents = Consents.of(story.options)
-        batching = str(story.options.get("upgrade_batching", "serial"))
-        self._observer = Observer(here.sandbox, cluster, consents, batching)
-        self._happening = Happening(here, cluster, story, self._observer.foreign)
         self._watches = False
 
     def play(self) -> None:
         """The runs, until one has upgraded everything, or nothing is allowed to be."""
-        with self._observer.watching():
+        with self._stage.observer.watching():
             try:
                 self._play()
             finally:
-                self._ending.faults += self._observer.violations
+                self._ending.faults += self._stage.observer.violations
 
     def _play(self) -> None:
-        before = self._cluster.fingerprint()
-        given = self._cluster.variables(self._story.way[1], **self._story.options)
+        stage = self._stage
+        before, given = stage.fingerprint(), stage.variables()
         self._world.calling.after = self._asked
-        passes = self._story.members if self._story.options.get("upgrade_wait") is False else 0
-        most = RUNS + 2 * passes
+        most = RUNS + 2 * self._story.passes
         for number in range(most):
             self._ending.runs = number + 1
             ended = self._run(given)
@@ -104,45 +120,40 @@ class _Playing:
             if number == 0 and ended is not None and len(self._left) == len(self._story.events) and ended.code != 0:
                 # Nothing has happened to this cluster: it is one that is not upgraded without consent.
                 self._ending.refused = ended.message or ended.output
-                assert self._cluster.fingerprint() == before, f"refused, and changed: {self._ending.refused}"
+                assert stage.fingerprint() == before, f"refused, and changed: {self._ending.refused}"
                 return
-            if number >= BROKEN_RUNS + passes:
+            if number >= BROKEN_RUNS + self._story.passes:
                 self._left.clear()
-                self._happening.mend()
-                given = {**given, "upgrade_allow_field_managers": ["argocd"]}
+                stage.mend()
+                given = stage.mended(given)
             self._world.sandbox.clock.sleep(PAUSE)
         else:
             said = (ended.message or ended.output) if ended is not None else "killed"
             self._ending.faults.append(f"The upgrade is not done after {most} runs: {said}")
             return
-        self._happening.mend()
+        stage.mend()
         self._world.sandbox.clock.sleep(PAUSE)
-        self._cluster.is_upgraded(self._story.way[1])
+        stage.is_upgraded()
 
     def _run(self, given: dict[str, Any]) -> Played | None:
         self._watches = True
         try:
-            planned = self._world.play(PLAN, without_images(given))
+            planned = self._world.play(PLAN, self._stage.of_plan(given))
             if planned.code != 0:
                 return planned
-            ended = self._world.play(PLAYBOOK, {**given, "upgrade_confirm": digest_in(planned)})
+            ended = self._world.play(self._stage.playbook, {**given, "upgrade_confirm": digest_in(planned)})
         except Killed:
             self._ending.told.append("the controller is killed")
             return None
         finally:
             self._watches = False
-        self._observer.ended(ended.code, target=self._story.way[1] if self._is_done(ended) else "")
+        self._stage.observer.ended(ended.code, target=self._stage.target if self._is_done(ended) else "")
         lines = [line for line in ended.output.split("\n") if re.match(r"Done|Note|✔|This pass|The upgrade", line)]
         self._ending.told += [f"run {self._ending.runs} ends with {ended.code}: {ended.message}", *lines[-6:]]
         return ended
 
     def _is_done(self, ended: Played) -> bool:
-        if ended.code or '"upgrade_state": "done"' not in ended.output:
-            return False
-        try:
-            return set(self._cluster.versions().values()) == {self._story.way[1]}
-        except (urllib3.exceptions.HTTPError, json.JSONDecodeError, KeyError):
-            return False  # no member answers
+        return not ended.code and '"upgrade_state": "done"' in ended.output and self._stage.is_done()
 
     def _asked(self, request: Request) -> None:
         if not self._watches or not is_act(request.method, request.path):
@@ -153,6 +164,6 @@ class _Playing:
             self._watches = False
             self._ending.told.append(f"{event.text()} ({request.method} {request.path})")
             try:
-                self._happening.happen(event)
+                self._stage.happen(event)
             finally:
                 self._watches = True

@@ -1,0 +1,142 @@
+"""The events of a story of OpenSearch, as they happen to the servers in memory."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from kubernetes import client
+
+from tests.runs.random_runs.events import OF_EVERY_SYSTEM, Happening
+from tests.runs.random_runs.opensearch.story import OpenSearchStory
+from tests.runs.random_runs.story import Event
+from tests.runs.world import CalledCluster
+from tests.sandbox.kubernetes.cluster import NODES
+
+REQUESTS = (
+    ("DELETE", "/pods/"),
+    ("PATCH", "/statefulsets/"),
+    ("PATCH", "/configmaps/"),
+    ("PATCH", "/leases/"),
+    ("POST", "/configmaps"),
+    ("GET", "/pods"),
+)
+"""The kinds of requests to Kubernetes that can be spoiled."""
+
+
+@dataclass
+class HappeningToMembers(Happening):
+    """The events of one story of OpenSearch while it goes on."""
+
+    REQUESTS = REQUESTS
+
+    cluster: CalledCluster
+    story: OpenSearchStory
+    foreign: Callable[..., None]
+    """Called with members that an event has just taken."""
+
+    @property
+    def members(self) -> list[str]:
+        """The names of the members."""
+        return [pod for pool in self.story.pools for pod in pool.pods(self.cluster.name)]
+
+    def happen(self, event: Event) -> None:
+        """Let one event happen. Raises Killed: it is the end of the controller."""
+        KINDS[event.kind](self, event)
+
+    def mend(self) -> None:
+        """End everything that was broken, and take back what people have done in between."""
+        super().mend()
+        self.cluster.ask(f"/{WITHOUT_REPLICAS}?ignore_unavailable=true", "DELETE")
+        self.cluster.ask("/_cluster/settings", "PUT", {"persistent": dict.fromkeys(BY_PERSON)})
+
+    def member_of(self, event: Event) -> str:
+        """The member that the event is about."""
+        return self.members[event.subject % len(self.members)]
+
+    def mend_later(self, event: Event, member: str) -> None:
+        """End what an event does to a member, when it is over."""
+        self.later(event, lambda: self.world.sandbox.faults.mend(self.cluster.namespace, member))
+
+
+BY_PERSON = {
+    "indices.recovery.max_bytes_per_sec": "111mb",
+    "cluster.routing.allocation.enable": "all",
+    "cluster.max_shards_per_node": 2000,
+}
+"""The settings that a person sets."""
+WITHOUT_REPLICAS = "without-replicas"
+"""The index that a person makes."""
+
+
+def _never_ready(here: HappeningToMembers, event: Event) -> None:
+    member = here.member_of(event)
+    here.world.sandbox.faults.never_ready(here.cluster.namespace, member)
+    here.foreign(member)
+    here.mend_later(event, member)
+
+
+def _process_killed(here: HappeningToMembers, event: Event) -> None:
+    member = here.member_of(event)
+    with contextlib.suppress(KeyError):  # it is not there
+        here.world.sandbox.faults.kill(here.cluster.namespace, member)
+        here.foreign(member)
+
+
+def _crash_loop(here: HappeningToMembers, event: Event) -> None:
+    member = here.member_of(event)
+    here.world.sandbox.faults.crash_loop(here.cluster.namespace, member)
+    _process_killed(here, event)
+    here.mend_later(event, member)
+
+
+def _slow_stop(here: HappeningToMembers, event: Event) -> None:
+    here.world.sandbox.faults.slow_stop(here.cluster.namespace, here.member_of(event), event.seconds or 60.0)
+
+
+def _node_dead(here: HappeningToMembers, event: Event) -> None:
+    node = [*NODES][event.subject % len(NODES)]
+    here.world.sandbox.faults.node_dead(node)
+    here.foreign(*here.members)
+    here.later(event, lambda: here.world.sandbox.faults.mend_node(node))
+
+
+def _evicted(here: HappeningToMembers, event: Event) -> None:
+    with here.world.sandbox.client() as api, contextlib.suppress(client.ApiException):
+        client.CoreV1Api(api).delete_namespaced_pod(here.member_of(event), here.cluster.namespace)
+
+
+def _setting_by_person(here: HappeningToMembers, event: Event) -> None:
+    name = [*BY_PERSON][event.subject % len(BY_PERSON)]
+    here.cluster.ask("/_cluster/settings", "PUT", {"persistent": {name: BY_PERSON[name]}})
+
+
+def _image_by_other_manager(here: HappeningToMembers, event: Event) -> None:
+    pool = here.story.pools[event.subject % len(here.story.pools)]
+    image = {"name": "opensearch", "image": f"opensearch:{here.story.way[0]}"}
+    body = {"spec": {"template": {"spec": {"containers": [image]}}}}
+    with here.world.sandbox.client() as api:
+        client.AppsV1Api(api).patch_namespaced_stateful_set(
+            f"{here.cluster.name}-{pool.name}", here.cluster.namespace, body, field_manager="argocd-controller"
+        )
+
+
+def _index_without_replicas(here: HappeningToMembers, _event: Event) -> None:
+    settings = {"settings": {"number_of_shards": 1, "number_of_replicas": 0}}
+    here.cluster.ask(f"/{WITHOUT_REPLICAS}", "PUT", settings)
+
+
+KINDS: Mapping[str, Callable[[HappeningToMembers, Event], None]] = {
+    **OF_EVERY_SYSTEM,
+    "process_killed": _process_killed,
+    "never_ready": _never_ready,
+    "crash_loop": _crash_loop,
+    "slow_stop": _slow_stop,
+    "node_dead": _node_dead,
+    "evicted": _evicted,
+    "setting_by_person": _setting_by_person,
+    "image_by_other_manager": _image_by_other_manager,
+    "index_without_replicas": _index_without_replicas,
+}
+"""The kinds of events."""

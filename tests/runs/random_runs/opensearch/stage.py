@@ -1,0 +1,78 @@
+"""A cluster of OpenSearch on which a story is played."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import urllib3
+
+from tests.lab.opensearch.layouts import Layout
+from tests.runs.observer.observer import Observer
+from tests.runs.observer.sight import Consents
+from tests.runs.random_runs.opensearch.events import HappeningToMembers
+from tests.runs.random_runs.opensearch.story import OpenSearchStory
+from tests.runs.random_runs.story import Event
+from tests.runs.world import CalledCluster, World
+from tests.scenarios.playbook import PLAYBOOK, without_images
+
+
+class OpenSearchStage:
+    """See `tests.runs.random_runs.playing.Stage`."""
+
+    playbook = PLAYBOOK
+
+    def __init__(self, here: World, story: OpenSearchStory) -> None:
+        self._story, self.target = story, story.way[1]
+        self._cluster = _risen(here, story)
+        batching = str(story.options.get("upgrade_batching", "serial"))
+        self.observer = Observer(here.sandbox, self._cluster, Consents.of(story.options), batching)
+        self._happening = HappeningToMembers(here, self._cluster, story, self.observer.foreign)
+
+    def variables(self) -> dict[str, Any]:
+        """See `Stage`."""
+        return self._cluster.variables(self.target, **self._story.options)
+
+    def of_plan(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Stage`."""
+        return without_images(given)
+
+    def fingerprint(self) -> Any:
+        """See `Stage`."""
+        return self._cluster.fingerprint()
+
+    def happen(self, event: Event) -> None:
+        """See `Stage`."""
+        self._happening.happen(event)
+
+    def mend(self) -> None:
+        """See `Stage`."""
+        self._happening.mend()
+
+    def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Stage`: another manager of fields counts no more."""
+        return {**given, "upgrade_allow_field_managers": ["argocd"]}
+
+    def is_done(self) -> bool:
+        """See `Stage`."""
+        try:
+            return set(self._cluster.versions().values()) == {self.target}
+        except (urllib3.exceptions.HTTPError, json.JSONDecodeError, KeyError):
+            return False  # no member answers
+
+    def is_upgraded(self) -> None:
+        """See `Stage`."""
+        self._cluster.is_upgraded(self.target)
+
+
+def _risen(here: World, story: OpenSearchStory) -> CalledCluster:
+    def layout(namespace: str, version: str, *, address: Any, **options: Any) -> list[dict[str, Any]]:
+        return Layout(namespace, version, story.pools, address, **options).manifests()
+
+    cluster = here.cluster(story.way[0], layout)
+    for each in story.indices:
+        settings = {"number_of_shards": each.shards, "number_of_replicas": each.replicas}
+        cluster.ask(f"/{each.name}", "PUT", {"settings": settings})
+    cluster.until_green()
+    return cluster

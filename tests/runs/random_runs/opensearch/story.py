@@ -1,0 +1,129 @@
+"""The story of an upgrade of OpenSearch: pools of members, indices, and the variables that a user may choose."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tests.lab.opensearch.layouts import Pool
+from tests.runs.random_runs.story import Story, events_of
+
+LATEST = 90
+"""The last act of a run at which something happens; a run of three members has about 80."""
+COMBINED = ("cluster_manager", "data", "ingest")
+WAYS = (("2.19.6", "3.8.0"),)
+
+
+@dataclass(frozen=True)
+class IndexIn:
+    """An index of the cluster."""
+
+    name: str
+    shards: int
+    replicas: int
+
+
+@dataclass(frozen=True)
+class OpenSearchStory(Story):
+    """The story of a cluster of OpenSearch."""
+
+    pools: tuple[Pool, ...]
+    indices: tuple[IndexIn, ...]
+    way: tuple[str, str]
+    """The version before, and the one after."""
+
+    @property
+    def passes(self) -> int:
+        """See `Story`: a pass is of one member at least."""
+        return sum(pool.replicas for pool in self.pools) if self.options.get("upgrade_wait") is False else 0
+
+    def cluster(self) -> list[str]:
+        """See `Story`."""
+        pools = ", ".join(f"{pool.replicas} {pool.name} ({'/'.join(pool.roles) or 'no role'})" for pool in self.pools)
+        indices = ", ".join(f"{each.name} {each.shards} shards of {1 + each.replicas} copies" for each in self.indices)
+        return [" to ".join(self.way), f"members: {pools}", f"indices: {indices or 'none'}"]
+
+    def with_smaller_cluster(self) -> Iterator[OpenSearchStory]:
+        """See `Story`."""
+        for without in self.indices:
+            yield replace(self, indices=tuple(each for each in self.indices if each is not without))
+        for number, pool in enumerate(self.pools):
+            others = (*self.pools[:number], *self.pools[number + 1 :])
+            if others and any(each.manages for each in others) and any("data" in each.roles for each in others):
+                yield replace(self, pools=others)
+            if pool.replicas > 3:
+                fewer = replace(pool, replicas=pool.replicas - 1)
+                yield replace(self, pools=(*self.pools[:number], fewer, *self.pools[number + 1 :]))
+
+
+def story_of(seed: int) -> OpenSearchStory:
+    """The story of a seed."""
+    chance = random.Random(seed)  # noqa: S311 - the same story each time, and nothing secret
+    pools = _pools(chance)
+    data = sum(pool.replicas for pool in pools if "data" in pool.roles)
+    indices = tuple(
+        IndexIn(f"index-{number}", chance.randint(1, 4), _replicas(chance, data))
+        for number in range(chance.choice((0, 1, 1, 2, 3)))
+    )
+    events, way = events_of(chance, _LIKELY, LATEST), chance.choice(WAYS)
+    return OpenSearchStory(seed, pools, indices, way, options=_options(chance, indices), events=events)
+
+
+PATIENCE = {"upgrade_member_timeout": 120, "upgrade_gate_timeout": 120, "upgrade_batch_timeout": 600}
+"""Seconds after which a run gives up, so that stories in which nothing comes back end soon."""
+_LIKELY: Mapping[str, int] = {
+    "kill": 12,
+    "api_away": 4,
+    "process_killed": 4,
+    "never_ready": 3,
+    "crash_loop": 2,
+    "slow_stop": 2,
+    "node_dead": 2,
+    "evicted": 3,
+    "answer_lost": 5,
+    "request_lost": 4,
+    "conflict": 4,
+    "server_error": 4,
+    "setting_by_person": 3,
+    "image_by_other_manager": 1,
+    "index_without_replicas": 2,
+    "busy": 2,
+}
+"""The likelihood of each kind of event."""
+
+
+def _pools(chance: random.Random) -> tuple[Pool, ...]:
+    kind = chance.random()
+    if kind < 0.5:
+        return (Pool("members", chance.choice((3, 3, 3, 4, 5)), COMBINED),)
+    if kind < 0.6:
+        return (Pool("members", chance.choice((1, 2)), COMBINED),)
+    pools = [
+        Pool("managers", 3, ("cluster_manager",)),
+        Pool("data", chance.choice((2, 3, 3, 4, 6)), ("data", "ingest")),
+    ]
+    if chance.random() < 0.4:
+        pools.append(Pool("coordinating", chance.choice((1, 2)), ()))
+    if chance.random() < 0.1:
+        pools.append(Pool("warm", chance.choice((6, 12)), ("data",)))
+    return tuple(pools)
+
+
+def _replicas(chance: random.Random, data: int) -> int:
+    """Seldom none, and never more than there is place for."""
+    return min(chance.choice((0, 1, 1, 1, 1, 1, 1, 1, 2)), max(0, data - 1))
+
+
+def _options(chance: random.Random, indices: Sequence[IndexIn]) -> dict[str, Any]:
+    may: Mapping[str, tuple[float, Callable[[], Any]]] = {
+        "upgrade_batching": (0.4, lambda: chance.choice(("zones", "disjoint"))),
+        "upgrade_wait": (0.2, lambda: False),
+        "upgrade_hand_over": (0.15, lambda: False),
+        "upgrade_allow_quorum_loss": (0.3, lambda: True),
+        "upgrade_allow_single_copy": (0.5, lambda: [each.name for each in indices if not each.replicas]),
+    }
+    found: dict[str, Any] = dict(PATIENCE)
+    found |= {name: give() for name, (share, give) in may.items() if chance.random() < share}
+    return {name: value for name, value in found.items() if value != []}

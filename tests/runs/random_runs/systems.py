@@ -1,0 +1,38 @@
+"""The systems whose upgrades are played: the stories of each, its stage, and the bugs that its observer has to find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from tests.runs.observer.bugs import BUGS
+from tests.runs.random_runs import playing
+from tests.runs.random_runs.opensearch import stage as of_opensearch
+from tests.runs.random_runs.opensearch import story as opensearch
+from tests.runs.random_runs.story import Story
+from tests.runs.world import World
+
+Bug = tuple[Callable[[], AbstractContextManager[None]], frozenset[str]]
+
+
+@dataclass(frozen=True)
+class System:
+    """A system whose upgrades are played."""
+
+    story_of: Callable[[int], Story]
+    """The story of a seed."""
+    stage: Callable[[World, Any], playing.Stage]
+    """The cluster of a story of this system, in a world with nothing in it."""
+    bugs: Mapping[str, Bug]
+
+    def play(self, story: Story) -> playing.Ending:
+        """Play a story to its end."""
+        return playing.play_story(story, lambda world: self.stage(world, story))
+
+
+SYSTEMS: Mapping[str, System] = {
+    "opensearch": System(opensearch.story_of, of_opensearch.OpenSearchStage, BUGS),
+}
+"""By name."""
