@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.runs.observer import acts, left, order, rules
+from tests.runs.observer.lock import LockLook, under_lock
 from tests.runs.observer.looking import Looking
 from tests.runs.observer.order import Look, Progress
 from tests.runs.observer.rules import Takedown
@@ -123,7 +124,7 @@ class Observer(Watching):
             return
         self._first = left.without_unseen(self._first, before, now, self._unseen)
         repeated = self._last == request and request.method != "DELETE"
-        self._note("lock", order.under_lock(before, at, progress, PROOF_AGE, repeated=repeated))
+        self._note("lock", under_lock(before.holder, at, progress, PROOF_AGE, repeated=repeated))
         taken = acts.taken_down(before, now) if request.path.startswith("/api") else frozenset[str]()
         if taken:
             self._judge_takedown(before, Takedown(taken, frozenset(self._away)), at)
@@ -156,7 +157,7 @@ class Observer(Watching):
             self._unseen.clear()
 
     def _saw_lock(self, at: float) -> None:
-        self._progress = replace(self._progress, lock=Look(self._number, at, self._now))
+        self._progress = replace(self._progress, lock=LockLook(self._number, at, self._now.holder))
 
     def _judge(self) -> None:
         """Hold what has to be so at every moment."""

@@ -21,6 +21,7 @@ from tests.runs.observer.examples import (
     with_pod,
     with_pool,
 )
+from tests.runs.observer.lock import Held, LockLook, under_lock
 from tests.runs.observer.order import Look, Progress
 from tests.runs.observer.rules import Takedown
 from tests.runs.observer.sight import Consents, Key, Pod, Sight
@@ -193,23 +194,22 @@ class TestProof:
 
 
 class TestLock:
-    ASKED = Progress(lock=Look(7, 10.0, GOOD), acted=6, run="run")
-    TAKEN = replace(GOOD, holder="other")
+    ASKED = Held(lock=LockLook(7, 10.0, "run"), acted=6, run="run")
 
-    def said(self, now: Sight, at: float, progress: Progress) -> list[str]:
-        return [*order.under_lock(now, at, progress, 5.0)]
+    def said(self, holder: str, at: float, held: Held) -> list[str]:
+        return [*under_lock(holder, at, held, 5.0)]
 
     def test_it_is_held(self) -> None:
-        assert not self.said(GOOD, 12.0, self.ASKED)
-        assert not self.said(self.TAKEN, 10.0, self.ASKED)
-        assert not self.said(self.TAKEN, 12.0, replace(self.ASKED, held_up=8))
-        assert not [*order.under_lock(GOOD, 10.0, replace(self.ASKED, acted=8), 5.0, repeated=True)]
+        assert not self.said("run", 12.0, self.ASKED)
+        assert not self.said("other", 10.0, self.ASKED)
+        assert not self.said("other", 12.0, replace(self.ASKED, held_up=8))
+        assert not [*under_lock("run", 10.0, replace(self.ASKED, acted=8), 5.0, repeated=True)]
 
     def test_it_is_not(self) -> None:
-        assert "was not read" in one(self.said(GOOD, 10.0, replace(self.ASKED, acted=8)))
-        assert "named other" in one(self.said(GOOD, 10.0, replace(self.ASKED, lock=Look(7, 10.0, self.TAKEN))))
-        assert "no run is at work" in one(self.said(GOOD, 10.0, replace(self.ASKED, run="")))
-        assert "while the lock names other" in one(self.said(self.TAKEN, 12.0, self.ASKED))
+        assert "was not read" in one(self.said("run", 10.0, replace(self.ASKED, acted=8)))
+        assert "named other" in one(self.said("run", 10.0, replace(self.ASKED, lock=LockLook(7, 10.0, "other"))))
+        assert "no run is at work" in one(self.said("run", 10.0, replace(self.ASKED, run="")))
+        assert "while the lock names other" in one(self.said("other", 12.0, self.ASKED))
 
 
 class TestRequests:
