@@ -138,7 +138,7 @@ soak: soak-scenarios soak-branches soak-runs ## all that CI has no time for; tak
 soak-scenarios: ## every way of a real upgrade, and all scenarios of molecule
 	@$(TWO_AT_A_TIME) tests/scenarios --ignore=tests/scenarios/branches -m soak $(ARGS)
 
-random-runs: ## random upgrades by seed, each watched at every change (ARGS="--first 0 --count 2000"; --seed <number>: one, told in full)
+random-runs: ## random upgrades by seed, each watched at every change (ARGS="--system longhorn --first 0 --count 2000"; --seed <number>: one, told in full)
 	@$(RUN) -m tests.runs.random_runs $(ARGS)
 
 soak-runs: ## a run that is killed behind each of its acts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -51,6 +52,9 @@ class Stage(Protocol):
 
     def mend(self) -> None:
         """End everything that was broken, and take back what people have done in between."""
+
+    def read(self, ended: Played) -> bool:
+        """Do as a person does who has read how a run has ended. Whether a further run goes on after that by itself."""
 
     def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The variables of a run once all is mended."""
@@ -117,9 +121,10 @@ class _Playing:
             ended = self._run(given)
             if ended is not None and self._is_done(ended):
                 break
-            if number == 0 and ended is not None and len(self._left) == len(self._story.events) and ended.code != 0:
+            goes_on = ended is None or stage.read(ended) or ended.code == 0
+            if ended is not None and not goes_on and number == 0 and len(self._left) == len(self._story.events):
                 # Nothing has happened to this cluster: it is one that is not upgraded without consent.
-                self._ending.refused = ended.message or ended.output
+                self._ending.refused = _cause(ended)
                 assert stage.fingerprint() == before, f"refused, and changed: {self._ending.refused}"
                 return
             if number >= BROKEN_RUNS + self._story.passes:
@@ -128,7 +133,7 @@ class _Playing:
                 given = stage.mended(given)
             self._world.sandbox.clock.sleep(PAUSE)
         else:
-            said = (ended.message or ended.output) if ended is not None else "killed"
+            said = _cause(ended) if ended is not None else "killed"
             self._ending.faults.append(f"The upgrade is not done after {most} runs: {said}")
             return
         stage.mend()
@@ -140,6 +145,7 @@ class _Playing:
         try:
             planned = self._world.play(PLAN, self._stage.of_plan(given))
             if planned.code != 0:
+                self._ending.told.append(f"plan {self._ending.runs} is refused: {_cause(planned)}")
                 return planned
             ended = self._world.play(self._stage.playbook, {**given, "upgrade_confirm": digest_in(planned)})
         except Killed:
@@ -148,8 +154,10 @@ class _Playing:
         finally:
             self._watches = False
         self._stage.observer.ended(ended.code, target=self._stage.target if self._is_done(ended) else "")
-        lines = [line for line in ended.output.split("\n") if re.match(r"Done|Note|✔|This pass|The upgrade", line)]
-        self._ending.told += [f"run {self._ending.runs} ends with {ended.code}: {ended.message}", *lines[-6:]]
+        lines = [
+            line for line in ended.output.split("\n") if re.match(r"Done|Note|✔|This pass|The upgrade|Waiting", line)
+        ]
+        self._ending.told += [f"run {self._ending.runs} ends with {ended.code}: {_cause(ended)}", *lines[-6:]]
         return ended
 
     def _is_done(self, ended: Played) -> bool:
@@ -167,3 +175,9 @@ class _Playing:
                 self._stage.happen(event)
             finally:
                 self._watches = True
+
+
+def _cause(ended: Played) -> str:
+    """The cause of the end of a run, which its statistics have."""
+    found = re.search(r'"upgrade_cause": (".+")', ended.output)
+    return str(json.loads(found[1])) if found else ended.message

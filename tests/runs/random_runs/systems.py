@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.runs.observer.bugs import BUGS
+from tests.runs.observer.longhorn.bugs import BUGS as BUGS_OF_LONGHORN
 from tests.runs.random_runs import playing
+from tests.runs.random_runs.longhorn import stage as of_longhorn
+from tests.runs.random_runs.longhorn import story as longhorn
 from tests.runs.random_runs.opensearch import stage as of_opensearch
 from tests.runs.random_runs.opensearch import story as opensearch
 from tests.runs.random_runs.story import Story
@@ -34,5 +37,6 @@ class System:
 
 SYSTEMS: Mapping[str, System] = {
     "opensearch": System(opensearch.story_of, of_opensearch.OpenSearchStage, BUGS),
+    "longhorn": System(longhorn.story_of, of_longhorn.LonghornStage, BUGS_OF_LONGHORN),
 }
 """By name."""

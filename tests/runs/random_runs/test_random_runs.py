@@ -7,35 +7,56 @@ import os
 import pytest
 
 from tests.lab.opensearch.layouts import Pool
+from tests.runs.random_runs.longhorn.events import KINDS as KINDS_OF_LONGHORN
+from tests.runs.random_runs.longhorn.story import OUTSIDE, LonghornStory
 from tests.runs.random_runs.opensearch.events import KINDS
 from tests.runs.random_runs.opensearch.story import IndexIn, OpenSearchStory
 from tests.runs.random_runs.shrinking import shrunk, smallest_text
 from tests.runs.random_runs.story import Event
 from tests.runs.random_runs.systems import SYSTEMS
+from tests.sandbox.longhorn.description import Machine, Volume
 
 SEEDS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_RUNS", "60"))
-"""The number of random upgrades."""
-OPENSEARCH = SYSTEMS["opensearch"]
+"""The number of random upgrades of OpenSearch. One of Longhorn takes longer, so that there are fewer of them."""
 IN_ONE_TEST = 10
+FIRSTS = [("opensearch", first) for first in range(0, SEEDS, IN_ONE_TEST)]
+FIRSTS += [("longhorn", first) for first in range(0, SEEDS // 10, IN_ONE_TEST)]
 
 
-@pytest.mark.parametrize("first", range(0, SEEDS, IN_ONE_TEST))
-def test_random_upgrades(first: int) -> None:
-    endings = [OPENSEARCH.play(OPENSEARCH.story_of(seed)) for seed in range(first, min(first + IN_ONE_TEST, SEEDS))]
+@pytest.mark.parametrize(("name", "first"), FIRSTS)
+def test_random_upgrades(name: str, first: int) -> None:
+    system, end = SYSTEMS[name], SEEDS if name == "opensearch" else SEEDS // 10
+    endings = [system.play(system.story_of(seed)) for seed in range(first, min(first + IN_ONE_TEST, end))]
     failed = [each.story for each in endings if each.faults]
-    assert not failed, "\n\n".join(smallest_text(story, OPENSEARCH.play) for story in failed)
+    assert not failed, "\n\n".join(smallest_text(story, system.play) for story in failed)
     assert any(each.acts for each in endings)
 
 
-def test_a_seed_is_one_story_and_happens_in_one_way_only() -> None:
-    told = [OPENSEARCH.play(OPENSEARCH.story_of(3)) for _time in range(2)]
+@pytest.mark.parametrize(("name", "seed"), [("opensearch", 3), ("longhorn", 0)])
+def test_a_seed_is_one_story_and_happens_in_one_way_only(name: str, seed: int) -> None:
+    system = SYSTEMS[name]
+    told = [system.play(system.story_of(seed)) for _time in range(2)]
     assert told[0].story == told[1].story
     assert told[0].told == told[1].told
     assert told[0].acts == told[1].acts
 
 
-def test_the_seeds_make_every_kind_of_event() -> None:
-    assert {event.kind for seed in range(1000) for event in OPENSEARCH.story_of(seed).events} == set(KINDS)
+@pytest.mark.parametrize(("name", "kinds"), [("opensearch", {*KINDS}), ("longhorn", {*KINDS_OF_LONGHORN})])
+def test_the_seeds_make_every_kind_of_event(name: str, kinds: set[str]) -> None:
+    assert {event.kind for seed in range(1000) for event in SYSTEMS[name].story_of(seed).events} == kinds
+
+
+def test_a_longhorn_is_shrunk_to_the_things_that_make_a_story_fail() -> None:
+    def fails(story: LonghornStory) -> bool:
+        return any(each.name == "v2" for each in story.volumes)
+
+    nodes = ("n1", "n2", "n3", "n4", "n5")
+    volumes = (Volume("v1", nodes[:3], "n5"), Volume("v2", nodes[:2], "n1"))
+    story = LonghornStory(0, OUTSIDE, tuple(map(Machine, nodes)), volumes, outlive=False, events=(Event(1, "kill"),))
+    smallest = shrunk(story, fails)
+    assert (smallest.events, smallest.volumes, smallest.outlive) == ((), volumes[1:], True)
+    assert {"n1", "n2"} < {*smallest.nodes}
+    assert len(smallest.nodes) == 3
 
 
 def test_a_story_is_shrunk_to_the_things_that_make_it_fail() -> None:

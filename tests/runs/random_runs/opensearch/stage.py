@@ -15,7 +15,7 @@ from tests.runs.random_runs.opensearch.events import HappeningToMembers
 from tests.runs.random_runs.opensearch.story import OpenSearchStory
 from tests.runs.random_runs.story import Event
 from tests.runs.world import CalledCluster, World
-from tests.scenarios.playbook import PLAYBOOK, without_images
+from tests.scenarios.playbook import PLAYBOOK, Played, without_images
 
 
 class OpenSearchStage:
@@ -49,6 +49,10 @@ class OpenSearchStage:
     def mend(self) -> None:
         """See `Stage`."""
         self._happening.mend()
+
+    def read(self, ended: Played) -> bool:
+        """See `Stage`: nobody does anything."""
+        return False
 
     def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """See `Stage`: another manager of fields counts no more."""

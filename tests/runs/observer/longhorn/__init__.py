@@ -1,0 +1,1 @@
+"""The observer of whole runs of Longhorn."""

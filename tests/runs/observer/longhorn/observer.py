@@ -1,0 +1,335 @@
+"""The observer of runs on a Longhorn: it looks at the truth at each change, and collects what is wrong as sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tests.runs.observer import acts
+from tests.runs.observer.lock import Held, LockLook, under_lock
+from tests.runs.observer.longhorn import rules
+from tests.runs.observer.longhorn.looking import CHANGED, Looking, value_at
+from tests.runs.observer.longhorn.rules import Consents
+from tests.runs.observer.longhorn.sight import FIELDS, OURS, Place, Sight, Volume
+from tests.runs.observer.rules import listed
+from tests.runs.observer.watching import Watching
+from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.kubernetes.store import Change
+from tests.sandbox.longhorn.longhorn import Longhorn
+from tests.sandbox.sandbox import Sandbox
+from tests.sandbox.web import Request
+
+LOOK_AGE = 10.0
+"""The most seconds for which a run that is held up may go by its last look: a request that has no answer is made again
+for as long."""
+NOTICED = 60.0
+"""The seconds within which Kubernetes and Longhorn have noticed all that a fault has done."""
+PATH = re.compile(r"/apis/longhorn\.io/v1beta2/namespaces/[^/]+/([^/]+)(?:/([^/]+))?(?:/status)?")
+LOOKED_AT = ("volumes", "engines", "replicas", "instancemanagers")
+UPGRADES = ("dataengineupgrademanagers", "instancemanagerupgrades")
+MADE_BY_RUNS = {("POST", each) for each in (*UPGRADES, "snapshots")} | {
+    ("PATCH", "instancemanagerupgrades"),
+    ("DELETE", "snapshots"),
+    ("DELETE", "instancemanagers"),
+    *(("PATCH", each) for each in FIELDS),
+}
+"""The acts of runs on objects of Longhorn."""
+OF_RECORD = re.compile(r"/api/v1/namespaces/[^/]+/configmaps(/.*)?")
+
+
+@dataclass(frozen=True)
+class Look:
+    """A look at one kind: its number in the order of all requests, its time, and what there was to be seen."""
+
+    number: int
+    at: float
+    sight: Sight
+
+
+class LonghornObserver(Watching):
+    """It watches one Longhorn that is built, from now on. It forgets nothing, over all runs."""
+
+    def __init__(
+        self, sandbox: Sandbox, longhorn: Longhorn, nodes: Collection[str], consents: Consents, *, kept: bool = False
+    ) -> None:
+        """`nodes` are those of the upgrade, `kept` says that the snapshots of runs stay."""
+        super().__init__(sandbox)
+        self._nodes, self._consents, self._kept = nodes, consents, kept
+        self._outlive, self._by_longhorn = longhorn.described.frontends_outlive, bool(longhorn.described.offers)
+        self._looking = Looking(longhorn)
+        self._looking.look()
+        self._number, self._began = 0, 0.0
+        self._asked, self._first = self._now, dict(self._now.values)
+        self._item: Json | None = None
+        self._last = Request("GET", "/")
+        self._held_lock = Held()
+        self._looks: dict[str, Look] = {}
+        self._own: dict[Place, Any] = {}
+        """The values that runs have set."""
+        self._hit: dict[str, float] = {}
+        """Kubernetes nodes and volumes that a foreign fault has taken, until they are whole, and this time has come."""
+        self._held: dict[str, Volume] = {}
+        """Each volume as it was when it served last."""
+        self._in_work: set[str] = set()
+        """Kubernetes nodes whose instance manager was ended by a run, until all there is whole again."""
+        self._moved = -1
+        """The last act that has sent an engine elsewhere."""
+        self._harmed: dict[str, str] = {}
+        """The volumes that this run has interrupted, with the Kubernetes node that was in work."""
+        self._lives: dict[str, float] = {}
+        """Other runs that hold the lock, until this time."""
+        self._snapshots_stay = kept
+        self._remember()
+
+    @property
+    def _now(self) -> Sight:
+        return self._looking.sight
+
+    def note(self, change: Change) -> None:
+        """See `Watching`."""
+        self._looking.note(change)
+
+    def foreign(self, *names: str, lasting: bool = False) -> None:
+        """A fault that no run has made takes these Kubernetes nodes or volumes just now."""
+        until = float("inf") if lasting else self._store.clock.now() + NOTICED
+        self._hit |= {each: max(until, self._hit.get(each, 0.0)) for each in names}
+        self.look()
+
+    def taken_by(self, run: str, seconds: float) -> None:
+        """Another run has taken the lock, and lives for so long."""
+        self._lives[run] = self._store.clock.now() + seconds
+
+    def over(self, *names: str) -> None:
+        """Such a fault has ended."""
+        self._hit |= dict.fromkeys([each for each in names if each in self._hit], self._store.clock.now() + NOTICED)
+
+    @contextmanager
+    def others(self) -> Iterator[None]:
+        """A person changes something, which no run puts back."""
+        self.look()
+        before = self._now.values
+        yield
+        self.look()
+        for place, value in self._now.values.items():
+            if value != before.get(place):
+                self._first[place] = value
+                self._own.pop(place, None)
+
+    def first(self, place: Place) -> Any:
+        """The value that is to be there once all is put back."""
+        return self._first.get(place)
+
+    def asked(self, request: Request) -> None:
+        """See `Watching`."""
+        self.look()
+        self._asked, self._began = self._now, self._store.clock.now()
+        plural, name = _object_of(request)
+        self._item = self._looking.item(CHANGED[plural], name) if plural in CHANGED and name else None
+
+    def answered(self, request: Request, status: int) -> None:
+        """See `Watching`."""
+        before, at = self._asked, self._store.clock.now()
+        self._number += 1
+        changed = self._looking.look() or self._now is not before
+        if changed:
+            self._behind = f"{request.method} {request.path}"
+        if acts.is_of_controller(request):
+            self._act(request, before, status, at)
+            self._last = request
+            if at != self._began or status in {0, 429} or status >= 500:
+                self._held_lock = replace(self._held_lock, held_up=self._number)
+            if 200 <= status < 300:
+                self._saw(request, at)
+        if changed:
+            self._judge()
+        self._asked = self._now
+
+    def look(self) -> None:
+        """See `Watching`."""
+        if self._looking.look():
+            self._judge()
+
+    def ended(self, code: int, *, target: str = "") -> None:
+        """See `Watching`."""
+        self.look()
+        now = self._now
+        self._note("undo", rules.named_by_undo(self._first, now, self._own))
+        if code == 0 and target:
+            self._note("end", rules.all_put_back(self._first, now))
+            self._note("end", rules.all_done(now, self._nodes, self._hit))
+            if now.snapshots and not self._snapshots_stay:
+                self._note("end", ["snapshots of runs are left"])
+
+    def _act(self, request: Request, before: Sight, status: int, at: float) -> None:
+        """Judge what a request of the run has done."""
+        now = self._now
+        if acts.is_on_lock(request):
+            if now.holder and now.holder != before.holder:
+                if at < self._lives.get(before.holder, 0.0):
+                    self._note("lock", [f"run {now.holder} takes the lock of {before.holder}, which lives"])
+                self._held_lock = replace(self._held_lock, run=now.holder, acted=self._number)
+                self._harmed = {}
+                self._saw_lock(at)
+            return
+        plural, name = _object_of(request)
+        if (request.method, plural) == ("DELETE", "snapshots") and not 200 <= status < 300:
+            self._snapshots_stay = True
+        if not acts.is_act(request) or not (now is not before or 200 <= status < 300):
+            return
+        repeated = self._last == request and request.method != "DELETE"
+        self._note("lock", under_lock(before.holder, at, self._held_lock, LOOK_AGE, repeated=repeated))
+        self._held_lock = replace(self._held_lock, acted=self._number)
+        if (request.method, plural) not in MADE_BY_RUNS and not OF_RECORD.fullmatch(request.path):
+            self._note("scope", [f"{request.method} {request.path} is no act of a run"])
+        if plural in FIELDS:
+            self._changed(plural, name, before)
+        elif (request.method, plural) == ("DELETE", "instancemanagers") and name in before.managers:
+            self._replaced(before, name, acts.uid_in(request), at)
+        elif request.method == "POST" and plural in UPGRADES:
+            self._upgraded(before, at)
+
+    def _changed(self, plural: str, name: str, before: Sight) -> None:
+        """Judge a change of a node, a volume or a setting."""
+        now = self._now
+        item = self._looking.item(CHANGED[plural], name)
+        if item is not None and self._item is not None and _besides(plural, item) != _besides(plural, self._item):
+            self._note("scope", [f"more of {plural}/{name} is changed than a run may change"])
+        for place, value in now.values.items():
+            if place[:2] == (plural, name) and value != before.values.get(place):
+                self._own[place] = value
+                if place[2] == "spec.engineNodeID" and value is not None and value != self._first.get(place):
+                    if value not in self._homes(name):
+                        self._note("lent", rules.lent(self._seen, name, value))
+                    self._moved = self._number
+        for node in now.marks.keys() - before.marks.keys():
+            self._begun(before, node)
+
+    def _homes(self, volume: str) -> frozenset[str]:
+        """The Kubernetes nodes to which an engine may return that Longhorn itself has moved away."""
+        known = self._held.get(volume)
+        return frozenset({known.workload}) if known and self._by_longhorn else frozenset()
+
+    def _begun(self, before: Sight, node: str) -> None:
+        self._note("batch", rules.alone(before, node))
+        self._note("whole", rules.others_whole(before, self._seen, node, self._hit))
+        others = sorted(name for name, there in self._harmed.items() if there != node)
+        if others:
+            self._note("interrupted", [f"node {node} is begun, and volume {others[0]} was interrupted"])
+
+    def _replaced(self, before: Sight, name: str, uid: str, at: float) -> None:
+        manager = before.managers[name]
+        if not self._consents.replacement:
+            self._note("consent", [f"the instance manager of node {manager.node} is removed without consent"])
+        if uid != manager.uid:
+            self._note("uid", [f"the instance manager {name} is removed with the UID {uid or 'of none'}"])
+        if manager.image == before.image:
+            self._note("twice", [f"the instance manager of node {manager.node} is removed, which has the new image"])
+        self._note("batch", rules.alone(before, manager.node))
+        self._note("engine", rules.without_engine(before, self._seen, manager.node))
+        self._takes(before, manager.node, at)
+
+    def _upgraded(self, before: Sight, at: float) -> None:
+        new = self._now.upgrades.keys() - before.upgrades.keys()
+        for node in sorted({node for each in new for node in self._now.upgrades[each]}):
+            self._note("twice", rules.not_done(before, node))
+            self._begun(before, node)
+            self._takes(before, node, at)
+
+    def _takes(self, before: Sight, node: str, at: float) -> None:
+        look = min((self._looks[each] for each in LOOKED_AT if each in self._looks), key=lambda each: each.number)
+        self._note("copies", rules.kept_copies(before, look.sight, node))
+        if look.number < self._moved:
+            self._note("proof", [f"node {node} is changed, and the last look was before an engine was moved"])
+        elif _near(before, node) != _near(look.sight, node):
+            since = at - look.at
+            if since > self._held_lock.age_of(look.number, LOOK_AGE):
+                said = f"node {node} is changed, and its volumes have changed since the last look {since:g} s ago"
+                self._note("proof", [said])
+        self._in_work.add(node)
+
+    @property
+    def _seen(self) -> Sight:
+        looks = [self._looks[each] for each in LOOKED_AT if each in self._looks]
+        return min(looks, key=lambda each: each.number).sight if looks else self._now
+
+    def _saw(self, request: Request, at: float) -> None:
+        """Note a look of the run."""
+        plural, name = _object_of(request)
+        if request.method == "GET" and plural in LOOKED_AT and not name:
+            self._looks[plural] = Look(self._number, at, self._now)
+        elif acts.is_look_at_lock(request):
+            self._saw_lock(at)
+
+    def _saw_lock(self, at: float) -> None:
+        self._held_lock = replace(self._held_lock, lock=LockLook(self._number, at, self._now.holder))
+
+    def _judge(self) -> None:
+        """Hold what has to be so at every moment."""
+        now = self._now
+        self._remember()
+        lost = self._may_be_lost()
+        for name in lost:
+            if now.volumes[name].attached and not now.volumes[name].serves and name in self._held:
+                self._harmed.setdefault(name, self._held[name].workload)
+        self._keep("copies", rules.keeps_copy(now, self._held, self._hit))
+        self._keep("served", rules.serves(now, self._held, self._hit, lost))
+        self._keep("undo", rules.named_by_undo(self._first, now, self._own))
+        self._keep("batch", [f"nodes {listed(now.marks)} are begun"] if len(now.marks) > 1 else [])
+
+    def _may_be_lost(self) -> frozenset[str]:
+        """The volumes whose frontend may be lost, since the instance manager in which it runs is replaced.
+
+        Longhorn's own upgrades do not move the engines of volumes without a frontend.
+        """
+        if not (self._consents.replacement or self._by_longhorn):
+            return frozenset()
+        going = self._in_work | {each for found in self._now.upgrades.values() for each in found}
+        found = (name for name, each in self._held.items() if each.workload in going and self._is_frail(each))
+        return frozenset(found) & self._now.volumes.keys()
+
+    def _is_frail(self, volume: Volume) -> bool:
+        return not self._outlive or (self._by_longhorn and not volume.shown)
+
+    def _remember(self) -> None:
+        now = self._now
+        for name, volume in now.volumes.items():
+            if volume.attached and volume.serves:
+                self._held[name] = volume
+            elif not volume.attached:
+                self._held.pop(name, None)
+        for gone in self._held.keys() - now.volumes.keys():
+            del self._held[gone]
+        self._in_work = {each for each in self._in_work if not self._is_whole(each)}
+        moment = self._store.clock.now()
+        self._hit = {name: until for name, until in self._hit.items() if until > moment or not self._is_whole(name)}
+
+    def _is_whole(self, name: str) -> bool:
+        """Whether a Kubernetes node or a volume is whole, as far as a workload has it."""
+        now = self._now
+        if name in now.volumes:
+            return now.volumes[name].whole
+        near = [each for each in now.volumes.values() if each.near(name)]
+        return all(each.whole for each in near) and (now.runs(name) or not now.on(name))
+
+
+def _object_of(request: Request) -> tuple[str, str]:
+    """Plural and name of the object of Longhorn that a request is about; empty where there is none."""
+    found = PATH.fullmatch(request.path)
+    return (found[1], found[2] or "") if found else ("", "")
+
+
+def _near(sight: Sight, node: str) -> Mapping[str, Volume]:
+    return {name: each for name, each in sight.volumes.items() if each.attached and each.near(node)}
+
+
+def _besides(plural: str, item: Json) -> Any:
+    """All of an object that no run may change."""
+    metadata = item["metadata"]
+    notes = {name: text for name, text in (metadata.get("annotations") or {}).items() if not name.startswith(OURS)}
+    known = {"spec": item.get("spec"), "value": item.get("value")}
+    changed = {each: value_at(item, each) for each in FIELDS[plural]}
+    spec = {name: value for name, value in (item.get("spec") or {}).items() if f"spec.{name}" not in changed}
+    return notes, metadata.get("labels") or {}, spec, None if "value" in changed else known["value"]

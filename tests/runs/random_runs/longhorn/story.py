@@ -1,0 +1,167 @@
+"""The story of an upgrade of Longhorn: Kubernetes nodes, volumes, the way, and the variables that a user may choose."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tests.runs.random_runs.story import Story, events_of
+from tests.sandbox.longhorn.description import NEW_IMAGE, OLD_IMAGE, Described, Machine, Volume
+
+OUTSIDE, DESIGN, NEXT = "outside", "design", "v1.13"
+WAYS = (OUTSIDE, DESIGN, NEXT)
+ACTS_OF_NODE = 30
+"""The acts of a run on one Kubernetes node, about."""
+WAITS_OF_NODE = 7
+"""The things that a run waits for on one Kubernetes node, about."""
+REPLACEMENT = "instance_manager_replacement"
+
+
+@dataclass(frozen=True)
+class LonghornStory(Story):
+    """The story of a Longhorn."""
+
+    way: str
+    """From outside, or with the kinds of the design or of v1.13."""
+    machines: tuple[Machine, ...]
+    volumes: tuple[Volume, ...]
+    outlive: bool
+    """Whether frontends outlive the instance manager in which they run."""
+
+    @property
+    def nodes(self) -> list[str]:
+        """The names of the Kubernetes nodes."""
+        return [each.name for each in self.machines]
+
+    @property
+    def left(self) -> list[str]:
+        """Those that are to be upgraded."""
+        named = self.options.get("upgrade_nodes") or self.nodes
+        return [each.name for each in self.machines if each.image == OLD_IMAGE and each.name in named]
+
+    @property
+    def passes(self) -> int:
+        """See `Story`: a run ends behind a node that has interrupted a volume, and a pass at its first wait."""
+        waits = self.options.get("upgrade_wait") is not False
+        return len(self.left) * (int(not self.outlive) + (0 if waits else WAITS_OF_NODE))
+
+    def described(self) -> Described:
+        """The Longhorn."""
+        offers = "" if self.way == OUTSIDE else self.way
+        return Described(self.machines, self.volumes, offers=offers, frontends_outlive=self.outlive)
+
+    def cluster(self) -> list[str]:
+        """See `Story`."""
+        machines = [
+            f"{each.name}{' done' if each.image == NEW_IMAGE else ''}{'' if each.schedulable else ' closed'}"
+            for each in self.machines
+        ]
+        frontends = "outlive their instance manager" if self.outlive else "die with their instance manager"
+        return [f"{self.way}, frontends {frontends}", f"nodes: {', '.join(machines)}", *map(_shown, self.volumes)]
+
+    def with_smaller_cluster(self) -> Iterator[LonghornStory]:
+        """See `Story`."""
+        for without in self.volumes:
+            yield replace(self, volumes=tuple(each for each in self.volumes if each is not without))
+        used = {node for each in self.volumes for node in (*each.replicas, each.attached, each.engine)}
+        for gone in self.machines if len(self.machines) > 3 else ():
+            if gone.name not in used and self.left != [gone.name]:
+                yield replace(self, machines=tuple(each for each in self.machines if each is not gone))
+        if not self.outlive:
+            yield replace(self, outlive=True)
+
+
+def _shown(volume: Volume) -> str:
+    kind = "shared " if volume.access == "rwx" else "standby " if volume.standby else ""
+    engine = f", engine on {volume.engine}" if volume.engine else ""
+    at = f"attached to {volume.attached}{engine}" if volume.attached else "detached"
+    return f"{kind}volume {volume.name}: replicas on {', '.join(volume.replicas)}, {at}"
+
+
+def story_of(seed: int) -> LonghornStory:
+    """The story of a seed."""
+    chance = random.Random(seed)  # noqa: S311 - the same story each time, and nothing secret
+    way = chance.choices(WAYS, (6, 2, 2))[0]
+    machines = _machines(chance)
+    nodes = [each.name for each in machines]
+    count = chance.choice((1, 2, 3, 3, 4, 6)) if len(nodes) < 7 else chance.randint(len(nodes) // 2, len(nodes) * 2)
+    volumes = tuple(_volume(chance, f"v{number}", nodes, way) for number in range(1, count + 1))
+    outlive = chance.random() < 0.7
+    left = [each.name for each in machines if each.image == OLD_IMAGE]
+    events = events_of(chance, LIKELY | OF_LONGHORN if way != OUTSIDE else LIKELY, ACTS_OF_NODE * len(left))
+    return LonghornStory(
+        seed, way, machines, volumes, outlive, options=_options(chance, way, volumes, left), events=events
+    )
+
+
+def _machines(chance: random.Random) -> tuple[Machine, ...]:
+    count = chance.choices((3, 4, 5, 6, 9, 15, 30), (40, 20, 12, 8, 5, 2, 1))[0]
+    nodes = [f"n{number:02d}" for number in range(1, count + 1)]
+    # A node takes seconds, so that of many only some are to be upgraded.
+    done = {*chance.sample(nodes, max(chance.choice((0, 0, 0, 1)), count - 5))}
+    closed = {*chance.sample(nodes, chance.choice((0, 0, 0, 0, 0, 0, 0, 0, 1)))}
+    return tuple(
+        Machine(name, "abc"[number % 3], image=NEW_IMAGE if name in done else OLD_IMAGE, schedulable=name not in closed)
+        for number, name in enumerate(nodes)
+    )
+
+
+def _volume(chance: random.Random, name: str, nodes: Sequence[str], way: str) -> Volume:
+    """A volume; the kinds by which Longhorn itself upgrades do not keep a wish for the place of an engine."""
+    replicas = tuple(chance.sample(nodes, chance.choice((3, 3, 3, 2, 2, 2, 2, 2, 2, 1))))
+    attached = chance.choice(nodes) if chance.random() < 0.85 else ""
+    kind = chance.choices(("plain", "shared", "standby", "away"), (14, 2, 1, 2))[0]
+    away = chance.choice(replicas) if kind == "away" and attached and way == OUTSIDE else ""
+    access = "rwx" if kind == "shared" else "rwo"
+    return Volume(name, replicas, attached, engine=away, access=access, standby=kind == "standby")
+
+
+def _options(chance: random.Random, way: str, volumes: Sequence[Volume], left: Sequence[str]) -> dict[str, Any]:
+    single = any(each.wanted == 1 and each.attached for each in volumes)
+    may: Mapping[str, tuple[float, Callable[[], Any]]] = {
+        "upgrade_accept_unverified": (0.95 if way == OUTSIDE else 0.0, lambda: [REPLACEMENT]),
+        "upgrade_extra_replicas": (0.9 if single else 0.1, lambda: True),
+        "upgrade_nodes": (0.2, lambda: sorted(chance.sample(left, chance.randint(1, len(left))))),
+        "upgrade_wait": (0.12 if len(left) < 5 else 0.0, lambda: False),
+        "upgrade_snapshots": (0.1, lambda: "kept"),
+    }
+    return PATIENCE | {name: give() for name, (share, give) in may.items() if chance.random() < share}
+
+
+PATIENCE: dict[str, Any] = {"upgrade_member_timeout": 90, "upgrade_gate_timeout": 90}
+"""Seconds after which a run gives up, so that stories in which nothing comes back end soon."""
+LIKELY: dict[str, int] = {
+    "kill": 14,
+    "api_away": 4,
+    "answer_lost": 6,
+    "request_lost": 4,
+    "conflict": 5,
+    "server_error": 4,
+    "busy": 2,
+    "node_dead": 3,
+    "manager_not_ready": 3,
+    "controllers_away": 3,
+    "replica_fails": 4,
+    "rebuild_stuck": 3,
+    "no_rebuild_slot": 2,
+    "switch_reverts": 3,
+    "snapshots_stuck": 1,
+    "disk_lost": 2,
+    "backup": 2,
+    "webhook_refuses": 3,
+    "workload_goes": 3,
+    "workload_comes": 3,
+    "workload_moves": 2,
+    "volume_deleted": 2,
+    "setting_by_person": 3,
+    "scheduling_by_person": 3,
+    "engine_by_person": 2,
+    "replicas_by_person": 2,
+    "node_cordoned": 2,
+    "lock_taken": 3,
+}
+"""The likelihood of each kind of event."""
+OF_LONGHORN: dict[str, int] = {"upgrade_stalls": 8, "upgrade_fails": 6}
+"""That of those that happen to upgrades of Longhorn's own."""
