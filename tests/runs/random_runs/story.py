@@ -69,12 +69,24 @@ class Story:
         yield from self.with_smaller_cluster()
 
 
-def events_of(chance: random.Random, likely: Mapping[str, int], latest: int) -> tuple[Event, ...]:
-    """Some events behind acts until the latest one, of kinds with these likelihoods."""
-    kinds = [*likely]
+SOON = 8
+"""The acts within which events come that come together."""
+
+
+def events_of(
+    chance: random.Random, likely: Mapping[str, int], latest: int, together: float = 0.0
+) -> tuple[Event, ...]:
+    """Some events behind acts until the latest one, of kinds with these likelihoods.
+
+    `together` is the share of stories whose events come one soon after the other.
+    """
+    kinds, first, last = [*likely], 1, latest
+    if together and chance.random() < together:
+        first = chance.randint(1, latest)
+        last = first + SOON
     events = [
         Event(
-            chance.randint(1, latest),
+            chance.randint(first, last),
             chance.choices(kinds, [likely[kind] for kind in kinds])[0],
             chance.randint(0, 99),
             chance.choice((0.0, 1.0, 5.0, 20.0, 90.0)),

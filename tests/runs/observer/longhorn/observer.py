@@ -158,7 +158,8 @@ class LonghornObserver(Watching):
         now = self._now
         self._note("undo", rules.named_by_undo(self._first, now, self._own))
         if code == 0 and target:
-            self._note("end", rules.all_put_back(self._first, now))
+            own = replace(now, holder="" if now.holder in self._lives else now.holder)
+            self._note("end", rules.all_put_back(self._first, own))
             self._note("end", rules.all_done(now, self._nodes, self._hit))
             if now.snapshots and not self._snapshots_stay:
                 self._note("end", ["snapshots of runs are left"])

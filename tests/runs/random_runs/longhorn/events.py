@@ -30,6 +30,8 @@ from tests.sandbox.longhorn.longhorn import Longhorn
 PERSON = Writing("kubectl", strict="Strict")
 OTHER_RUN, LIVES = "another-run", 20.0
 """A run that takes the lock, and the seconds for which it surely counts as one that lives."""
+LATE = 0.37
+"""A step of the seconds by which an event comes later."""
 STATES: Mapping[Kind, tuple[str, ...]] = {
     NODE_UPGRADES: ("pending", "initializing", "switching-over", "upgrading-instance-manager", "switching-back"),
     MANAGER_UPGRADES: ("pending", "relocating-engines", "waiting-for-source-im", "restoring-engines"),
@@ -62,17 +64,27 @@ class HappeningToLonghorn(Happening):
     """The ways back of all that people have done."""
 
     def happen(self, event: Event) -> None:
-        """Let one event happen. Raises Killed: it is the end of the controller."""
-        KINDS[event.kind](self, event)
+        """Let one event happen, some of them a little later. Raises Killed: it is the end of the controller."""
+        late = LATE * (event.subject // 10 % 5)
+        if event.kind in OF_EVERY_SYSTEM or not late:
+            KINDS[event.kind](self, event)
+        else:
+            # Acts are made at the moment of a look; what is seen in one look may be gone in the next one.
+            self.world.calling.clock.later(late, lambda: KINDS[event.kind](self, event))
 
     def mend(self) -> None:
         """End everything that was broken, and take back what people have done in between."""
+        self.world.sandbox.clock.sleep(LATE * 5)  # none comes later
         super().mend()
         self.longhorn.faults.mend_all(self.story.nodes)
         self.observer.over(*self.story.nodes, *(each.name for each in self.story.volumes))
         while self._undone:
             self._undone.pop()()
         self._salvage()
+        for each in self.story.machines:
+            if not each.schedulable:
+                # A replica that is lost there would never come back, as the refusal says.
+                self.by_person(NODES, each.name, lambda item: item["spec"].update(allowScheduling=True))
 
     def _salvage(self) -> None:
         """Have a person salvage faulted volumes, as a refusal says: Longhorn leaves a standby volume so."""

@@ -16,6 +16,8 @@ ACTS_OF_NODE = 30
 """The acts of a run on one Kubernetes node, about."""
 WAITS_OF_NODE = 7
 """The things that a run waits for on one Kubernetes node, about."""
+TOGETHER = 0.4
+"""The share of stories whose events come one soon after the other."""
 REPLACEMENT = "instance_manager_replacement"
 
 
@@ -90,7 +92,7 @@ def story_of(seed: int) -> LonghornStory:
     volumes = tuple(_volume(chance, f"v{number}", nodes, way) for number in range(1, count + 1))
     outlive = chance.random() < 0.7
     left = [each.name for each in machines if each.image == OLD_IMAGE]
-    events = events_of(chance, LIKELY | OF_LONGHORN if way != OUTSIDE else LIKELY, ACTS_OF_NODE * len(left))
+    events = events_of(chance, LIKELY | (OF_RUN if way == OUTSIDE else OF_LONGHORN), ACTS_OF_NODE * len(left), TOGETHER)
     return LonghornStory(
         seed, way, machines, volumes, outlive, options=_options(chance, way, volumes, left), events=events
     )
@@ -157,11 +159,12 @@ LIKELY: dict[str, int] = {
     "volume_deleted": 2,
     "setting_by_person": 3,
     "scheduling_by_person": 3,
-    "engine_by_person": 2,
     "replicas_by_person": 2,
     "node_cordoned": 2,
     "lock_taken": 3,
 }
 """The likelihood of each kind of event."""
+OF_RUN: dict[str, int] = {"engine_by_person": 2}
+"""That of those that upgrades of Longhorn's own do not heed."""
 OF_LONGHORN: dict[str, int] = {"upgrade_stalls": 8, "upgrade_fails": 6}
 """That of those that happen to upgrades of Longhorn's own."""
