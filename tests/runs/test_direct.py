@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,13 @@ import pytest
 
 from tests.lab.opensearch.layouts import seven_members, three_combined
 from tests.runs import direct, executor
+from tests.runs.random_runs.longhorn.stage import LonghornStage
+from tests.runs.random_runs.longhorn.story import OUTSIDE, REPLACEMENT, LonghornStory
+from tests.runs.random_runs.playing import START
 from tests.runs.scripts import UnknownKeyword, checked
-from tests.runs.world import Driver, world
-from tests.scenarios.playbook import PLAYBOOK, Played
+from tests.runs.world import Driver, World, world
+from tests.sandbox.longhorn.description import Machine, Volume
+from tests.scenarios.playbook import PLAN, PLAYBOOK, Played, digest_in
 
 FROM, TO = "2.19.6", "3.8.0"
 NAMES = re.compile(r"runs-[0-9]+|[0-9a-f]{10,}|(?<=image-pull-)[a-z0-9]{5}")
@@ -38,13 +42,30 @@ def told(driver: Driver, layout: Any, variables: Mapping[str, Any], killed: int)
         cluster = here.cluster(FROM, layout)
         given = {**here.confirmed(cluster.variables(TO, **variables)), **variables}
         ends = [here.killed_behind(killed, given)] if killed else []
-        ends += [here.play(PLAYBOOK, given)]
-        asked = [f"{method} {NAMES.sub('…', path)}" for method, path in here.calling.answered]
-        acts = [f"{method} {NAMES.sub('…', path)}" for method, path in here.acts()]
-    ended = [each for each in ends if isinstance(each, Played)]
+        return all_of(here, [*ends, here.play(PLAYBOOK, given)])
+
+
+def all_of(here: World, ends: Sequence[Played | None]) -> Told:
+    """All that these runs show."""
+    asked = [f"{method} {NAMES.sub('…', path)}" for method, path in here.calling.answered]
+    acts = [f"{method} {NAMES.sub('…', path)}" for method, path in here.acts()]
+    ended = [each for each in ends if each is not None]
     counted = {each: asked.count(each) for each in sorted(set(asked))}
     said = [re.sub(r"\s+", " ", found) for each in ended for found in STATISTICS.findall(each.output)]
     return Told(tuple(each.code for each in ended), counted, acts, sorted(NAMES.sub("…", each) for each in said))
+
+
+def told_of_longhorn(driver: Driver) -> Told:
+    """A plan and a run on a Longhorn of three Kubernetes nodes, of which one has an engine."""
+    nodes = ("n01", "n02", "n03")
+    options = {"upgrade_accept_unverified": [REPLACEMENT]}
+    volumes = (Volume("v", nodes, "n01"),)
+    story = LonghornStory(0, OUTSIDE, tuple(map(Machine, nodes)), volumes, outlive=True, options=options)
+    with world(driver, START) as here:
+        stage = LonghornStage(here, story)
+        planned = here.play(PLAN, stage.of_plan(stage.variables()))
+        given = {**stage.variables(), "upgrade_confirm": digest_in(planned)}
+        return all_of(here, [planned, here.play(stage.playbook, given)])
 
 
 @pytest.mark.parametrize(
@@ -61,6 +82,12 @@ def told(driver: Driver, layout: Any, variables: Mapping[str, Any], killed: int)
 )
 def test_both_drivers_ask_the_same(layout: Any, variables: Mapping[str, Any], killed: int) -> None:
     assert told(direct.play, layout, variables, killed) == told(executor.play, layout, variables, killed)
+
+
+def test_both_drivers_ask_the_same_of_longhorn() -> None:
+    by_itself = told_of_longhorn(direct.play)
+    assert by_itself.codes == (0, 0)
+    assert by_itself == told_of_longhorn(executor.play)
 
 
 @pytest.mark.parametrize(
