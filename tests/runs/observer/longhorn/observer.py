@@ -81,6 +81,8 @@ class LonghornObserver(Watching):
         """The volumes that this run has interrupted, with the Kubernetes node that was in work."""
         self._lives: dict[str, float] = {}
         """Other runs that hold the lock, until this time."""
+        self._late: set[str] = set()
+        """The volumes that have come to a Kubernetes node which Longhorn itself was upgrading."""
         self._snapshots_stay = kept
         self._remember()
 
@@ -246,7 +248,9 @@ class LonghornObserver(Watching):
             self._note("proof", [f"node {node} is changed, and the last look was before an engine was moved"])
         elif _near(before, node) != _near(look.sight, node):
             since = at - look.at
-            if since > self._held_lock.age_of(look.number, LOOK_AGE):
+            # A look whose lists are of several moments was held up itself.
+            slow = any(each.at > look.at for each in self._looks.values())
+            if since > (LOOK_AGE if slow else self._held_lock.age_of(look.number, LOOK_AGE)):
                 said = f"node {node} is changed, and its volumes have changed since the last look {since:g} s ago"
                 self._note("proof", [said])
         self._in_work.add(node)
@@ -283,24 +287,28 @@ class LonghornObserver(Watching):
     def _may_be_lost(self) -> frozenset[str]:
         """The volumes whose frontend may be lost, since the instance manager in which it runs is replaced.
 
-        Longhorn's own upgrades do not move the engines of volumes without a frontend.
+        Longhorn's own upgrades move neither the engines of volumes without a frontend, nor those that come later.
         """
         if not (self._consents.replacement or self._by_longhorn):
             return frozenset()
         going = self._in_work | {each for found in self._now.upgrades.values() for each in found}
-        found = (name for name, each in self._held.items() if each.workload in going and self._is_frail(each))
+        held = self._held.items()
+        found = (name for name, each in held if each.workload in going and self._is_frail(name, each))
         return frozenset(found) & self._now.volumes.keys()
 
-    def _is_frail(self, volume: Volume) -> bool:
-        return not self._outlive or (self._by_longhorn and not volume.shown)
+    def _is_frail(self, name: str, volume: Volume) -> bool:
+        return not self._outlive or name in self._late or (self._by_longhorn and not volume.shown)
 
     def _remember(self) -> None:
         now = self._now
         for name, volume in now.volumes.items():
             if volume.attached and volume.serves:
+                if name not in self._held and any(volume.workload in each for each in now.upgrades.values()):
+                    self._late.add(name)
                 self._held[name] = volume
             elif not volume.attached:
                 self._held.pop(name, None)
+                self._late.discard(name)
         for gone in self._held.keys() - now.volumes.keys():
             del self._held[gone]
         self._in_work = {each for each in self._in_work if not self._is_whole(each)}
