@@ -81,6 +81,8 @@ class LonghornObserver(Watching):
         """The volumes that this run has interrupted, with the Kubernetes node that was in work."""
         self._lives: dict[str, float] = {}
         """Other runs that hold the lock, until this time."""
+        self._done: set[str] = set()
+        """The Kubernetes nodes that this run has begun."""
         self._late: set[str] = set()
         """The volumes that have come to a Kubernetes node which Longhorn itself was upgrading."""
         self._snapshots_stay = kept
@@ -174,7 +176,7 @@ class LonghornObserver(Watching):
                 if at < self._lives.get(before.holder, 0.0):
                     self._note("lock", [f"run {now.holder} takes the lock of {before.holder}, which lives"])
                 self._held_lock = replace(self._held_lock, run=now.holder, acted=self._number)
-                self._harmed = {}
+                self._harmed, self._done = {}, set()
                 self._saw_lock(at)
             return
         plural, name = _object_of(request)
@@ -217,7 +219,8 @@ class LonghornObserver(Watching):
 
     def _begun(self, before: Sight, node: str) -> None:
         self._note("batch", rules.alone(before, node))
-        self._note("whole", rules.others_whole(before, self._seen, node, self._hit))
+        self._note("whole", rules.others_whole(before, self._seen, node, self._done, self._hit))
+        self._done.add(node)
         others = sorted(name for name, there in self._harmed.items() if there != node)
         if others:
             self._note("interrupted", [f"node {node} is begun, and volume {others[0]} was interrupted"])

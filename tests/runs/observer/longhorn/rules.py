@@ -58,11 +58,13 @@ def not_done(now: Sight, node: str) -> Iterator[str]:
         yield f"node {node} is changed, and the instance manager of {now.image} runs there already"
 
 
-def others_whole(now: Sight, seen: Sight, node: str, hit: Collection[str]) -> Iterator[str]:
-    """The volumes of Kubernetes nodes that were done before are whole, but for those that a foreign fault has taken."""
+def others_whole(now: Sight, seen: Sight, node: str, done: Collection[str], hit: Collection[str]) -> Iterator[str]:
+    """The volumes of nodes that this run has done are whole, but for those that a foreign fault has taken."""
     for name, volume in now.volumes.items():
         before = seen.volumes.get(name, Volume())
-        if not volume.whole and not before.whole and not taken(name, before, hit) and not taken(name, volume, hit):
+        if volume.whole or before.whole or not any(volume.near(each) for each in done):
+            continue
+        if not taken(name, before, hit) and not taken(name, volume, hit):
             yield f"node {node} is begun, and volume {name} has copies on {listed(volume.copies) or 'no node'} alone"
 
 

@@ -79,10 +79,11 @@ class TestActs:
     @pytest.mark.parametrize("hit", [on("v"), on("a"), on("b")])
     def test_the_volumes_of_the_node_before_are_whole(self, hit: frozenset[str]) -> None:
         ill = with_volume(copies=on("b"))
-        assert not [*rules.others_whole(GOOD, GOOD, "c", on())]
-        assert "has copies on b alone" in one(rules.others_whole(ill, ill, "c", on()))
-        assert not [*rules.others_whole(ill, ill, "c", hit)]
-        assert not [*rules.others_whole(ill, GOOD, "c", on())]
+        assert not [*rules.others_whole(GOOD, GOOD, "c", on("a"), on())]
+        assert "has copies on b alone" in one(rules.others_whole(ill, ill, "c", on("a"), on()))
+        assert not [*rules.others_whole(ill, ill, "c", on(), on())]
+        assert not [*rules.others_whole(ill, ill, "c", on("a"), hit)]
+        assert not [*rules.others_whole(ill, GOOD, "c", on("a"), on())]
 
     def test_an_engine_goes_to_a_copy(self) -> None:
         assert not [*rules.lent(GOOD, "v", "b")]
