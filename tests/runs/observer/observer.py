@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from tests.runs.observer import acts, left, order, rules
 from tests.runs.observer.lock import LockLook, under_lock
 from tests.runs.observer.looking import Looking
 from tests.runs.observer.order import Look, Progress
 from tests.runs.observer.rules import Takedown
-from tests.runs.observer.sight import Consents, Key, Sight
+from tests.runs.observer.sight import Consents, Key, Setting, Sight
 from tests.runs.observer.watching import Watching
 from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.sandbox import Sandbox

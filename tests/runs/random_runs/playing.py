@@ -88,7 +88,7 @@ class Ending:
 def play_story(story: Story, stage_of: Callable[[World], Stage]) -> Ending:
     """Play a story to its end."""
     ending = Ending(story)
-    with world(direct.play, START) as here:
+    with world(direct.play, START, story.paces) as here:
         stage = stage_of(here)
         try:
             _Playing(here, stage, story, ending).play()

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from tests.sandbox.paces import QUICK, Paces
+
 Told = TypeVar("Told", bound="Story")
 
 PATIENCE = "_timeout"
@@ -40,6 +42,8 @@ class Story:
     options: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
     """The variables of the playbook that a user may choose."""
     events: tuple[Event, ...] = field(default=(), kw_only=True)
+    paces: Paces = field(default=QUICK, kw_only=True)
+    """The time that the servers take."""
 
     @property
     def passes(self) -> int:
@@ -57,11 +61,17 @@ class Story:
     def text(self) -> str:
         """The story, for a person."""
         options = ", ".join(f"{name}={value}" for name, value in self.options.items() if not name.endswith(PATIENCE))
-        lines = [f"seed {self.seed}:", *self.cluster(), f"variables: {options or 'none'}"]
+        lines = [
+            f"seed {self.seed}{'' if self.paces == QUICK else ', slow servers'}:",
+            *self.cluster(),
+            f"variables: {options or 'none'}",
+        ]
         return "\n  ".join([*lines, *(each.text() for each in self.events)])
 
     def smaller(self: Told) -> Iterator[Told]:
         """The stories that lack one thing of this one."""
+        if self.paces != QUICK:
+            yield replace(self, paces=QUICK)
         for left_out in self.events:
             yield replace(self, events=tuple(each for each in self.events if each is not left_out))
         for name in self.options:

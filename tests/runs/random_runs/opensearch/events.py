@@ -13,6 +13,7 @@ from tests.runs.random_runs.opensearch.story import OpenSearchStory
 from tests.runs.random_runs.story import Event
 from tests.runs.world import CalledCluster
 from tests.sandbox.kubernetes.cluster import NODES
+from tests.sandbox.opensearch.model import Disk
 
 REQUESTS = (
     ("DELETE", "/pods/"),
@@ -48,12 +49,26 @@ class HappeningToMembers(Happening):
     def mend(self) -> None:
         """End everything that was broken, and take back what people have done in between."""
         super().mend()
+        for node in NODES:
+            self.cordon(node, wanted=False)
+        for member in self.members:
+            self.disk_of(member).available = ROOM
         self.cluster.ask(f"/{WITHOUT_REPLICAS}?ignore_unavailable=true", "DELETE")
         self.cluster.ask("/_cluster/settings", "PUT", {"persistent": dict.fromkeys(BY_PERSON)})
 
     def member_of(self, event: Event) -> str:
         """The member that the event is about."""
         return self.members[event.subject % len(self.members)]
+
+    def cordon(self, node: str, *, wanted: bool) -> None:
+        """Cordon a Kubernetes node as a person does, or end that."""
+        with self.world.sandbox.client() as api:
+            client.CoreV1Api(api).patch_node(node, {"spec": {"unschedulable": wanted}})
+
+    def disk_of(self, member: str) -> Disk:
+        """The disk of a member."""
+        (servers,) = self.world.sandbox.members.clusters_in(self.cluster.namespace)
+        return servers.members[member].disk
 
     def mend_later(self, event: Event, member: str) -> None:
         """End what an event does to a member, when it is over."""
@@ -66,6 +81,8 @@ BY_PERSON = {
     "cluster.max_shards_per_node": 2000,
 }
 """The settings that a person sets."""
+ROOM = Disk("").available
+"""The bytes that are free on a disk."""
 WITHOUT_REPLICAS = "without-replicas"
 """The index that a person makes."""
 
@@ -114,7 +131,7 @@ def _setting_by_person(here: HappeningToMembers, event: Event) -> None:
 
 def _image_by_other_manager(here: HappeningToMembers, event: Event) -> None:
     pool = here.story.pools[event.subject % len(here.story.pools)]
-    image = {"name": "opensearch", "image": f"opensearch:{here.story.way[0]}"}
+    image = {"name": here.story.product.name, "image": f"{here.story.product.name}:{here.story.way[0]}"}
     body = {"spec": {"template": {"spec": {"containers": [image]}}}}
     with here.world.sandbox.client() as api:
         client.AppsV1Api(api).patch_namespaced_stateful_set(
@@ -125,6 +142,37 @@ def _image_by_other_manager(here: HappeningToMembers, event: Event) -> None:
 def _index_without_replicas(here: HappeningToMembers, _event: Event) -> None:
     settings = {"settings": {"number_of_shards": 1, "number_of_replicas": 0}}
     here.cluster.ask(f"/{WITHOUT_REPLICAS}", "PUT", settings)
+
+
+def _controllers_away(here: HappeningToMembers, event: Event) -> None:
+    here.world.sandbox.faults.controllers_away(event.seconds or 30.0)
+
+
+def _cordoned(here: HappeningToMembers, event: Event) -> None:
+    node = [*NODES][event.subject % len(NODES)]
+    here.cordon(node, wanted=True)
+    here.later(event, lambda: here.cordon(node, wanted=False))
+
+
+def _disk_full(here: HappeningToMembers, event: Event) -> None:
+    disk = here.disk_of(here.member_of(event))
+    disk.available = 1
+    here.later(event, lambda: setattr(disk, "available", ROOM))
+
+
+def _lock_removed(here: HappeningToMembers, _event: Event) -> None:
+    with here.world.sandbox.client() as api:
+        client.CoordinationV1Api(api).delete_collection_namespaced_lease(here.cluster.namespace)
+
+
+def _record_removed(here: HappeningToMembers, _event: Event) -> None:
+    with here.world.sandbox.client() as api:
+        client.CoreV1Api(api).delete_collection_namespaced_config_map(here.cluster.namespace)
+
+
+def _settings_cleared(here: HappeningToMembers, _event: Event) -> None:
+    cleared = {"cluster.routing.allocation.enable": None}
+    here.cluster.ask("/_cluster/settings", "PUT", {"persistent": cleared, "transient": cleared})
 
 
 KINDS: Mapping[str, Callable[[HappeningToMembers, Event], None]] = {
@@ -138,5 +186,11 @@ KINDS: Mapping[str, Callable[[HappeningToMembers, Event], None]] = {
     "setting_by_person": _setting_by_person,
     "image_by_other_manager": _image_by_other_manager,
     "index_without_replicas": _index_without_replicas,
+    "controllers_away": _controllers_away,
+    "cordoned": _cordoned,
+    "disk_full": _disk_full,
+    "lock_removed": _lock_removed,
+    "record_removed": _record_removed,
+    "settings_cleared": _settings_cleared,
 }
 """The kinds of events."""

@@ -72,7 +72,7 @@ class OpenSearchStage:
 
 def _risen(here: World, story: OpenSearchStory) -> CalledCluster:
     def layout(namespace: str, version: str, *, address: Any, **options: Any) -> list[dict[str, Any]]:
-        return Layout(namespace, version, story.pools, address, **options).manifests()
+        return Layout(namespace, version, story.pools, address, product=story.product, **options).manifests()
 
     cluster = here.cluster(story.way[0], layout)
     for each in story.indices:

@@ -7,13 +7,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.lab.opensearch.layouts import Pool
+from tests.lab.opensearch.layouts import ELASTICSEARCH, OPENSEARCH, Pool, Product
 from tests.runs.random_runs.story import Story, events_of
+from tests.sandbox.paces import QUICK, Paces, drawn
 
 LATEST = 90
 """The last act of a run at which something happens; a run of three members has about 80."""
 COMBINED = ("cluster_manager", "data", "ingest")
-WAYS = (("2.19.6", "3.8.0"),)
+WAYS = (
+    *((("2.19.6", "3.8.0"),) * 4),
+    ("2.11.1", "2.19.6"),
+    ("3.4.0", "3.8.0"),
+    ("7.17.29", "8.19.4"),
+    ("8.18.0", "8.19.4"),
+)
+"""The versions before and after; one from 5 to 9 is of Elasticsearch."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,11 @@ class OpenSearchStory(Story):
     """The version before, and the one after."""
 
     @property
+    def product(self) -> Product:
+        """The servers' family."""
+        return ELASTICSEARCH if 5 <= int(self.way[0].partition(".")[0]) <= 9 else OPENSEARCH
+
+    @property
     def passes(self) -> int:
         """See `Story`: a pass is of one member at least."""
         return sum(pool.replicas for pool in self.pools) if self.options.get("upgrade_wait") is False else 0
@@ -43,7 +56,7 @@ class OpenSearchStory(Story):
         """See `Story`."""
         pools = ", ".join(f"{pool.replicas} {pool.name} ({'/'.join(pool.roles) or 'no role'})" for pool in self.pools)
         indices = ", ".join(f"{each.name} {each.shards} shards of {1 + each.replicas} copies" for each in self.indices)
-        return [" to ".join(self.way), f"members: {pools}", f"indices: {indices or 'none'}"]
+        return [f"{self.product.name} {' to '.join(self.way)}", f"members: {pools}", f"indices: {indices or 'none'}"]
 
     def with_smaller_cluster(self) -> Iterator[OpenSearchStory]:
         """See `Story`."""
@@ -53,9 +66,10 @@ class OpenSearchStory(Story):
             others = (*self.pools[:number], *self.pools[number + 1 :])
             if others and any(each.manages for each in others) and any("data" in each.roles for each in others):
                 yield replace(self, pools=others)
-            if pool.replicas > 3:
-                fewer = replace(pool, replicas=pool.replicas - 1)
-                yield replace(self, pools=(*self.pools[:number], fewer, *self.pools[number + 1 :]))
+            for fewer in sorted({max(3, pool.replicas // 2), pool.replicas - 1}):
+                if 3 <= fewer < pool.replicas:
+                    smaller = replace(pool, replicas=fewer)
+                    yield replace(self, pools=(*self.pools[:number], smaller, *self.pools[number + 1 :]))
 
 
 def story_of(seed: int) -> OpenSearchStory:
@@ -67,12 +81,18 @@ def story_of(seed: int) -> OpenSearchStory:
         IndexIn(f"index-{number}", chance.randint(1, 4), _replicas(chance, data))
         for number in range(chance.choice((0, 1, 1, 2, 3)))
     )
-    events, way = events_of(chance, _LIKELY, LATEST), chance.choice(WAYS)
-    return OpenSearchStory(seed, pools, indices, way, options=_options(chance, indices), events=events)
+    events = events_of(chance, _LIKELY, LATEST)
+    paces, way = drawn(chance) if chance.random() < SLOW else QUICK, chance.choice(WAYS)
+    options = _options(chance, indices, paces)
+    return OpenSearchStory(seed, pools, indices, way, options=options, events=events, paces=paces)
 
 
+SLOW = 0.2
+"""The share of stories whose servers may be as slow as real ones at their worst, each in its own way."""
 PATIENCE = {"upgrade_member_timeout": 120, "upgrade_gate_timeout": 120, "upgrade_batch_timeout": 600}
 """Seconds after which a run gives up, so that stories in which nothing comes back end soon."""
+MORE_PATIENCE = {"upgrade_member_timeout": 600, "upgrade_gate_timeout": 600, "upgrade_batch_timeout": 1800}
+"""The same where servers are slow."""
 _LIKELY: Mapping[str, int] = {
     "kill": 12,
     "api_away": 4,
@@ -90,6 +110,12 @@ _LIKELY: Mapping[str, int] = {
     "image_by_other_manager": 1,
     "index_without_replicas": 2,
     "busy": 2,
+    "controllers_away": 4,
+    "cordoned": 2,
+    "disk_full": 2,
+    "lock_removed": 1,
+    "record_removed": 1,
+    "settings_cleared": 2,
 }
 """The likelihood of each kind of event."""
 
@@ -108,6 +134,8 @@ def _pools(chance: random.Random) -> tuple[Pool, ...]:
         pools.append(Pool("coordinating", chance.choice((1, 2)), ()))
     if chance.random() < 0.1:
         pools.append(Pool("warm", chance.choice((6, 12)), ("data",)))
+    if chance.random() < 0.03:
+        pools.append(Pool("cold", chance.choice((18, 36, 51)), ("data",)))
     return tuple(pools)
 
 
@@ -116,7 +144,7 @@ def _replicas(chance: random.Random, data: int) -> int:
     return min(chance.choice((0, 1, 1, 1, 1, 1, 1, 1, 2)), max(0, data - 1))
 
 
-def _options(chance: random.Random, indices: Sequence[IndexIn]) -> dict[str, Any]:
+def _options(chance: random.Random, indices: Sequence[IndexIn], paces: Paces) -> dict[str, Any]:
     may: Mapping[str, tuple[float, Callable[[], Any]]] = {
         "upgrade_batching": (0.4, lambda: chance.choice(("zones", "disjoint"))),
         "upgrade_wait": (0.2, lambda: False),
@@ -124,6 +152,6 @@ def _options(chance: random.Random, indices: Sequence[IndexIn]) -> dict[str, Any
         "upgrade_allow_quorum_loss": (0.3, lambda: True),
         "upgrade_allow_single_copy": (0.5, lambda: [each.name for each in indices if not each.replicas]),
     }
-    found: dict[str, Any] = dict(PATIENCE)
+    found: dict[str, Any] = dict(PATIENCE if paces == QUICK else MORE_PATIENCE)
     found |= {name: give() for name, (share, give) in may.items() if chance.random() < share}
     return {name: value for name, value in found.items() if value != []}
