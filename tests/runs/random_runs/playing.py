@@ -179,5 +179,5 @@ class _Playing:
 
 def _cause(ended: Played) -> str:
     """The cause of the end of a run, which its statistics have."""
-    found = re.search(r'"upgrade_cause": (".+")', ended.output)
+    found = re.search(r'"upgrade_cause": ("(?:[^"\\]|\\.)+")', ended.output)
     return str(json.loads(found[1])) if found else ended.message
