@@ -13,7 +13,7 @@ Seen = TypeVar("Seen")
 Looked = TypeVar("Looked")
 
 
-def seen_first(seen: Seen | None, look: Callable[[], Looked]) -> Callable[[], Seen | Looked]:
+def just_looked(seen: Seen | None, look: Callable[[], Looked]) -> Callable[[], Seen | Looked]:
     """A look for attempts: the first gives what was just seen, if anything was, and every further one looks again."""
     left = [] if seen is None else [seen]
     return lambda: left.pop() if left else look()

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any
 
 from ...common.arguments import CONNECTIONS, WAIT
-from ...common.attempts import seen_first
+from ...common.attempts import just_looked
 from ...common.errors import Refusal, refusal
 from ...common.task import Contract, Outcome, Task, passed_or_raise
 from ...common.verdict import Reason, State, Verdict, combine, remark
@@ -110,7 +110,7 @@ def _carried_out(
     task: Task, client: OpenSearchClient, may_be_red: Container[str], last: ClusterState | None = None
 ) -> Outcome:
     meter = _Meter(client, task.clock)
-    just_seen: Callable[[], ClusterState | None] = seen_first(last, lambda: None)
+    just_seen: Callable[[], ClusterState | None] = just_looked(last, lambda: None)
 
     def restricted(of: Task, search: OpenSearchClient, settings: Settings) -> Outcome:
         return restrict(of, search, settings, may_be_red, state=just_seen())

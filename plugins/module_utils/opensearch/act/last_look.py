@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container
 
-from ...common.attempts import seen_first
+from ...common.attempts import just_looked
 from ...common.task import Task
 from ...common.verdict import Verdict, waiting
 from ...common.waiting import Patience
@@ -70,5 +70,5 @@ def wait_calm(
         text = f"The replicas of {enumerate_few(missing)} are about to be allocated."
         return Verdict((waiting("allocating", text),)) if missing else Verdict()
 
-    look = seen_first(state, lambda: observe(client))
+    look = just_looked(state, lambda: observe(client))
     return task.wait_apart(look, judge, Patience(CALM, PAUSE, hands_back=True))[0]

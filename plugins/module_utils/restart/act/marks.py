@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ...common.attempts import seen_first, until_unchanged
+from ...common.attempts import just_looked, until_unchanged
 from ...common.errors import Conflict
 from ...common.task import Task
 from ...common.verdict import refused
@@ -121,7 +121,7 @@ class Marks:
 
     def _made(self, pod: Pod, step: Callable[[Pod, RestartPhase | None], bool]) -> bool:
         """Make a step from the phase of a pod, which is looked at again after each conflict."""
-        look = seen_first(pod, lambda: self._look_again(pod))
+        look = just_looked(pod, lambda: self._look_again(pod))
 
         def attempt() -> bool:
             found = look()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
-from ...common.attempts import seen_first, until_unchanged
+from ...common.attempts import just_looked, until_unchanged
 from ...common.errors import Refusal, refusal
 from ...common.task import Outcome, Task
 from ...common.timestamps import now_seconds, now_text, utc_now
@@ -163,7 +163,7 @@ def change_record(
         Refusal: the record cannot be read or written.
     """
 
-    look = seen_first(read, lambda: store.read(name))
+    look = just_looked(read, lambda: store.read(name))
 
     def attempt() -> tuple[Record | None, Record | None]:
         kept = look()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...common.arguments import CONNECTIONS, RECORD, WAIT
-from ...common.attempts import seen_first, until_unchanged
+from ...common.attempts import just_looked, until_unchanged
 from ...common.errors import Denied, Refusal, Unreachable, refusal
 from ...common.task import Contract, Outcome, Task
 from ...common.timestamps import now_seconds, timestamp_of, utc_now
@@ -105,7 +105,7 @@ def run(task: Task) -> Outcome:
     if other := others.get(task.params["state"]) or (_note_try if task.params.get("tried") else None):
         return other(task, store)
 
-    read: Callable[[], Kept | None] = seen_first(None, lambda: None)
+    read: Callable[[], Kept | None] = just_looked(None, lambda: None)
 
     def step() -> Outcome:
         return show_records(store, _locks(task.params)) if reads else note(task, store, read())
@@ -117,7 +117,7 @@ def run(task: Task) -> Outcome:
             held, kept = may_begin(task, store)
             if not held.passed:
                 return Outcome(held, more={"record": {}, "at": at})
-            read = seen_first(kept, lambda: None)
+            read = just_looked(kept, lambda: None)
         return task.settled(step, stoppable)
     except Refusal as error:
         if reads or task.params["approvals"] or (isinstance(error, Unreachable) and not task.params["wait"]):
