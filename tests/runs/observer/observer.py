@@ -6,13 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from tests.runs.observer import acts, left, order, rules
-from tests.runs.observer.lock import LockLook, under_lock
+from tests.runs.observer.lock import under_lock
 from tests.runs.observer.looking import Looking
 from tests.runs.observer.order import Look, Progress
 from tests.runs.observer.rules import Takedown
 from tests.runs.observer.sight import Consents, Key, Setting, Sight
 from tests.runs.observer.watching import Watching
-from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.sandbox import Sandbox
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import Cluster
@@ -22,23 +21,22 @@ PROOF_AGE = 10.0
 seconds old, and a deletion whose answer is lost is asked for again for as long."""
 
 
-class Observer(Watching):
+class Observer(Watching[Sight]):
     """It watches one cluster that has started, from now on. It forgets nothing, over all runs on the cluster."""
+
+    _looking: Looking
+    _progress: Progress
 
     def __init__(
         self, sandbox: Sandbox, cluster: Cluster, consents: Consents | None = None, batching: str = "serial"
     ) -> None:
         """`consents` and `batching` are those of the runs."""
-        super().__init__(sandbox)
-        self._namespace, self._consents, self._batching = cluster.namespace, consents or Consents(), batching
         (members,) = sandbox.members.clusters_in(cluster.namespace)
-        self._looking = Looking(self._store, members, cluster.namespace)
-        self._looking.look()
-        self._number, self._began = 0, 0.0
-        self._asked = self._before = self._first = self._now
-        self._documents = self._looking.documents()
-        self._progress = Progress()
-        self._last = Request("GET", "/")
+        looking = Looking(sandbox.kubernetes.server.store, members, cluster.namespace)
+        super().__init__(sandbox, looking, Progress())
+        self._namespace, self._consents, self._batching = cluster.namespace, consents or Consents(), batching
+        self._first = self._now
+        self._documents = looking.documents()
         self._away: dict[str, str] = {}
         """The members that a run has taken down and that are not back, each with its process of before."""
         self._hit: set[str] = set()
@@ -48,49 +46,10 @@ class Observer(Watching):
         self._holders: dict[Key, frozenset[str]] = {}
         self._remember()
 
-    @property
-    def _now(self) -> Sight:
-        return self._looking.sight
-
-    def note(self, change: Change) -> None:
-        """See `Watching`."""
-        self._looking.note(change)
-
     def foreign(self, *names: str) -> None:
         """A fault that no run has made has taken these members just now. Pods that others delete are known without."""
         self._hit.update(names)
         self.look()
-
-    def asked(self, request: Request) -> None:
-        """A request is about to be answered. The test itself has made all changes since the last one."""
-        self.look()
-        self._asked, self._began = self._now, self._store.clock.now()
-
-    def answered(self, request: Request, status: int) -> None:
-        """See `Watching`."""
-        before, at = self._asked, self._store.clock.now()
-        self._number += 1
-        changed = self._looking.look() or self._now is not before
-        if changed:
-            self._behind = f"{request.method} {request.path}"
-        if not acts.is_of_controller(request):
-            if changed and request.method not in acts.ASKING:
-                self._changed_by_others(before)
-        else:
-            self._act(request, before, status, at)
-            self._last = request
-            if at != self._began or status in {0, 429} or status >= 500:
-                self._progress = replace(self._progress, held_up=self._number)
-            if 200 <= status < 300:
-                self._saw(request, at)
-        if changed:
-            self._judge()
-        self._asked = self._now
-
-    def look(self) -> None:
-        """See `Watching`."""
-        if self._looking.look():
-            self._judge()
 
     def ended(self, code: int, *, target: str = "") -> None:
         """See `Watching`."""
@@ -156,9 +115,6 @@ class Observer(Watching):
             self._saw_lock(at)
         elif acts.is_look_at_settings(request):
             self._unseen.clear()
-
-    def _saw_lock(self, at: float) -> None:
-        self._progress = replace(self._progress, lock=LockLook(self._number, at, self._now.holder))
 
     def _judge(self) -> None:
         """Hold what has to be so at every moment."""

@@ -4,14 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar
 
+from tests.runs.observer import acts
+from tests.runs.observer.lock import Held, LockLook
 from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.sandbox import Sandbox
 from tests.sandbox.web import Request
 
-Watcher = TypeVar("Watcher", bound="Watching")
+Watcher = TypeVar("Watcher", bound="Watching[Any]")
+
+
+class WithHolder(Protocol):
+    """An observation, with the holder of the lock."""
+
+    @property
+    def holder(self) -> str:
+        """The run that holds it; empty if none does."""
+
+
+Seen = TypeVar("Seen", bound=WithHolder)
+
+
+class Looks(Protocol[Seen]):
+    """The looks at one cluster."""
+
+    sight: Seen
+    """The last one."""
+
+    def note(self, change: Change) -> None:
+        """A listener of the store."""
+
+    def look(self) -> bool:
+        """Look again. The result says whether anything has changed."""
 
 
 @dataclass(frozen=True)
@@ -30,40 +56,86 @@ class Violation:
         return f"{self.at:.3f} s, behind {self.behind or 'no request'}: [{self.rule}] {self.said}"
 
 
-class Watching:
+class Watching(Generic[Seen]):
     """The part that the observers of all systems share. Each one looks by itself, and holds its own invariants."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, looking: Looks[Seen], progress: Held) -> None:
         self._sandbox, self._store = sandbox, sandbox.kubernetes.server.store
         self._start = self._store.clock.now()
         self._behind = ""
         self._present: set[tuple[str, str]] = set()
         self.found: list[Violation] = []
+        self._looking, self._progress = looking, progress
+        self._looking.look()
+        self._number, self._began = 0, 0.0
+        self._asked = self._now
+        self._last = Request("GET", "/")
 
     @property
     def violations(self) -> list[str]:
         """All that was wrong, in its order."""
         return [str(each) for each in self.found]
 
+    @property
+    def _now(self) -> Seen:
+        return self._looking.sight
+
     def note(self, change: Change) -> None:
         """Take note of a change of an object of Kubernetes."""
-        raise NotImplementedError
+        self._looking.note(change)
 
     def look(self) -> None:
         """Look again if anything has changed."""
-        raise NotImplementedError
+        if self._looking.look():
+            self._judge()
 
     def asked(self, request: Request) -> None:
-        """A request is about to be answered; see `tests.runs.calling.Watcher`."""
-        raise NotImplementedError
+        """A request is about to be answered. The test itself has made all changes since the last one."""
+        self.look()
+        self._asked, self._began = self._now, self._store.clock.now()
 
     def answered(self, request: Request, status: int) -> None:
         """A request was answered; see `tests.runs.calling.Watcher`."""
-        raise NotImplementedError
+        before, at = self._asked, self._store.clock.now()
+        self._number += 1
+        changed = self._looking.look() or self._now is not before
+        if changed:
+            self._behind = f"{request.method} {request.path}"
+        if not acts.is_of_controller(request):
+            if changed and request.method not in acts.ASKING:
+                self._changed_by_others(before)
+        else:
+            self._act(request, before, status, at)
+            self._last = request
+            if at != self._began or status in {0, 429} or status >= 500:
+                self._progress = replace(self._progress, held_up=self._number)
+            if 200 <= status < 300:
+                self._saw(request, at)
+        if changed:
+            self._judge()
+        self._asked = self._now
 
     def ended(self, code: int, *, target: str = "") -> None:
         """A run has ended. `target` is the version of the upgrade if it has completed it; then all is put back."""
         raise NotImplementedError
+
+    def _act(self, request: Request, before: Seen, status: int, at: float) -> None:
+        """Judge what a request of the run has done."""
+        raise NotImplementedError
+
+    def _saw(self, request: Request, at: float) -> None:
+        """Note a look of the run."""
+        raise NotImplementedError
+
+    def _judge(self) -> None:
+        """Hold what has to be so at every moment."""
+        raise NotImplementedError
+
+    def _changed_by_others(self, before: Seen) -> None:
+        """Something else than the run has changed what is seen."""
+
+    def _saw_lock(self, at: float) -> None:
+        self._progress = replace(self._progress, lock=LockLook(self._number, at, self._now.holder))
 
     @contextmanager
     def watching(self: Watcher) -> Iterator[Watcher]:

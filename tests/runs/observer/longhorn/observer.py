@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.runs.observer import acts
-from tests.runs.observer.lock import Held, LockLook, under_lock
+from tests.runs.observer.lock import Held, under_lock
 from tests.runs.observer.longhorn import rules
 from tests.runs.observer.longhorn.looking import CHANGED, Looking, value_at
 from tests.runs.observer.longhorn.rules import Consents
@@ -17,7 +17,6 @@ from tests.runs.observer.longhorn.sight import FIELDS, OURS, Place, Sight, Volum
 from tests.runs.observer.rules import listed
 from tests.runs.observer.watching import Watching
 from tests.sandbox.kubernetes.objects import Json
-from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.longhorn.longhorn import Longhorn
 from tests.sandbox.sandbox import Sandbox
 from tests.sandbox.web import Request
@@ -49,23 +48,20 @@ class Look:
     sight: Sight
 
 
-class LonghornObserver(Watching):
+class LonghornObserver(Watching[Sight]):
     """It watches one Longhorn that is built, from now on. It forgets nothing, over all runs."""
+
+    _looking: Looking
 
     def __init__(
         self, sandbox: Sandbox, longhorn: Longhorn, nodes: Collection[str], consents: Consents, *, kept: bool = False
     ) -> None:
         """`nodes` are those of the upgrade, `kept` says that the snapshots of runs stay."""
-        super().__init__(sandbox)
+        super().__init__(sandbox, Looking(longhorn), Held())
         self._nodes, self._consents, self._kept = nodes, consents, kept
         self._outlive, self._by_longhorn = longhorn.described.frontends_outlive, bool(longhorn.described.offers)
-        self._looking = Looking(longhorn)
-        self._looking.look()
-        self._number, self._began = 0, 0.0
-        self._asked, self._first = self._now, dict(self._now.values)
+        self._first = dict(self._now.values)
         self._item: Json | None = None
-        self._last = Request("GET", "/")
-        self._held_lock = Held()
         self._looks: dict[str, Look] = {}
         self._own: dict[Place, Any] = {}
         """The values that runs have set."""
@@ -87,14 +83,6 @@ class LonghornObserver(Watching):
         """The volumes that have come to a Kubernetes node which Longhorn itself was upgrading."""
         self._snapshots_stay = kept
         self._remember()
-
-    @property
-    def _now(self) -> Sight:
-        return self._looking.sight
-
-    def note(self, change: Change) -> None:
-        """See `Watching`."""
-        self._looking.note(change)
 
     def foreign(self, *names: str, lasting: bool = False) -> None:
         """A fault that no run has made takes these Kubernetes nodes or volumes just now."""
@@ -128,33 +116,9 @@ class LonghornObserver(Watching):
 
     def asked(self, request: Request) -> None:
         """See `Watching`."""
-        self.look()
-        self._asked, self._began = self._now, self._store.clock.now()
+        super().asked(request)
         plural, name = _object_of(request)
         self._item = self._looking.item(CHANGED[plural], name) if plural in CHANGED and name else None
-
-    def answered(self, request: Request, status: int) -> None:
-        """See `Watching`."""
-        before, at = self._asked, self._store.clock.now()
-        self._number += 1
-        changed = self._looking.look() or self._now is not before
-        if changed:
-            self._behind = f"{request.method} {request.path}"
-        if acts.is_of_controller(request):
-            self._act(request, before, status, at)
-            self._last = request
-            if at != self._began or status in {0, 429} or status >= 500:
-                self._held_lock = replace(self._held_lock, held_up=self._number)
-            if 200 <= status < 300:
-                self._saw(request, at)
-        if changed:
-            self._judge()
-        self._asked = self._now
-
-    def look(self) -> None:
-        """See `Watching`."""
-        if self._looking.look():
-            self._judge()
 
     def ended(self, code: int, *, target: str = "") -> None:
         """See `Watching`."""
@@ -175,7 +139,7 @@ class LonghornObserver(Watching):
             if now.holder and now.holder != before.holder:
                 if at < self._lives.get(before.holder, 0.0):
                     self._note("lock", [f"run {now.holder} takes the lock of {before.holder}, which lives"])
-                self._held_lock = replace(self._held_lock, run=now.holder, acted=self._number)
+                self._progress = replace(self._progress, run=now.holder, acted=self._number)
                 self._harmed, self._done = {}, set()
                 self._saw_lock(at)
             return
@@ -185,8 +149,8 @@ class LonghornObserver(Watching):
         if not acts.is_act(request) or not (now is not before or 200 <= status < 300):
             return
         repeated = self._last == request and request.method != "DELETE"
-        self._note("lock", under_lock(before.holder, at, self._held_lock, LOOK_AGE, repeated=repeated))
-        self._held_lock = replace(self._held_lock, acted=self._number)
+        self._note("lock", under_lock(before.holder, at, self._progress, LOOK_AGE, repeated=repeated))
+        self._progress = replace(self._progress, acted=self._number)
         if (request.method, plural) not in MADE_BY_RUNS and not OF_RECORD.fullmatch(request.path):
             self._note("scope", [f"{request.method} {request.path} is no act of a run"])
         if plural in FIELDS:
@@ -245,7 +209,8 @@ class LonghornObserver(Watching):
             self._takes(before, node, at)
 
     def _takes(self, before: Sight, node: str, at: float) -> None:
-        look = min((self._looks[each] for each in LOOKED_AT if each in self._looks), key=lambda each: each.number)
+        look = self._oldest
+        assert look is not None
         self._note("copies", rules.kept_copies(before, look.sight, node))
         if look.number < self._moved:
             self._note("proof", [f"node {node} is changed, and the last look was before an engine was moved"])
@@ -253,15 +218,19 @@ class LonghornObserver(Watching):
             since = at - look.at
             # A look whose lists are of several moments was held up itself.
             slow = any(each.at > look.at for each in self._looks.values())
-            if since > (LOOK_AGE if slow else self._held_lock.age_of(look.number, LOOK_AGE)):
+            if since > (LOOK_AGE if slow else self._progress.age_of(look.number, LOOK_AGE)):
                 said = f"node {node} is changed, and its volumes have changed since the last look {since:g} s ago"
                 self._note("proof", [said])
         self._in_work.add(node)
 
     @property
+    def _oldest(self) -> Look | None:
+        """The oldest of the last looks at each kind; none before the first one."""
+        return min(self._looks.values(), key=lambda each: each.number, default=None)
+
+    @property
     def _seen(self) -> Sight:
-        looks = [self._looks[each] for each in LOOKED_AT if each in self._looks]
-        return min(looks, key=lambda each: each.number).sight if looks else self._now
+        return self._oldest.sight if self._oldest else self._now
 
     def _saw(self, request: Request, at: float) -> None:
         """Note a look of the run."""
@@ -270,9 +239,6 @@ class LonghornObserver(Watching):
             self._looks[plural] = Look(self._number, at, self._now)
         elif acts.is_look_at_lock(request):
             self._saw_lock(at)
-
-    def _saw_lock(self, at: float) -> None:
-        self._held_lock = replace(self._held_lock, lock=LockLook(self._number, at, self._now.holder))
 
     def _judge(self) -> None:
         """Hold what has to be so at every moment."""
