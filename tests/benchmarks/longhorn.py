@@ -29,10 +29,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.
 
 from tests.sandbox.longhorn import building
 from tests.sandbox.longhorn.controllers.nodes import manager_of
-from tests.sandbox.longhorn.description import NEW_IMAGE, OLD_IMAGE, Described, Machine, Volume
+from tests.sandbox.longhorn.description import NEW_IMAGE, OLD_IMAGE, QUICK, Described, Machine, Volume
 from tests.sandbox.longhorn.kinds import NAMESPACE
 from tests.sandbox.longhorn.longhorn import Longhorn
-from tests.unit.plugins.module_utils.longhorn.driving import ACCEPTED, QUICK, Driver
+from tests.unit.plugins.module_utils.longhorn.driving import ACCEPTED, Driver
 
 Json = dict[str, Any]
 NOW = 1_800_000_000.0

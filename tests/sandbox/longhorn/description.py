@@ -106,3 +106,7 @@ class Durations:
     disk: float = 2.0
     """Until the disks of a Kubernetes node are found by a new instance manager. In truth it is 30 s."""
     backup: float = 20.0
+
+
+QUICK = Durations(rebuild=2.0, disk=0.5, backup=5.0)
+"""For whole upgrades, in which nothing is shown by their length."""

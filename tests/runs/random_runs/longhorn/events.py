@@ -134,28 +134,23 @@ class HappeningToLonghorn(Happening):
         self.later(event, now)
 
 
-def _node_dead(here: HappeningToLonghorn, event: Event) -> None:
-    node = here.node_of(event)
-    here.observer.foreign(node, lasting=True)
-    here.longhorn.faults.node_dies(node)
+def _of_node(
+    act: Callable[[Longhorn, str], object], back: Callable[[Longhorn, str], object]
+) -> Callable[[HappeningToLonghorn, Event], None]:
+    """A fault that takes a Kubernetes node until it is over."""
 
-    def back() -> None:
-        here.longhorn.faults.node_returns(node)
-        here.observer.over(node)
+    def happens(here: HappeningToLonghorn, event: Event) -> None:
+        node = here.node_of(event)
+        here.observer.foreign(node, lasting=True)
+        act(here.longhorn, node)
 
-    here.later(event, back)
+        def over() -> None:
+            back(here.longhorn, node)
+            here.observer.over(node)
 
+        here.later(event, over)
 
-def _manager_not_ready(here: HappeningToLonghorn, event: Event) -> None:
-    node = here.node_of(event)
-    here.observer.foreign(node, lasting=True)
-    here.longhorn.faults.manager_never_runs(node)
-
-    def back() -> None:
-        here.longhorn.faults.manager_runs(node)
-        here.observer.over(node)
-
-    here.later(event, back)
+    return happens
 
 
 def _replica_fails(here: HappeningToLonghorn, event: Event) -> None:
@@ -287,8 +282,14 @@ def _upgrade_in_trouble(here: HappeningToLonghorn, event: Event, *, fails: bool)
 
 KINDS: Mapping[str, Callable[[HappeningToLonghorn, Event], None]] = {
     **OF_EVERY_SYSTEM,
-    "node_dead": _node_dead,
-    "manager_not_ready": _manager_not_ready,
+    "node_dead": _of_node(
+        lambda longhorn, node: longhorn.faults.node_dies(node),
+        lambda longhorn, node: longhorn.faults.node_returns(node),
+    ),
+    "manager_not_ready": _of_node(
+        lambda longhorn, node: longhorn.faults.manager_never_runs(node),
+        lambda longhorn, node: longhorn.faults.manager_runs(node),
+    ),
     "controllers_away": lambda here, event: here.longhorn.faults.controllers_away(event.seconds or 60.0),
     "replica_fails": _replica_fails,
     "rebuild_stuck": _of_volume(

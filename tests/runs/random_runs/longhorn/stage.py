@@ -11,15 +11,13 @@ from tests.runs.random_runs.longhorn.events import HappeningToLonghorn
 from tests.runs.random_runs.longhorn.story import LonghornStory
 from tests.runs.random_runs.story import Event
 from tests.runs.world import World
-from tests.sandbox.longhorn.description import NEW_IMAGE, Durations
+from tests.sandbox.longhorn.description import NEW_IMAGE, QUICK
 from tests.sandbox.longhorn.kinds import NAMESPACE, NODES, SETTINGS, SNAPSHOTS, VOLUMES
 from tests.sandbox.longhorn.longhorn import Longhorn
 from tests.sandbox.longhorn.runs import shipped_rights
 from tests.scenarios.cluster import USER
 from tests.scenarios.longhorn import PLAYBOOK, SYSTEM
 from tests.scenarios.playbook import Played
-
-QUICK = Durations(rebuild=2.0, disk=0.5, backup=5.0)
 
 
 class LonghornStage:

@@ -15,7 +15,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.runs import c
 
 from tests.sandbox.kubernetes.in_process import TOKEN, InProcess
 from tests.sandbox.kubernetes.rights import User
-from tests.sandbox.longhorn.description import Described, Durations, Machine, Volume
+from tests.sandbox.longhorn.description import QUICK, Described, Machine, Volume
 from tests.sandbox.longhorn.kinds import NAMESPACE, SNAPSHOTS
 from tests.sandbox.longhorn.longhorn import Longhorn
 from tests.sandbox.longhorn.runs import leftovers, shipped_rights
@@ -23,7 +23,6 @@ from tests.sandbox.longhorn.runs import leftovers, shipped_rights
 ACCEPTED = ["instance_manager_replacement"]
 NODES_OF_THREE = ("n1", "n2", "n3")
 SPREAD = ("n1", "n2", "n3")
-QUICK = Durations(rebuild=2.0, disk=0.5, backup=5.0)
 
 
 def three(

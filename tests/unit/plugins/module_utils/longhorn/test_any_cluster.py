@@ -14,12 +14,12 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 from hypothesis import HealthCheck, currently_in_test_context, event, example, given, settings
 
 from tests.sandbox.kubernetes.objects import Json, Kind
-from tests.sandbox.longhorn.description import NEW_IMAGE, OLD_IMAGE, Described, Machine, Volume
+from tests.sandbox.longhorn.description import NEW_IMAGE, OLD_IMAGE, QUICK, Described, Machine, Volume
 from tests.sandbox.longhorn.kinds import MANAGERS, NODES, SETTINGS, VOLUMES
 from tests.sandbox.longhorn.longhorn import Longhorn
 from tests.sandbox.longhorn.observer import INTERRUPTED, Loss
 from tests.unit.plugins.module_utils.longhorn.any_cluster import AT_ONCE, NEVER, Case, cases, large, large_cases, spoil
-from tests.unit.plugins.module_utils.longhorn.driving import QUICK, Driver, Killed, Killing
+from tests.unit.plugins.module_utils.longhorn.driving import Driver, Killed, Killing
 
 LONG: dict[str, Any] = {"wait_timeout": 900, "wait_sleep": 5.0}
 OURS = "upgrade.stateful/"

@@ -12,10 +12,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.rights i
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pull_pod import pull_pod
 
 from tests.sandbox.kubernetes.kinds import PODS
-from tests.sandbox.longhorn.description import NEW_IMAGE, OLD_IMAGE, Described, Machine, Volume
+from tests.sandbox.longhorn.description import NEW_IMAGE, OLD_IMAGE, QUICK, Described, Machine, Volume
 from tests.sandbox.longhorn.kinds import NAMESPACE
 from tests.sandbox.longhorn.longhorn import Longhorn
-from tests.unit.plugins.module_utils.longhorn.driving import ACCEPTED, QUICK, SPREAD, Driver
+from tests.unit.plugins.module_utils.longhorn.driving import ACCEPTED, SPREAD, Driver
 
 MADE = r"/namespaces/longhorn-system/pods$"
 

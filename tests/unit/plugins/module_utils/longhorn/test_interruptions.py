@@ -13,11 +13,11 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.pr
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.reasons import REPLACEMENT
 
 from tests.sandbox.kubernetes.objects import Json
-from tests.sandbox.longhorn.description import Described, Machine, Volume
+from tests.sandbox.longhorn.description import QUICK, Described, Machine, Volume
 from tests.sandbox.longhorn.kinds import MANAGERS, VOLUMES
 from tests.sandbox.longhorn.longhorn import Longhorn
 from tests.sandbox.longhorn.observer import INTERRUPTED
-from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, QUICK, SPREAD, Driver, Killed, Killing
+from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, Killed, Killing
 from tests.unit.plugins.module_utils.longhorn.world import NEW, with_volume, world
 
 S3 = tuple(Volume(f"vol-{number}", SPREAD, f"n{number}") for number in (1, 2, 3))
