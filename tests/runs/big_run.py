@@ -143,8 +143,7 @@ def fill(servers: Servers, shards: int) -> None:
     for copy in list(state.copies):
         _start(servers, copy, next(places))
     del state.settings.persistent[ENABLE]
-    state.changed()
-    servers.allocation.reroute()
+    servers.allocation.publish()
 
 
 def _start(servers: Servers, copy: Copy, member: Member) -> None:

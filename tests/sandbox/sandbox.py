@@ -16,6 +16,7 @@ from tests.lab.control_plane.credentials import USERS, create
 from tests.lab.proxy import ANNOTATION
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.cluster import TOKENS, Kubernetes, Switchboard
+from tests.sandbox.kubernetes.controllers.scheduler import ZONE
 from tests.sandbox.kubernetes.kinds import NODES, PODS, SERVICES
 from tests.sandbox.kubernetes.kubelet.behaviour import Behaviour
 from tests.sandbox.kubernetes.objects import Json, is_ready
@@ -27,7 +28,6 @@ from tests.sandbox.paces import QUICK, Paces
 from tests.sandbox.web import Answer, CutOff, Handler, Pending, Request
 
 HOST = "127.0.0.1"
-ZONE = "topology.kubernetes.io/zone"
 
 
 class Faults:

@@ -43,10 +43,14 @@ class Allocation:
         """The state has changed; all changes of one time are published together, as servers batch them."""
         if not self._is_due:
             self._is_due = True
-            self._state.clock.later(0.0, self._publish)
+            self._state.clock.later(0.0, self._publish_all)
 
-    def _publish(self) -> None:
+    def _publish_all(self) -> None:
         self._is_due = False
+        self.publish()
+
+    def publish(self) -> None:
+        """The state has changed: a new version of it, and the copies given anew."""
         self._state.changed()
         self.reroute()
 

@@ -71,7 +71,7 @@ class Indices:
         index.body = {"mappings": body.get("mappings") or templates.get("mappings") or {}}
         self._allocation.make(index)
         self._state.indices[name] = index
-        self._published()
+        self._allocation.publish()
         return index
 
     def _template(self, name: str) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class Indices:
                 else:
                     index.settings[setting] = "1" if value is None else value
             self._allocation.recount(index)
-        self._published()
+        self._allocation.publish()
 
     def remove(self, names: str) -> None:
         """Remove indices; members drop their files, also those that are away, as soon as they are back.
@@ -133,17 +133,13 @@ class Indices:
         self.judge_blocks("", "metadata_write")
         for index in found:
             del self._state.indices[index.name]
-        self._published()
+        self._allocation.publish()
 
     def open(self, names: str, *, wanted: bool) -> None:
         """Open or close indices."""
         for index in self.find(names):
             index.open = wanted
-        self._published()
-
-    def _published(self) -> None:
-        self._state.changed()
-        self._allocation.reroute()
+        self._allocation.publish()
 
     def settings_of(self, index: Index) -> dict[str, Any]:
         """All settings of an index, flat, with `index.` before the names."""

@@ -32,8 +32,7 @@ def _change(call: Call) -> Answer:
     before = state.settings_under(f"{ROUTING}.")
     set_ = state.settings.change(body, state.managing_version)
     state.heed_filters(before)
-    state.changed()
-    call.cluster.allocation.reroute()
+    call.cluster.allocation.publish()
     shown = {scope: _shown(call, set_[scope]) for scope in SCOPES}
     return answered({"acknowledged": True, **shown})
 

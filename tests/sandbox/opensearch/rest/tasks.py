@@ -134,8 +134,7 @@ def _reroute(call: Call) -> Answer:
         call.cluster.allocation.cancel(copies[0])
     if call.flag("retry_failed"):
         call.cluster.allocation.retry()
-    call.state.changed()
-    call.cluster.allocation.reroute()
+    call.cluster.allocation.publish()
     return answered({**ACKNOWLEDGED, "state": {"cluster_uuid": call.state.uuid, "version": call.state.version}})
 
 
