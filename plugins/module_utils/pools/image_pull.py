@@ -203,7 +203,6 @@ def _found(client: KubernetesClient, model: Model) -> tuple[Pod, ...]:
 
 def _remove(task: Task, client: KubernetesClient, model: Model) -> None:
     """Remove every throw-away pod of this model, including those that a killed run left behind."""
-
     left: dict[str, Refusal] = {}
 
     def removed() -> None:

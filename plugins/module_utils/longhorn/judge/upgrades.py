@@ -282,9 +282,10 @@ def _closed(seen: Longhorn, nodes: Collection[str]) -> Iterator[Reason]:
     """
     for name in nodes:
         node = seen.nodes.get(name)
+        if node is None or node.allow_scheduling or not touched(seen, name):
+            continue
         begun = any(each.covers(name) and each.state != "completed" for each in seen.upgrades.upgrades)
-        begun = begun or any(act.kind == "reopen_node" for act in left_by_run(seen, name).acts)
-        if node is not None and not node.allow_scheduling and not begun and touched(seen, name):
+        if not begun and not any(act.kind == "reopen_node" for act in left_by_run(seen, name).acts):
             yield refused(
                 "node_takes_no_replicas",
                 f"Node {name} takes no replicas, so Longhorn would not rebuild those that its upgrade ends there.",
