@@ -21,7 +21,7 @@ from typing import Any
 import tests.runs.prepared  # noqa: F401 - it prepares this process before ansible-core is imported
 
 # isort: split
-from tests.lab.opensearch.layouts import Layout, Pool
+from tests.lab.opensearch.layouts import Pool, with_pools
 from tests.runs import direct
 from tests.runs.world import CalledCluster, World, world
 from tests.sandbox.opensearch.allocation import key_of
@@ -111,13 +111,9 @@ def _risen(here: World, members: int, shards: int) -> CalledCluster:
         Pool("managers", 3, ("cluster_manager",)),
         *(Pool(f"data-{name}", size, ("data", "ingest")) for name, size in zip("abc", sizes, strict=True)),
     )
-
-    def layout(namespace: str, version: str, *, address: Any, **more: Any) -> list[dict[str, Any]]:
-        return Layout(namespace, version, pools, address, **more).manifests()
-
     for number in range(members // OF_NODE):
         here.sandbox.kubernetes.nodes.register(f"node-{number:03}", "abc"[number % 3])
-    cluster = here.cluster(FROM, layout)
+    cluster = here.cluster(FROM, with_pools(pools))
     (servers,) = here.sandbox.members.clusters_in(cluster.namespace)
     fill(servers, shards)
     cluster.until_green()

@@ -31,8 +31,6 @@ from tests.sandbox.kubernetes.in_process import Channels
 from tests.sandbox.listening import read
 from tests.sandbox.web import Answer, CutOff, Handler, Messages, Request, answered
 
-__all__ = ["CalledPort", "Calling", "Killed"]
-
 FIRST_PORT = 20_000
 PATIENCE = 30.0
 """Seconds for an answer to the test itself. No answer is late here."""

@@ -173,10 +173,9 @@ def _beyond_settings(own: Mapping[str, str]) -> dict[str, str]:
 def platform_here() -> Iterator[Sandbox]:
     """The servers in memory for scenarios whose runs are in this process, all on one virtual clock."""
     with world() as here:
-        Here.driver = DriverHere(here.calling)
-        with patch.object(Served, "by", lambda answering: _served(here.calling, answering)):
+        served = patch.object(Served, "by", lambda answering: _served(here.calling, answering))
+        with served, patch.object(Here, "driver", DriverHere(here.calling)):
             yield here.sandbox
-        Here.driver = None
 
 
 @contextlib.contextmanager

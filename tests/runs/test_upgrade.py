@@ -12,7 +12,7 @@ import pytest
 from kubernetes import client, config
 
 from tests.runs import executor
-from tests.runs.calling import Killed
+from tests.runs.turns import Killed
 from tests.runs.world import CalledCluster, World, world
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import Fingerprint

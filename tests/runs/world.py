@@ -13,9 +13,9 @@ import urllib3
 
 from tests.lab.opensearch.layouts import three_combined
 from tests.runs import chosen
-from tests.runs.calling import Calling, Killed
+from tests.runs.calling import Calling
 from tests.runs.prepared import Time
-from tests.runs.turns import Turns
+from tests.runs.turns import Killed, Turns
 from tests.sandbox.paces import QUICK, Paces
 from tests.sandbox.sandbox import Sandbox
 from tests.sandbox.web import Request

@@ -219,6 +219,15 @@ class Layout:
         return {**environment, **self.settings}
 
 
+def with_pools(pools: tuple[Pool, ...], **own: Any) -> Callable[..., list[Manifest]]:
+    """Gives a layout with these pools, and these other fields of ``Layout``, as the functions below."""
+
+    def layout(namespace: str, version: str, *, address: Address, **options: Any) -> list[Manifest]:
+        return Layout(namespace, version, pools, address, **own, **options).manifests()
+
+    return layout
+
+
 def three_combined(namespace: str, version: str, *, address: Address, **options: Any) -> list[Manifest]:
     """Gives one pool of three members that manage, hold data and ingest, one in each of three zones.
 

@@ -13,9 +13,9 @@ import urllib3
 from kubernetes import client
 
 from tests.lab.opensearch.layouts import seven_members, three_combined
-from tests.runs.calling import Killed
 from tests.runs.observer.bugs import BUGS
 from tests.runs.observer.observer import Observer
+from tests.runs.turns import Killed
 from tests.runs.world import CalledCluster, World, world
 from tests.sandbox.web import Request
 from tests.scenarios.playbook import PLAYBOOK

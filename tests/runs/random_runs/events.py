@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tests.runs.calling import Killed
 from tests.runs.random_runs.story import Event
+from tests.runs.turns import Killed
 from tests.runs.world import World
 
 CONFLICT = 409

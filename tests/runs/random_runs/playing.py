@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import urllib3
 
 from tests.runs import direct
-from tests.runs.calling import Killed
 from tests.runs.observer.watching import Watching
 from tests.runs.random_runs.story import Event, Story
+from tests.runs.turns import Killed
 from tests.runs.world import World, is_act, world
 from tests.sandbox.web import Request
 from tests.scenarios.playbook import PLAN, Played, digest_in

@@ -8,7 +8,7 @@ from typing import Any
 
 import urllib3
 
-from tests.lab.opensearch.layouts import Layout
+from tests.lab.opensearch.layouts import with_pools
 from tests.runs.observer.observer import Observer
 from tests.runs.observer.sight import Consents
 from tests.runs.random_runs.opensearch.events import HappeningToMembers
@@ -71,10 +71,7 @@ class OpenSearchStage:
 
 
 def _risen(here: World, story: OpenSearchStory) -> CalledCluster:
-    def layout(namespace: str, version: str, *, address: Any, **options: Any) -> list[dict[str, Any]]:
-        return Layout(namespace, version, story.pools, address, product=story.product, **options).manifests()
-
-    cluster = here.cluster(story.way[0], layout)
+    cluster = here.cluster(story.way[0], with_pools(story.pools, product=story.product))
     for each in story.indices:
         settings = {"number_of_shards": each.shards, "number_of_replicas": each.replicas}
         cluster.ask(f"/{each.name}", "PUT", {"settings": settings})
