@@ -242,8 +242,11 @@ def _replicas_by_person(here: HappeningToLonghorn, event: Event) -> None:
 def _node_cordoned(here: HappeningToLonghorn, event: Event) -> None:
     node = here.node_of(event)
     here.by_person(KUBERNETES_NODES, node, lambda item: item["spec"].update(unschedulable=True))
-    back = lambda item: item["spec"].pop("unschedulable", None)  # noqa: E731
-    here.undone(event, lambda: here.by_person(KUBERNETES_NODES, node, back))
+
+    def uncordoned(item: Json) -> None:
+        item["spec"].pop("unschedulable", None)
+
+    here.undone(event, lambda: here.by_person(KUBERNETES_NODES, node, uncordoned))
 
 
 def _lock_taken(here: HappeningToLonghorn, event: Event) -> None:
