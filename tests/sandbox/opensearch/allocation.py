@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from tests.sandbox.opensearch.changed import Files, Staying, key_of
 from tests.sandbox.opensearch.deciders import Said, against, against_staying, filter_of, refuses_all, takes
 from tests.sandbox.opensearch.known import REBALANCE
 from tests.sandbox.opensearch.model import Copy, Index, Member, Store, Unassigned
@@ -25,11 +26,6 @@ def decision(said: Iterable[Said]) -> str:
     return "NO" if "NO" in found else "THROTTLE" if found else "YES"
 
 
-def key_of(copy: Copy) -> tuple[str, int]:
-    """By what a disk knows the files of a copy."""
-    return copy.index.uuid, copy.shard
-
-
 class Allocation:
     """Gives copies to members, as the elected manager does; every change of the state ends with `reroute`."""
 
@@ -38,6 +34,7 @@ class Allocation:
         self._alarm = float("inf")
         """The moment at which the next copy has waited for long enough."""
         self._is_due = False
+        self._files, self._staying = Files(state), Staying(state)
 
     def soon(self) -> None:
         """The state has changed; all changes of one time are published together, as servers batch them."""
@@ -61,23 +58,30 @@ class Allocation:
             return
         state.recount()
         for index in state.indices.values():
-            self._expand(index)
-        waiting = [copy for copy in state.copies if copy.state == "UNASSIGNED"]
-        kept = self._kept() if waiting else {}
+            if "auto_expand_replicas" in index.settings:
+                self._expand(index)
+        waiting = self._waiting()
+        kept = self._files.of(waiting) if waiting else {}
         for copy in sorted(waiting, key=lambda copy: (not copy.primary, -copy.index.made_at, copy.index.name)):
             self._give(copy, kept.get(key_of(copy), []))
-        for copy in list(state.copies):
-            if copy.state == "STARTED" and (against_staying(state, copy) is not None):
-                self._move(copy)
+        for index in self._staying.to_judge():
+            for copy in list(index.copies):
+                if copy.state == "STARTED" and (against_staying(state, copy) is not None):
+                    self._staying.refused.add(index)
+                    self._move(copy)
         self._balance()
-        self._clean()
+        self._files.clean()
         self._wake()
+
+    def _waiting(self) -> list[Copy]:
+        load = self._state.counted
+        return [copy for index in self._state.indices.values() for copy in load.waiting(index)]
 
     def _wake(self) -> None:
         """Look again as soon as a copy has waited for long enough for the member that it was on."""
         state, now = self._state, self._state.clock.now()
         ends = [
-            copy.why.at + state.delay_of(copy.index) for copy in state.copies if copy.why and state.is_delayed(copy)
+            copy.why.at + state.delay_of(copy.index) for copy in self._waiting() if copy.why and state.is_delayed(copy)
         ]
         following = min(ends, default=float("inf"))
         if following < self._alarm or self._alarm <= now:
@@ -107,6 +111,7 @@ class Allocation:
     def _count(self, index: Index, shard: int, why: Unassigned) -> None:
         copies = index.shards[shard]
         self._state.recount()
+        index.touch()
         while len(copies) <= index.replicas:
             copies.append(Copy(index, shard, primary=False, why=why))
         spare = sorted((copy for copy in copies if not copy.primary), key=_worth)
@@ -125,15 +130,8 @@ class Allocation:
         wanted = max(int(found[1]), most)
         if str(wanted) != index.settings["number_of_replicas"]:
             index.settings["number_of_replicas"] = str(wanted)
+            index.touch()
             self.recount(index)
-
-    def _kept(self) -> dict[tuple[str, int], list[Member]]:
-        """The members with files of each shard."""
-        found: dict[tuple[str, int], list[Member]] = {}
-        for node in self._state.data_nodes:
-            for key in node.disk.stores:
-                found.setdefault(key, []).append(node)
-        return found
 
     def _give(self, copy: Copy, kept: Sequence[Member]) -> None:
         state = self._state
@@ -174,8 +172,7 @@ class Allocation:
     def weight(self, index: Index, node: Member) -> tuple[float, str]:
         """The weight of everything that a member has already (server source, BalancedShardsAllocator)."""
         load = self._state.load
-        own = load.own[index][node.id] if index in load.own else 0
-        return BALANCE_OF_SHARDS * load.every[node.id] + BALANCE_OF_INDEX * own, node.name
+        return BALANCE_OF_SHARDS * load.every[node.id] + BALANCE_OF_INDEX * load.own(index)[node.id], node.name
 
     def _begin(self, copy: Copy, node: Member) -> None:
         """A copy is initialized on a member."""
@@ -183,8 +180,8 @@ class Allocation:
         store = node.disk.stores.get(key_of(copy))
         resumed = store is not None and not copy.new
         own = store.allocation if store is not None and copy.primary and not copy.new else None
-        self._state.load.begin(copy, node.id)
         copy.state, copy.node, copy.allocation = "INITIALIZING", node.id, own or self._state.names.make()
+        self._state.load.recount(copy.index)
         seconds = lasts.empty if copy.primary else lasts.resumed if resumed else lasts.copied
         token = copy.allocation
         self._state.clock.later(seconds, lambda: self._arrived(copy, node, token))
@@ -201,12 +198,12 @@ class Allocation:
         index, identity = copy.index, copy.allocation or ""
         if copy.primary:
             if copy.new:
-                node.disk.stores[key_of(copy)] = Store(identity)
+                self._files.put(copy, node, Store(identity))
                 index.in_sync[copy.shard] = {identity}
             index.terms[copy.shard] += 1
         else:
             source = store_of(state, index.primary(copy.shard))
-            node.disk.stores[key_of(copy)] = Store(identity, dict(source.documents) if source else {})
+            self._files.put(copy, node, Store(identity, dict(source.documents) if source else {}))
             index.in_sync[copy.shard].add(identity)
         copy.state, copy.why, copy.new = "STARTED", None, False
         self.bound(index, copy.shard)
@@ -219,8 +216,8 @@ class Allocation:
             self._relocate(copy, best)
 
     def _relocate(self, copy: Copy, node: Member) -> None:
-        self._state.load.move(copy, node.id)
         copy.state, copy.target, copy.target_allocation = "RELOCATING", node.id, self._state.names.make()
+        self._state.load.recount(copy.index)
         token = copy.target_allocation
         self._state.clock.later(self._state.durations.copied, lambda: self._moved(copy, node, token))
 
@@ -232,7 +229,7 @@ class Allocation:
             state.clock.later(state.durations.retry, lambda: self._moved(copy, node, token))
             return
         source = store_of(state, copy)
-        node.disk.stores[key_of(copy)] = Store(token, dict(source.documents) if source else {})
+        self._files.put(copy, node, Store(token, dict(source.documents) if source else {}))
         in_sync = copy.index.in_sync[copy.shard]
         in_sync.discard(copy.allocation or "")
         in_sync.add(token)
@@ -243,11 +240,14 @@ class Allocation:
     def _balance(self) -> None:
         """Even out by one copy at a time, once every copy is started (allow_rebalance: indices_all_active)."""
         state = self._state
-        if state.setting(REBALANCE) != "all" or any(copy.state != "STARTED" for copy in state.copies):
+        if state.setting(REBALANCE) != "all":
             return
+        load = state.counted
+        if any(number for (said, _primary), number in load.states.items() if said != "STARTED"):
+            return
+        without = sorted(state.data_nodes, key=lambda node: (BALANCE_OF_SHARDS * load.every[node.id], node.name))
         for index in state.indices.values():
-            ordered = sorted(state.data_nodes, key=lambda node, index=index: self.weight(index, node))  # type: ignore[misc]
-            least, most = ordered[0], ordered[-1]
+            least, most = self._extremes(index, without)
             if self.weight(index, most)[0] - self.weight(index, least)[0] <= WORTH_MOVING:
                 continue
             for copy in index.copies:
@@ -255,15 +255,13 @@ class Allocation:
                     self._relocate(copy, least)
                     return
 
-    def _clean(self) -> None:
-        """Members drop the files of what is started elsewhere, and of indices that are gone."""
-        known = {index.uuid: index for index in self._state.indices.values()}
-        for node in self._state.data_nodes:
-            for uuid, shard in list(node.disk.stores) if node.alive else ():
-                copies = known[uuid].shards[shard] if uuid in known else []
-                placed = any(node.id in copy.places for copy in copies)
-                if not placed and all(copy.state == "STARTED" for copy in copies):
-                    del node.disk.stores[uuid, shard]
+    def _extremes(self, index: Index, without: Sequence[Member]) -> tuple[Member, Member]:
+        """The members with the least and the most weight; `without` is their order for an index without copies."""
+        own = self._state.load.own(index)
+        having = [node for node in map(self._state.nodes.get, own) if node is not None]
+        ends = [next((node for node in way if node.id not in own), None) for way in (without, reversed(without))]
+        ordered = sorted([*having, *filter(None, ends)], key=lambda node: self.weight(index, node))
+        return ordered[0], ordered[-1]
 
     def bound(self, index: Index, shard: int) -> None:
         """Of those that were in sync, no more are remembered than there are copies, those that serve first."""
@@ -273,8 +271,9 @@ class Allocation:
 
     def left(self, gone: Collection[str]) -> None:
         """Members are gone: what they had is unassigned, and replicas take over."""
-        now = self._state.clock.now()
-        for copy in list(self._state.copies):
+        now, load = self._state.clock.now(), self._state.counted
+        there = [index for index in self._state.indices.values() if not load.own(index).keys().isdisjoint(gone)]
+        for copy in [copy for index in there for copy in index.copies]:
             if copy.target in gone:
                 copy.state, copy.target, copy.target_allocation = "STARTED", None, None
             if copy.node in gone:

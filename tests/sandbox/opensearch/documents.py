@@ -47,6 +47,7 @@ class Documents:
             else:
                 store.documents[identity] = source
         index.in_sync[shard] = {copy.allocation for copy in placed if copy.allocation}
+        index.touch()
         index.versions[identity] = version = index.versions.get(identity, 0) + 1
         result = ("deleted" if existed else "not_found") if source is None else "updated" if existed else "created"
         return {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-_NOTHING = object()
-Pattern = tuple[str, ...]
+from tests.sandbox.opensearch.rest.parts import NOTHING, WHOLE, Part, Parts, Pattern, number_of
 
 
 def filtered(body: Any, paths: str) -> Any:
@@ -17,9 +17,9 @@ def filtered(body: Any, paths: str) -> Any:
     unwanted = [(pattern[0][1:], *pattern[1:]) for pattern in patterns if pattern[0].startswith("-")]
     if wanted:
         body = _kept(body, wanted)
-    if unwanted and body is not _NOTHING:
+    if unwanted and body is not NOTHING:
         body = _without(body, unwanted)
-    return {} if body is _NOTHING else body
+    return {} if body is NOTHING else body
 
 
 def _following(patterns: Sequence[Pattern], name: str) -> tuple[bool, list[Pattern]]:
@@ -40,17 +40,46 @@ def _following(patterns: Sequence[Pattern], name: str) -> tuple[bool, list[Patte
 
 def _kept(body: Any, patterns: Sequence[Pattern]) -> Any:
     if isinstance(body, list):
-        items = [found for each in body if (found := _kept(each, patterns)) is not _NOTHING]
-        return items or _NOTHING
+        items = [found for each in body if (found := _kept(each, patterns)) is not NOTHING]
+        return items or NOTHING
     if not isinstance(body, dict):
-        return _NOTHING
+        return NOTHING
+    if isinstance(body, Parts):
+        return _kept_of_parts(body, patterns)
     found = {}
     for name, value in body.items():
         whole, rest = _following(patterns, str(name))
-        inner = value if whole else _kept(value, rest) if rest else _NOTHING
-        if inner is not _NOTHING:
+        inner = _chosen(value, whole=whole, rest=rest)
+        if inner is not NOTHING:
             found[name] = inner
-    return found or _NOTHING
+    return found or NOTHING
+
+
+def _kept_of_parts(body: Parts, patterns: Sequence[Pattern]) -> Any:
+    found, same = Parts(), all(pattern[0] == "*" for pattern in patterns)
+    whole, rest = _following(patterns, "")
+    number = number_of(rest)
+    for name, value in body.items():
+        if not same:
+            whole, rest = _following(patterns, name)
+            number = number_of(rest)
+        if isinstance(value, Part):
+            inner = value.filtered(WHOLE if whole else number, partial(_chosen, whole=whole, rest=rest))
+        else:
+            inner = _chosen(value, whole=whole, rest=rest)
+        if inner is not NOTHING:
+            found[name] = inner
+    return found or NOTHING
+
+
+def _chosen(value: Any, *, whole: bool, rest: list[Pattern]) -> Any:
+    return _whole(value) if whole else _kept(value, rest) if rest else NOTHING
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, Parts):
+        return Parts({name: _whole(each) for name, each in value.items()})
+    return value.filtered(WHOLE, lambda made: made) if isinstance(value, Part) else value
 
 
 def _without(body: Any, patterns: Sequence[Pattern]) -> Any:

@@ -120,6 +120,7 @@ class Indices:
                     index.settings.pop(setting, None)
                 else:
                     index.settings[setting] = "1" if value is None else value
+            index.touch()
             self._allocation.recount(index)
         self._allocation.publish()
 
@@ -139,6 +140,7 @@ class Indices:
         """Open or close indices."""
         for index in self.find(names):
             index.open = wanted
+            index.touch()
         self._allocation.publish()
 
     def settings_of(self, index: Index) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.sandbox.opensearch.known import AWARENESS, FORCED, ROUTING
@@ -15,62 +16,108 @@ Filters = Mapping[str, Mapping[str, list[str]]]
 """Way -> attribute -> patterns; ways without any are not there."""
 
 
-class Load:
-    """Counts by the id of a member."""
+@dataclass
+class _Share:
+    """The part of one index in all counts."""
 
-    def __init__(
-        self, nodes: Iterable[Member], copies: Iterable[Copy], settings: Mapping[str, Any], filters: Filters
-    ) -> None:
-        """`settings` are those in force that begin with `cluster.routing.allocation.`, by what follows."""
+    revision: int
+    every: Counter[str] = field(default_factory=Counter)
+    own: Counter[str] = field(default_factory=Counter)
+    into: Counter[str] = field(default_factory=Counter)
+    out_of: Counter[str] = field(default_factory=Counter)
+    primaries: Counter[str] = field(default_factory=Counter)
+    states: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    waiting: tuple[Copy, ...] = ()
+
+
+class Load:
+    """Counts by the id of a member. Only indices that have changed are counted again."""
+
+    def __init__(self) -> None:
         self.every: Counter[str] = Counter()
         """Copies, each where it is or will be."""
-        self.own: dict[Index, Counter[str]] = {}
         self.into: Counter[str] = Counter()
         """Recoveries from another member."""
         self.out_of: Counter[str] = Counter()
         self.primaries: Counter[str] = Counter()
         """Primaries that begin."""
+        self.states: Counter[tuple[str, bool]] = Counter()
+        """Copies by their state, and whether they are primaries."""
+        self.filters: Filters = {}
+        self.places: dict[str, tuple[dict[str, str | None], int]] = {}
+        self._shares: dict[Index, _Share] = {}
+
+    def heed(self, nodes: Iterable[Member], settings: Mapping[str, Any], filters: Filters) -> None:
+        """`settings` are those in force that begin with `cluster.routing.allocation.`, by what follows."""
         self.filters = filters
         self.places = _places(nodes, settings)
-        for copy in copies:
-            self._count(copy)
 
-    def _count(self, copy: Copy) -> None:
-        if copy.node is None:
-            return
-        own = self.own.setdefault(copy.index, Counter())
-        self.every[copy.target or copy.node] += 1
-        for place in copy.places:
-            own[place] += 1
-        if copy.state == "INITIALIZING":
-            self._begins(copy, copy.node)
-        elif copy.target:
-            self._comes(copy, copy.target)
+    def follow(self, indices: Mapping[str, Index]) -> None:
+        """Count what has changed since the last time."""
+        for index in indices.values():
+            share = self._shares.get(index)
+            if share is None or share.revision != index.revision:
+                self.recount(index)
+        if len(self._shares) > len(indices):
+            for index in self._shares.keys() - set(indices.values()):
+                self._add(self._shares.pop(index), -1)
 
-    def begin(self, copy: Copy, node: str) -> None:
-        """A copy that was on no member begins on one."""
-        self.every[node] += 1
-        self.own.setdefault(copy.index, Counter())[node] += 1
-        self._begins(copy, node)
+    def recount(self, index: Index) -> None:
+        """An index has changed."""
+        before = self._shares.get(index)
+        if before is not None:
+            self._add(before, -1)
+        self._shares[index] = share = _Share(index.revision)
+        for copy in index.copies:
+            _count(share, copy)
+        share.waiting = tuple(copy for copy in index.copies if copy.state == "UNASSIGNED")
+        self._add(share, 1)
 
-    def move(self, copy: Copy, node: str) -> None:
-        """A copy begins to move to another member."""
-        self.every[copy.node or ""] -= 1
-        self.every[node] += 1
-        self.own.setdefault(copy.index, Counter())[node] += 1
-        self._comes(copy, node)
+    def _add(self, share: _Share, times: int) -> None:
+        for name in ("every", "into", "out_of", "primaries", "states"):
+            of_all = getattr(self, name)
+            for key, number in getattr(share, name).items():
+                of_all[key] += times * number
 
-    def _begins(self, copy: Copy, node: str) -> None:
-        if copy.primary:
-            self.primaries[node] += 1
-        else:
-            self._comes(copy, node)
+    def own(self, index: Index) -> Counter[str]:
+        """The copies of one index, each where it is and where it moves to."""
+        share = self._shares.get(index)
+        return share.own if share is not None else Counter()
 
-    def _comes(self, copy: Copy, node: str) -> None:
-        self.into[node] += 1
-        source = copy.node if copy.primary else copy.index.primary(copy.shard).node
-        if source is not None:
-            self.out_of[source] += 1
+    def states_of(self, index: Index) -> Counter[tuple[str, bool]]:
+        """The copies of one index by their state, and whether they are primaries."""
+        return self._shares[index].states
+
+    def is_green(self, index: Index) -> bool:
+        """Whether all copies of an index serve."""
+        states = self._shares[index].states
+        return all(state in {"STARTED", "RELOCATING"} for state, _primary in states)
+
+    def waiting(self, index: Index) -> tuple[Copy, ...]:
+        """The copies of an index that are on no member."""
+        return self._shares[index].waiting
+
+
+def _count(share: _Share, copy: Copy) -> None:
+    share.states[copy.state, copy.primary] += 1
+    if copy.node is None:
+        return
+    share.every[copy.target or copy.node] += 1
+    for place in copy.places:
+        share.own[place] += 1
+    if copy.state == "INITIALIZING" and copy.primary:
+        share.primaries[copy.node] += 1
+    elif copy.state == "INITIALIZING":
+        _comes(share, copy, copy.node)
+    elif copy.target:
+        _comes(share, copy, copy.target)
+
+
+def _comes(share: _Share, copy: Copy, node: str) -> None:
+    share.into[node] += 1
+    source = copy.node if copy.primary else copy.index.primary(copy.shard).node
+    if source is not None:
+        share.out_of[source] += 1
 
 
 def filters_of(settings: Mapping[str, Any], *, arrays: bool = True) -> Filters:

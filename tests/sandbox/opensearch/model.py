@@ -180,6 +180,11 @@ class Copy:
     new: bool = True
     """Whether its recovery begins with an empty store."""
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A change of a copy is one of its index, too."""
+        object.__setattr__(self, name, value)
+        self.index.touch()
+
     @property
     def started(self) -> bool:
         """Whether it serves."""
@@ -212,6 +217,15 @@ class Index:
     terms: dict[int, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
     """Versions of the documents, for what writes are answered with."""
+    revision: int = 0
+    """It counts up with each change of what is published of the index: what was found out of one holds until then."""
+
+    told: dict[Any, tuple[int, Any]] = field(default_factory=dict)
+    """The parts of answers about it, each with the revision of which it was made."""
+
+    def touch(self) -> None:
+        """Something has changed; copies say so by themselves."""
+        self.revision += 1
 
     @property
     def replicas(self) -> int:

@@ -46,7 +46,8 @@ class State:
         self.managed: dict[str, dict[str, Any]] = {}
         """The index -> what index state management is at with it (action, step, info)."""
         self.recovered = False
-        self._load: Load | None = None
+        self._load = Load()
+        self._is_counted = False
         self._data_nodes: list[Member] | None = None
 
     @property
@@ -80,11 +81,20 @@ class State:
 
     @property
     def load(self) -> Load:
-        """The work of the members; code that changes copies otherwise than by it calls `recount`."""
-        if self._load is None:
+        """The work of the members; code that changes copies, members or settings calls `recount`."""
+        if not self._is_counted:
+            self._is_counted = True
             settings = self.settings_under(f"{ROUTING}.")
-            self._load = Load(self.nodes.values(), self.copies, settings, self._filters(settings))
+            self._load.heed(self.nodes.values(), settings, self._filters(settings))
+            self._load.follow(self.indices)
         return self._load
+
+    @property
+    def counted(self) -> Load:
+        """The same, of this very moment, whoever has changed a copy."""
+        load = self.load
+        load.follow(self.indices)
+        return load
 
     def _filters(self, settings: Mapping[str, Any]) -> Filters:
         speaker = self.spokesman
@@ -102,7 +112,7 @@ class State:
 
     def recount(self) -> None:
         """Copies, members or settings have changed."""
-        self._load = self._data_nodes = None
+        self._is_counted, self._data_nodes = False, None
 
     def file(self) -> dict[str, Any]:
         """The settings of the elected manager's own file."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sandbox.opensearch.filter_path import filtered
+from tests.sandbox.opensearch.load import Load
 from tests.sandbox.opensearch.model import COMBINED
 from tests.sandbox.opensearch.rooms import ENABLE, FROM, TO, Room
+from tests.sandbox.opensearch.state import State
 from tests.sandbox.opensearch.voting import has_majority
 
 LAYOUT = {**{f"m-{number}": COMBINED for number in range(3)}, "d-0": ("data",), "c-0": ()}
@@ -16,6 +20,7 @@ EXCLUDE = "cluster.routing.allocation.exclude._name"
 EXCLUSIONS = "/_cluster/voting_config_exclusions"
 NAMES = st.sampled_from(sorted(LAYOUT))
 INDICES = st.sampled_from(["a", "b", "c"])
+PATHS = "routing_table.indices.*.shards,metadata.indices.*.settings,metadata.indices.*.in_sync_allocations,nodes"
 
 
 class Written(Room):
@@ -153,6 +158,32 @@ def _holds(room: Written) -> None:
         for shard, copies in index.shards.items():
             assert sum(copy.primary for copy in copies) == 1, (index.name, shard)
             assert len(copies) == index.replicas + 1
+    _are_counted(state)
+    _are_answered(room)
+
+
+def _are_counted(state: State) -> None:
+    """Counts that are kept up are those of a count from the beginning."""
+    afresh = Load()
+    afresh.follow(state.indices)
+    for name in ("every", "into", "out_of", "primaries", "states"):
+        assert +getattr(state.counted, name) == +getattr(afresh, name), name
+
+
+def _are_answered(room: Written) -> None:
+    """Parts of an answer that are kept are those of an answer that is made now."""
+    whole = room.ask("GET", "/_cluster/state?cluster_manager_timeout=1s")
+    if whole.status == 200:
+        wanted = room.ask("GET", f"/_cluster/state?cluster_manager_timeout=1s&filter_path={PATHS}")
+        assert json.loads(wanted.text) == json.loads(json.dumps(filtered(whole.body, PATHS)))
+
+
+def _are_tidied(state: State) -> None:
+    """No member keeps files of a shard that is started elsewhere."""
+    for node in state.data_nodes:
+        for uuid, shard in node.disk.stores:
+            copies = next(index for index in state.indices.values() if index.uuid == uuid).shards[shard]
+            assert any(node.id in copy.places or not copy.started for copy in copies), (node.name, shard)
 
 
 def _recovers(room: Written) -> None:
@@ -169,6 +200,7 @@ def _recovers(room: Written) -> None:
     _ask(room, "DELETE", f"{EXCLUSIONS}?wait_for_removal=false")
     room.configure(**{ENABLE: None, EXCLUDE: None})
     room.clock.advance(300)
+    _are_tidied(room.cluster.state)
     seen = room.state()
     assert set(LAYOUT) == {member.name for member in seen.members.values()}
     assert not [copy for copy in seen.copies if copy.primary and not copy.started]

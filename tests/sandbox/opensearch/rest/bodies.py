@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from typing import Any
 
 from tests.sandbox.opensearch.model import Copy, Index, Member, Unassigned
+from tests.sandbox.opensearch.rest.parts import Part, Parts
 from tests.sandbox.opensearch.rest.routes import Call
 from tests.sandbox.opensearch.state import State
 from tests.sandbox.opensearch.values import nested
@@ -16,7 +18,7 @@ ALL = frozenset({*METRICS, "master_node"})
 
 
 def state_body(call: Call) -> dict[str, Any]:
-    """The parts of the state that are asked for."""
+    """The parts of the state that are asked for; if they will be filtered, each index is a part of its own."""
     state = call.state
     wanted = set(call.parts.get("metrics", "_all").split(","))
     wanted = set(ALL) if "_all" in wanted else wanted
@@ -36,10 +38,24 @@ def state_body(call: Call) -> dict[str, Any]:
         body["metadata"] = _metadata(call, found)
     if "routing_table" in wanted:
         there = found if state.recovered else []
-        body["routing_table"] = {"indices": {index.name: _table(call, index) for index in there}}
+        modern = call.member.version.knows(Version(3, 0, 0))
+        body["routing_table"] = _in_parts(
+            call, there, f"table {modern}", lambda index: _table(call, index, modern=modern)
+        )
     if "customs" in wanted and state.snapshots:
         body["snapshots"] = {"snapshots": state.snapshots}
-    return body
+    return Parts(body)
+
+
+def _in_parts(call: Call, there: list[Index], kind: str, make: Callable[[Index], Any]) -> dict[str, Any]:
+    """`indices` with what is made of each."""
+    paths = call.text("filter_path")
+    if not paths or "-" in paths:
+        return {"indices": {index.name: make(index) for index in there}}
+    load = call.state.counted
+    # A copy may stop being delayed without any change.
+    lasting = {index.name: Part(index, kind, make, lasts=not load.waiting(index)) for index in there}
+    return Parts(indices=Parts(lasting))
 
 
 def _indices(call: Call) -> list[Index]:
@@ -59,7 +75,8 @@ def node_body(node: Member) -> dict[str, Any]:
 
 def _metadata(call: Call, found: list[Index]) -> dict[str, Any]:
     state = call.state
-    return {
+    there = found if state.recovered else []
+    body = {
         "cluster_uuid": state.uuid,
         "cluster_uuid_committed": False,
         "cluster_coordination": {
@@ -69,14 +86,15 @@ def _metadata(call: Call, found: list[Index]) -> dict[str, Any]:
             "voting_config_exclusions": [{"node_id": each.id, "node_name": each.name} for each in state.exclusions],
         },
         "templates": {},
-        "indices": {index.name: _index(call, index) for index in found} if state.recovered else {},
+        **_in_parts(call, there, "metadata", lambda index: _index(call, index)),
         "index-graveyard": {"tombstones": []},
     }
+    return Parts(body)
 
 
 def _index(call: Call, index: Index) -> dict[str, Any]:
     return {
-        "version": call.state.version,
+        "version": index.revision,
         "mapping_version": 1,
         "settings_version": 1,
         "aliases_version": 1,
@@ -92,8 +110,7 @@ def _index(call: Call, index: Index) -> dict[str, Any]:
     }
 
 
-def _table(call: Call, index: Index) -> dict[str, Any]:
-    modern = call.member.version.knows(Version(3, 0, 0))
+def _table(call: Call, index: Index, *, modern: bool) -> dict[str, Any]:
     shards = {
         str(shard): [copy_body(call.state, copy, modern=modern) for copy in copies]
         for shard, copies in index.shards.items()

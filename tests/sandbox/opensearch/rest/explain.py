@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.sandbox.opensearch.allocation import decision, key_of
+from tests.sandbox.opensearch.allocation import decision
+from tests.sandbox.opensearch.changed import key_of
 from tests.sandbox.opensearch.deciders import Said, against, against_staying
 from tests.sandbox.opensearch.errors import ServerError, illegal, no_index
 from tests.sandbox.opensearch.known import REBALANCE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.sandbox.opensearch.errors import ServerError
 from tests.sandbox.opensearch.health import STATUS, health
 from tests.sandbox.opensearch.model import Member
 from tests.sandbox.opensearch.rest.bodies import state_body
+from tests.sandbox.opensearch.rest.parts import InParts
 from tests.sandbox.opensearch.rest.routes import NAMING, PATIENCE, Call, Route, answered
 from tests.sandbox.opensearch.state import State
 from tests.sandbox.opensearch.values import flat, nested
@@ -105,7 +107,7 @@ def _so_many(wanted: str, there: int) -> bool:
 
 
 def _state(call: Call) -> Answer:
-    return answered(state_body(call))
+    return InParts(200, state_body(call))
 
 
 def chosen(state: State, names: str) -> list[Member]:
@@ -247,10 +249,10 @@ SIZE = 208
 def _stored(call: Call) -> Answer:
     """The sizes of the shards of each member: so many bytes as each recovery has to copy."""
     members = _seen_by(call, call.parts["names"])
-    copies = [copy for index in call.state.indices.values() for copy in index.copies]
+    held = Counter(copy.node for copy in call.state.copies)
     found = {}
     for node in members:
-        size = SIZE * sum(copy.node == node.id for copy in copies)
+        size = SIZE * held[node.id]
         if node.alive:
             found[node.id] = {**about(node), "indices": {"store": {"size_in_bytes": size, "reserved_in_bytes": 0}}}
     return answered({**header(call.state, members), "nodes": found})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -127,7 +128,7 @@ def _finished(call: Call, answer: Answer | Pending) -> Answer | Pending:
         return Pending(answer.ready, answer.seconds, later)
     if not paths or (answer.status >= 400 and answer.status != 408) or not isinstance(answer.body, (dict, list)):
         return answer
-    return Answer(answer.status, filtered(answer.body, paths), answer.headers)
+    return replace(answer, body=filtered(answer.body, paths))
 
 
 def _nobody(request: Request, routes: list[Route]) -> Answer:
