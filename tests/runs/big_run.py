@@ -24,7 +24,7 @@ import tests.runs.prepared  # noqa: F401 - it prepares this process before ansib
 from tests.lab.opensearch.layouts import Pool, with_pools
 from tests.runs import direct
 from tests.runs.world import CalledCluster, World, world
-from tests.sandbox.opensearch.allocation import key_of
+from tests.sandbox.opensearch.changed import key_of
 from tests.sandbox.opensearch.cluster import Cluster as Servers
 from tests.sandbox.opensearch.model import Copy, Member, Store
 from tests.sandbox.web import Request
