@@ -115,29 +115,31 @@ def _restore(task: Task, client: KubernetesClient, writers: Writers, pool: State
         reasons = () if back else (_void(pool, undo),)
         return _patched(task, client, pool, "", patch_back(pool, undo), reasons)
     why = _not_yet(client, pool)
-    if why is not None:
-        return _unchanged(pool, "", Verdict((why,)))
+    if why:
+        return _unchanged(pool, "", Verdict(why))
     return _patched(task, client, pool, "", patch_back(pool, undo), (), undo)
 
 
-def _not_yet(client: KubernetesClient, pool: StatefulSet) -> Reason | None:
-    """The reason for which the strategy must stay, or None. RollingUpdate would replace pods of another revision.
+def _not_yet(client: KubernetesClient, pool: StatefulSet) -> tuple[Reason, ...]:
+    """The reasons for which the strategy must stay. RollingUpdate would replace pods of another revision.
 
-    Pods that are on their way to the wanted revision are waited for.
+    Pods that are on their way to the wanted revision are waited for. No roll ends at an image that something else has
+    put back, so that is refused.
     """
     revision = judge_revision(pool)
     if not revision.passed:
-        return revision.reasons[0]
+        return revision.reasons[:1]
     pods = pods_of(client, pool)
     left = unsettled(pool, pods)
     if not left:
-        return None
+        return ()
     stays = pool.strategy if pool.strategy == "OnDelete" else f"at partition {pool.partition}"
     said = f"StatefulSet {pool.name} stays {stays}: pods are not Ready on its revision yet ({', '.join(left)})."
     outdated = [name for name in left if name in pods and not pod_is_current(pool, pods[name])]
-    if outdated:
-        return remark("strategy_kept", said, "Finish the roll of this pool, then restore it again.")
-    return waiting("strategy_waits", said, "Bring these pods back, so that its strategy can be put back.")
+    if not outdated:
+        return (waiting("strategy_waits", said, "Bring these pods back, so that its strategy can be put back."),)
+    kept = remark("strategy_kept", said, "Finish the roll of this pool, then restore it again.")
+    return (*judge_put_back(pool).reasons, kept)
 
 
 def _void(pool: StatefulSet, undo: Undo) -> Reason:

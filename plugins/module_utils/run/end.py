@@ -159,6 +159,7 @@ class End:
             "failed": bool(self.found.failure),
             "aborted": self.event is UpgradeEvent.ABORTED,
             "not_put_back": bool(self.not_put_back),
+            "remains": any(one["state"] == "passed" for one in self.stays),
             "waiting": self.waiting,
             "remarks": [*self.stays, *remarks],
             "last_words": LAST_WORDS[event].format(self.found.deed.value) if failures else "",

@@ -158,7 +158,7 @@ def after_others(before: Sight, was: Sight, now: Sight) -> Sight:
         if former is None or kept is None or former.spec == pool.spec:
             continue
         strategy = kept.strategy if former.strategy == pool.strategy else pool.strategy
-        pools[name] = replace(kept, strategy=strategy, replicas=pool.replicas, spec=pool.spec)
+        pools[name] = replace(kept, strategy=strategy, replicas=pool.replicas, spec=pool.spec, images=pool.images)
     for name, own in now.indices.items():
         if was.indices.get(name) != own:
             indices[name] = own

@@ -19,7 +19,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ...common.verdict import Reason, as_verdict, remark
+from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
 from ...kubernetes.state import Pod, StatefulSet
 from ...pools.given_images import image_for
@@ -126,13 +126,36 @@ def _without_image(container: Mapping[str, Any], server: str) -> dict[str, Any]:
     return {key: value for key, value in container.items() if key != "image" or name_of(str(value)) != server}
 
 
+def _is_older(image: str, target: Version) -> bool:
+    """Whether the tag of an image names an older version than the target; False if it names none."""
+    tag = tag_of(image)
+    try:
+        return tag is not None and Version.parse(tag.number, elastic=bool(target.elasticsearch)) < target
+    except ValueError:
+        return False
+
+
 @as_verdict
 def judge_templates(seen: MembersAndPods, pools: Iterable[Pool], target: Version) -> Iterator[Reason]:
-    """Remarks on changed templates that are not rolled, since it is not known which version their images hold."""
+    """Whether no template has an older version than all of its members, and remarks on changed ones whose version is
+    not known, and which are not rolled.
+
+    A member starts on no data of a newer version than its own (server source, `NodeMetadata.upgradeToCurrentVersion`).
+    """
     known = {pool.name: pool for pool in pools}
     for one in seen.sets:
         pool = known.get(one.name)
         if pool is None or pool.image == pool.target_image or any(m.behind(target) for m in pool.members):
+            continue
+        if _is_older(pool.image, target):
+            then = "." if pool.ephemeral else f", and not on data of {target}."
+            yield refused(
+                "template_behind",
+                f"All members of pool {one.name} run {target} already, and its template has the image {pool.image}. A"
+                f" pod that is made again starts on that image{then}",
+                f"Set the image {pool.target_image} in its manifest (with strategy OnDelete), and in whatever applies"
+                " it; then run again.",
+            )
             continue
         old = [pod.name for pod in seen.pods[one.name] if not pod_is_current(one, pod)]
         if old:

@@ -43,6 +43,8 @@ class Ending:
     aborted: bool = False
     """Whether it has failed since a person has asked it to stop."""
     not_put_back: bool = False
+    remains: bool = False
+    """Whether a change of the run is left where it is, as a remark says."""
     put_back: str = ""
     waiting: Items = ()
     waiting_lead: str = ""
@@ -97,7 +99,7 @@ def _done(end: Ending, words: Words) -> Iterator[str]:
     runs = {each.run for each in record.tries if each.run} if record else ()
     yield "Done" if seconds is None else f"Done in {duration(seconds)}"
     yield _count(end, words) + (f" in {len(runs)} runs" if len(runs) > 1 else "")
-    yield "everything put back"
+    yield "put back but for what the notes say" if end.remains else "everything put back"
     if end.found:
         yield end.found + _so_soon(record)
     if record:

@@ -29,6 +29,7 @@ CONTRACT = Contract(
                 "failed": {"type": "bool", "default": False},
                 "aborted": {"type": "bool", "default": False},
                 "not_put_back": {"type": "bool", "default": False},
+                "remains": {"type": "bool", "default": False},
                 "put_back": {"type": "str", "default": ""},
                 "waiting": _REASONS,
                 "waiting_lead": {"type": "str", "default": ""},

@@ -89,7 +89,7 @@ def _end(record: Record) -> Iterator[Condition]:
     if rolled or completed:
         yield _condition(record, "GateAfterUpgrade", since, completed, record.health if completed else record.reason)
     if rolled or completed or record.reason:
-        said = "proven, and everything put back" if completed else record.reason
+        said = "proven" if completed else record.reason
         yield _condition(record, "Ended", since, completed, said)
 
 

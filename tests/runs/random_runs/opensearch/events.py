@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from kubernetes import client
 
+from tests.lab.opensearch.layouts import Pool
 from tests.runs.random_runs.events import OF_EVERY_SYSTEM, Happening
 from tests.runs.random_runs.opensearch.story import OpenSearchStory
 from tests.runs.random_runs.story import Event
@@ -70,6 +71,20 @@ class HappeningToMembers(Happening):
         (servers,) = self.world.sandbox.members.clusters_in(self.cluster.namespace)
         return servers.members[member].disk
 
+    def correct_images(self, version: str) -> None:
+        """Set the image of a version in every manifest, as a person does."""
+        for pool in self.story.pools:
+            self.set_image(pool, version, "kubectl-patch")
+
+    def set_image(self, pool: Pool, version: str, manager: str) -> None:
+        """Set the image of a version in the manifest of a pool."""
+        image = {"name": self.story.product.name, "image": f"{self.story.product.name}:{version}"}
+        body = {"spec": {"template": {"spec": {"containers": [image]}}}}
+        with self.world.sandbox.client() as api:
+            client.AppsV1Api(api).patch_namespaced_stateful_set(
+                f"{self.cluster.name}-{pool.name}", self.cluster.namespace, body, field_manager=manager
+            )
+
     def mend_later(self, event: Event, member: str) -> None:
         """End what an event does to a member, when it is over."""
         self.later(event, lambda: self.world.sandbox.faults.mend(self.cluster.namespace, member))
@@ -131,12 +146,7 @@ def _setting_by_person(here: HappeningToMembers, event: Event) -> None:
 
 def _image_by_other_manager(here: HappeningToMembers, event: Event) -> None:
     pool = here.story.pools[event.subject % len(here.story.pools)]
-    image = {"name": here.story.product.name, "image": f"{here.story.product.name}:{here.story.way[0]}"}
-    body = {"spec": {"template": {"spec": {"containers": [image]}}}}
-    with here.world.sandbox.client() as api:
-        client.AppsV1Api(api).patch_namespaced_stateful_set(
-            f"{here.cluster.name}-{pool.name}", here.cluster.namespace, body, field_manager="argocd-controller"
-        )
+    here.set_image(pool, here.story.way[0], "argocd-controller")
 
 
 def _index_without_replicas(here: HappeningToMembers, _event: Event) -> None:

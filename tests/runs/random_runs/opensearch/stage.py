@@ -51,7 +51,9 @@ class OpenSearchStage:
         self._happening.mend()
 
     def read(self, ended: Played) -> bool:
-        """See `Stage`: nobody does anything."""
+        """See `Stage`: the image is corrected of which a sentence says so."""
+        if '"template_behind"' in ended.output:
+            self._happening.correct_images(self.target)
         return False
 
     def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:

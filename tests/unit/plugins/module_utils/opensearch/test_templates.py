@@ -155,6 +155,18 @@ def test_an_image_that_is_not_known_to_hold_the_target_is_named_and_not_rolled(r
     assert order_of(room.plan(OLD)) == DATA
 
 
+@pytest.mark.parametrize(
+    ("image", "refuses"),
+    [("opensearch:2.18.0", True), ("mirror/opensearch:v1.3.20-fips", True), ("opensearch:2", False)],
+)
+def test_a_template_of_an_older_version_than_all_members_is_refused(room: Room, image: str, refuses: bool) -> None:
+    server(room)["image"] = image
+    result = room.plan(OLD)
+    assert ("template_behind" in dict(said(result))) is refuses
+    if refuses:
+        assert f"its template has the image {image}" in message(result, "template_behind")
+
+
 def test_an_image_that_is_given_is_brought_until_the_template_has_it(room: Room) -> None:
     again = f"second/opensearch:{OLD}"
     given: dict[str, Any] = {"image": {"data": again}}

@@ -134,6 +134,18 @@ def test_the_strategy_stays_while_a_pod_is_not_there_yet(
     assert UNDO in api.pool["metadata"]["annotations"]
 
 
+def test_no_roll_ends_at_an_image_that_something_else_has_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Api()
+    api.run(monkeypatch)
+    api.pool["spec"]["template"]["spec"]["containers"][0]["image"] = "opensearch:2.19.6"
+    api.pods["data-1"] = objects.pod_json("data-1", revision="data-old")
+    outcome = api.run(monkeypatch, state="restored", image=None)
+    assert codes(outcome) == ["image_put_back", "strategy_kept"]
+    assert outcome.verdict.state is State.REFUSED
+    assert api.pool["spec"]["updateStrategy"] == {"type": "OnDelete"}
+    assert UNDO in api.pool["metadata"]["annotations"]
+
+
 def test_a_strategy_set_by_another_is_left_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
     api = Api()
     api.run(monkeypatch)

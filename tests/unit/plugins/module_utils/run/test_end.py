@@ -78,6 +78,8 @@ def test_an_api_out_of_reach_is_named_once() -> None:
 def test_silences_that_could_not_be_ended_fail_no_run() -> None:
     end = End(RunResults(silences=result(LEFT, msg="Alertmanager is away."))).as_result()
     assert (end["event"], end["not_put_back"], end["stays"]) == ("completed", [], ["It says left. Look at it."])
+    assert end["shown"]["remains"]
+    assert not End(RunResults()).shown()["remains"]
 
 
 def test_the_codes_are_those_of_the_failures_and_without_any_those_of_the_waits() -> None:

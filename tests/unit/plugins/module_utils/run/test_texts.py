@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import remark
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.ending_text import Ending, ending_lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.plan_text import (
     MOST_ROWS,
@@ -222,6 +223,12 @@ def test_the_end_is_one_line() -> None:
         "Done in 3 min 46 s · 1 upgraded to 3.8.0 · everything put back · the cluster is green · "
         "longest wait 21 s: Shards of traffic-0 recover · record stateful-upgrade-0a1b2c3d4e"
     ]
+
+
+def test_only_what_is_put_back_is_called_so() -> None:
+    first, note = ending(remains=True, remarks=[remark("strategy_kept", "Pool a stays OnDelete.").as_result()])
+    assert " · put back but for what the notes say · " in first
+    assert note == "Note: Pool a stays OnDelete."
 
 
 def test_without_a_record_the_end_tells_what_it_knows() -> None:
