@@ -18,6 +18,7 @@ from tests.lab.opensearch.homes import fetch_home
 from tests.lab.opensearch.locks import locked_versions
 from tests.sandbox.longhorn.definitions import LONGHORN
 from tests.sandbox.machines.definitions import CLUSTER_API
+from tests.sandbox.openshift.definitions import OPENSHIFT
 
 OFTEN = ("2.19.6", "3.8.0")
 """The versions that members boot a hundred times. An archive of classes takes 20 s, and saves 2 of 4 s at each boot."""
@@ -45,7 +46,7 @@ def main() -> int:
 def _stock() -> None:
     with ThreadPoolExecutor() as pool:
         built = pool.submit(ensure_built, _tell)
-        fetched = [pool.submit(each.ensure_fetched, _tell) for each in (LONGHORN, CLUSTER_API)]
+        fetched = [pool.submit(each.ensure_fetched, _tell) for each in (LONGHORN, CLUSTER_API, OPENSHIFT)]
         unpacked = pool.submit(ensure_unpacked, _tell)
         stock_servers()
         for each in fetched:

@@ -1,0 +1,105 @@
+"""The machine-config operator: new configurations for all pools, and its own version once the masters are done.
+
+`syncRequiredMachineConfigPools` and `syncUpgradeableStatus` in `pkg/operator` of machine-config-operator. The workers
+are taken at the same time as the masters, and the version operator does not wait for them.
+"""
+
+from __future__ import annotations
+
+from tests.sandbox.kubernetes.objects import Json, condition_of
+from tests.sandbox.kubernetes.store import Change
+from tests.sandbox.openshift.controllers.operators import Operators
+from tests.sandbox.openshift.controllers.shared import Shared
+from tests.sandbox.openshift.description import MACHINE_CONFIG_OPERATOR
+from tests.sandbox.openshift.kinds import POOLS, REQUIRED, rendered
+
+POLL = 10.0
+PER_MASTER = 600.0
+"""A ten minute timeout per Kubernetes node of the required pools; after that the operator is degraded, and goes on."""
+
+
+class MachineConfigs:
+    """`version` is that of the configurations of the pools."""
+
+    def __init__(self, shared: Shared, operators: Operators) -> None:
+        self._shared, self._operators = shared, operators
+        self._hand = shared.hand("machine-config-controller")
+        self.version = ""
+        self._degraded = False
+        self._pool_degraded = False
+        operators.machine_config = self.upgrade
+        shared.resources.store.listeners.append(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        """Whether a minor update is sensible depends on the pools: none may be degraded."""
+        if change.kind != POOLS or not self.version:
+            return
+        degraded = any(condition_of(each, "Degraded").get("status") == "True" for each in self._shared.each(POOLS))
+        if degraded == self._pool_degraded:
+            return
+        self._pool_degraded = degraded
+        said = "One or more machine config pools are degraded, please see `oc get mcp` for further details and resolve"
+        told = ("False", "DegradedPool", said) if degraded else ("True", "AsExpected", "")
+        self._shared.clock.later(
+            self._shared.pace.control, lambda: self._operators.tell(MACHINE_CONFIG_OPERATOR, Upgradeable=told)
+        )
+
+    def upgrade(self, version: str) -> None:
+        """Give all pools new configurations, also those that are paused, then wait for the required ones."""
+        self.version = version
+        self._shared.clock.later(self._shared.pace.render, lambda: self._render(version))
+
+    def _render(self, version: str) -> None:
+        for pool in self._shared.each(POOLS):
+            name = pool["metadata"]["name"]
+            self._hand.change(
+                POOLS,
+                "",
+                name,
+                lambda item, name=name: _configure(item, rendered(name, version)),  # type: ignore[misc]
+            )
+        required = sum(each["status"]["machineCount"] for each in self._shared.each(POOLS) if _is_required(each))
+        self._wait(version, self._shared.clock.now() + required * PER_MASTER)
+
+    def _wait(self, version: str, end: float) -> None:
+        if version != self.version:
+            return
+        why = self._unready(version)
+        now = self._shared.clock.now()
+        if not why:
+            if self._degraded:
+                self._operators.tell(MACHINE_CONFIG_OPERATOR, Degraded=("False", "AsExpected", ""))
+                self._degraded = False
+            self._operators.reached(MACHINE_CONFIG_OPERATOR, version)
+            return
+        if (now >= end or "is paused" in why) and not self._degraded:
+            self._degraded = True
+            said = f"Failed to resync {version} because: error during syncRequiredMachineConfigPools: {why}"
+            told = ("True", "RequiredPoolsFailed", said)
+            self._operators.tell(MACHINE_CONFIG_OPERATOR, Degraded=told)
+        self._shared.clock.later(POLL, lambda: self._wait(version, end))
+
+    def _unready(self, version: str) -> str:
+        """The pool that is waited for: any one that is degraded, else a required one."""
+        for pool in self._shared.each(POOLS):
+            name = pool["metadata"]["name"]
+            if condition_of(pool, "Degraded").get("status") == "True":
+                return f"MachineConfigPool {name} is not ready, retrying. Status: (pool degraded: true)"
+            if not _is_required(pool):
+                continue
+            seen = pool["metadata"]["generation"] <= pool["status"].get("observedGeneration", 0)
+            current = pool["spec"]["configuration"]["name"] == rendered(name, version)
+            if seen and current and condition_of(pool, "Updated").get("status") == "True":
+                continue
+            if pool["spec"].get("paused"):
+                return f"required MachineConfigPool {name} is paused and cannot sync until it is unpaused"
+            return f"required MachineConfigPool {name} is not ready, retrying"
+        return ""
+
+
+def _is_required(pool: Json) -> bool:
+    return REQUIRED in (pool["metadata"].get("labels") or {})
+
+
+def _configure(pool: Json, configuration: str) -> None:
+    pool["spec"]["configuration"] = {"name": configuration}

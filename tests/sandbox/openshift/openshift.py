@@ -1,0 +1,185 @@
+"""A whole OpenShift in memory, on a Kubernetes in memory: definitions, controllers, update service and registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.sandbox.clock import Clock
+from tests.sandbox.kubernetes.cluster import Kubernetes
+from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, DEFINITIONS, NODES
+from tests.sandbox.kubernetes.kinds import NAMESPACES as NAMESPACE_KIND
+from tests.sandbox.kubernetes.objects import Json, Kind, condition_of, timestamp
+from tests.sandbox.kubernetes.resources import Writing
+from tests.sandbox.openshift import building
+from tests.sandbox.openshift.controllers.daemons import Daemons
+from tests.sandbox.openshift.controllers.drains import Cordons, Drains
+from tests.sandbox.openshift.controllers.machine_configs import MachineConfigs
+from tests.sandbox.openshift.controllers.operators import Operators
+from tests.sandbox.openshift.controllers.pools import Pools
+from tests.sandbox.openshift.controllers.shared import Shared
+from tests.sandbox.openshift.controllers.states import in_order
+from tests.sandbox.openshift.controllers.version_operator import VersionOperator
+from tests.sandbox.openshift.definitions import OPENSHIFT
+from tests.sandbox.openshift.description import Described
+from tests.sandbox.openshift.habits import Habits, Pace
+from tests.sandbox.openshift.hands import Acting
+from tests.sandbox.openshift.kinds import (
+    ACKS,
+    ACKS_NAMESPACE,
+    GATES,
+    GATES_NAMESPACE,
+    MASTER,
+    NAMESPACES,
+    OPERATORS,
+    POOLS,
+    VERSION,
+    VERSIONS,
+    rendered,
+)
+from tests.sandbox.openshift.registry import Registry
+from tests.sandbox.openshift.update_service import UpdateService
+
+SETTLED = 30.0
+"""Seconds of its own time in which the status of everything is told."""
+USER = "kubectl"
+
+
+class OpenShift:
+    """It is as described when this returns. `kubernetes.server` is its API server, as any client asks it."""
+
+    def __init__(
+        self,
+        described: Described,
+        habits: Habits | None = None,
+        pace: Pace | None = None,
+        kubernetes: Kubernetes | None = None,
+    ) -> None:
+        self.kubernetes = kubernetes or Kubernetes(Clock())
+        self.described, self.clock = described, self.kubernetes.clock
+        self.resources = self.kubernetes.server.resources
+        self.updates = UpdateService(described.graph)
+        self.registry = Registry(lambda: [each.version for each in self.updates.graph.releases])
+        shared = Shared(self.kubernetes, Acting(), pace or Pace(), habits or Habits())
+        self._shared, self._hand = shared, shared.hand("installer")
+        self._install()
+        self.operators = Operators(shared)
+        self.cordons, self.drains = Cordons(shared), Drains(shared)
+        self.pools = Pools(shared, described.operator_on or self._first_master())
+        self.daemons = Daemons(shared, self._is_last)
+        self.machine_configs = MachineConfigs(shared, self.operators)
+        self.machine_configs.version = described.version
+        self.daemons.reboots.append(self._reboots)
+        self.version_operator = VersionOperator(
+            shared, self.updates, self.operators, described.operators, self.registry.has
+        )
+        self._pools()
+        self.version_operator.begin(described.version)
+        self.clock.advance(SETTLED)
+
+    def _install(self) -> None:
+        for name in [each["metadata"]["name"] for each in self._shared.each(NODES)]:
+            # Those of the Kubernetes in memory are in no pool.
+            self._hand.delete(NODES, "", name)
+        for each in OPENSHIFT.definitions():
+            self._hand.create(DEFINITIONS, "", each)
+        for name in NAMESPACES:
+            self._hand.create(NAMESPACE_KIND, "", {"metadata": {"name": name}})
+        self._hand.create(CONFIG_MAPS, GATES_NAMESPACE, _map(GATES, dict(self.described.gates)))
+        self._hand.create(CONFIG_MAPS, ACKS_NAMESPACE, _map(ACKS, {}))
+        self._hand.create(VERSIONS, "", building.version_object(self.described))
+        now = timestamp(self.clock.now())
+        for name in self.described.operators:
+            self._hand.create(OPERATORS, "", building.operator_object(name, self.described.version, now))
+        for pool in self.described.pools:
+            for node in pool.nodes:
+                self.kubernetes.nodes.register(node.name, node.zone)
+                configuration = rendered(pool.name, self.described.version)
+                self._hand.change(
+                    NODES,
+                    "",
+                    node.name,
+                    lambda item, of=pool.name, to=configuration: building.join(item, of, to),  # type: ignore[misc]
+                )
+                # Their order by age is that of the description.
+                self.clock.advance(1.0)
+
+    def _pools(self) -> None:
+        for pool in self.described.pools:
+            self._hand.create(POOLS, "", building.pool_object(pool, self.described.version))
+
+    def _first_master(self) -> str:
+        masters = [node.name for pool in self.described.pools if pool.name == MASTER for node in pool.nodes]
+        return masters[0] if masters else ""
+
+    def _is_last(self, node: str) -> bool:
+        found = [self.pools.nodes_of(each["metadata"]["name"]) for each in self._shared.each(POOLS)]
+        return any(nodes and in_order(nodes)[-1]["metadata"]["name"] == node for nodes in found)
+
+    def _reboots(self, node: str) -> None:
+        if node == self.pools.operator_on:
+            until = self.clock.now() + self._shared.habits.elected
+            self.pools.away_until = self.drains.away_until = until
+
+    def get(self, kind: Kind, name: str, namespace: str = "") -> Json:
+        """An object, as it is now. Raises Refused."""
+        return self.resources.get(kind, namespace, name)
+
+    def version(self) -> Json:
+        """The ClusterVersion, as it is now."""
+        return self.get(VERSIONS, VERSION)
+
+    def pool(self, name: str) -> Json:
+        """A MachineConfigPool, as it is now. Raises Refused."""
+        return self.get(POOLS, name)
+
+    def node(self, name: str) -> Json:
+        """A Kubernetes node, as it is now. Raises Refused."""
+        return self.get(NODES, name)
+
+    def operator(self, name: str) -> Json:
+        """A ClusterOperator, as it is now. Raises Refused."""
+        return self.get(OPERATORS, name)
+
+    def write(self, kind: Kind, name: str, spec: Json, manager: str = USER, namespace: str = "") -> None:
+        """Write fields of a spec, as a user does: None takes a field away. Raises Refused."""
+
+        def change(item: Json) -> None:
+            item["spec"].update(spec)
+            for each in [key for key, value in spec.items() if value is None]:
+                del item["spec"][each]
+
+        self.resources.change(kind, namespace, name, change, Writing(manager, strict="Strict"))
+
+    def want(self, version: str = "", image: str = "", manager: str = USER, *, force: bool = False) -> None:
+        """Set the wanted update, as a user does. Raises Refused."""
+        wanted = {"version": version, "image": image}
+        update: Json = {key: value for key, value in wanted.items() if value}
+        self.write(VERSIONS, VERSION, {"desiredUpdate": {**update, **({"force": True} if force else {})}}, manager)
+
+    def upgrade_done(self) -> bool:
+        """Whether the latest update is complete, and every pool that is not paused is updated."""
+        item = self._shared.kept(VERSIONS, VERSION)
+        assert item is not None
+        if item["status"]["history"][0]["state"] != "Completed" or _status(item, "Progressing") != "False":
+            return False
+        wanted = item["spec"].get("desiredUpdate", {}).get("version", item["status"]["desired"]["version"])
+        if wanted != item["status"]["desired"]["version"]:
+            return False
+        return all(
+            _status(each, "Updated") == "True"
+            and each["status"]["observedGeneration"] == each["metadata"]["generation"]
+            for each in self._shared.each(POOLS)
+            if not each["spec"].get("paused")
+        )
+
+    def until(self, holds: Callable[[], object], seconds: float = 6 * 3600.0, step: float = 1.0) -> bool:
+        """Let time pass until something is so; whether it came to be."""
+        return self.kubernetes.until(holds, seconds, step)
+
+
+def _status(item: Json, condition: str) -> str:
+    return str(condition_of(item, condition).get("status", ""))
+
+
+def _map(name: str, data: dict[str, str]) -> Json:
+    return {"metadata": {"name": name}, "data": data}
