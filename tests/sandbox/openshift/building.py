@@ -82,6 +82,15 @@ def join(node: Json, pool: str, configuration: str, machine: str = "") -> None:
         node["spec"]["taints"] = [*node["spec"].get("taints", []), taint]
 
 
+def request_count_object(name: str, release: str, requests: int) -> Json:
+    """An APIRequestCount of an API that a release does not have any more (`apiserver/v1/types_apirequestcount.go`)."""
+    user = {"username": "system:serviceaccount:search:client", "userAgent": "client/1", "requestCount": requests}
+    node = {"nodeName": "master-0", "requestCount": requests, "byUser": [user] if requests else []}
+    hour = {"requestCount": requests, "byNode": [node]}
+    told = {"removedInRelease": release, "requestCount": requests, "currentHour": hour, "last24h": [hour]}
+    return {"metadata": {"name": name}, "spec": {"numberOfUsersToReport": 10}, "status": told}
+
+
 def machine_set_object(found: MachineSet) -> Json:
     """A MachineSet, as an installer makes it for a zone."""
     chosen = {MACHINE_SET: found.name}

@@ -14,6 +14,7 @@ from tests.sandbox.openshift import building
 from tests.sandbox.openshift.controllers.daemons import Daemons
 from tests.sandbox.openshift.controllers.drains import Cordons, Drains
 from tests.sandbox.openshift.controllers.machine_configs import MachineConfigs
+from tests.sandbox.openshift.controllers.machines import Machines
 from tests.sandbox.openshift.controllers.operators import Operators
 from tests.sandbox.openshift.controllers.pools import Pools
 from tests.sandbox.openshift.controllers.shared import Shared
@@ -28,10 +29,13 @@ from tests.sandbox.openshift.kinds import (
     ACKS_NAMESPACE,
     GATES,
     GATES_NAMESPACE,
+    MACHINE_API,
+    MACHINE_SETS,
     MASTER,
     NAMESPACES,
     OPERATORS,
     POOLS,
+    REQUEST_COUNTS,
     VERSION,
     VERSIONS,
     rendered,
@@ -72,6 +76,7 @@ class OpenShift:
         self.version_operator = VersionOperator(
             shared, self.updates, self.operators, described.operators, self.registry.has
         )
+        self.machines = Machines(shared)
         self._pools()
         self.version_operator.begin(described.version)
         self.clock.advance(SETTLED)
@@ -87,6 +92,8 @@ class OpenShift:
         self._hand.create(CONFIG_MAPS, GATES_NAMESPACE, _map(GATES, dict(self.described.gates)))
         self._hand.create(CONFIG_MAPS, ACKS_NAMESPACE, _map(ACKS, {}))
         self._hand.create(VERSIONS, "", building.version_object(self.described))
+        for name, (release, requests) in self.described.removed_apis.items():
+            self._hand.create(REQUEST_COUNTS, "", building.request_count_object(name, release, requests))
         now = timestamp(self.clock.now())
         for name in self.described.operators:
             self._hand.create(OPERATORS, "", building.operator_object(name, self.described.version, now))
@@ -106,6 +113,11 @@ class OpenShift:
     def _pools(self) -> None:
         for pool in self.described.pools:
             self._hand.create(POOLS, "", building.pool_object(pool, self.described.version))
+
+        for found in self.described.machine_sets:
+            self._hand.create(MACHINE_SETS, MACHINE_API, building.machine_set_object(found))
+        self.clock.advance(self._shared.pace.control)
+        self.machines.boot = self._shared.pace.boot
 
     def _first_master(self) -> str:
         masters = [node.name for pool in self.described.pools if pool.name == MASTER for node in pool.nodes]
@@ -135,6 +147,10 @@ class OpenShift:
     def node(self, name: str) -> Json:
         """A Kubernetes node, as it is now. Raises Refused."""
         return self.get(NODES, name)
+
+    def machine_set(self, name: str) -> Json:
+        """A MachineSet, as it is now. Raises Refused."""
+        return self.get(MACHINE_SETS, name, MACHINE_API)
 
     def operator(self, name: str) -> Json:
         """A ClusterOperator, as it is now. Raises Refused."""

@@ -17,6 +17,8 @@ from tests.sandbox.openshift.kinds import ACKS, ACKS_NAMESPACE, GATES, GATES_NAM
 from tests.sandbox.openshift.registry import image_of
 from tests.sandbox.openshift.update_service import UpdateService
 
+TICK = 5.0
+"""Seconds between two looks at the operator whose turn it is."""
 Target = tuple[str, str, bool]
 """Version, image and force."""
 
@@ -189,7 +191,7 @@ class VersionOperator:
             self._queue.pop(0)
         progress.done = progress.total - len(self._queue)
         if self._queue:
-            self._shared.clock.later(self._shared.habits.status_interval, lambda: self._apply(version))
+            self._shared.clock.later(max(TICK, self._shared.habits.status_interval), lambda: self._apply(version))
         else:
             progress.completed, progress.waits_for = True, ""
         self._write()
