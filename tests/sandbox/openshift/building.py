@@ -21,6 +21,7 @@ from tests.sandbox.openshift.kinds import (
     STATE,
     VERSION,
     WORKER,
+    ZONE,
     rendered,
 )
 from tests.sandbox.openshift.update_service import URL
@@ -70,7 +71,8 @@ def roles_of(pool: str) -> list[str]:
 def join(node: Json, pool: str, configuration: str, machine: str = "") -> None:
     """Make a Kubernetes node one of a pool, whose daemon has nothing to do."""
     metadata = node["metadata"]
-    metadata["labels"] = {**(metadata.get("labels") or {}), **{f"{ROLE}/{each}": "" for each in roles_of(pool)}}
+    labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key != ZONE or value}
+    metadata["labels"] = {**labels, **{f"{ROLE}/{each}": "" for each in roles_of(pool)}}
     drain = f"uncordon-{configuration}"
     found = {CURRENT: configuration, DESIRED: configuration, STATE: DONE, REASON: ""}
     found |= {DESIRED_DRAIN: drain, LAST_DRAIN: drain}

@@ -80,6 +80,7 @@ class KubernetesNode:
 
     name: str
     zone: str = "a"
+    """Empty: it has no label with a zone."""
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,11 @@ from tests.sandbox.kubernetes.kinds import NAMESPACES as NAMESPACE_KIND
 from tests.sandbox.kubernetes.objects import Json, Kind, condition_of, timestamp
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.openshift import building
-from tests.sandbox.openshift.controllers.daemons import Daemons
-from tests.sandbox.openshift.controllers.drains import Cordons, Drains
-from tests.sandbox.openshift.controllers.machine_configs import MachineConfigs
-from tests.sandbox.openshift.controllers.machines import Machines
-from tests.sandbox.openshift.controllers.operators import Operators
-from tests.sandbox.openshift.controllers.pools import Pools
+from tests.sandbox.openshift.controllers.all import Controllers
 from tests.sandbox.openshift.controllers.shared import Shared
-from tests.sandbox.openshift.controllers.states import in_order
-from tests.sandbox.openshift.controllers.version_operator import VersionOperator
 from tests.sandbox.openshift.definitions import OPENSHIFT
 from tests.sandbox.openshift.description import Described
+from tests.sandbox.openshift.faults import Faults
 from tests.sandbox.openshift.habits import Habits, Pace
 from tests.sandbox.openshift.hands import Acting
 from tests.sandbox.openshift.kinds import (
@@ -31,7 +25,6 @@ from tests.sandbox.openshift.kinds import (
     GATES_NAMESPACE,
     MACHINE_API,
     MACHINE_SETS,
-    MASTER,
     NAMESPACES,
     OPERATORS,
     POOLS,
@@ -40,12 +33,12 @@ from tests.sandbox.openshift.kinds import (
     VERSIONS,
     rendered,
 )
+from tests.sandbox.openshift.observer import PERSON, Observer
 from tests.sandbox.openshift.registry import Registry
 from tests.sandbox.openshift.update_service import UpdateService
 
 SETTLED = 30.0
 """Seconds of its own time in which the status of everything is told."""
-USER = "kubectl"
 
 
 class OpenShift:
@@ -66,20 +59,12 @@ class OpenShift:
         shared = Shared(self.kubernetes, Acting(), pace or Pace(), habits or Habits())
         self._shared, self._hand = shared, shared.hand("installer")
         self._install()
-        self.operators = Operators(shared)
-        self.cordons, self.drains = Cordons(shared), Drains(shared)
-        self.pools = Pools(shared, described.operator_on or self._first_master())
-        self.daemons = Daemons(shared, self._is_last)
-        self.machine_configs = MachineConfigs(shared, self.operators)
-        self.machine_configs.version = described.version
-        self.daemons.reboots.append(self._reboots)
-        self.version_operator = VersionOperator(
-            shared, self.updates, self.operators, described.operators, self.registry.has
-        )
-        self.machines = Machines(shared)
+        self.controllers = Controllers(shared, described, self.updates, self.registry)
         self._pools()
-        self.version_operator.begin(described.version)
+        self.controllers.version_operator.begin(described.version)
         self.clock.advance(SETTLED)
+        self.observer = Observer(shared)
+        self.faults = Faults(shared, self.controllers, self.updates, self.registry)
 
     def _install(self) -> None:
         for name in [each["metadata"]["name"] for each in self._shared.each(NODES)]:
@@ -117,20 +102,7 @@ class OpenShift:
         for found in self.described.machine_sets:
             self._hand.create(MACHINE_SETS, MACHINE_API, building.machine_set_object(found))
         self.clock.advance(self._shared.pace.control)
-        self.machines.boot = self._shared.pace.boot
-
-    def _first_master(self) -> str:
-        masters = [node.name for pool in self.described.pools if pool.name == MASTER for node in pool.nodes]
-        return masters[0] if masters else ""
-
-    def _is_last(self, node: str) -> bool:
-        found = [self.pools.nodes_of(each["metadata"]["name"]) for each in self._shared.each(POOLS)]
-        return any(nodes and in_order(nodes)[-1]["metadata"]["name"] == node for nodes in found)
-
-    def _reboots(self, node: str) -> None:
-        if node == self.pools.operator_on:
-            until = self.clock.now() + self._shared.habits.elected
-            self.pools.away_until = self.drains.away_until = until
+        self.controllers.machines.boot = self._shared.pace.boot
 
     def get(self, kind: Kind, name: str, namespace: str = "") -> Json:
         """An object, as it is now. Raises Refused."""
@@ -156,7 +128,7 @@ class OpenShift:
         """A ClusterOperator, as it is now. Raises Refused."""
         return self.get(OPERATORS, name)
 
-    def write(self, kind: Kind, name: str, spec: Json, manager: str = USER, namespace: str = "") -> None:
+    def write(self, kind: Kind, name: str, spec: Json, manager: str = PERSON, namespace: str = "") -> None:
         """Write fields of a spec, as a user does: None takes a field away. Raises Refused."""
 
         def change(item: Json) -> None:
@@ -166,7 +138,7 @@ class OpenShift:
 
         self.resources.change(kind, namespace, name, change, Writing(manager, strict="Strict"))
 
-    def want(self, version: str = "", image: str = "", manager: str = USER, *, force: bool = False) -> None:
+    def want(self, version: str = "", image: str = "", manager: str = PERSON, *, force: bool = False) -> None:
         """Set the wanted update, as a user does. Raises Refused."""
         wanted = {"version": version, "image": image}
         update: Json = {key: value for key, value in wanted.items() if value}

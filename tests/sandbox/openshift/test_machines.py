@@ -19,11 +19,11 @@ def with_sets() -> OpenShift:
 
 
 def names(found: OpenShift, of: str = "workers-a") -> list[str]:
-    return [each["metadata"]["name"] for each in found.machines.of_set(of)]
+    return [each["metadata"]["name"] for each in found.controllers.machines.of_set(of)]
 
 
 def phases(found: OpenShift, of: str = "workers-a") -> list[str]:
-    return [each["status"]["phase"] for each in found.machines.of_set(of)]
+    return [each["status"]["phase"] for each in found.controllers.machines.of_set(of)]
 
 
 def ready(found: OpenShift, of: str = "workers-a") -> int:
@@ -51,7 +51,7 @@ def test_a_new_machine_is_counted_ready_only_with_its_kubernetes_node() -> None:
 
 def test_counts_that_are_zero_are_left_out() -> None:
     found = with_sets()
-    found.machines.never_boots.add("spare")
+    found.controllers.machines.never_boots.add("spare")
     body = found.machine_set("workers-a")
     spare: Json = {"metadata": {"name": "spare"}, "spec": {**body["spec"], "replicas": 1}}
     found.resources.create(MACHINE_SETS, MACHINE_API, spare)

@@ -50,6 +50,7 @@ class Operators:
         self._hand = shared.hand("operators")
         self.stays_degraded: dict[str, str] = {}
         """By operator: the message with which it stays degraded once its upgrade has begun."""
+        self._held_back: dict[str, str] = {}
         self.machine_config: Callable[[str], None] = lambda _version: None
         """Upgrade the pools, then tell the version of the machine-config operator."""
 
@@ -72,13 +73,17 @@ class Operators:
             self.tell(name, Degraded=("False", "AsExpected", ""))
 
     def mend(self, name: str) -> None:
-        """It is degraded no more."""
+        """It is degraded no more, and tells the version that it has come to."""
         self.stays_degraded.pop(name, None)
         self.tell(name, Degraded=("False", "AsExpected", ""))
+        if name in self._held_back:
+            self.reached(name, self._held_back.pop(name))
 
     def reached(self, name: str, version: str) -> None:
-        """It is of another version."""
-        if name not in self.stays_degraded:
+        """It is of another version; one that is degraded does not say so."""
+        if name in self.stays_degraded:
+            self._held_back[name] = version
+        else:
             self.tell(name, version, Progressing=("False", "AsExpected", f"Cluster version is {version}"))
 
     def tell(self, name: str, version: str = "", **said: tuple[str, str, str]) -> None:

@@ -42,6 +42,8 @@ class VersionOperator:
         self._loading: Target | None = None
         self._queue: list[str] = []
         self._began: dict[str, float] = {}
+        self._said: tuple[object, ...] = ()
+        """The progress that was written last."""
         self._generation = 1
         self._away_until = 0.0
         self._writes_soon = False
@@ -55,6 +57,10 @@ class VersionOperator:
         self.updates.begin()
         self._write()
         self._resync()
+
+    def away_for(self, seconds: float) -> None:
+        """Do nothing for so long, and write nothing."""
+        self._away_until = max(self._away_until, self._shared.clock.now() + seconds)
 
     def _changed(self, change: Change) -> None:
         metadata = change.item["metadata"]
@@ -177,6 +183,9 @@ class VersionOperator:
         progress = self._progress
         if progress.version != version or progress.completed:
             return
+        if self._is_away():
+            self._shared.clock.later(TICK, lambda: self._apply(version))
+            return
         now = self._shared.clock.now()
         while self._queue:
             name = self._queue[0]
@@ -190,11 +199,13 @@ class VersionOperator:
                 break
             self._queue.pop(0)
         progress.done = progress.total - len(self._queue)
+        before, self._said = self._said, (progress.done, *version_status.failing_of(progress))
         if self._queue:
             self._shared.clock.later(max(TICK, self._shared.habits.status_interval), lambda: self._apply(version))
         else:
             progress.completed, progress.waits_for = True, ""
-        self._write()
+        if progress.completed or self._said != before:
+            self._write()
 
     def _reconciled(self) -> None:
         """Find an operator that is not well although nothing is being upgraded."""

@@ -45,7 +45,7 @@ def tell_progress(item: Json, progress: Progress, fault: str, now: str) -> None:
     version = progress.version
     if progress.completed:
         with_condition(item, "Available", "True", now, message=f"Done applying {version}")
-    failing, reason, message, waiting = _failing(progress)
+    failing, reason, message, waiting = failing_of(progress)
     with_condition(item, "Failing", failing, now, reason=reason, message=message)
     if progress.completed:
         said = f"Error while reconciling {version}: {message}" if failing == "True" else f"Cluster version is {version}"
@@ -63,7 +63,7 @@ def tell_progress(item: Json, progress: Progress, fault: str, now: str) -> None:
     with_condition(item, "Progressing", "True", now, reason=progress.health.reason, message=said)
 
 
-def _failing(progress: Progress) -> tuple[str, str, str, str]:
+def failing_of(progress: Progress) -> tuple[str, str, str, str]:
     """Status, reason and message of Failing, and the words of Progressing (`convertErrorToProgressing`)."""
     health, name = progress.health, progress.waits_for
     if not health.reason:

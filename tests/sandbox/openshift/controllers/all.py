@@ -1,0 +1,50 @@
+"""All controllers of OpenShift, side by side."""
+
+from __future__ import annotations
+
+from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.openshift.controllers.daemons import Daemons
+from tests.sandbox.openshift.controllers.drains import Cordons, Drains
+from tests.sandbox.openshift.controllers.machine_configs import MachineConfigs
+from tests.sandbox.openshift.controllers.machines import Machines
+from tests.sandbox.openshift.controllers.operators import Operators
+from tests.sandbox.openshift.controllers.pools import Pools
+from tests.sandbox.openshift.controllers.shared import Shared
+from tests.sandbox.openshift.controllers.states import in_order
+from tests.sandbox.openshift.controllers.version_operator import VersionOperator
+from tests.sandbox.openshift.description import Described
+from tests.sandbox.openshift.kinds import MASTER, POOLS
+from tests.sandbox.openshift.registry import Registry
+from tests.sandbox.openshift.update_service import UpdateService
+
+
+class Controllers:
+    """They follow the changes of the objects from now on."""
+
+    def __init__(self, shared: Shared, described: Described, updates: UpdateService, registry: Registry) -> None:
+        self._shared = shared
+        self.operators = Operators(shared)
+        self.cordons, self.drains = Cordons(shared), Drains(shared)
+        self.pools = Pools(shared, described.operator_on or _first_master(described))
+        self.daemons = Daemons(shared, self._is_last)
+        self.daemons.reboots.append(self._reboots)
+        self.machine_configs = MachineConfigs(shared, self.operators)
+        self.machine_configs.version = described.version
+        self.machines = Machines(shared)
+        self.version_operator = VersionOperator(shared, updates, self.operators, described.operators, registry.has)
+
+    def _is_last(self, node: str) -> bool:
+        pools: list[Json] = self._shared.each(POOLS)
+        found = [self.pools.nodes_of(each["metadata"]["name"]) for each in pools]
+        return any(nodes and in_order(nodes)[-1]["metadata"]["name"] == node for nodes in found)
+
+    def _reboots(self, node: str) -> None:
+        """The controllers of the pools run on the same master as their operator, and are elected anew."""
+        if node == self.pools.operator_on:
+            until = self._shared.clock.now() + self._shared.habits.elected
+            self.pools.away_until = self.drains.away_until = until
+
+
+def _first_master(described: Described) -> str:
+    masters = [node.name for pool in described.pools if pool.name == MASTER for node in pool.nodes]
+    return masters[0] if masters else ""
