@@ -12,6 +12,7 @@ from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES
 from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.openshift.controllers import states
+from tests.sandbox.openshift.controllers.belonging import Belonging
 from tests.sandbox.openshift.controllers.shared import Shared
 from tests.sandbox.openshift.kinds import (
     ACKS,
@@ -63,8 +64,8 @@ class Breach:
 class Observer:
     """`writes` of clients and `breaches`, in the order in which they came."""
 
-    def __init__(self, shared: Shared) -> None:
-        self._shared = shared
+    def __init__(self, shared: Shared, belonging: Belonging) -> None:
+        self._shared, self._belonging = shared, belonging
         self.writes: list[Write] = []
         self.breaches: list[Breach] = []
         self._wanted: dict[str, Json] = {}
@@ -137,13 +138,12 @@ class Observer:
         desired = annotations_of(item).get(DESIRED)
         if desired == annotations_of(before).get(DESIRED) or desired == annotations_of(item).get(CURRENT):
             return
-        pools = self._shared.each(POOLS)
-        pool = next((each for each in pools if each["metadata"]["name"] == states.pool_of(item, pools)), None)
+        pool = self._shared.kept(POOLS, self._belonging.pool_of(name))
         if pool is None or CURRENT not in annotations_of(before):
             return
         if pool["spec"].get("paused"):
             self._breach(TAKEN_WHILE_PAUSED, name, actor)
-        nodes = [each for each in self._shared.each(NODES) if states.pool_of(each, pools) == pool["metadata"]["name"]]
+        nodes = self._belonging.nodes_of(pool["metadata"]["name"])
         taken = [each for each in nodes if annotations_of(each).get(DESIRED) != annotations_of(each).get(CURRENT)]
         if len(taken) > states.most_unavailable(pool, len(nodes)):
             self._breach(TOO_MANY, pool["metadata"]["name"], actor)

@@ -63,7 +63,7 @@ class OpenShift:
         self._pools()
         self.controllers.version_operator.begin(described.version)
         self.clock.advance(SETTLED)
-        self.observer = Observer(shared)
+        self.observer = Observer(shared, self.controllers.belonging)
         self.faults = Faults(shared, self.controllers, self.updates, self.registry)
 
     def _install(self) -> None:
@@ -82,23 +82,18 @@ class OpenShift:
         now = timestamp(self.clock.now())
         for name in self.described.operators:
             self._hand.create(OPERATORS, "", building.operator_object(name, self.described.version, now))
-        for pool in self.described.pools:
-            for node in pool.nodes:
-                self.kubernetes.nodes.register(node.name, node.zone)
-                configuration = rendered(pool.name, self.described.version)
-                self._hand.change(
-                    NODES,
-                    "",
-                    node.name,
-                    lambda item, of=pool.name, to=configuration: building.join(item, of, to),  # type: ignore[misc]
-                )
-                # Their order by age is that of the description.
-                self.clock.advance(1.0)
+        nodes = [(node, pool.name) for pool in self.described.pools for node in pool.nodes]
+        for place, (node, pool) in enumerate(nodes):
+            self.kubernetes.nodes.register(node.name, node.zone)
+            item = self.get(NODES, node.name)
+            building.join(item, pool, rendered(pool, self.described.version))
+            # Their order by age is that of the description; nothing but the store changes the age of an object.
+            item["metadata"]["creationTimestamp"] = timestamp(self.clock.now() - len(nodes) + place)
+            self.resources.store.put(NODES, item)
 
     def _pools(self) -> None:
         for pool in self.described.pools:
             self._hand.create(POOLS, "", building.pool_object(pool, self.described.version))
-
         for found in self.described.machine_sets:
             self._hand.create(MACHINE_SETS, MACHINE_API, building.machine_set_object(found))
         self.clock.advance(self._shared.pace.control)

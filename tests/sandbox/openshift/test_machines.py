@@ -6,7 +6,7 @@ import pytest
 
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json, Refused
-from tests.sandbox.openshift.asking import built, pool
+from tests.sandbox.openshift.asking import built, pool, status
 from tests.sandbox.openshift.description import MachineSet, Pool
 from tests.sandbox.openshift.kinds import CURRENT, MACHINE_API, MACHINE_SETS, MACHINES, annotations_of, rendered
 from tests.sandbox.openshift.openshift import OpenShift
@@ -88,6 +88,30 @@ def test_a_kubernetes_node_that_joins_in_an_upgrade_has_the_old_configuration_an
     assert annotations_of(found.node(added))[CURRENT] == rendered("worker", "4.18.1")
     assert found.until(found.upgrade_done)
     assert annotations_of(found.node(added))[CURRENT] == wanted
+
+
+def test_a_hook_before_the_drain_holds_a_machine() -> None:
+    found = with_sets()
+    name = names(found, "workers-b")[0]
+    hooks = {"lifecycleHooks": {"preDrain": [{"name": "wait", "owner": "someone"}]}}
+    found.write(MACHINES, name, hooks, namespace=MACHINE_API)
+    found.resources.delete(MACHINE_SETS, MACHINE_API, "workers-b")
+    found.clock.advance(600)
+    assert not found.node(name)["spec"].get("unschedulable")
+    found.write(MACHINES, name, {"lifecycleHooks": {}}, namespace=MACHINE_API)
+    assert found.until(lambda: found.resources.store.kept(NODES, "", name) is None, 600)
+
+
+def test_a_budget_blocks_the_drain_of_a_machine() -> None:
+    found = with_sets()
+    name = names(found, "workers-b")[0]
+    found.faults.drain_blocked(name)
+    found.resources.delete(MACHINE_SETS, MACHINE_API, "workers-b")
+    found.clock.advance(600)
+    machine = found.get(MACHINES, name, MACHINE_API)
+    assert (status(machine, "Drained"), found.node(name)["spec"]["unschedulable"]) == ("False", True)
+    found.faults.drain_unblocked(name)
+    assert found.until(lambda: found.resources.store.kept(NODES, "", name) is None, 1800)
 
 
 def test_a_marked_machine_goes_first() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sandbox.kubernetes.kinds import NODES, PODS
-from tests.sandbox.kubernetes.objects import condition_of
+from tests.sandbox.kubernetes.kinds import EVENTS, NODES, PODS
+from tests.sandbox.kubernetes.objects import condition_of, owner_of
 from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.openshift.asking import built, pool, status
 from tests.sandbox.openshift.description import KubernetesNode, Pool
@@ -113,8 +113,9 @@ def test_a_paused_pool_does_not_hold_the_version_but_a_paused_master_pool_does()
     assert found.pool("worker")["status"]["updatedMachineCount"] == 0
     other = built(pools=(pool("master", paused=True), pool("worker")))
     other.want("4.18.2")
-    assert not other.until(other.upgrade_done, 4 * 3600)
+    other.clock.advance(900)
     assert status(other.operator("machine-config"), "Degraded") == "True"
+    assert not other.until(other.upgrade_done, 4 * 3600)
     assert condition_of(other.version(), "Failing")["reason"] == "ClusterOperatorDegraded"
 
 
@@ -198,6 +199,74 @@ def test_a_kubernetes_node_that_is_opened_in_its_drain_is_cordoned_again() -> No
     found.faults.person_uncordons("worker-0")
     found.clock.advance(300)
     assert found.node("worker-0")["spec"]["unschedulable"]
+
+
+def test_a_drain_is_not_over_while_the_kubernetes_node_is_open() -> None:
+    found = built()
+    found.faults.drain_blocked("worker-0")
+    wrong: list[str] = []
+
+    def changed(change: Change) -> None:
+        notes = annotations_of(change.item)
+        other = change.before is not None and notes.get(LAST_DRAIN) != annotations_of(change.before).get(LAST_DRAIN)
+        drained = change.kind == NODES and other and notes[LAST_DRAIN].startswith("drain-")
+        if drained and not change.item["spec"].get("unschedulable"):
+            wrong.append(change.item["metadata"]["name"])
+
+    found.resources.store.listeners.append(changed)
+    upgrading(found)
+    assert found.until(lambda: found.node("worker-0")["spec"].get("unschedulable"))
+    found.faults.person_uncordons("worker-0")
+    found.faults.drain_unblocked("worker-0")
+    assert found.until(found.upgrade_done)
+    assert wrong == []
+
+
+def test_a_drain_that_fails_for_long_is_tried_less_often() -> None:
+    found = built()
+    found.faults.drain_blocked("worker-0")
+    upgrading(found)
+    assert found.until(lambda: found.node("worker-0")["spec"].get("unschedulable"))
+    found.clock.advance(1800)
+    # Rounds of 90 s end after 90, 245, 400, 555 and 710 s; the next ones are five minutes apart.
+    events = [each for each in found.resources.store.each(EVENTS) if each["reason"] == "DrainThresholdExceeded"]
+    assert [(each["involvedObject"]["name"], each["count"]) for each in events] == [("worker-0", 3)]
+
+
+def test_pods_of_a_daemon_set_and_static_ones_outlive_a_drain() -> None:
+    found = built()
+    found.faults.drain_blocked("worker-0")
+    found.faults.drain_unblocked("worker-0")
+    kind = found.kubernetes.server.kinds.named("apps/v1", "DaemonSet")
+    assert kind is not None
+    owner = owner_of(kind, found.resources.create(kind, SEARCH, {"metadata": {"name": "agents"}, "spec": {}}))
+    spec = {"nodeName": "worker-0", "containers": [{"name": "agent", "image": "agent:1"}]}
+    notes = {"kubernetes.io/config.mirror": "x"}
+    for metadata in ({"name": "agent", "ownerReferences": [owner]}, {"name": "static", "annotations": notes}):
+        found.resources.create(PODS, SEARCH, {"metadata": metadata, "spec": spec})
+    upgrading(found)
+    assert found.until(lambda: annotations_of(found.node("worker-0"))[LAST_DRAIN].startswith("drain-"))
+    assert [each["metadata"]["name"] for each in found.resources.store.each(PODS, SEARCH)] == ["agent", "static"]
+
+
+def test_a_degraded_kubernetes_node_counts_against_the_pool() -> None:
+    found = built(pools=(pool("master"), pool("worker", max_unavailable=2)))
+    found.faults.node_degraded("worker-0")
+    upgrading(found)
+    assert found.until(lambda: annotations_of(found.node("worker-0"))[STATE] == DEGRADED)
+    together = [0]
+
+    def changed(_change: Change) -> None:
+        together[0] = max(together[0], len(under_way(found)))
+
+    assert found.until(lambda: under_way(found) == ["worker-0"])
+    found.resources.store.listeners.append(changed)
+    states: set[str] = set()
+    for _minute in range(60):
+        found.clock.advance(60)
+        states.add(annotations_of(found.node("worker-0"))[STATE])
+    assert (together[0], states) == (2, {DEGRADED})
+    assert annotations_of(found.node("worker-2"))[CURRENT] == WANTED
 
 
 def test_a_custom_pool_is_upgraded_side_by_side_with_the_workers() -> None:

@@ -13,6 +13,7 @@ from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.openshift.asking import GRAPH, NEXT, built, history, status, versions
 from tests.sandbox.openshift.controllers.operators import version_of
 from tests.sandbox.openshift.description import ConditionalEdge, Risk
+from tests.sandbox.openshift.habits import KIND, Pace
 from tests.sandbox.openshift.kinds import ACKS, ACKS_NAMESPACE, OPERATORS, VERSION, VERSIONS
 from tests.sandbox.openshift.openshift import OpenShift
 from tests.sandbox.openshift.registry import image_of
@@ -40,6 +41,17 @@ def test_another_channel_has_other_updates() -> None:
     item = found.version()
     assert (versions(found), item["status"]["desired"]["channels"]) == (["4.19.0", "4.18.3"], ["stable-4.18", NEXT])
     assert item["status"]["observedGeneration"] == item["metadata"]["generation"] == 2
+
+
+def test_the_updates_of_the_channel_before_stay_until_the_next_answer() -> None:
+    found = built(pace=Pace(graph=100), version="4.18.2")
+    found.write(VERSIONS, VERSION, {"channel": NEXT})
+    found.clock.advance(50)
+    found.faults.operator_stays_degraded("etcd")
+    found.clock.advance(10)
+    assert (versions(found), found.version()["status"]["observedGeneration"]) == (["4.18.3"], 2)
+    found.clock.advance(60)
+    assert versions(found) == ["4.19.0", "4.18.3"]
 
 
 def test_a_channel_without_the_present_version_has_no_updates() -> None:
@@ -84,6 +96,13 @@ def test_a_risk_that_does_not_apply_leaves_an_update_available(applies: bool | N
     found = built(graph=replace(GRAPH, conditional=(edge,)))
     assert (recommended(found)["status"], recommended(found)["reason"]) == said
     assert ("4.18.2" in versions(found)) == (applies is False)
+
+
+def test_a_risk_is_evaluated_some_time_after_it_is_known() -> None:
+    found = built(replace(KIND, evaluation=60.0), graph=RISKY)
+    assert (recommended(found)["status"], recommended(found)["reason"]) == ("Unknown", "EvaluationFailed")
+    found.clock.advance(60)
+    assert recommended(found)["status"] == "False"
 
 
 def test_an_unknown_image_is_refused_and_the_cluster_stays_as_it_is() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.openshift.controllers.belonging import Belonging
 from tests.sandbox.openshift.controllers.daemons import Daemons
 from tests.sandbox.openshift.controllers.drains import Cordons, Drains
 from tests.sandbox.openshift.controllers.machine_configs import MachineConfigs
@@ -13,7 +13,7 @@ from tests.sandbox.openshift.controllers.shared import Shared
 from tests.sandbox.openshift.controllers.states import in_order
 from tests.sandbox.openshift.controllers.version_operator import VersionOperator
 from tests.sandbox.openshift.description import Described
-from tests.sandbox.openshift.kinds import MASTER, POOLS
+from tests.sandbox.openshift.kinds import MASTER
 from tests.sandbox.openshift.registry import Registry
 from tests.sandbox.openshift.update_service import UpdateService
 
@@ -22,10 +22,10 @@ class Controllers:
     """They follow the changes of the objects from now on."""
 
     def __init__(self, shared: Shared, described: Described, updates: UpdateService, registry: Registry) -> None:
-        self._shared = shared
+        self.shared, self.belonging = shared, Belonging(shared)
         self.operators = Operators(shared)
         self.cordons, self.drains = Cordons(shared), Drains(shared)
-        self.pools = Pools(shared, described.operator_on or _first_master(described))
+        self.pools = Pools(shared, self.belonging, described.operator_on or _first_master(described))
         self.daemons = Daemons(shared, self._is_last)
         self.daemons.reboots.append(self._reboots)
         self.machine_configs = MachineConfigs(shared, self.operators)
@@ -34,14 +34,13 @@ class Controllers:
         self.version_operator = VersionOperator(shared, updates, self.operators, described.operators, registry.has)
 
     def _is_last(self, node: str) -> bool:
-        pools: list[Json] = self._shared.each(POOLS)
-        found = [self.pools.nodes_of(each["metadata"]["name"]) for each in pools]
-        return any(nodes and in_order(nodes)[-1]["metadata"]["name"] == node for nodes in found)
+        nodes = self.belonging.nodes_of(self.belonging.pool_of(node))
+        return bool(nodes) and in_order(nodes)[-1]["metadata"]["name"] == node
 
     def _reboots(self, node: str) -> None:
         """The controllers of the pools run on the same master as their operator, and are elected anew."""
         if node == self.pools.operator_on:
-            until = self._shared.clock.now() + self._shared.habits.elected
+            until = self.shared.clock.now() + self.shared.habits.elected
             self.pools.away_until = self.drains.away_until = until
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.sandbox.kubernetes.controllers.work import Place, Work
+from tests.sandbox.kubernetes.controllers.work import Place, Recorder, Work
 from tests.sandbox.kubernetes.kinds import NODES, PODS
 from tests.sandbox.kubernetes.objects import Json, Refused, controller_of, timestamp
 from tests.sandbox.kubernetes.requests import Target
@@ -119,10 +119,13 @@ class Drains:
         self._shared = shared
         component = "machine-config-controller"
         self._hand, self._evictions = shared.hand(component), Evictions(shared, component)
+        self._events = Recorder(shared.resources, "machineconfigcontroller-nodecontroller")
         self._work = Work(shared.resources, shared.pace.pool, self._sync)
         self._since: dict[str, float] = {}
         """The time at which each drain began that is not over."""
         self._in_round: set[str] = set()
+        self._again: set[str] = set()
+        """Those that something has happened to in a round: they are looked at as soon as it is over."""
         self.away_until = 0.0
         shared.resources.store.listeners.append(self._changed)
 
@@ -144,7 +147,10 @@ class Drains:
     def _sync(self, place: Place) -> None:
         name = place[1]
         node = self._shared.kept(NODES, name)
-        if node is None or name in self._in_round:
+        if node is None:
+            return
+        if name in self._in_round:
+            self._again.add(name)
             return
         wanted = annotations_of(node).get(DESIRED_DRAIN, "")
         if wanted == annotations_of(node).get(LAST_DRAIN, ""):
@@ -167,14 +173,28 @@ class Drains:
             return
         if not empty:
             failing = self._shared.clock.now() - self._since[name] > FAILING
-            self._shared.clock.later(FAILING_PAUSE if failing else PAUSE, lambda: self._add(name))
+            if failing:
+                self._events.report(NODES, node, "Warning", "DrainThresholdExceeded", self._trouble(name))
+            pause = FAILING_PAUSE if failing else PAUSE
+            self._shared.clock.later(0.0 if name in self._again else pause, lambda: self._add(name))
+            self._again.discard(name)
             return
+        self._again.discard(name)
         self._since.pop(name, None)
         if _cordoned(node):
             self._applied(name, wanted)
         else:
             # It was opened meanwhile, so there may be new pods.
             self._add(name)
+
+    def _trouble(self, name: str) -> str:
+        left = ", ".join(f"{each['metadata']['namespace']}/{each['metadata']['name']}" for each in self.left_on(name))
+        said = "Drain failed. Drain has been failing for more than 10 minutes. Waiting 5 minutes then retrying."
+        return f"{said} Error message from drain: error when evicting pods/{left}: global timeout reached: 1m30s"
+
+    def left_on(self, name: str) -> list[Json]:
+        """The pods that a drain of a Kubernetes node has still to remove."""
+        return self._evictions.left_on(name)
 
     def _applied(self, name: str, wanted: str) -> None:
         self._hand.change(NODES, "", name, lambda item: item["metadata"]["annotations"].update({LAST_DRAIN: wanted}))

@@ -13,6 +13,7 @@ from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json, timestamp
 from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.openshift.controllers import states
+from tests.sandbox.openshift.controllers.belonging import Belonging
 from tests.sandbox.openshift.controllers.shared import Shared
 from tests.sandbox.openshift.kinds import CURRENT, DESIRED, MASTER, POOLS, REASON, annotations_of
 
@@ -23,8 +24,8 @@ TAINT = {"key": "UpdateInProgress", "effect": "PreferNoSchedule"}
 class Pools:
     """`operator_on` is the master that is taken last, since the pod of the operator runs there."""
 
-    def __init__(self, shared: Shared, operator_on: str) -> None:
-        self._shared, self.operator_on = shared, operator_on
+    def __init__(self, shared: Shared, belonging: Belonging, operator_on: str) -> None:
+        self._shared, self._belonging, self.operator_on = shared, belonging, operator_on
         self._hand = shared.hand("machine-config-controller")
         self._work = Work(shared.resources, shared.pace.pool, self._sync)
         self.away_until = 0.0
@@ -35,10 +36,11 @@ class Pools:
         if change.kind == POOLS and change.type != "DELETED":
             self._add(change.item["metadata"]["name"])
         elif change.kind == NODES and CURRENT in annotations_of(change.item):
-            pools = self._shared.each(POOLS)
-            for name in {states.pool_of(each, pools) for each in (change.item, change.before or change.item)}:
-                if name:
-                    self._add(name)
+            names = {self._belonging.pool_of(change.item["metadata"]["name"])}
+            if change.type == "DELETED" or _moves(change):
+                names.add(states.pool_of(change.before or change.item, self._shared.each(POOLS)))
+            for name in names - {""}:
+                self._add(name)
 
     def _add(self, name: str) -> None:
         away = self.away_until - self._shared.clock.now()
@@ -46,12 +48,6 @@ class Pools:
             self._shared.clock.later(away, lambda: self._add(name))
         else:
             self._work.add(("", name))
-
-    def nodes_of(self, name: str) -> list[Json]:
-        """The Kubernetes nodes of a pool that a daemon has ever looked at."""
-        pools = self._shared.each(POOLS)
-        nodes = [each for each in self._shared.each(NODES) if CURRENT in annotations_of(each)]
-        return [each for each in nodes if states.pool_of(each, pools) == name]
 
     def _sync(self, place: Place) -> None:
         name = place[1]
@@ -61,13 +57,13 @@ class Pools:
         pool = self._shared.kept(POOLS, name)
         if pool is None or not pool["spec"].get("configuration", {}).get("name"):
             return
-        nodes = self.nodes_of(name)
+        nodes = self._belonging.nodes_of(name)
         if not pool["spec"].get("paused"):
             for node in nodes:
                 self._taint(node, pool["spec"]["configuration"]["name"])
-            found, capacity = states.candidates(pool, self.nodes_of(name))
+            found, capacity = states.candidates(pool, self._belonging.nodes_of(name))
             self._take(pool, found, capacity)
-        self._tell(pool, self.nodes_of(name))
+        self._tell(pool, self._belonging.nodes_of(name))
 
     def _taint(self, node: Json, wanted: str) -> None:
         taints = node["spec"].get("taints") or []
@@ -116,6 +112,11 @@ class Pools:
             _tell_degraded(item, degraded, now)
 
         self._hand.tell(POOLS, "", pool["metadata"]["name"], change)
+
+
+def _moves(change: Change) -> bool:
+    before = change.before or change.item
+    return bool(before["metadata"].get("labels") != change.item["metadata"].get("labels"))
 
 
 def _tell_update(item: Json, wanted: str, now: str, *, over: bool, paused: bool) -> None:
