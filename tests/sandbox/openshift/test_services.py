@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import urllib.request
 from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
+from tests.sandbox.clock import Clock
+from tests.sandbox.listening import Listening
 from tests.sandbox.openshift.asking import GRAPH, NEXT, STABLE, built
 from tests.sandbox.openshift.description import ConditionalEdge, Risk
 from tests.sandbox.openshift.registry import LABEL, MANIFEST, Registry, image_of
@@ -56,6 +59,19 @@ def test_the_version_operator_asks_as_the_protocol_says() -> None:
     (asked,) = found.updates.asked[:1]
     assert {*asked.query} == {"arch", "channel", "id", "version"}
     assert asked.query["id"] == found.version()["spec"]["clusterID"]
+
+
+def test_both_are_served_over_a_socket() -> None:
+    with Listening(Clock()) as listening:
+        port = listening.serve(UpdateService(GRAPH))
+        with urllib.request.urlopen(f"{port.url}/graph?channel={NEXT}", timeout=10) as given:  # noqa: S310 - written above
+            assert len(json.load(given)["nodes"]) == 3
+        port = listening.serve(REGISTRY)
+        url = f"{port.url}/v2/ocp/release/manifests/4.18.2-x86_64"
+        with urllib.request.urlopen(url, timeout=10) as given:  # noqa: S310 - written above
+            digest = hashlib.sha256(given.read()).hexdigest()
+            assert given.headers["Docker-Content-Digest"] == f"sha256:{digest}"
+            assert given.headers["Content-Type"].startswith(MANIFEST)
 
 
 REGISTRY = Registry(lambda: ["4.18.1", "4.18.2"])
