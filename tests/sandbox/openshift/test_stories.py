@@ -10,6 +10,9 @@ import pytest
 
 from tests.sandbox.kubernetes.cluster import TOKENS
 from tests.sandbox.kubernetes.in_process import InProcess
+from tests.sandbox.kubernetes.kinds import PODS
+from tests.sandbox.kubernetes.objects import Json, condition_of, is_ready
+from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.openshift.asking import FEW, GRAPH, NEXT, built, history, pool, status, versions
 from tests.sandbox.openshift.description import Described, Graph, Release
 from tests.sandbox.openshift.faults import Faults
@@ -51,11 +54,62 @@ def test_workers_that_are_held_skip_a_minor_version() -> None:
         assert found.until(lambda version=version: versions(found) == [version], 600)  # type: ignore[misc]
         found.want(version)
         assert found.until(lambda version=version: history(found)[0] == (version, "Completed"))  # type: ignore[misc]
+        kubelets = [found.node(each)["status"]["nodeInfo"]["kubeletVersion"] for each in ("master-0", "worker-0")]
+        assert kubelets == {"4.19.5": ["v1.32.5", "v1.31.2"], "4.20.1": ["v1.33.1", "v1.31.2"]}[version]
+        # Two minor versions are the most that workers may be behind, and only where they will not be three.
+        found.clock.advance(300)
+        assert status(found.version(), "Upgradeable") == {"4.19.5": "", "4.20.1": "False"}[version]
     assert annotations_of(found.node("worker-0"))[CURRENT] == rendered("worker", "4.18.2")
+    assert (
+        "KubeletMinorVersionUnsupportedNextUpgrade"
+        in condition_of(found.operator("kube-apiserver"), "Upgradeable")["reason"]
+    )
     found.write(POOLS, "worker", {"paused": False})
     found.clock.advance(10)
     assert found.until(found.upgrade_done)
     assert annotations_of(found.node("worker-0"))[CURRENT] == rendered("worker", "4.20.1")
+    found.clock.advance(60)
+    assert status(found.version(), "Upgradeable") == ""
+
+
+def _members(found: OpenShift, zones: int = 3) -> None:
+    """A StatefulSet of three pods that keep apart, under a budget that lets one of them be away."""
+    labels = {"app": "data"}
+    apart = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    pod = {"containers": [{"name": "server", "image": "server:1"}], "affinity": affinity}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    sets: Json = {"serviceName": "data", "replicas": zones, "selector": {"matchLabels": labels}, "template": template}
+    budget: Json = {"selector": {"matchLabels": labels}, "maxUnavailable": 1}
+    named = {"name": "data", "namespace": "search"}
+    found.kubernetes.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "search"}}])
+    found.kubernetes.apply(
+        [
+            {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": named, "spec": sets},
+            {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": named, "spec": budget},
+        ]
+    )
+    assert found.until(lambda: _ready(found) == 3, 60)
+
+
+def _ready(found: OpenShift) -> int:
+    return sum(is_ready(each) for each in found.resources.store.each(PODS, "search"))
+
+
+def test_pods_of_a_stateful_set_move_one_after_another_as_their_budget_says() -> None:
+    found = built(pools=(pool("master"), pool("worker", 4, max_unavailable=2)))
+    _members(found)
+    fewest = [3]
+
+    def changed(change: Change) -> None:
+        if change.kind == PODS:
+            fewest[0] = min(fewest[0], _ready(found))
+
+    found.resources.store.listeners.append(changed)
+    found.want("4.18.2")
+    assert found.until(found.upgrade_done)
+    assert (fewest[0], _ready(found)) == (2, 3)
+    assert all(each["spec"]["nodeName"].startswith("worker-") for each in found.resources.store.each(PODS, "search"))
 
 
 def _drawn(chance: random.Random) -> OpenShift:

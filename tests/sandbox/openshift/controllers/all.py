@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.sandbox.openshift.controllers.belonging import Belonging
 from tests.sandbox.openshift.controllers.daemons import Daemons
 from tests.sandbox.openshift.controllers.drains import Cordons, Drains
+from tests.sandbox.openshift.controllers.kubelet_versions import KubeletVersions
 from tests.sandbox.openshift.controllers.machine_configs import MachineConfigs
 from tests.sandbox.openshift.controllers.machines import Machines
 from tests.sandbox.openshift.controllers.operators import Operators
@@ -28,8 +29,9 @@ class Controllers:
         self.pools = Pools(shared, self.belonging, described.operator_on or _first_master(described))
         self.daemons = Daemons(shared, self._is_last)
         self.daemons.reboots.append(self._reboots)
-        self.machine_configs = MachineConfigs(shared, self.operators)
-        self.machine_configs.version = described.version
+        self.machine_configs = MachineConfigs(shared, self.operators, described.version)
+        self.kubelet_versions = KubeletVersions(shared, self.operators, self.machine_configs)
+        self.daemons.boots.append(self.kubelet_versions.booted)
         self.machines = Machines(shared)
         self.version_operator = VersionOperator(shared, updates, self.operators, described.operators, registry.has)
 

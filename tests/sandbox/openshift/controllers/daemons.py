@@ -44,6 +44,8 @@ class Daemons:
         self.breaks: dict[str, str] = {}
         """By Kubernetes node: the reason why its daemon cannot apply a configuration."""
         self.reboots: list[Callable[[str], None]] = []
+        self.boots: list[Callable[[str, str], None]] = []
+        """Called with each Kubernetes node that is back, and with its configuration."""
         shared.resources.store.listeners.append(self._changed)
 
     def _changed(self, change: Change) -> None:
@@ -122,6 +124,8 @@ class Daemons:
             self._shared.clock.later(AGAIN, lambda: self._back(name))
         else:
             self._shared.kubernetes.kubelets.mend_node(name)
+            for each in self.boots:
+                each(name, self._found(name)[DESIRED_DRAIN].partition("-")[2])
             self._later(name, self._shared.pace.daemon, self._booted)
 
     def _booted(self, name: str) -> None:

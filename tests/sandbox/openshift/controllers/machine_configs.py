@@ -21,10 +21,12 @@ PER_MASTER = 600.0
 class MachineConfigs:
     """`version` is that of the configurations of the pools."""
 
-    def __init__(self, shared: Shared, operators: Operators) -> None:
+    def __init__(self, shared: Shared, operators: Operators, version: str) -> None:
         self._shared, self._operators = shared, operators
         self._hand = shared.hand("machine-config-controller")
-        self.version = ""
+        self.version = version
+        self._releases: dict[str, str] = {}
+        self._before = version
         self._degraded = False
         self._pool_degraded = False
         operators.machine_config = self.upgrade
@@ -32,7 +34,7 @@ class MachineConfigs:
 
     def _changed(self, change: Change) -> None:
         """Whether a minor update is sensible depends on the pools: none may be degraded."""
-        if change.kind != POOLS or not self.version:
+        if change.kind != POOLS:
             return
         degraded = any(condition_of(each, "Degraded").get("status") == "True" for each in self._shared.each(POOLS))
         if degraded == self._pool_degraded:
@@ -44,14 +46,19 @@ class MachineConfigs:
             self._shared.pace.control, lambda: self._operators.tell(MACHINE_CONFIG_OPERATOR, Upgradeable=told)
         )
 
+    def release_of(self, configuration: str) -> str:
+        """The version of a configuration; that of an unknown one is the present version."""
+        return self._releases.get(configuration, self.version)
+
     def upgrade(self, version: str) -> None:
         """Give all pools new configurations, also those that are paused, then wait for the required ones."""
-        self.version = version
+        self._before, self.version = self.version, version
         self._shared.clock.later(self._shared.pace.render, lambda: self._render(version))
 
     def _render(self, version: str) -> None:
         for pool in self._shared.each(POOLS):
             name = pool["metadata"]["name"]
+            self._releases |= {rendered(name, version): version, pool["spec"]["configuration"]["name"]: self._before}
             self._hand.change(
                 POOLS,
                 "",
