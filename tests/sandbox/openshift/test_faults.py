@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from tests.sandbox.kubernetes.objects import Json, condition_of
 from tests.sandbox.openshift.asking import NEXT, built, history, status, versions
-from tests.sandbox.openshift.habits import KIND, Habits
+from tests.sandbox.openshift.controllers.operators import version_of
+from tests.sandbox.openshift.habits import KIND, Habits, Pace
 from tests.sandbox.openshift.kinds import POOLS, VERSION, VERSIONS, annotations_of
 from tests.sandbox.openshift.openshift import OpenShift
 
@@ -130,6 +131,32 @@ def test_a_version_operator_that_is_away_takes_nothing_and_then_does() -> None:
     found.want("4.18.2")
     found.clock.advance(590)
     assert history(found) == [("4.18.1", "Completed")]
+    assert found.until(found.upgrade_done)
+
+
+def test_a_version_operator_that_goes_away_begins_again_where_it_was() -> None:
+    found = built()
+    found.want("4.18.2")
+    found.clock.advance(5)
+    assert condition(found, "ReleaseAccepted")["status"] == "Unknown"
+    found.faults.version_operator_away(600)
+    assert found.until(lambda: history(found)[0] == ("4.18.2", "Partial"), 900)
+    found.clock.advance(30)
+    assert status(found.operator("etcd"), "Progressing") == "True"
+    found.faults.version_operator_away(600)
+    found.clock.advance(500)
+    assert [version_of(found.operator(each)) for each in ("etcd", "kube-apiserver")] == ["4.18.2", "4.18.1"]
+    assert status(found.operator("kube-apiserver"), "Progressing") == "False"
+    assert found.until(found.upgrade_done)
+
+
+def test_an_operator_that_takes_very_long_is_told_as_slow() -> None:
+    found = built(pace=Pace(operator=3000))
+    found.want("4.18.2")
+    assert found.until(lambda: status(found.version(), "Failing") == "Unknown")
+    told = condition(found, "Failing")
+    said = "waiting on etcd over 30 minutes which is longer than expected"
+    assert (told["reason"], told["message"]) == ("SlowClusterOperator", said)
     assert found.until(found.upgrade_done)
 
 

@@ -90,6 +90,26 @@ def test_a_kubernetes_node_that_joins_in_an_upgrade_has_the_old_configuration_an
     assert annotations_of(found.node(added))[CURRENT] == wanted
 
 
+@pytest.mark.parametrize("policy", ["Newest", "Oldest"])
+def test_the_policy_of_deletion_names_the_first_to_go(policy: str) -> None:
+    found = with_sets()
+    old = set(names(found))
+    found.write(MACHINE_SETS, "workers-a", {"replicas": 5, "deletePolicy": policy}, namespace=MACHINE_API)
+    assert found.until(lambda: ready(found) == 5, 600)
+    found.write(MACHINE_SETS, "workers-a", {"replicas": 2}, namespace=MACHINE_API)
+    assert found.until(lambda: len(names(found)) == 2, 600)
+    assert old & set(names(found)) == (old if policy == "Newest" else set())
+
+
+def test_a_machine_is_available_some_time_after_it_is_ready() -> None:
+    found = with_sets()
+    found.write(MACHINE_SETS, "workers-a", {"replicas": 3, "minReadySeconds": 90}, namespace=MACHINE_API)
+    assert found.until(lambda: ready(found) == 3, 600)
+    assert found.machine_set("workers-a")["status"]["availableReplicas"] == 2
+    found.clock.advance(100)
+    assert found.machine_set("workers-a")["status"]["availableReplicas"] == 3
+
+
 def test_a_hook_before_the_drain_holds_a_machine() -> None:
     found = with_sets()
     name = names(found, "workers-b")[0]

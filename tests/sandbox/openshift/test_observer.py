@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES
 from tests.sandbox.kubernetes.resources import Writing
-from tests.sandbox.openshift.asking import NEXT, built, history
+from tests.sandbox.openshift.asking import NEXT, built, history, pool
 from tests.sandbox.openshift.description import MachineSet
 from tests.sandbox.openshift.kinds import (
     ACKS,
@@ -109,6 +109,12 @@ def test_what_a_client_leaves_behind_is_listed_and_what_a_person_does_is_meant()
     assert found.observer.writes_of("created") == [(RUN, "spare")]
     found.resources.delete(MACHINE_SETS, MACHINE_API, "spare")
     assert found.observer.writes_of("deleted") == [("", "spare")]
+
+
+def test_a_pool_that_was_paused_before_is_not_left_behind() -> None:
+    found = built(pools=(pool("master"), pool("worker", paused=True)))
+    found.write(POOLS, "worker", {"maxUnavailable": 2}, RUN)
+    assert found.observer.leftovers() == []
 
 
 def test_a_cordon_of_openshift_itself_is_not_left_behind() -> None:

@@ -95,6 +95,4 @@ def candidates(pool: Json, nodes: Sequence[Json]) -> tuple[list[Json], int]:
     wanted = pool["spec"]["configuration"]["name"]
     others = [each for each in nodes if annotations_of(each).get(DESIRED) != wanted]
     failing = sum(is_failing(each) for each in nodes if annotations_of(each).get(DESIRED) == wanted)
-    if failing >= capacity:
-        return [], 0
-    return [each for each in others if not unready(each)], capacity - failing
+    return [each for each in others if not unready(each)], max(0, capacity - failing)
