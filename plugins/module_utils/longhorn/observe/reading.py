@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from ...common.reading import Json, entries, flag, listed, named, part, text, text_map, whole, within
 from ...kubernetes.answers import reading_object
+from ...kubernetes.conditions import StatusCondition, conditions
 from ...kubernetes.field_managers import last_manager
 from ...run.undo.undo import UNREADABLE, undo_in
 from ...run.undo.undo_annotation import UNDO
@@ -28,7 +29,6 @@ from .state import (
     LonghornDisk,
     Node,
     Replica,
-    StatusCondition,
     Volume,
     VolumeSnapshot,
 )
@@ -73,21 +73,6 @@ def node(name: str, item: Json) -> Node:
 def _disk(_name: str, status: Json) -> tuple[StatusCondition | None, StatusCondition | None]:
     found = conditions(status)
     return found.get("Ready"), found.get("Schedulable")
-
-
-def conditions(status: Json) -> dict[str, StatusCondition]:
-    """The conditions by their type."""
-    return dict(
-        listed(
-            status,
-            "conditions",
-            lambda each: (
-                text(each, "type"),
-                StatusCondition(text(each, "status", ""), text(each, "reason", ""), text(each, "message", "")),
-            ),
-            (),
-        )
-    )
 
 
 def volume(name: str, item: Json) -> Volume:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
+from ...kubernetes.conditions import StatusCondition
 from .upgrades import Upgrades
 
 V2 = "v2"
@@ -30,15 +31,6 @@ def grouped(things: Iterable[Thing], names: Iterable[str]) -> dict[str, tuple[Th
     for thing, name in zip(things, names, strict=True):
         found.setdefault(name, []).append(thing)
     return {name: tuple(each) for name, each in found.items()}
-
-
-@dataclass(frozen=True)
-class StatusCondition:
-    """One condition of a node or a disk."""
-
-    status: str
-    reason: str
-    message: str
 
 
 @dataclass(frozen=True)

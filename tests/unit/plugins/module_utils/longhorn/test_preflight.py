@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.conditions import StatusCondition
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.gate import all_whole, may_go_down
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.order import digest, is_done, order
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.preflight import (
@@ -17,7 +18,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.pr
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import (
     Backup,
     Longhorn,
-    StatusCondition,
 )
 
 from tests.unit.plugins.module_utils.longhorn.world import (

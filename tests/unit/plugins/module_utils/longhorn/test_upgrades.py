@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import NotUnderstood
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.conditions import StatusCondition
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.stages import (
     SwitchStage,
     SwitchStep,
@@ -18,7 +19,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.up
     step,
     volumes_of,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Longhorn, StatusCondition
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Longhorn
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.upgrades import Upgrades
 
 from tests.unit.plugins.module_utils.longhorn.upgrading import (

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.conditions import StatusCondition
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import (
     Engine,
     Frontend,
@@ -15,7 +16,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.
     LonghornDisk,
     Node,
     Replica,
-    StatusCondition,
     Volume,
     VolumeSnapshot,
 )
