@@ -12,7 +12,8 @@ from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights
 from ..pools.image_pull import prove
 from ..run.begin_and_end import System, part_of
-from ..run.ordered import Turn, Whole, ordered
+from ..run.colouring import Turn
+from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words
 from .judge.order import digest, order, version_text
 from .judge.preflight import UNLISTED_IMAGES, judge_target, preflight, unlisted

@@ -168,3 +168,27 @@ def _extended(base: Sequence[str], names: Sequence[str], passes: Callable[[Seque
     half = len(names) // 2
     first = _extended(base, names[:half], passes)
     return first + _extended([*base, *first], names[half:], passes)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One batch: the units that go together."""
+
+    members: Sequence[str]
+    reason: str
+    """The cause for its place in the order."""
+    proof: str
+    """The cause for which its units may be away together."""
+
+
+@dataclass(frozen=True)
+class _NamedUnit:
+    name: str
+    group: str = ""
+
+
+def in_turns(names: Sequence[str], sets: Collection[Collection[str]], reason: str, proof: str) -> list[Turn]:
+    """These units in few batches, outside of each of which every one of these sets keeps a unit."""
+    placement = Placement([frozenset(each) for each in sets])
+    batches = disjoint([_NamedUnit(name) for name in names], {"": None}, placement)
+    return [Turn([unit.name for unit in batch], reason, proof) for batch in batches]

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..common.task import Outcome
 from ..common.verdict import Verdict
-from .colouring import Placement, disjoint
+from .colouring import Turn
 from .start.approvals import digest_text
 
 PASSED = Verdict()
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One batch: the units that go together."""
-
-    members: Sequence[str]
-    reason: str
-    """The cause for its place in the order."""
-    proof: str
-    """The cause for which its units may be away together."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +24,6 @@ class Whole:
     """The names of the units by pool."""
     versions: Mapping[str, str]
     """The version of each unit by name."""
-
-
-@dataclass(frozen=True)
-class _NamedUnit:
-    name: str
-    group: str = ""
-
-
-def in_turns(names: Sequence[str], sets: Collection[Collection[str]], reason: str, proof: str) -> list[Turn]:
-    """These units in few batches, outside of each of which every one of these sets keeps a unit."""
-    placement = Placement([frozenset(each) for each in sets])
-    batches = disjoint([_NamedUnit(name) for name in names], {"": None}, placement)
-    return [Turn([unit.name for unit in batch], reason, proof) for batch in batches]
 
 
 def ordered(

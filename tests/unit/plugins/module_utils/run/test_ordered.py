@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.ordered import Turn, Whole, in_turns, ordered
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.colouring import Turn, in_turns
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.ordered import Whole, ordered
 
 HOUSE = Whole("house-1", {"attic": ["1", "2"], "cellar": ["3"]}, {"1": "led", "2": "coil", "3": "coil"})
 
