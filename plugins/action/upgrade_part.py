@@ -14,7 +14,9 @@ from ..plugin_utils.batch_of_run import batch_of_run
 from ..plugin_utils.connection_inputs import unanswered
 from ..plugin_utils.in_process import InProcessAction, Module, Result
 from ..plugin_utils.inputs import OPENSEARCH_ROLE, SYSTEM
+from ..plugin_utils.of_run import Run
 from ..plugin_utils.run_options import given_by, own_options
+from ..plugin_utils.settling_of_run import batch_to_settle
 from ..plugin_utils.variables import module_of, path_of_module
 
 
@@ -48,7 +50,8 @@ class ActionModule(InProcessAction):
             own = {name: value for name, value in arguments.items() if name != "part"}
             given = given_by(self._templar, variables)
             batch = batch_of_run(variables, given)
-            found = {**own_options(options, given), **(batch.of_state() if batch is not None else {})}
+            of_state = batch.of_state() if batch is not None else batch_to_settle(own, Run(given, variables))
+            found = {**own_options(options, given), **of_state}
             known = {name: value for name, value in found.items() if name in options and not unanswered(value)}
             return {**known, **super()._with_given_options(own, variables)}
         found = super()._with_given_options(arguments, variables)

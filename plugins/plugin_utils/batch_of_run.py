@@ -27,6 +27,8 @@ OF_RECORD = (
     *("pools", "members", "left", "batches", "before"),
 )
 """The fields of a plan that a record is made of."""
+MEMBER_TIMEOUT = 1800
+"""Seconds for a member to be back, if none are given."""
 SOAK_MARGIN = 1800
 """Seconds that a batch or a cluster that went first has in addition to its soak time to prove itself."""
 
@@ -62,7 +64,8 @@ class BatchOfRun:
 
     def of_state(self) -> dict[str, Any]:
         """The options that it gives to a state of the module of its system."""
-        return {"batch": self.so_far.batch["members"], "wait_timeout": self.given("upgrade_member_timeout")}
+        seconds = int(self.given("upgrade_member_timeout") or MEMBER_TIMEOUT)
+        return {"batch": self.so_far.batch["members"], "wait_timeout": seconds}
 
     def _of_act(self, module: str, state: Any) -> dict[str, Any]:
         batch = self.so_far.batch
@@ -108,7 +111,7 @@ class BatchOfRun:
             return {"batch": [] if self.so_far.batch.get("together") else members, "wait": waits, **limits}
         if moment == "before_stop":
             # For answers; if the proof does not hold, the batch is begun again sooner.
-            of_member = int(self.given("upgrade_member_timeout") or 1800)
+            of_member = int(self.given("upgrade_member_timeout") or MEMBER_TIMEOUT)
             return {"batch": members, "gate": self.gate(), "wait_timeout": min(of_member, self.so_far.seconds_left())}
         if moment == "joined":
             proof = (of_system(self.given, "roll_proof") or {}).get("before") or {}

@@ -29,6 +29,11 @@ def options_to_settle(module: str, arguments: Mapping[str, Any], given: GivenVar
     return {"pools": _pools(run)} if module == "process_restart" else {}
 
 
+def batch_to_settle(arguments: Mapping[str, Any], run: Run) -> dict[str, Any]:
+    """The option of a state of a system that puts back: the members of the run at whose end it does; none without."""
+    return {"batch": list(run.plan.get("members") or ())} if arguments.get("state") in STATES else {}
+
+
 def pools_to_settle(given: GivenVariables, run: Run) -> list[str]:
     """The pools whose update strategies are put back; an empty name stands for every pool that carries an undo."""
     if given(GROUPS):
