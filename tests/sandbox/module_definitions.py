@@ -47,8 +47,9 @@ class ModuleDefinitions:
     """It makes definitions of the text of a file."""
 
     def path(self) -> Path:
-        """The path of the definitions of this very module in the cache."""
-        digest = hashlib.sha256(f"{self.module}@{self.version} {self.checksum}".encode()).hexdigest()
+        """The path of these very definitions in the cache."""
+        whole = f"{self.module}@{self.version} {self.checksum} {' '.join(self.files)}"
+        digest = hashlib.sha256(whole.encode()).hexdigest()
         folder = cache_root() / self.system.lower().replace(" ", "-")
         return folder / f"definitions-{self.version}-{digest[:12]}.json"
 

@@ -16,6 +16,7 @@ from tests.sandbox.openshift.kinds import (
     MACHINE_SET,
     MASTER,
     REASON,
+    RELEASE,
     REQUIRED,
     ROLE,
     STATE,
@@ -61,6 +62,11 @@ def pool_object(pool: Pool, version: str) -> Json:
     if pool.max_unavailable is not None:
         spec["maxUnavailable"] = pool.max_unavailable
     return {"metadata": {"name": pool.name, "labels": labels}, "spec": spec}
+
+
+def config_object(pool: str, version: str) -> Json:
+    """The rendered MachineConfig of a pool in a version."""
+    return {"metadata": {"name": rendered(pool, version), "annotations": {RELEASE: version}}, "spec": {}}
 
 
 def roles_of(pool: str) -> list[str]:

@@ -15,6 +15,7 @@ OPENSHIFT = ModuleDefinitions(
             ("config/v1", "0000_00_cluster-version-operator_01_clusterversions-Default"),
             ("config/v1", "0000_00_cluster-version-operator_01_clusteroperators"),
             ("machineconfiguration/v1", "0000_80_machine-config_01_machineconfigpools-Default"),
+            ("machineconfiguration/v1", "0000_80_machine-config_01_machineconfigs"),
             ("machine/v1beta1", "0000_10_machine-api_01_machinesets-Default"),
             ("machine/v1beta1", "0000_10_machine-api_01_machines-Default"),
             ("apiserver/v1", "kube-apiserver_apirequestcounts"),

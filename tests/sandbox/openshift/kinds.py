@@ -23,6 +23,7 @@ POOLS = Kind(
     generations=True,
     custom=True,
 )
+CONFIGS = Kind(MACHINE_CONFIG, "v1", "machineconfigs", "MachineConfig", namespaced=False, generations=True, custom=True)
 MACHINE_SETS = Kind(
     MACHINE, "v1beta1", "machinesets", "MachineSet", status=True, scale=True, generations=True, custom=True
 )
@@ -37,7 +38,7 @@ REQUEST_COUNTS = Kind(
     generations=True,
     custom=True,
 )
-OWN = (VERSIONS, OPERATORS, POOLS, MACHINE_SETS, MACHINES, REQUEST_COUNTS)
+OWN = (VERSIONS, OPERATORS, POOLS, CONFIGS, MACHINE_SETS, MACHINES, REQUEST_COUNTS)
 VERSION = "version"
 """The name of the one ClusterVersion."""
 MACHINE_API, GATES_NAMESPACE, ACKS_NAMESPACE = "openshift-machine-api", "openshift-config-managed", "openshift-config"
@@ -46,6 +47,8 @@ GATES, ACKS = "admin-gates", "admin-acks"
 """The ConfigMaps of acknowledgements: those that are asked for, and those that are given."""
 
 CURRENT, DESIRED = f"{MACHINE_CONFIG}/currentConfig", f"{MACHINE_CONFIG}/desiredConfig"
+RELEASE = f"{MACHINE_CONFIG}/release-image-version"
+"""The annotation of a rendered MachineConfig with its version (`pkg/controller/common/constants.go`)."""
 STATE, REASON = f"{MACHINE_CONFIG}/state", f"{MACHINE_CONFIG}/reason"
 DESIRED_DRAIN, LAST_DRAIN = f"{MACHINE_CONFIG}/desiredDrain", f"{MACHINE_CONFIG}/lastAppliedDrain"
 POST_ACTION = f"{MACHINE_CONFIG}/post-config-action"

@@ -21,6 +21,7 @@ from tests.sandbox.openshift.hands import Acting
 from tests.sandbox.openshift.kinds import (
     ACKS,
     ACKS_NAMESPACE,
+    CONFIGS,
     GATES,
     GATES_NAMESPACE,
     MACHINE_API,
@@ -93,6 +94,7 @@ class OpenShift:
 
     def _pools(self) -> None:
         for pool in self.described.pools:
+            self._hand.create(CONFIGS, "", building.config_object(pool.name, self.described.version))
             self._hand.create(POOLS, "", building.pool_object(pool, self.described.version))
         for found in self.described.machine_sets:
             self._hand.create(MACHINE_SETS, MACHINE_API, building.machine_set_object(found))

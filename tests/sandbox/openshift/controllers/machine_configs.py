@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from tests.sandbox.kubernetes.objects import Json, condition_of
 from tests.sandbox.kubernetes.store import Change
+from tests.sandbox.openshift.building import config_object
 from tests.sandbox.openshift.controllers.operators import Operators
 from tests.sandbox.openshift.controllers.shared import Shared
 from tests.sandbox.openshift.description import MACHINE_CONFIG_OPERATOR
-from tests.sandbox.openshift.kinds import POOLS, REQUIRED, rendered
+from tests.sandbox.openshift.kinds import CONFIGS, POOLS, REQUIRED, rendered
 
 POLL = 10.0
 PER_MASTER = 600.0
@@ -58,6 +59,9 @@ class MachineConfigs:
     def _render(self, version: str) -> None:
         for pool in self._shared.each(POOLS):
             name = pool["metadata"]["name"]
+            made = config_object(name, version)
+            if self._shared.kept(CONFIGS, made["metadata"]["name"]) is None:
+                self._hand.create(CONFIGS, "", made)
             self._releases |= {rendered(name, version): version, pool["spec"]["configuration"]["name"]: self._before}
             self._hand.change(
                 POOLS,
