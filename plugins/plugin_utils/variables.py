@@ -49,6 +49,7 @@ PLAYBOOKS: Mapping[str, Playbook] = {
     "restart": Playbook("restart", module="restart_plan"),
     "restart_hosts": Playbook("restart_hosts", hosts=True, module="restart_plan"),
     "longhorn": Playbook("longhorn", module="node_engine_plan"),
+    "openshift": Playbook("openshift", module="openshift_upgrade"),
     FLEET: Playbook("fleet"),
 }
 """These playbooks by name."""

@@ -23,11 +23,14 @@ def contract_of(module: str) -> Any:
     return (importlib.import_module(MODULE + module) if is_module else PARTS[module]).CONTRACT
 
 
-def named(module: str, arguments: Mapping[str, Any]) -> str:
-    """The name by which a task of the collection gets its options: that of its module, or of its part of a run."""
+def named(module: str, arguments: Mapping[str, Any], system: str = MODULE_OF_SYSTEM) -> str:
+    """The name by which a task of the collection gets its options: that of its module, or of its part of a run.
+
+    `system` is the module of the system.
+    """
     part = str(arguments.get("part"))
     if is_of_system(module, arguments):
-        return MODULE_OF_SYSTEM
+        return system
     return part if module == "upgrade_part" and part in PARTS else module
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.steps import KNOWN
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import EVERY, PLAYBOOKS, names, table
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import PLAYBOOKS, of_every_system, table
 
 from tests.checks.tree import ROOT
 from tests.pages.module_tasks import handed_by, handed_to_system, variables_given_to
@@ -143,8 +143,7 @@ def read_by(role: str) -> frozenset[str]:
     given = {name for name in given if not table()[name].shared}
     code = [(ROOT / "plugins" / name).read_text() for name in READ_BY_CODE.get(role, ())]
     by_name = {name for text in code for name in READ.findall(text) if name in table()}
-    # Those of a single playbook are not of every run.
-    by_column = names(lambda each: each.holds_tasks and (EVERY in each.playbooks or len(each.playbooks) > 1))
+    by_column = frozenset(each.name for each in of_every_system() if each.holds_tasks)
     return (
         named_in(role) | given | by_name | (by_column if any("holds_tasks" in text for text in code) else frozenset())
     )

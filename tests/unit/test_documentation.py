@@ -18,8 +18,16 @@ import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.end import End, RunResults
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.batch_of_run import REPLACING
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import PLAYBOOKS
 
-from tests.pages.module_tasks import contract_of, is_of_system, module_defaults_in, named, variables_given_to
+from tests.pages.module_tasks import (
+    MODULE_OF_SYSTEM,
+    contract_of,
+    is_of_system,
+    module_defaults_in,
+    named,
+    variables_given_to,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = "stateful.upgrade"
@@ -163,10 +171,10 @@ def test_options_are_documented_as_they_are_accepted(module: str, documented: di
     assert not list(differences(documented[module]["doc"]["options"], contract_of(module).argument_spec))
 
 
-def checked_tasks(text: str, *, own: bool = False) -> Iterator[str]:
+def checked_tasks(text: str, *, own: bool = False, system: str = MODULE_OF_SYSTEM) -> Iterator[str]:
     """The names of the collection's modules that these tasks or plays use; fails where one would refuse its task.
 
-    The collection's own tasks get the options that variables give.
+    The collection's own tasks get the options that variables give. `system` is the module of the system.
     """
     for task in tasks_in(yaml.safe_load(text)):
         for key in task:
@@ -174,7 +182,7 @@ def checked_tasks(text: str, *, own: bool = False) -> Iterator[str]:
             if collection == COLLECTION:
                 assert name in MODULES, f"{key} does not exist"
                 arguments = dict(task[key] or {})
-                module, name = name, named(name, arguments)
+                module, name = name, named(name, arguments, system)
                 if is_of_system(module, arguments):
                     del arguments["part"]
                 if own:
@@ -192,7 +200,13 @@ def test_examples_use_what_exists(module: str, documented: dict[str, Json]) -> N
 
 
 def test_roles_and_playbooks_use_what_exists() -> None:
-    assert [name for file in TASK_FILES for name in checked_tasks((ROOT / file).read_text(), own=True)]
+    systems = {each.role: each.module or each.role for each in PLAYBOOKS.values()}
+    of_roles = {file: systems.get(Path(file).parts[1], MODULE_OF_SYSTEM) for file in TASK_FILES}
+    assert [
+        name
+        for file, system in of_roles.items()
+        for name in checked_tasks((ROOT / file).read_text(), own=True, system=system)
+    ]
 
 
 @pytest.mark.parametrize("module", MODULES)

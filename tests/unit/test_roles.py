@@ -25,7 +25,7 @@ from tests.pages.module_tasks import contract_of, handed_by, handed_to_system, m
 from tests.pages.specifications import READ, SHELLS, named_in, read_by, texts
 
 ROOT = Path(__file__).resolve().parents[2]
-SYSTEMS = ("longhorn", "opensearch", "restart", "restart_hosts")
+SYSTEMS = ("longhorn", "openshift", "opensearch", "restart", "restart_hosts")
 """The roles with which systems fill these."""
 ROLES = sorted((*SHELLS, *SYSTEMS, "fleet"))
 MEMBER_ROLES = sorted(path.name for path in (ROOT / "roles").glob("member_*"))
@@ -182,9 +182,9 @@ def test_the_role_of_a_system_knows_every_variable_that_a_user_gives() -> None:
         # A restart leads to no version that a user names.
         without |= {"target_version"} if system.startswith("restart") else set()
         # These systems have one place for their lock.
-        without |= {"upgrade_lock_kept_in"} if system in ("longhorn", "restart_hosts") else set()
+        without |= {"upgrade_lock_kept_in"} if system in ("longhorn", "openshift", "restart_hosts") else set()
         # A node is switched within the patience of its own.
-        without |= {"upgrade_batch_timeout"} if system == "longhorn" else set()
+        without |= {"upgrade_batch_timeout"} if system in ("longhorn", "openshift") else set()
         # Tasks of the user that stop members do not end in the middle of a pass.
         without |= {"upgrade_wait"} if system == "restart_hosts" else set()
         # The check of the inputs takes these for every system from the shells.

@@ -156,9 +156,13 @@ def kubernetes_node_is_ready(client: KubernetesClient, name: str) -> bool | None
 
 
 def list_budgets(client: KubernetesClient, namespace: str) -> tuple[Budget, ...]:
-    """The budgets of a namespace; none if the user may not list them, which the plan remarks."""
+    """The budgets of a namespace, or of all if it is empty.
+
+    There are none if the user may not list them, which the plan remarks.
+    """
+    group, plural = "/apis/policy/v1", "poddisruptionbudgets"
     try:
-        found = client.list(in_namespace("/apis/policy/v1", namespace, "poddisruptionbudgets"))
+        found = client.list(in_namespace(group, namespace, plural) if namespace else f"{group}/{plural}")
     except Denied:
         return ()
     return tuple(_budget(item) for item in found)
@@ -177,6 +181,7 @@ def _budget(item: Json) -> Budget:
             healthy=whole(status, "currentHealthy", 0),
             desired=whole(status, "desiredHealthy", 0),
             expected=whole(status, "expectedPods", 0),
+            namespace=within(item, "metadata", lambda metadata: text(metadata, "namespace", "")),
         )
 
 

@@ -209,6 +209,7 @@ class Budget:
     healthy: int
     desired: int
     expected: int
+    namespace: str = ""
 
     @property
     def most(self) -> int:

@@ -46,5 +46,5 @@ def test_a_playbook_of_a_system_is_the_shared_one_with_its_role() -> None:
                 found[path.stem] = (each[IMPORT], each["vars"])
     assert found == {
         name: ("upgrade.yml", {"upgrade_system": f"stateful.upgrade.{name}"})
-        for name in ("longhorn", "opensearch", "restart")
+        for name in ("longhorn", "openshift", "opensearch", "restart")
     }

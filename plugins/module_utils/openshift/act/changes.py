@@ -1,0 +1,50 @@
+"""Each change that an upgrade of OpenShift makes: the desired update, and pools that are held and let go."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ...common.task import Task
+from ...common.verdict import Reason
+from ...kubernetes.client import KubernetesClient
+from ...run.lock.lease import lease_at
+from ...run.lock.lock_watch import Writers
+from ...run.undo.temporary_changes import change, put_back
+from ...run.undo.undo import Change, Path
+from ..observe.kinds import VERSION, pool_path
+from ..observe.state import ClusterVersion, Update
+
+PAUSED: Path = ("spec", "paused")
+
+
+def is_known(made: Change) -> bool:
+    """Whether a run of this collection makes such a change of a MachineConfigPool."""
+    return made.path == PAUSED and made.was in (None, False) and made.set_to is True
+
+
+class Acts:
+    """The acts of one task."""
+
+    def __init__(self, task: Task, client: KubernetesClient) -> None:
+        self._task, self._client = task, client
+        self._writers = Writers(task, partial(lease_at, client), "openshift_upgrade")
+
+    def hold(self, pool: str) -> bool:
+        """Pause a pool, so that the machine config operator takes no further Kubernetes node of it.
+
+        Those that it has taken are updated to the end (machine-config-operator, `syncMachineConfigPool`).
+        """
+        return change(self._task, self._client, pool_path(pool), {PAUSED: True}, is_known, self._writers.judge)
+
+    def let_go(self, pool: str) -> tuple[Reason, ...]:
+        """Have a pool as it was before a run has held it. The result names a value that another has changed since."""
+        return put_back(self._task, self._client, pool_path(pool), is_known, self._writers.judge)[1]
+
+    def commence(self, seen: ClusterVersion, update: Update) -> None:
+        """Set the desired update, once, and only if the ClusterVersion is the one that was seen."""
+        if not self._task.check_mode:
+            self._task.still_wanted()
+        wanted = {"version": update.version, "image": update.image}
+        body = {"metadata": {"resourceVersion": seen.resource_version}, "spec": {"desiredUpdate": wanted}}
+        with self._task.journal.doing(("commence", "ClusterVersion version", {"set": wanted})):
+            self._client.patch(VERSION, body, "merge", dry_run=self._task.check_mode)

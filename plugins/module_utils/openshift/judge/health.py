@@ -1,0 +1,113 @@
+"""Whether OpenShift is fit for the next step of an upgrade. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ...common.verdict import Reason, as_verdict, refused, remark, waiting
+from ...common.words import enumerate_few
+from ...kubernetes.state import Budget
+from ..observe.release import Release
+from ..observe.state import DEGRADED, KeptPod, MachineConfigPool, OpenShift, Operator
+
+
+@as_verdict
+def judge_operators(seen: OpenShift) -> Iterator[Reason]:
+    """Whether every ClusterOperator is available and not degraded."""
+    for each in seen.operators:
+        if not each.well:
+            yield waiting("operator_unwell", f"{_trouble(each)}", "See the pods of that operator.", about=each.name)
+
+
+def _trouble(operator: Operator) -> str:
+    away = not operator.available.true
+    said = operator.available if away else operator.degraded
+    text = f": {said.message or said.reason}" if said.message or said.reason else ""
+    return f"ClusterOperator {operator.name} is {'not available' if away else 'degraded'}{text or '.'}"
+
+
+@as_verdict
+def judge_nodes(seen: OpenShift) -> Iterator[Reason]:
+    """Whether every Kubernetes node is Ready, and none was cordoned by a person.
+
+    The machine config operator cordons the Kubernetes nodes that it is at work on, and uncordons them itself.
+    """
+    for each in seen.nodes.values():
+        if each.is_handled and each.state not in DEGRADED:
+            continue
+        if each.state in DEGRADED:
+            said = f"Kubernetes node {each.name} cannot be updated ({each.state}): {each.reason}"
+            yield waiting("kubernetes_node_degraded", said, "Do what this message asks for.", about=each.name)
+        elif not each.ready:
+            yield waiting(
+                "kubernetes_node_unfit", f"Kubernetes node {each.name} is not Ready.", "Bring it back.", about=each.name
+            )
+        elif each.unschedulable:
+            yield waiting(
+                "kubernetes_node_unfit",
+                f"Kubernetes node {each.name} is cordoned, and not by the machine config operator.",
+                "Uncordon it.",
+                about=each.name,
+            )
+
+
+@as_verdict
+def judge_pools(seen: OpenShift) -> Iterator[Reason]:
+    """Whether every pool can be followed: it is not degraded, and its configuration says of which version it is."""
+    for name, pool in seen.pools.items():
+        if not seen.members.get(name):
+            continue
+        if pool.degraded.true:
+            said = f"MachineConfigPool {name} is degraded: {pool.degraded.message or pool.degraded.reason}"
+            yield waiting("pool_degraded", said, "Do what this message asks for.", about=name)
+        if not pool.release:
+            yield refused(
+                "pool_release_unknown",
+                f"MachineConfigPool {name} has the configuration {pool.config or 'none'}, which does not say to which"
+                " version of OpenShift it belongs, so that it could not be known when its Kubernetes nodes are done.",
+                "Upgrade to OpenShift 4.15 or later by its own means first.",
+            )
+        if is_held_by_person(pool):
+            yield remark(
+                "pool_paused",
+                f"MachineConfigPool {name} is paused by another user, so that its"
+                f" {len(seen.members[name])} Kubernetes nodes stay as they are.",
+                "Run the playbook again once it is not paused any more.",
+            )
+
+
+def is_held_by_person(pool: MachineConfigPool) -> bool:
+    """Whether a pool is paused, and not by a run."""
+    return pool.paused and not pool.carries_undo
+
+
+@as_verdict
+def judge_drains(kept: Iterable[KeptPod]) -> Iterator[Reason]:
+    """Whether no budget keeps a pod for ever, so that the drain of its Kubernetes node would never end."""
+    for each in kept:
+        if each.budget.most == 0:
+            yield refused(
+                "drain_never_ends",
+                f"PodDisruptionBudget {each.namespace}/{each.budget.name} never lets a pod go"
+                f"{_rule(each.budget)}, and keeps {each.name} on Kubernetes node {each.kubernetes_node}.",
+                "Change the budget, or give its pods another replica.",
+            )
+
+
+def _rule(budget: Budget) -> str:
+    """A budget expects no pods if these have no controller whose size it knows (`disruption.go` of Kubernetes)."""
+    return f" ({budget.desired} of {budget.expected} have to be healthy)" if budget.expected else ""
+
+
+@as_verdict
+def judge_whole(seen: OpenShift, target: Release) -> Iterator[Reason]:
+    """Whether OpenShift is on the target, with every pool that no person has paused."""
+    if not seen.version.has_completed(str(target)):
+        yield waiting("control_plane_updating", f"The control plane is not on {target} yet.")
+    for pool in seen.worker_pools:
+        left = [name for name in seen.members[pool.name] if not seen.is_done(name, target)]
+        if left and not is_held_by_person(pool):
+            said = (
+                f"MachineConfigPool {pool.name} has Kubernetes nodes that are not on {target}: {enumerate_few(left)}."
+            )
+            yield waiting("kubernetes_node_updating", said, "Run the playbook again.", about=pool.name)

@@ -1,0 +1,53 @@
+"""The order of an upgrade of OpenShift: the control plane, then the Kubernetes nodes of each pool. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from ...run.colouring import Turn
+from ...run.start.approvals import digest_text
+from ..observe.release import Release
+from ..observe.state import MachineConfigPool, OpenShift
+from .health import is_held_by_person
+
+
+def turns(seen: OpenShift, target: Release) -> list[Turn]:
+    """The batches in their order: those of a pool are as large as it lets go at once, in the order of the operator."""
+    found = []
+    if not seen.version.has_completed(str(target)):
+        proof = "its Kubernetes nodes go one by one, so that etcd keeps its majority"
+        found.append(Turn(list(seen.masters), "the control plane goes first", proof))
+    for pool in seen.worker_pools:
+        if not is_held_by_person(pool):
+            found += _of_pool(seen, pool, target)
+    return found
+
+
+def _of_pool(seen: OpenShift, pool: MachineConfigPool, target: Release) -> Iterator[Turn]:
+    members = seen.members[pool.name]
+    at_once = pool.at_once(len(members))
+    left = [name for name in members if not seen.is_done(name, target)]
+    stays = len(members) - at_once
+    proof = f"{pool.name} keeps {stays} of its {len(members)} Kubernetes nodes, and evictions respect every budget"
+    for start in range(0, len(left), at_once):
+        zone = seen.nodes[left[start]].zone
+        reason = f"next of {pool.name}" + (f" in zone {zone}" if zone else "")
+        yield Turn(left[start : start + at_once], reason, proof)
+
+
+def digest(seen: OpenShift, target: Release, accepted: Collection[str]) -> str:
+    """The digest of the result of the plan and its conditions, and not of how far it has come.
+
+    Kubernetes nodes come and go by themselves (autoscaling), so consent covers their pools.
+    """
+    pools = sorted(pool.name for pool in seen.worker_pools if not is_held_by_person(pool))
+    return digest_text([seen.version.cluster_id, str(target), sorted(accepted), pools])
+
+
+def versions(seen: OpenShift, target: Release) -> dict[str, str]:
+    """The version of each Kubernetes node by name."""
+    return {
+        name: str(target) if seen.is_done(name, target) else seen.version.present
+        for names in seen.members.values()
+        for name in names
+    }

@@ -1,0 +1,143 @@
+"""The progress of the cluster version operator and the machine config operator, each wait in one sentence. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from ...common.verdict import Reason, as_verdict, refused, waiting
+from ..observe.release import Release
+from ..observe.state import DEGRADED, ClusterVersion, ConfiguredNode, KeptPod, MachineConfigPool, OpenShift
+
+UPDATING = "kubernetes_node_updating"
+CONTROL_PLANE = "control_plane_updating"
+
+
+@as_verdict
+def judge_control_plane(seen: OpenShift, target: Release) -> Iterator[Reason]:
+    """Whether the control plane is on the target, and the pools have their new configurations."""
+    version = seen.version
+    accepted = version.condition("ReleaseAccepted")
+    if version.wanted not in ("", str(target)):
+        yield refused(
+            "update_changed",
+            f"Something else has set the desired update of OpenShift to {version.wanted}, and this run upgrades to"
+            f" {target}.",
+            "Find out who has done that, and run again with the version that is wanted.",
+        )
+    elif accepted.false and version.observed_generation >= version.generation:
+        yield refused(
+            "release_not_accepted",
+            f"OpenShift does not accept the release {target}: {accepted.message or accepted.reason}",
+            "Do what this message asks for: the update then begins by itself. To withdraw it: oc adm upgrade --clear.",
+        )
+    elif not version.has_completed(str(target)):
+        if version.desired != str(target):
+            said = f"The cluster version operator has not begun the update to {target} yet."
+            yield waiting("update_not_begun", said, "See the pod cluster-version-operator.")
+            return
+        yield waiting(CONTROL_PLANE, _of_control_plane(version, target), "See oc adm upgrade.")
+    else:
+        for name, pool in seen.pools.items():
+            if seen.members.get(name) and pool.release != str(target):
+                said = f"MachineConfigPool {name} has no configuration of {target} yet."
+                yield waiting(CONTROL_PLANE, said, "See ClusterOperator machine-config.", about=name)
+
+
+def _of_control_plane(version: ClusterVersion, target: Release) -> str:
+    failing = version.condition("Failing")
+    said = failing.message if failing.true else version.condition("Progressing").message
+    return f"The control plane is updated to {target}{f': {said}' if said else '.'}"
+
+
+def left_of_control_plane(seen: OpenShift, target: Release) -> tuple[float, ...]:
+    """The amount that is left: operators of another version, then Kubernetes nodes of the control plane."""
+    operators = sum(1 for each in seen.operators if each.version != str(target))
+    return operators, sum(1 for name in seen.masters if not seen.is_done(name, target))
+
+
+@as_verdict
+def judge_taken(seen: OpenShift, names: Collection[str], target: Release) -> Iterator[Reason]:
+    """Whether the machine config operator has taken these Kubernetes nodes."""
+    for name in names:
+        if name in seen.nodes and not is_taken(seen, name, target):
+            said = f"The machine config operator has not taken Kubernetes node {name} yet."
+            yield waiting("kubernetes_node_waits", said, "See the pod machine-config-controller.", about=name)
+
+
+def is_taken(seen: OpenShift, name: str, target: Release) -> bool:
+    """Whether the machine config operator is to bring a Kubernetes node to the target, or has done so."""
+    pool = seen.pool_of(name)
+    return pool.release == str(target) and seen.nodes[name].desired == pool.config
+
+
+@as_verdict
+def judge_updated(
+    seen: OpenShift, names: Collection[str], target: Release, kept: Collection[KeptPod] = ()
+) -> Iterator[Reason]:
+    """Whether these Kubernetes nodes are on the target. One that was removed is waited for no more.
+
+    `kept` are the pods that budgets keep on Kubernetes nodes that are drained.
+    """
+    for name in names:
+        if name in seen.nodes and not seen.is_done(name, target):
+            stays = [each for each in kept if each.kubernetes_node == name]
+            yield _kept(stays) if stays else _stage(seen.nodes[name], seen.pool_of(name), target)
+
+
+def is_drained(node: ConfiguredNode) -> bool:
+    """Whether a drain of the Kubernetes node is asked for, and not done."""
+    return node.wanted_drain.startswith("drain-") and node.last_drain != node.wanted_drain
+
+
+def _kept(stays: Sequence[KeptPod]) -> Reason:
+    """The reason for a drain that does not end: the first pod that is kept, and by which budget."""
+    first, budget = stays[0], stays[0].budget
+    more = f" (and {len(stays) - 1} more)" if len(stays) > 1 else ""
+    return waiting(
+        "drain_blocked",
+        f"Kubernetes node {first.kubernetes_node} is drained, and PodDisruptionBudget {first.namespace}/{budget.name}"
+        f" keeps pod {first.name} there{more}: it lets {budget.allowed} go, with {budget.healthy} of {budget.expected}"
+        f" healthy, and {budget.desired} have to be.",
+        "Bring the other pods of the budget back, or change it.",
+        about=f"{first.kubernetes_node} {first.name}",
+    )
+
+
+def _stage(node: ConfiguredNode, pool: MachineConfigPool, target: Release) -> Reason:
+    if node.state in DEGRADED:
+        said = f"Kubernetes node {node.name} cannot be updated ({node.state}): {node.reason}"
+        return waiting("kubernetes_node_degraded", said, "Do what this message asks for.", about=node.name)
+    doing, remedy = _doing(node, pool)
+    said = f"Kubernetes node {node.name} {doing} on its way to {target}."
+    return waiting(UPDATING, said, remedy, about=f"{node.name} {doing}")
+
+
+def _doing(node: ConfiguredNode, pool: MachineConfigPool) -> tuple[str, str]:
+    """The thing that happens to a Kubernetes node, and what a person looks at if it takes too long.
+
+    A drain is asked for by one annotation, and another one says that it is done (machine-config-operator,
+    `pkg/controller/drain/drain_controller.go`).
+    """
+    if node.desired != pool.config:
+        return f"waits for the machine config operator (MachineConfigPool {pool.name})", ""
+    if not node.ready:
+        return "reboots", "See its console."
+    if node.wanted_drain.startswith("drain-"):
+        if is_drained(node):
+            return "is drained", "See its pods."
+        return "gets its new configuration, and reboots", "See its pod machine-config-daemon."
+    if node.current != node.desired or node.wanted_drain != node.last_drain:
+        return "is taken by its daemon", "See its pod machine-config-daemon."
+    return "comes back", "Uncordon it if a person has cordoned it."
+
+
+def left_of_nodes(seen: OpenShift, names: Collection[str], target: Release) -> tuple[float, ...]:
+    """The steps that are left, summed over these Kubernetes nodes: each is taken, updated, and back."""
+    there = [seen.nodes[name] for name in names if name in seen.nodes]
+    left = [
+        (not is_taken(seen, each.name, target))
+        + (each.current != seen.pool_of(each.name).config)
+        + (not seen.is_done(each.name, target))
+        for each in there
+    ]
+    return (float(sum(left)),)

@@ -1,0 +1,94 @@
+"""One look at OpenShift: every object that a judgement needs, asked for side by side."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...common.errors import refusal
+from ...common.reading import text_map, within
+from ...kubernetes.answers import reading_object
+from ...kubernetes.client import KubernetesClient
+from ...pools.disruption import matches
+from . import reading
+from .kinds import MASTER, NODES, OPERATORS, POOLS, RELEASE, UPGRADE_OPERATOR, VERSION, WORKER, config_path
+from .state import ConfiguredNode, MachineConfigPool, OpenShift
+
+AT_ONCE = 4
+"""Objects and lists that are asked for at the same time."""
+
+
+@dataclass
+class Looking:
+    """The looks of one task."""
+
+    client: KubernetesClient
+    _releases: dict[str, str] = field(default_factory=dict)
+    """The version of each rendered configuration: one is never changed."""
+
+    def look(self) -> OpenShift:
+        """OpenShift now.
+
+        Raises:
+            Refusal: an answer cannot be had or understood, or this is no OpenShift.
+        """
+        client = self.client
+        with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+            version = pool.submit(client.get, VERSION)
+            lists = {path: pool.submit(client.list, path) for path in (OPERATORS, POOLS, NODES)}
+            found = {path: each.result() for path, each in lists.items()}
+            whole = version.result()
+        if whole is None:
+            raise refusal(
+                "openshift_missing",
+                "The Kubernetes API has no ClusterVersion, so that this is no OpenShift.",
+                "Correct kubernetes (upgrade_kubernetes).",
+            )
+        pools = {each.name: each for each in map(self._pool, found[POOLS])}
+        nodes = {each.name: each for each in reading.all_of("Node", found[NODES], reading.node)}
+        (said,) = reading.all_of("ClusterVersion", [whole], reading.cluster_version)
+        operators = reading.all_of("ClusterOperator", found[OPERATORS], reading.operator)
+        return OpenShift(said, operators, pools, nodes, members_of(pools, nodes))
+
+    def _pool(self, item: dict[str, Any]) -> MachineConfigPool:
+        with reading_object("MachineConfigPool", item):
+            release = self._release(reading.config_of(item))
+        (pool,) = reading.all_of("MachineConfigPool", [item], lambda name, each: reading.pool(name, each, release))
+        return pool
+
+    def _release(self, config: str) -> str:
+        if config and config not in self._releases:
+            found = self.client.get(config_path(config))
+            if found is None:
+                return ""
+            with reading_object("MachineConfig", found):
+                notes = within(found, "metadata", lambda data: text_map(data, "annotations"))
+            self._releases[config] = notes.get(RELEASE, "")
+        return self._releases.get(config, "")
+
+
+def members_of(pools: dict[str, MachineConfigPool], nodes: dict[str, ConfiguredNode]) -> dict[str, tuple[str, ...]]:
+    """The Kubernetes nodes of each pool, by zone and then by age, which is the order of the machine config operator.
+
+    A Kubernetes node of a custom pool is none of `worker`, and one of the control plane is of no other
+    (machine-config-operator, `GetPoolsForNode` in `pkg/helpers/helpers.go`). The order is that of
+    `pkg/controller/node/node_controller.go`.
+    """
+    found: dict[str, list[ConfiguredNode]] = {name: [] for name in pools}
+    for node in nodes.values():
+        names = [name for name, pool in pools.items() if pool.selector and matches(pool.selector, node.labels)]
+        custom = [name for name in names if name not in (MASTER, WORKER)]
+        chosen = MASTER if MASTER in names else next(iter(custom), None) or (WORKER if WORKER in names else None)
+        if chosen:
+            found[chosen].append(node)
+    return {
+        name: tuple(each.name for each in sorted(there, key=lambda node: (node.zone, node.created, node.name)))
+        for name, there in found.items()
+    }
+
+
+def other_upgrader(client: KubernetesClient) -> bool:
+    """Whether the managed upgrade operator is at work on this cluster."""
+    found = client.get(UPGRADE_OPERATOR)
+    return found is not None and bool(found.get("spec", {}).get("replicas", 1))

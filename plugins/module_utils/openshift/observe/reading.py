@@ -1,0 +1,134 @@
+"""Reading OpenShift's objects strictly, from JSON to observations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from ...common.reading import Json, flag, listed, part, text, text_map, whole, within
+from ...kubernetes.answers import reading_object
+from ...kubernetes.conditions import UNKNOWN, conditions
+from ...run.undo.undo_annotation import UNDO
+from .kinds import CURRENT, DESIRED, DESIRED_DRAIN, LAST_DRAIN, REASON, STATE, ZONE
+from .state import (
+    ClusterVersion,
+    ConfiguredNode,
+    HistoryEntry,
+    MachineConfigPool,
+    Operator,
+    Update,
+    UpdateRisk,
+)
+
+Read = TypeVar("Read")
+
+
+def all_of(kind: str, items: Iterable[Json], read: Callable[[str, Json], Read]) -> tuple[Read, ...]:
+    """The observations of these objects. `read` gets the name of the object and the object.
+
+    Raises:
+        NotUnderstood: a part of one of them is not as expected.
+    """
+    found = []
+    for item in items:
+        with reading_object(kind, item):
+            found.append(read(within(item, "metadata", lambda data: text(data, "name")), item))
+    return tuple(found)
+
+
+def cluster_version(_name: str, item: Json) -> ClusterVersion:
+    """The ClusterVersion."""
+    metadata, spec, status = part(item, "metadata"), part(item, "spec"), part(item, "status", {})
+    plain = listed(status, "availableUpdates", _update, ())
+    conditional = listed(status, "conditionalUpdates", _conditional, ())
+    return ClusterVersion(
+        cluster_id=text(spec, "clusterID"),
+        channel=text(spec, "channel", ""),
+        resource_version=text(metadata, "resourceVersion"),
+        generation=whole(metadata, "generation", 0),
+        observed_generation=whole(status, "observedGeneration", 0),
+        wanted=within(spec, "desiredUpdate", lambda found: text(found, "version", ""), {}),
+        desired=within(status, "desired", lambda found: text(found, "version", ""), {}),
+        history=listed(status, "history", _entry, ()),
+        updates={each.version: each for each in (*conditional, *plain)},
+        conditions=conditions(status),
+    )
+
+
+def _update(item: Json) -> Update:
+    return Update(text(item, "version"), text(item, "image"))
+
+
+def _conditional(item: Json) -> Update:
+    release = part(item, "release")
+    risks = listed(
+        item, "risks", lambda each: UpdateRisk(text(each, "name"), text(each, "message", ""), text(each, "url", ""))
+    )
+    said = conditions(item).get("Recommended", UNKNOWN)
+    return Update(text(release, "version"), text(release, "image"), risks, said)
+
+
+def _entry(item: Json) -> HistoryEntry:
+    return HistoryEntry(
+        text(item, "version", ""), text(item, "state"), text(item, "startedTime", ""), text(item, "completionTime", "")
+    )
+
+
+def operator(name: str, item: Json) -> Operator:
+    """A ClusterOperator."""
+    status = part(item, "status", {})
+    found = conditions(status)
+    versions = dict(listed(status, "versions", lambda each: (text(each, "name"), text(each, "version", "")), ()))
+    return Operator(
+        name,
+        versions.get("operator", ""),
+        *(found.get(each, UNKNOWN) for each in ("Available", "Degraded", "Upgradeable")),
+    )
+
+
+def pool(name: str, item: Json, release: str) -> MachineConfigPool:
+    """A MachineConfigPool; `release` is the version to which its configuration belongs."""
+    spec, status = part(item, "spec"), part(item, "status", {})
+    found = conditions(status)
+    return MachineConfigPool(
+        name=name,
+        paused=flag(spec, "paused", default=False),
+        carries_undo=UNDO in within(item, "metadata", lambda data: text_map(data, "annotations")),
+        selector=part(spec, "nodeSelector", {}) or None,
+        max_unavailable=_most(spec),
+        config=config_of(item),
+        release=release,
+        degraded=found.get("Degraded", UNKNOWN),
+    )
+
+
+def _most(spec: Json) -> int | str:
+    found: Any = spec.get("maxUnavailable", 1)
+    return found if isinstance(found, (int, str)) and not isinstance(found, bool) else 1
+
+
+def config_of(item: Json) -> str:
+    """The name of the rendered configuration that a pool is to have; empty while it has none."""
+    return within(item, "spec", lambda spec: within(spec, "configuration", lambda found: text(found, "name", ""), {}))
+
+
+def node(name: str, item: Json) -> ConfiguredNode:
+    """A Kubernetes node."""
+    metadata, spec, status = part(item, "metadata"), part(item, "spec", {}), part(item, "status", {})
+    notes: Mapping[str, str] = text_map(metadata, "annotations")
+    labels = text_map(metadata, "labels")
+    ready = conditions(status).get("Ready", UNKNOWN)
+    return ConfiguredNode(
+        name=name,
+        labels=labels,
+        zone=labels.get(ZONE, ""),
+        created=text(metadata, "creationTimestamp", ""),
+        ready=ready.true,
+        unschedulable=flag(spec, "unschedulable", default=False),
+        current=notes.get(CURRENT, ""),
+        desired=notes.get(DESIRED, ""),
+        state=notes.get(STATE, ""),
+        reason=notes.get(REASON, ""),
+        wanted_drain=notes.get(DESIRED_DRAIN, ""),
+        last_drain=notes.get(LAST_DRAIN, ""),
+    )

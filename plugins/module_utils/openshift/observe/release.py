@@ -1,0 +1,43 @@
+"""Versions of OpenShift, in the order of semantic versions (https://semver.org, section 11). Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import total_ordering
+
+_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
+
+
+@total_ordering
+@dataclass(frozen=True)
+class Release:
+    """One version, such as 4.18.3 or 4.19.0-rc.2."""
+
+    major: int
+    minor: int
+    patch: int
+    before: str = ""
+    """The part that says which pre-release it is."""
+
+    @classmethod
+    def parse(cls, text: str) -> Release:
+        """The version in a text. Raises ValueError: it is none."""
+        found = _VERSION.fullmatch(text.strip())
+        if not found:
+            raise ValueError(f"{text!r} is not a version of OpenShift: it must have the form 4.18.3")
+        return cls(int(found[1]), int(found[2]), int(found[3]), found[4] or "")
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}" + (f"-{self.before}" if self.before else "")
+
+    def __lt__(self, other: Release) -> bool:
+        return self._key() < other._key()
+
+    def _key(self) -> tuple[object, ...]:
+        parts = [(0, int(each), "") if each.isdigit() else (1, 0, each) for each in self.before.split(".")]
+        return self.major, self.minor, self.patch, not self.before, parts if self.before else []
+
+    def minors_to(self, other: Release) -> int:
+        """The minor versions from this one to another; as many as there never are between two major ones."""
+        return other.minor - self.minor if other.major == self.major else 1000

@@ -1,0 +1,202 @@
+"""An OpenShift as its API server has it at one moment: observations. Pure: no client."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ...kubernetes.conditions import UNKNOWN, StatusCondition
+from ...kubernetes.state import Budget
+from .kinds import MASTER, WORKER
+from .release import Release
+
+COMPLETED = "Completed"
+"""The state of an update in the history that is done (`config/v1/types_cluster_version.go` of openshift/api)."""
+DONE, DEGRADED = "Done", ("Degraded", "Unreconcilable")
+"""States of a Kubernetes node, as its daemon says (`pkg/daemon/constants/constants.go` of machine-config-operator)."""
+
+
+RECOMMENDED = StatusCondition("True")
+"""An update without risks is recommended."""
+
+
+@dataclass(frozen=True)
+class UpdateRisk:
+    """One risk of a conditional update."""
+
+    name: str
+    message: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Update:
+    """A release that the cluster is offered. One with risks is recommended only where none of them applies."""
+
+    version: str
+    image: str
+    risks: tuple[UpdateRisk, ...] = ()
+    recommended: StatusCondition = RECOMMENDED
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """One update of the history, the newest of which comes first."""
+
+    version: str
+    state: str
+    started: str
+    completed: str
+
+
+@dataclass(frozen=True)
+class ClusterVersion:
+    """The ClusterVersion."""
+
+    cluster_id: str
+    channel: str
+    resource_version: str
+    generation: int
+    observed_generation: int
+    wanted: str
+    """The version of the desired update; empty if there is none."""
+    desired: str
+    """The version that the cluster version operator works on, or has reached."""
+    history: tuple[HistoryEntry, ...]
+    updates: Mapping[str, Update]
+    """The releases on offer, by version."""
+    conditions: Mapping[str, StatusCondition]
+
+    def condition(self, name: str) -> StatusCondition:
+        """One condition; an unknown one if it is not there."""
+        return self.conditions.get(name, UNKNOWN)
+
+    @property
+    def present(self) -> str:
+        """The version that was completed last."""
+        return next((each.version for each in self.history if each.state == COMPLETED), self.desired)
+
+    def has_completed(self, version: str) -> bool:
+        """Whether the newest update of the history is one to this version, and is completed."""
+        return bool(self.history) and (self.history[0].version, self.history[0].state) == (version, COMPLETED)
+
+    def is_commenced(self, version: str) -> bool:
+        """Whether the update to this version is asked for, or under way, or completed.
+
+        It is asked of the ClusterVersion alone: a note may be lost, or of another upgrade.
+        """
+        return version in {self.wanted, self.desired, *(each.version for each in self.history[:1])}
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A ClusterOperator."""
+
+    name: str
+    version: str
+    available: StatusCondition
+    degraded: StatusCondition
+    upgradeable: StatusCondition
+
+    @property
+    def well(self) -> bool:
+        """Whether it is available and not degraded. A condition that is not there says neither."""
+        return self.available.true and self.degraded.false
+
+
+@dataclass(frozen=True)
+class MachineConfigPool:
+    """A MachineConfigPool."""
+
+    name: str
+    paused: bool
+    carries_undo: bool
+    """Whether a run has left an undo on it."""
+    selector: Mapping[str, object] | None
+    max_unavailable: int | str
+    config: str
+    """The rendered configuration that its Kubernetes nodes are to have."""
+    release: str
+    """The version of OpenShift that this configuration belongs to; empty if it does not say."""
+    degraded: StatusCondition
+
+    def at_once(self, count: int) -> int:
+        """The most of its Kubernetes nodes that may be unavailable at once (machine-config-operator,
+        `maxUnavailable` in `pkg/controller/node/status.go`: a percentage is rounded down, and 0 counts as 1)."""
+        given = self.max_unavailable
+        if isinstance(given, int):
+            return max(1, given)
+        return max(1, math.floor(count * int(given.rstrip("%") or 0) / 100))
+
+
+@dataclass(frozen=True)
+class ConfiguredNode:
+    """A Kubernetes node with what the daemon of the machine config operator says of it."""
+
+    name: str
+    labels: Mapping[str, str]
+    zone: str
+    created: str
+    ready: bool
+    unschedulable: bool
+    current: str
+    desired: str
+    state: str
+    reason: str
+    wanted_drain: str
+    """The drain that is asked for: `drain-…` or `uncordon-…`."""
+    last_drain: str
+    """The one that was done last."""
+
+    @property
+    def is_handled(self) -> bool:
+        """Whether the machine config operator is at work on it."""
+        return self.current != self.desired or self.state != DONE
+
+    def has(self, config: str) -> bool:
+        """Whether it has this configuration, and is back."""
+        return self.current == self.desired == config and self.state == DONE and self.ready and not self.unschedulable
+
+
+@dataclass(frozen=True)
+class KeptPod:
+    """A pod, and a budget that lets no pod go now."""
+
+    namespace: str
+    name: str
+    kubernetes_node: str
+    budget: Budget
+
+
+@dataclass(frozen=True)
+class OpenShift:
+    """All of it."""
+
+    version: ClusterVersion
+    operators: tuple[Operator, ...]
+    pools: Mapping[str, MachineConfigPool]
+    nodes: Mapping[str, ConfiguredNode]
+    members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The Kubernetes nodes of each pool, in the order in which the machine config operator takes them."""
+
+    @cached_property
+    def masters(self) -> tuple[str, ...]:
+        """The Kubernetes nodes of the control plane."""
+        return self.members.get(MASTER, ())
+
+    @property
+    def worker_pools(self) -> tuple[MachineConfigPool, ...]:
+        """The other pools: custom ones by name, and `worker` last, as most workloads are there."""
+        others = [pool for name, pool in self.pools.items() if name != MASTER and self.members.get(name)]
+        return tuple(sorted(others, key=lambda pool: (pool.name == WORKER, pool.name)))
+
+    def pool_of(self, node: str) -> MachineConfigPool:
+        """The pool of a Kubernetes node. Raises KeyError: it is in none."""
+        return next(self.pools[name] for name, nodes in self.members.items() if node in nodes)
+
+    def is_done(self, node: str, target: Release) -> bool:
+        """Whether a Kubernetes node is on the target: it has the configuration of its pool, which belongs to it."""
+        pool = self.pool_of(node)
+        return pool.release == str(target) and self.nodes[node].has(pool.config)

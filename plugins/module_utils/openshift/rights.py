@@ -1,0 +1,28 @@
+"""The rights that an upgrade of OpenShift needs, which are those of the shipped roles."""
+
+from __future__ import annotations
+
+from ..kubernetes.rights import Right
+
+CLUSTER_ROLE = (
+    *(Right(verb, "config.openshift.io", "clusterversions") for verb in ("get", "patch")),
+    Right("list", "config.openshift.io", "clusteroperators"),
+    *(Right(verb, "machineconfiguration.openshift.io", "machineconfigpools") for verb in ("get", "list", "patch")),
+    Right("get", "machineconfiguration.openshift.io", "machineconfigs"),
+    Right("list", "", "nodes"),
+    Right("list", "policy", "poddisruptionbudgets", explains=True),
+    Right("list", "", "pods", explains=True),
+    Right("get", "apps", "deployments"),
+)
+"""The rights in the whole cluster."""
+_RECORD = tuple(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch"))
+ROLE = (
+    *(Right(verb, "coordination.k8s.io", "leases") for verb in ("get", "list", "create", "patch", "delete")),
+    *_RECORD,
+)
+"""The rights in the namespace of the lock and the record."""
+
+
+def rights_for(*, records: bool) -> tuple[Right, ...]:
+    """The rights in the namespace that a run needs: without ConfigMaps if its record is kept elsewhere."""
+    return tuple(right for right in ROLE if records or right not in _RECORD)

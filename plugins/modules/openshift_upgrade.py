@@ -1,0 +1,250 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module openshift_upgrade."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: openshift_upgrade
+short_description: Plan an upgrade of OpenShift, and begin, carry out and end the run that makes it
+description:
+  - The cluster version operator upgrades the control plane, and the machine config operator the Kubernetes nodes. A run
+    starts the first one, and lets the second one take one batch of Kubernetes nodes after the other. In between the
+    pools are paused, so that clusters on the Kubernetes nodes can be asked before each batch.
+  - One verdict tells everything that stands in the way of a plan.
+  - Planning changes nothing. A run that carries the plan out begins with O(state=begun) and ends with O(state=ended).
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  namespace:
+    description: The namespace of the lock and of the record. Needed unless the record is kept elsewhere.
+    type: str
+  state:
+    description:
+      - V(planned) plans, and looks for everything that stands in the way.
+      - V(begun) takes the lock, plans again and records the begin of the run.
+      - V(fit) waits until the operators are well and the Kubernetes nodes Ready.
+      - V(taken) has the O(batch) taken. For the control plane it pauses the pools and sets the desired update, unless
+        the ClusterVersion is on its way already. For Kubernetes nodes it lets their pool go until they are taken, and
+        pauses it again. It waits for that even with O(wait=false).
+      - V(updated) waits until the O(batch) is on O(target_version), and back.
+      - V(proven) waits until everything is on O(target_version), and well.
+      - V(restored) lets the pools go that runs have paused. With a O(batch), a pool in which some Kubernetes nodes are
+        left to update stays paused, and a remark says so.
+      - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back.
+    type: str
+    choices: [planned, begun, ended, fit, taken, updated, proven, restored]
+    default: planned
+  target_version:
+    description:
+      - The version to upgrade to, such as 4.18.9, which the channel of the cluster has to offer. Needed unless
+        O(state=ended) or O(state=restored).
+    type: str
+    required: false
+  accept_risks:
+    description: The risks of a conditional update that are accepted, by name.
+    type: list
+    elements: str
+    default: []
+  batch:
+    description: The Kubernetes nodes of the batch at hand.
+    type: list
+    elements: str
+    default: []
+  announce:
+    description: It has no effect for this system.
+    type: bool
+    default: false
+  wait_timeout:
+    description:
+      - Seconds to wait for an answer of the Kubernetes API, then without progress for what the state waits for.
+    default: 120
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+extends_documentation_fragment:
+  - stateful.upgrade.connections
+  - stateful.upgrade.task
+  - stateful.upgrade.runs
+  - stateful.upgrade.runs.metrics
+  - stateful.upgrade.runs.record
+seealso:
+  - module: stateful.upgrade.upgrade_lock
+  - module: stateful.upgrade.upgrade_record
+"""
+
+EXAMPLES = r"""
+- name: Plan an upgrade of OpenShift
+  stateful.upgrade.openshift_upgrade:
+    namespace: openshift-upgrade
+    target_version: 4.18.9
+  register: plan
+
+- name: Begin to carry it out
+  stateful.upgrade.openshift_upgrade:
+    state: begun
+    namespace: openshift-upgrade
+    target_version: 4.18.9
+    confirmed: "{{ plan.digest }}"
+  register: begun
+
+- name: End the run
+  stateful.upgrade.openshift_upgrade:
+    state: ended
+    namespace: openshift-upgrade
+    lock: "{{ begun.lock }}"
+    event: completed
+"""
+
+RETURN = r"""
+verdict:
+  description: Whether the state is reached, or the upgrade may begin, with all reasons at once.
+  returned: always
+  type: dict
+  sample: {state: passed, reasons: []}
+before:
+  description: The version of each Kubernetes node; with O(state=proven) the C(status) and the C(version) of the whole.
+  returned: always
+  type: dict
+  sample: {master-0: 4.18.3, worker-0: 4.18.3}
+image:
+  description: The image of the release that is upgraded to; empty once it is not offered any more.
+  returned: with O(state=planned) or O(state=begun)
+  type: str
+  sample: registry.example.com/openshift/release@sha256:0a1b
+channel:
+  description: The channel of the cluster.
+  returned: with O(state=planned) or O(state=begun)
+  type: str
+  sample: stable-4.18
+target_version:
+  description: The version that is upgraded to.
+  returned: with O(state=planned) or O(state=begun)
+  type: str
+  sample: 4.18.9
+cluster_uuid:
+  description: The name under which the lock and the record are kept.
+  returned: with O(state=planned) or O(state=begun)
+  type: str
+  sample: openshift
+deployed_version:
+  description: The version that was completed last.
+  returned: with O(state=planned) or O(state=begun)
+  type: str
+  sample: 4.18.3
+pools:
+  description: The Kubernetes nodes of each MachineConfigPool, in the order of the machine config operator.
+  returned: with O(state=planned) or O(state=begun)
+  type: list
+  elements: dict
+batches:
+  description: The control plane and the batches of Kubernetes nodes in their order, each with reason, proof and place.
+  returned: with O(state=planned) or O(state=begun)
+  type: list
+  elements: dict
+  sample:
+    - name: nodes-02
+      members: [worker-0]
+      reason: next of worker in zone a
+      proof: worker keeps 2 of its 3 Kubernetes nodes, and evictions keep every budget
+      place: 2/4
+members:
+  description:
+    - Names of all Kubernetes nodes of the plan.
+    - With O(state=updated) the outcome of each Kubernetes node of the batch, with C(name), C(action) and
+      C(total_seconds).
+  returned: with O(state=planned), O(state=begun) or O(state=updated)
+  type: list
+  sample: [master-0, worker-0]
+left:
+  description: The Kubernetes nodes of pools that another user has paused.
+  returned: with O(state=planned) or O(state=begun)
+  type: list
+  elements: str
+  sample: []
+settings:
+  description: Empty, since nothing of the run is kept in the settings of a cluster of OpenSearch.
+  returned: with O(state=begun)
+  type: dict
+  sample: {}
+digest:
+  description: The digest of the plan, which consent names.
+  returned: with O(state=planned) or O(state=begun)
+  type: str
+  sample: p5f0c1d2e3a4
+lines: {description: The plan as text., returned: with O(state=planned), type: list, elements: str}
+unit: {description: The word for a batch's parts., returned: with a plan, type: str, sample: Kubernetes node}
+deed: {description: V(upgrade)., returned: with a plan, type: str, sample: upgrade}
+approvals:
+  description: The points to approve, which the digest covers.
+  returned: with O(state=planned) or O(state=begun)
+  type: list
+  sample: []
+predicted_seconds:
+  description: The seconds that the batches will take; null if there are none.
+  returned: with O(state=planned)
+  type: int
+  sample: 2400
+prediction:
+  description: V(measured) if it is judged by the batches of earlier runs, and V(guessed) if there were none.
+  returned: with O(state=planned)
+  type: str
+  sample: measured
+earlier:
+  description: Since when the upgrade is under way, and how many batches of it are done; empty if it begins now.
+  returned: with O(state=planned)
+  type: dict
+  sample: {started: '2026-11-21T02:00:00Z', done: 2}
+commenced:
+  description: Whether a batch of the upgrade has begun already, in whichever run.
+  returned: with O(state=planned)
+  type: bool
+lock:
+  description: The lock as M(stateful.upgrade.upgrade_lock) returns it.
+  returned: with O(state=begun), if the run has begun
+  type: dict
+  sample: {run: 20261121-020000-3f2a5b6c, name: stateful-upgrade-0a1b2c3d4e, kept_in: kubernetes}
+record:
+  description: The record as written.
+  returned: with O(state=ended)
+  type: dict
+  sample: {phase: Completed}
+actions:
+  description: Each act with its time.
+  returned: always
+  type: list
+  elements: dict
+  sample: []
+waited:
+  description: Each reason that was waited for, with its seconds, the longest first.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {code: kubernetes_node_updating, message: Kubernetes node worker-0 reboots on its way to 4.18.9., seconds: 184.2}
+next:
+  description: The next step.
+  returned: always
+  type: str
+  sample: begin
+"""
+
+from ..module_utils.entry.entry import run_as_module
+from ..module_utils.openshift.openshift_upgrade import CONTRACT, run
+
+
+def main() -> None:
+    """Run the module."""
+    run_as_module(CONTRACT, run)
+
+
+if __name__ == "__main__":
+    main()

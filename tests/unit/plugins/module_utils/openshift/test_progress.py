@@ -1,0 +1,217 @@
+"""The order of the batches, and the sentence for each thing that is waited for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.conditions import StatusCondition
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Budget
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.health import (
+    judge_drains,
+    judge_nodes,
+    judge_operators,
+    judge_pools,
+    judge_whole,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.order import digest, turns, versions
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.progress import (
+    judge_control_plane,
+    judge_taken,
+    judge_updated,
+    left_of_nodes,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.look import members_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release import Release
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import KeptPod, OpenShift
+
+from tests.unit.plugins.module_utils.openshift.seen import (
+    FALSE,
+    NEW,
+    TRUE,
+    config,
+    node,
+    openshift,
+    pool,
+    under_way,
+)
+
+TARGET = Release.parse(NEW)
+ITS = config("worker", NEW)
+BUDGET = Budget("data", {"matchLabels": {"app": "data"}}, 0, 2, 3, 3, "search")
+
+
+def with_node(seen: OpenShift, name: str, **other: Any) -> OpenShift:
+    """The same with other facts of a Kubernetes node."""
+    return replace(seen, nodes={**seen.nodes, name: replace(seen.nodes[name], **other)})
+
+
+def upgraded(**other: Any) -> OpenShift:
+    """The control plane is done, and no worker is."""
+    masters = {name: node(name, NEW) for name in ("m-0", "m-1", "m-2")}
+    workers = {name: node(name) for name in ("w-0", "w-1", "w-2")}
+    pools = {name: pool(name, NEW) for name in ("master", "worker")}
+    return openshift(version=under_way("Completed"), pools=pools, nodes={**masters, **workers}, **other)
+
+
+def batches(seen: OpenShift) -> list[list[str]]:
+    return [list(each.members) for each in turns(seen, TARGET)]
+
+
+def test_the_control_plane_goes_first_and_workers_as_many_as_their_pool_lets_go() -> None:
+    assert batches(openshift()) == [["m-0", "m-1", "m-2"], ["w-0"], ["w-1"], ["w-2"]]
+    two = openshift(pools={"master": pool("master"), "worker": pool("worker", max_unavailable=2)})
+    assert batches(two)[1:] == [["w-0", "w-1"], ["w-2"]]
+
+
+@pytest.mark.parametrize(("given", "count", "most"), [(1, 3, 1), (0, 3, 1), ("50%", 5, 2), ("10%", 5, 1), (4, 12, 4)])
+def test_a_share_is_rounded_down_and_never_nothing(given: int | str, count: int, most: int) -> None:
+    assert pool("worker", max_unavailable=given).at_once(count) == most
+
+
+def test_what_is_done_is_not_planned_again() -> None:
+    assert batches(upgraded()) == [["w-0"], ["w-1"], ["w-2"]]
+    assert batches(replace(upgraded(), nodes={**upgraded().nodes, "w-1": node("w-1", NEW)})) == [["w-0"], ["w-2"]]
+    assert versions(upgraded(), TARGET)["m-0"] == NEW
+
+
+def test_a_pool_that_a_person_has_paused_is_left_out_and_one_of_a_run_is_not() -> None:
+    paused = {"master": pool("master"), "worker": pool("worker", paused=True)}
+    assert batches(openshift(pools=paused)) == [["m-0", "m-1", "m-2"]]
+    ours = {"master": pool("master"), "worker": pool("worker", paused=True, carries_undo=True)}
+    assert len(batches(openshift(pools=ours))) == 4
+    assert digest(openshift(pools=ours), TARGET, ()) == digest(upgraded(), TARGET, ())
+    assert digest(openshift(pools=paused), TARGET, ()) != digest(openshift(), TARGET, ())
+
+
+def test_a_kubernetes_node_is_of_one_pool_in_the_order_of_the_operator() -> None:
+    both = {"role": "worker", "kind": "infra"}
+    nodes = {
+        "w-2": node("w-2", zone="b", created="2026-01-01"),
+        "w-1": node("w-1", zone="a", created="2026-01-02"),
+        "w-0": node("w-0", zone="a", created="2026-01-03"),
+        "w-3": node("w-3", labels=both),
+    }
+    pools = {"worker": pool("worker"), "infra": pool("infra", selector={"matchLabels": {"kind": "infra"}})}
+    assert members_of(pools, nodes) == {"worker": ("w-1", "w-0", "w-2"), "infra": ("w-3",)}
+
+
+STAGES: list[tuple[dict[str, Any], str]] = [
+    ({}, "waits for the machine config operator"),
+    ({"desired": ITS}, "is taken by its daemon"),
+    ({"desired": ITS, "wanted_drain": f"drain-{ITS}"}, "is drained"),
+    (
+        {"desired": ITS, "wanted_drain": f"drain-{ITS}", "last_drain": f"drain-{ITS}"},
+        "gets its new configuration, and reboots",
+    ),
+    ({"desired": ITS, "ready": False}, "reboots"),
+    ({"desired": ITS, "current": ITS, "unschedulable": True}, "comes back"),
+    ({"desired": ITS, "state": "Degraded", "reason": "disk is full"}, "cannot be updated (Degraded): disk is full"),
+]
+
+
+@pytest.mark.parametrize(("facts", "said"), STAGES)
+def test_each_stage_of_a_kubernetes_node_has_its_sentence(facts: dict[str, Any], said: str) -> None:
+    verdict = judge_updated(with_node(upgraded(), "w-0", **facts), ["w-0"], TARGET)
+    (reason,) = verdict.reasons
+    assert reason.message.startswith(f"Kubernetes node w-0 {said}")
+    assert verdict.state.value == "waiting"
+
+
+def test_a_kubernetes_node_is_done_only_on_the_configuration_of_the_target() -> None:
+    done = replace(upgraded(), nodes={**upgraded().nodes, "w-0": node("w-0", NEW)})
+    assert judge_updated(done, ["w-0"], TARGET).passed
+    # The pool has no new configuration yet, so that its Kubernetes nodes have what it wants.
+    early = openshift(version=under_way("Completed"))
+    assert not judge_updated(early, ["w-0"], TARGET).passed
+    assert not judge_taken(early, ["w-0"], TARGET).passed
+    assert judge_updated(early, ["gone"], TARGET).passed
+
+
+def test_each_step_of_a_kubernetes_node_is_progress() -> None:
+    steps: list[dict[str, Any]] = [
+        {},
+        {"desired": ITS},
+        {"desired": ITS, "current": ITS, "ready": False},
+        {"desired": ITS, "current": ITS},
+    ]
+    left = [left_of_nodes(with_node(upgraded(), "w-0", **facts), ["w-0"], TARGET) for facts in steps]
+    assert left == [(3.0,), (2.0,), (1.0,), (0.0,)]
+
+
+def test_a_drain_that_is_blocked_names_budget_and_pod() -> None:
+    drained = with_node(upgraded(), "w-0", desired=ITS, wanted_drain=f"drain-{ITS}")
+    kept = [KeptPod("search", "data-1", "w-0", BUDGET), KeptPod("search", "data-2", "w-0", BUDGET)]
+    (reason,) = judge_updated(drained, ["w-0"], TARGET, kept).reasons
+    assert "PodDisruptionBudget search/data keeps pod data-1 there (and 1 more)" in reason.message
+    assert "it lets 0 go, with 2 of 3 healthy, and 3 have to be" in reason.message
+
+
+def test_only_a_budget_that_never_lets_a_pod_go_refuses_a_plan() -> None:
+    assert [each.code for each in judge_drains([KeptPod("search", "data-1", "w-0", BUDGET)]).reasons] == [
+        "drain_never_ends"
+    ]
+    assert judge_drains([KeptPod("search", "data-1", "w-0", replace(BUDGET, desired=2))]).passed
+
+
+@pytest.mark.parametrize(
+    ("seen", "code"),
+    [
+        (openshift(), "update_not_begun"),
+        (openshift(version=under_way()), "control_plane_updating"),
+        (openshift(version=under_way("Completed")), "control_plane_updating"),
+        (openshift(version=under_way(wanted="4.18.3")), "update_changed"),
+        (openshift(version=under_way(conditions={"ReleaseAccepted": FALSE})), "release_not_accepted"),
+        (
+            openshift(version=under_way(conditions={"ReleaseAccepted": FALSE}, generation=2)),
+            "control_plane_updating",
+        ),
+    ],
+)
+def test_the_control_plane_is_waited_for_by_its_own_words(seen: OpenShift, code: str) -> None:
+    assert {each.code for each in judge_control_plane(seen, TARGET).reasons} == {code}
+
+
+def test_the_message_of_a_failing_operator_comes_before_that_of_the_progress() -> None:
+    said = {
+        "Progressing": StatusCondition("True", "", "Working"),
+        "Failing": StatusCondition("True", "", "etcd is down"),
+    }
+    (reason,) = judge_control_plane(openshift(version=under_way(conditions=said)), TARGET).reasons
+    assert reason.message == f"The control plane is updated to {NEW}: etcd is down"
+    assert judge_control_plane(upgraded(), TARGET).passed
+
+
+@pytest.mark.parametrize(
+    ("facts", "code"),
+    [
+        ({"unschedulable": True}, "kubernetes_node_unfit"),
+        ({"ready": False}, "kubernetes_node_unfit"),
+        ({"state": "Degraded", "desired": ITS}, "kubernetes_node_degraded"),
+        ({"unschedulable": True, "desired": ITS, "state": "Working"}, None),
+    ],
+)
+def test_a_person_s_cordon_is_told_from_that_of_the_operator(facts: dict[str, Any], code: str | None) -> None:
+    found = [each.code for each in judge_nodes(with_node(openshift(), "w-0", **facts)).reasons]
+    assert found == ([code] if code else [])
+
+
+@pytest.mark.parametrize("facts", [{"available": FALSE}, {"degraded": TRUE}, {"degraded": StatusCondition()}])
+def test_an_operator_that_does_not_say_that_it_is_well_is_not(facts: dict[str, Any]) -> None:
+    seen = openshift()
+    unwell = replace(seen, operators=(replace(seen.operators[0], **facts), seen.operators[1]))
+    (reason,) = judge_operators(unwell).reasons
+    assert reason.message.startswith("ClusterOperator etcd is ")
+
+
+def test_a_pool_whose_configuration_says_no_version_is_refused() -> None:
+    unknown = openshift(pools={"master": pool("master"), "worker": pool("worker", release="")})
+    assert [each.code for each in judge_pools(unknown).reasons] == ["pool_release_unknown"]
+
+
+def test_the_whole_is_done_when_every_pool_is() -> None:
+    assert not judge_whole(upgraded(), TARGET).passed
+    done = {name: node(name, NEW) for name in openshift().nodes}
+    assert judge_whole(replace(upgraded(), nodes=done), TARGET).passed
+    assert not judge_whole(openshift(), TARGET).passed
