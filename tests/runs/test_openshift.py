@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.runs import direct, executor
+from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, shipped_rights
 from tests.runs.world import World, world
-from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.openshift.asking import GRAPH, SMALL, history, pool
 from tests.sandbox.openshift.description import OPERATORS, ConditionalEdge, Described, Risk
 from tests.sandbox.openshift.habits import KIND, Habits
@@ -24,26 +23,9 @@ from tests.sandbox.web import Request
 from tests.scenarios.cluster import USER
 from tests.scenarios.playbook import PLAN, Played, digest_in
 
-PLAYBOOK, NAMESPACE = "stateful.upgrade.openshift", "openshift-upgrade"
 SETTLE = "stateful.upgrade.settle"
-SYSTEM = {"upgrade_system": PLAYBOOK}
-FILES = Path(__file__).parents[2] / "roles" / "openshift" / "files"
 TARGET = "4.18.2"
 RISKY = replace(GRAPH, edges=(), conditional=(ConditionalEdge("4.18.1", TARGET, (Risk("SlowPods"),)),))
-
-
-def shipped_rights() -> list[Json]:
-    """The shipped roles, bound to the user."""
-    found: list[Json] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}]
-    for file in ("role", "cluster_role"):
-        role = yaml.safe_load((FILES / f"{file}.yml").read_text(encoding="utf-8"))
-        kind, name = role["kind"], role["metadata"]["name"]
-        metadata = {"name": name, **({"namespace": NAMESPACE} if kind == "Role" else {})}
-        binding = {"apiVersion": role["apiVersion"], "kind": f"{kind}Binding", "metadata": metadata}
-        binding["roleRef"] = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
-        binding["subjects"] = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}]
-        found += [{**role, "metadata": metadata}, binding]
-    return found
 
 
 class CalledOpenShift:

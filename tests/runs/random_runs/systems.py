@@ -9,11 +9,14 @@ from typing import Any
 
 from tests.runs.observer.bugs import BUGS
 from tests.runs.observer.longhorn.bugs import BUGS as BUGS_OF_LONGHORN
+from tests.runs.observer.openshift import BUGS as BUGS_OF_OPENSHIFT
 from tests.runs.random_runs import playing
 from tests.runs.random_runs.longhorn import stage as of_longhorn
 from tests.runs.random_runs.longhorn import story as longhorn
 from tests.runs.random_runs.opensearch import stage as of_opensearch
 from tests.runs.random_runs.opensearch import story as opensearch
+from tests.runs.random_runs.openshift import stage as of_openshift
+from tests.runs.random_runs.openshift import story as openshift
 from tests.runs.random_runs.story import Story
 from tests.runs.world import World
 
@@ -37,6 +40,7 @@ class System:
 
 SYSTEMS: Mapping[str, System] = {
     "opensearch": System(opensearch.story_of, of_opensearch.OpenSearchStage, BUGS),
+    "openshift": System(openshift.story_of, of_openshift.OpenShiftStage, BUGS_OF_OPENSHIFT),
     "longhorn": System(longhorn.story_of, of_longhorn.LonghornStage, BUGS_OF_LONGHORN),
 }
 """By name."""

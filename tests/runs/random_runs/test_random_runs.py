@@ -11,28 +11,38 @@ from tests.runs.random_runs.longhorn.events import KINDS as KINDS_OF_LONGHORN
 from tests.runs.random_runs.longhorn.story import OUTSIDE, LonghornStory
 from tests.runs.random_runs.opensearch.events import KINDS
 from tests.runs.random_runs.opensearch.story import IndexIn, OpenSearchStory
+from tests.runs.random_runs.openshift.events import KINDS as KINDS_OF_OPENSHIFT
 from tests.runs.random_runs.shrinking import shrunk, smallest_text
 from tests.runs.random_runs.story import Event
 from tests.runs.random_runs.systems import SYSTEMS
 from tests.sandbox.longhorn.description import Machine, Volume
 
 SEEDS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_RUNS", "60"))
-"""The number of random upgrades of OpenSearch. One of Longhorn takes longer, so that there are fewer of them."""
+"""The number of random upgrades of OpenSearch. One of another system takes longer, so that there are fewer of them."""
 IN_ONE_TEST = 10
 FIRSTS = [("opensearch", first) for first in range(0, SEEDS, IN_ONE_TEST)]
-FIRSTS += [("longhorn", first) for first in range(0, SEEDS // 10, IN_ONE_TEST)]
+FEWER = SEEDS // 10
+FIRSTS += [(name, first) for name in ("longhorn", "openshift") for first in range(0, FEWER, IN_ONE_TEST)]
+
+
+KINDS_OF = [
+    ("opensearch", {*KINDS}),
+    ("longhorn", {*KINDS_OF_LONGHORN}),
+    ("openshift", {*KINDS_OF_OPENSHIFT}),
+]
+"""The events of each system."""
 
 
 @pytest.mark.parametrize(("name", "first"), FIRSTS)
 def test_random_upgrades(name: str, first: int) -> None:
-    system, end = SYSTEMS[name], SEEDS if name == "opensearch" else SEEDS // 10
+    system, end = SYSTEMS[name], SEEDS if name == "opensearch" else FEWER
     endings = [system.play(system.story_of(seed)) for seed in range(first, min(first + IN_ONE_TEST, end))]
     failed = [each.story for each in endings if each.faults]
     assert not failed, "\n\n".join(smallest_text(story, system.play) for story in failed)
     assert any(each.acts for each in endings)
 
 
-@pytest.mark.parametrize(("name", "seed"), [("opensearch", 3), ("longhorn", 0)])
+@pytest.mark.parametrize(("name", "seed"), [("opensearch", 3), ("longhorn", 0), ("openshift", 0)])
 def test_a_seed_is_one_story_and_happens_in_one_way_only(name: str, seed: int) -> None:
     system = SYSTEMS[name]
     told = [system.play(system.story_of(seed)) for _time in range(2)]
@@ -41,7 +51,7 @@ def test_a_seed_is_one_story_and_happens_in_one_way_only(name: str, seed: int) -
     assert told[0].acts == told[1].acts
 
 
-@pytest.mark.parametrize(("name", "kinds"), [("opensearch", {*KINDS}), ("longhorn", {*KINDS_OF_LONGHORN})])
+@pytest.mark.parametrize(("name", "kinds"), KINDS_OF)
 def test_the_seeds_make_every_kind_of_event(name: str, kinds: set[str]) -> None:
     assert {event.kind for seed in range(1000) for event in SYSTEMS[name].story_of(seed).events} == kinds
 

@@ -27,7 +27,8 @@ class Faults:
     def __init__(self, shared: Shared, controllers: Controllers, updates: UpdateService, registry: Registry) -> None:
         self._shared, self._controllers = shared, controllers
         self._updates, self._registry = updates, registry
-        self._blocked: dict[str, str] = {}
+        self.blocked: dict[str, str] = {}
+        """The Kubernetes nodes whose drain is blocked, with the name of the pod and of its budget."""
 
     def operator_stays_degraded(self, name: str, message: str = "the deployment has no Ready pod") -> None:
         """An operator is degraded, now and through its upgrade."""
@@ -89,12 +90,12 @@ class Faults:
         resources.create(PODS, SEARCH, {"metadata": {"name": name, "labels": labels}, "spec": spec})
         budget = {"selector": {"matchLabels": labels}, "maxUnavailable": 0}
         resources.create(BUDGETS, SEARCH, {"metadata": {"name": name}, "spec": budget})
-        self._blocked[node] = name
+        self.blocked[node] = name
         return name
 
     def drain_unblocked(self, node: str) -> None:
         """The budget of that pod is gone."""
-        self._shared.resources.delete(BUDGETS, SEARCH, self._blocked.pop(node))
+        self._shared.resources.delete(BUDGETS, SEARCH, self.blocked.pop(node))
 
     def graph_unreachable(self) -> None:
         """No connection to the update service comes about."""
@@ -178,7 +179,7 @@ class Faults:
         self._controllers.daemons.never_returns.clear()
         self._controllers.daemons.breaks.clear()
         self._controllers.machines.never_boots.clear()
-        for node in list(self._blocked):
+        for node in list(self.blocked):
             self.drain_unblocked(node)
         self.graph_reachable()
         self.registry_reachable()

@@ -1,0 +1,165 @@
+"""The observer of runs on an OpenShift: the breaches that its own observer knows, and the lock before each act."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from unittest.mock import patch
+
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.act.changes import Acts
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.openshift_upgrade import SYSTEM
+
+from tests.runs.observer import acts
+from tests.runs.observer.lock import Held, under_lock
+from tests.runs.observer.watching import Watching
+from tests.sandbox.kubernetes.kinds import LEASES
+from tests.sandbox.kubernetes.store import Change
+from tests.sandbox.openshift.kinds import CURRENT, DESIRED, OWN, annotations_of, rendered
+from tests.sandbox.openshift.observer import PERSON
+from tests.sandbox.openshift.openshift import OpenShift
+from tests.sandbox.sandbox import Sandbox
+from tests.sandbox.web import Request
+
+LOOK_AGE = 10.0
+"""The most seconds for which a run that is held up may go by its last look at the lock."""
+GROUPS = {each.group for each in OWN}
+
+
+@dataclass(frozen=True)
+class Sight:
+    """The things that are seen at one moment."""
+
+    holder: str = ""
+    changes: int = 0
+    """The changes of objects of OpenShift until now."""
+
+
+class Looking:
+    """The looks at one OpenShift."""
+
+    def __init__(self, openshift: OpenShift, namespace: str) -> None:
+        self._store, self._namespace = openshift.kubernetes.server.store, namespace
+        self._changed, self._changes = True, 0
+        self.sight = Sight()
+        """The last one."""
+
+    def note(self, change: Change) -> None:
+        """A listener of the store."""
+        if change.kind.group in GROUPS:
+            self._changes += 1
+        self._changed |= change.kind.group in GROUPS or change.kind == LEASES
+
+    def look(self) -> bool:
+        """Look again. The result says whether anything has changed."""
+        changed, self._changed = self._changed, False
+        if changed:
+            holders = [
+                str(each["spec"].get("holderIdentity") or "") for each in self._store.each(LEASES, self._namespace)
+            ]
+            self.sight = Sight(next(filter(None, holders), ""), self._changes)
+        return changed
+
+
+class OpenShiftObserver(Watching[Sight]):
+    """It watches one OpenShift, from now on. It forgets nothing, over all runs."""
+
+    def __init__(
+        self, sandbox: Sandbox, openshift: OpenShift, namespace: str, target: str, left: Collection[str]
+    ) -> None:
+        """`left` are the pools that a person has paused."""
+        super().__init__(sandbox, Looking(openshift, namespace), Held())
+        self._openshift, self._target, self._left, self._told = openshift, target, left, 0
+
+    def ended(self, code: int, *, target: str = "") -> None:
+        """See `Watching`."""
+        self.look()
+        if code == 0 and target:
+            self._note("end", [f"{each} is left behind" for each in self._openshift.observer.leftovers()])
+            self._note("end", [f"{each} is not on {target}" for each in self.behind(target)])
+            self._note("end", [f"the lock is still held by {self._now.holder}"] if self._now.holder else [])
+
+    def behind(self, target: str) -> list[str]:
+        """The Kubernetes nodes that do not have the configuration of the target, but for those of paused pools."""
+        return [
+            node.name
+            for pool in self._openshift.described.pools
+            for node in pool.nodes
+            if pool.name not in self._left
+            and annotations_of(self._openshift.node(node.name))[CURRENT] != rendered(pool.name, target)
+        ]
+
+    def _act(self, request: Request, before: Sight, status: int, at: float) -> None:
+        now = self._now
+        if acts.is_on_lock(request):
+            if now.holder and now.holder != before.holder:
+                self._progress = replace(self._progress, run=now.holder, acted=self._number)
+                self._saw_lock(at)
+            return
+        if not acts.is_act(request) or not (now is not before or 200 <= status < 300):
+            return
+        repeated = self._last == request
+        self._note("lock", under_lock(before.holder, at, self._progress, LOOK_AGE, repeated=repeated))
+        self._progress = replace(self._progress, acted=self._number)
+
+    def _saw(self, request: Request, at: float) -> None:
+        if acts.is_look_at_lock(request):
+            self._saw_lock(at)
+
+    def _judge(self) -> None:
+        found = self._openshift.observer.breaches
+        new, self._told = found[self._told :], len(found)
+        self._note("breach", [f"{each.what}: {each.about}, by {each.by}" for each in new if each.by != PERSON])
+        self._keep("held", self._early())
+
+    def _early(self) -> list[str]:
+        """The workers that are taken before the control plane is done, though no person has let their pool go."""
+        last = self._openshift.version()["status"]["history"][0]
+        if (last["version"], last["state"]) == (self._target, "Completed"):
+            return []
+        let_go = {name for manager, name in self._openshift.observer.writes_of("spec.paused") if manager == PERSON}
+        return [
+            f"Kubernetes node {node.name} is taken before the control plane is on {self._target}"
+            for pool in self._openshift.described.pools[1:]
+            for node in pool.nodes
+            if pool.name not in let_go
+            and annotations_of(self._openshift.node(node.name))[DESIRED] == rendered(pool.name, self._target)
+        ]
+
+
+@contextmanager
+def pools_not_held() -> Iterator[None]:
+    """The update is commenced without holding the pools."""
+    with patch.object(Acts, "hold", lambda _acts, _pool: False):
+        yield
+
+
+@contextmanager
+def pools_left_held() -> Iterator[None]:
+    """At the end no pool is let go that is held, and the run says nothing of it."""
+
+    def restore(task: Task) -> Outcome:
+        return Outcome(Verdict())
+
+    with patch.dict(SYSTEM.states, {"restored": restore}):
+        yield
+
+
+@contextmanager
+def lock_not_asked() -> Iterator[None]:
+    """No act asks for the lock before it is made."""
+    with (
+        patch.object(Task, "still_wanted", lambda _task: None),
+        patch.object(Task, "may_look", lambda *_given, **_more: None),
+    ):
+        yield
+
+
+BUGS: Mapping[str, tuple[Callable[[], AbstractContextManager[None]], frozenset[str]]] = {
+    "pools_not_held": (pools_not_held, frozenset({"held"})),
+    "pools_left_held": (pools_left_held, frozenset({"end"})),
+    "lock_not_asked": (lock_not_asked, frozenset({"lock"})),
+}
+"""Bugs of a run on purpose, each with the rules that find it."""

@@ -1,0 +1,28 @@
+"""The playbook of OpenShift in memory: its names, and the user with exactly the shipped rights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from tests.sandbox.kubernetes.objects import Json
+from tests.scenarios.cluster import USER
+
+PLAYBOOK, NAMESPACE = "stateful.upgrade.openshift", "openshift-upgrade"
+SYSTEM = {"upgrade_system": PLAYBOOK}
+FILES = Path(__file__).parents[2] / "roles" / "openshift" / "files"
+
+
+def shipped_rights() -> list[Json]:
+    """The shipped roles, bound to the user."""
+    found: list[Json] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}]
+    for file in ("role", "cluster_role"):
+        role = yaml.safe_load((FILES / f"{file}.yml").read_text(encoding="utf-8"))
+        kind, name = role["kind"], role["metadata"]["name"]
+        metadata = {"name": name, **({"namespace": NAMESPACE} if kind == "Role" else {})}
+        binding = {"apiVersion": role["apiVersion"], "kind": f"{kind}Binding", "metadata": metadata}
+        binding["roleRef"] = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+        binding["subjects"] = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}]
+        found += [{**role, "metadata": metadata}, binding]
+    return found

@@ -1,0 +1,128 @@
+"""The events of a story of OpenShift."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tests.runs.random_runs.events import OF_EVERY_SYSTEM, Happening
+from tests.runs.random_runs.openshift.story import OpenShiftStory
+from tests.runs.random_runs.story import Event
+from tests.sandbox.openshift.asking import FEW
+from tests.sandbox.openshift.openshift import OpenShift
+
+REQUESTS = (
+    ("PATCH", "/machineconfigpools/"),
+    ("PATCH", "/clusterversions/"),
+    ("PATCH", "/configmaps/"),
+    ("PATCH", "/leases/"),
+    ("GET", "/machineconfigpools"),
+    ("GET", "/nodes"),
+)
+"""The kinds of requests to Kubernetes that can be spoiled."""
+
+
+@dataclass
+class HappeningToOpenShift(Happening):
+    """The events of one story of OpenShift while it goes on."""
+
+    REQUESTS = REQUESTS
+
+    openshift: OpenShift
+    story: OpenShiftStory
+    undone: list[Callable[[], None]] = field(default_factory=list)
+    """The ends of what people and faults do, which mending makes."""
+
+    def happen(self, event: Event) -> None:
+        """Let one event happen. Raises Killed: it is the end of the controller."""
+        KINDS[event.kind](self, event)
+
+    def until(self, event: Event, end: Callable[[], None]) -> None:
+        """Make an end when the event is over, or when all is mended."""
+        done: list[bool] = []
+
+        def once() -> None:
+            if not done:
+                done.append(True)
+                end()
+
+        self.undone.append(once)
+        # Everything here takes minutes where the events of other systems take seconds.
+        self.later(Event(event.act, event.kind, event.subject, event.seconds * 20), once)
+
+    def mend(self) -> None:
+        """End everything that was broken, and take back what people have done in between."""
+        super().mend()
+        self.openshift.faults.mend_all()
+        for end in self.undone:
+            end()
+
+    def node_of(self, event: Event) -> str:
+        """The Kubernetes node that the event is about."""
+        nodes = [node.name for pool in self.story.pools for node in pool.nodes]
+        return nodes[event.subject % len(nodes)]
+
+    def pool_of(self, event: Event) -> str:
+        """The pool that the event is about: none of the control plane, and none that is paused from the beginning."""
+        names = [pool.name for pool in self.story.pools[1:] if not pool.paused]
+        return names[event.subject % len(names)]
+
+
+def _operator_degraded(here: HappeningToOpenShift, event: Event) -> None:
+    name = FEW[event.subject % len(FEW)]
+    here.openshift.faults.operator_stays_degraded(name)
+    here.until(event, lambda: here.openshift.faults.operator_mended(name))
+
+
+def _node_never_returns(here: HappeningToOpenShift, event: Event) -> None:
+    node = here.node_of(event)
+    here.openshift.faults.node_never_returns(node)
+    here.until(event, lambda: here.openshift.faults.node_returns(node))
+
+
+def _node_degraded(here: HappeningToOpenShift, event: Event) -> None:
+    node = here.node_of(event)
+    here.openshift.faults.node_degraded(node)
+    here.until(event, lambda: here.openshift.faults.node_mended(node))
+
+
+def _drain_blocked(here: HappeningToOpenShift, event: Event) -> None:
+    node, faults = here.node_of(event), here.openshift.faults
+
+    def end() -> None:
+        if node in faults.blocked:
+            faults.drain_unblocked(node)
+
+    if node not in faults.blocked:
+        faults.drain_blocked(node)
+        here.until(event, end)
+
+
+def _person_cordons(here: HappeningToOpenShift, event: Event) -> None:
+    node = here.node_of(event)
+    here.openshift.faults.person_cordons(node)
+    here.until(event, lambda: here.openshift.faults.person_uncordons(node))
+
+
+def _person_pauses(here: HappeningToOpenShift, event: Event) -> None:
+    pool = here.pool_of(event)
+    if not here.openshift.pool(pool)["spec"].get("paused"):
+        here.openshift.faults.person_pauses(pool)
+        here.until(event, lambda: here.openshift.faults.person_unpauses(pool))
+
+
+KINDS: Mapping[str, Callable[[HappeningToOpenShift, Event], None]] = {
+    **OF_EVERY_SYSTEM,
+    "operator_degraded": _operator_degraded,
+    "node_never_returns": _node_never_returns,
+    "node_degraded": _node_degraded,
+    "drain_blocked": _drain_blocked,
+    "machine_config_away": lambda here, event: here.openshift.faults.machine_config_away((event.seconds or 60) * 10),
+    "version_operator_away": lambda here, event: here.openshift.faults.version_operator_away(
+        (event.seconds or 60) * 10
+    ),
+    "person_cordons": _person_cordons,
+    "person_pauses": _person_pauses,
+    "person_lets_go": lambda here, event: here.openshift.faults.person_unpauses(here.pool_of(event)),
+}
+"""The kinds of events."""

@@ -1,0 +1,70 @@
+"""An OpenShift on which a story is played."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.runs.observer.openshift import OpenShiftObserver
+from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, shipped_rights
+from tests.runs.random_runs.openshift.events import HappeningToOpenShift
+from tests.runs.random_runs.openshift.story import NEW, OpenShiftStory
+from tests.runs.random_runs.story import Event
+from tests.runs.world import World
+from tests.sandbox.openshift.openshift import OpenShift
+from tests.scenarios.cluster import USER
+from tests.scenarios.playbook import Played
+
+
+class OpenShiftStage:
+    """See `tests.runs.random_runs.playing.Stage`."""
+
+    playbook = PLAYBOOK
+    target = NEW
+
+    def __init__(self, here: World, story: OpenShiftStory) -> None:
+        self._world, self._story = here, story
+        self.openshift = OpenShift(story.described(), story.habits, kubernetes=here.sandbox.kubernetes)
+        here.sandbox.apply(shipped_rights())
+        self.observer = OpenShiftObserver(here.sandbox, self.openshift, NAMESPACE, NEW, story.left)
+        self._happening = HappeningToOpenShift(here, self.openshift, story)
+
+    def variables(self) -> dict[str, Any]:
+        """See `Stage`."""
+        kubernetes = {"kubeconfig": str(self._world.sandbox.kubeconfig(USER))}
+        own = {"target_version": NEW, "upgrade_namespace": NAMESPACE, "upgrade_kubernetes": kubernetes}
+        return {**own, **self._story.options}
+
+    def of_plan(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Stage`."""
+        return {**given, **SYSTEM}
+
+    def fingerprint(self) -> Any:
+        """See `Stage`."""
+        return [(each.name, each.fields) for each in self.openshift.observer.writes]
+
+    def happen(self, event: Event) -> None:
+        """See `Stage`."""
+        self._happening.happen(event)
+
+    def mend(self) -> None:
+        """See `Stage`."""
+        self._happening.mend()
+        # A Kubernetes node that is back is taken up again within minutes.
+        self.openshift.clock.advance(1800)
+
+    def read(self, ended: Played) -> bool:
+        """See `Stage`: the undo of a run that a person has made void is not put back by itself."""
+        return False
+
+    def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Stage`."""
+        return {**given}
+
+    def is_done(self) -> bool:
+        """See `Stage`."""
+        return not self.observer.behind(NEW)
+
+    def is_upgraded(self) -> None:
+        """See `Stage`."""
+        assert self.is_done(), self.observer.behind(NEW)

@@ -1,0 +1,111 @@
+"""The story of an upgrade of OpenShift: pools, Kubernetes nodes, habits, and the variables that a user may choose."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from tests.runs.random_runs.story import Story, events_of
+from tests.sandbox.openshift.asking import FEW, GRAPH, pool
+from tests.sandbox.openshift.description import Described, Pool
+from tests.sandbox.openshift.habits import KIND, Habits
+
+OLD, NEW = "4.18.1", "4.18.2"
+ACTS = 60
+"""The acts of a run on the control plane, and on each batch, about: it renews its lock while it waits."""
+WAITS_OF_BATCH = 6
+"""The passes that a batch takes, about, if a run does not wait."""
+TOGETHER = 0.4
+
+
+@dataclass(frozen=True)
+class OpenShiftStory(Story):
+    """The story of an OpenShift."""
+
+    pools: tuple[Pool, ...]
+    habits: Habits
+
+    @property
+    def passes(self) -> int:
+        """See `Story`."""
+        return 0 if self.options.get("upgrade_wait") is not False else WAITS_OF_BATCH * sum(map(_count, self.pools))
+
+    def described(self) -> Described:
+        """The OpenShift."""
+        return Described(OLD, GRAPH, self.pools, operators=FEW)
+
+    @property
+    def left(self) -> list[str]:
+        """The pools that a person has paused."""
+        return [each.name for each in self.pools if each.paused]
+
+    def cluster(self) -> list[str]:
+        """See `Story`."""
+        habits = [each.name for each in fields(Habits) if getattr(self.habits, each.name) != getattr(KIND, each.name)]
+        return [*map(_shown, self.pools), f"habits: {', '.join(habits) or 'kind'}"]
+
+    def with_smaller_cluster(self) -> Iterator[OpenShiftStory]:
+        """See `Story`."""
+        if self.habits != KIND:
+            yield replace(self, habits=KIND)
+        for each in self.pools[1:]:
+            others = tuple(other for other in self.pools if other is not each)
+            if each.name != "worker":
+                yield replace(self, pools=others)
+            if _count(each) > 1:
+                fewer = replace(each, nodes=each.nodes[:-1])
+                yield replace(self, pools=tuple(fewer if other is each else other for other in self.pools))
+
+
+def _count(of: Pool) -> int:
+    return len(of.nodes)
+
+
+def _shown(of: Pool) -> str:
+    most = f", {of.max_unavailable} at once" if of.max_unavailable is not None else ""
+    return f"pool {of.name}: {_count(of)} Kubernetes nodes{most}{', paused' if of.paused else ''}"
+
+
+def story_of(seed: int) -> OpenShiftStory:
+    """The story of a seed."""
+    chance = random.Random(seed)  # noqa: S311 - the same story each time, and nothing secret
+    most = chance.choice((None, None, 1, 2, "50%"))
+    pools = [pool("master"), pool("worker", chance.choice((1, 2, 3, 3, 4, 5)), max_unavailable=most)]
+    if chance.random() < 0.3:
+        pools.append(pool("infra", chance.choice((1, 2)), paused=chance.random() < 0.3))
+    habits = Habits(**{each.name: getattr(chance.choice((Habits(), KIND)), each.name) for each in fields(Habits)})
+    batches = 1 + sum(_count(each) for each in pools[1:])
+    events = events_of(chance, LIKELY, ACTS * (1 + batches), TOGETHER)
+    return OpenShiftStory(seed, tuple(pools), habits, options=_options(chance, batches), events=events)
+
+
+def _options(chance: random.Random, batches: int) -> dict[str, Any]:
+    may: Mapping[str, tuple[float, Callable[[], Any]]] = {
+        "upgrade_wait": (0.15 if batches < 5 else 0.0, lambda: False),
+    }
+    return PATIENCE | {name: give() for name, (share, give) in may.items() if chance.random() < share}
+
+
+PATIENCE: dict[str, Any] = {"upgrade_member_timeout": 2400, "upgrade_gate_timeout": 1200}
+"""Seconds after which a run gives up. An operator that upgrades itself may write nothing for six minutes."""
+LIKELY: dict[str, int] = {
+    "kill": 14,
+    "api_away": 4,
+    "answer_lost": 6,
+    "request_lost": 4,
+    "conflict": 5,
+    "server_error": 4,
+    "busy": 2,
+    "operator_degraded": 4,
+    "node_never_returns": 3,
+    "node_degraded": 3,
+    "drain_blocked": 4,
+    "machine_config_away": 3,
+    "version_operator_away": 3,
+    "person_cordons": 3,
+    "person_pauses": 2,
+    "person_lets_go": 2,
+}
+"""The likelihood of each kind of event."""
