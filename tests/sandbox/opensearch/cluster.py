@@ -9,6 +9,7 @@ from tests.sandbox.opensearch.allocation import Allocation
 from tests.sandbox.opensearch.coordination import Coordination
 from tests.sandbox.opensearch.documents import Documents
 from tests.sandbox.opensearch.indices import Indices
+from tests.sandbox.opensearch.lagging import applied
 from tests.sandbox.opensearch.model import Disk, Durations, Member, MemberSpec
 from tests.sandbox.opensearch.rest.router import Router
 from tests.sandbox.opensearch.snapshots import Snapshots
@@ -60,6 +61,16 @@ class Cluster:
     def kill(self, name: str) -> None:
         """SIGKILL: nothing of it is there any more; its disk is."""
         self._end(self.members[name])
+
+    def lags(self, name: str) -> None:
+        """From now on a member does not apply what is published; the elected manager has done so by itself."""
+        member = self.members[name]
+        if member.in_memory and member.id != self.state.elected:
+            member.applied = applied(self.state)
+
+    def keeps_up(self, name: str) -> None:
+        """A member applies all that was published."""
+        self.members[name].applied = None
 
     def _end(self, member: Member) -> None:
         if member.alive:

@@ -156,6 +156,7 @@ class Coordination:
         state = self._state
         state.elected = leader.id
         state.term += 1
+        leader.applied = None
         fresh = not leader.in_memory
         if fresh and state.version:
             # The state is read from its disk: who was in the cluster, and which copies were where, is not kept there.

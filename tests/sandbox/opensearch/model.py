@@ -8,9 +8,12 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.sandbox.opensearch.versions import Version
+
+if TYPE_CHECKING:
+    from tests.sandbox.opensearch.state import State
 
 COMBINED = ("cluster_manager", "data", "ingest")
 
@@ -110,6 +113,8 @@ class Member:
     """It has had the state of the cluster since it was started, with the routing table."""
     said: str = ""
     """The reason why it may not join, or has ended."""
+    applied: State | None = None
+    """The cluster state that it has applied, where it lags behind the elected manager."""
     filters: Mapping[str, Mapping[str, list[str]]] | None = None
     """The allocation filters that its process heeds, if the product lets them differ from the settings in force."""
 

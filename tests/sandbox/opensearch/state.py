@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import copy as shallow
 from typing import Any
 
 from tests.sandbox.clock import Clock
@@ -49,6 +50,13 @@ class State:
         self._load = Load()
         self._is_counted = False
         self._data_nodes: list[Member] | None = None
+
+    def duplicate(self) -> State:
+        """Another state with all that is in this one, which counts for itself."""
+        found = shallow(self)
+        found._load = Load()
+        found.recount()
+        return found
 
     @property
     def manager(self) -> Member | None:

@@ -14,6 +14,8 @@ from tests.runs.random_runs.opensearch.story import OpenSearchStory
 from tests.runs.random_runs.story import Event
 from tests.runs.world import CalledCluster
 from tests.sandbox.kubernetes.cluster import NODES
+from tests.sandbox.opensearch.cluster import Cluster as Servers
+from tests.sandbox.opensearch.lagging import LONGEST
 from tests.sandbox.opensearch.model import Disk
 
 REQUESTS = (
@@ -54,6 +56,7 @@ class HappeningToMembers(Happening):
             self.cordon(node, wanted=False)
         for member in self.members:
             self.disk_of(member).available = ROOM
+            self.servers.keeps_up(member)
         self.cluster.ask(f"/{WITHOUT_REPLICAS}?ignore_unavailable=true", "DELETE")
         self.cluster.ask("/_cluster/settings", "PUT", {"persistent": dict.fromkeys(BY_PERSON)})
 
@@ -66,10 +69,15 @@ class HappeningToMembers(Happening):
         with self.world.sandbox.client() as api:
             client.CoreV1Api(api).patch_node(node, {"spec": {"unschedulable": wanted}})
 
+    @property
+    def servers(self) -> Servers:
+        """The members' own cluster."""
+        (servers,) = self.world.sandbox.members.clusters_in(self.cluster.namespace)
+        return servers
+
     def disk_of(self, member: str) -> Disk:
         """The disk of a member."""
-        (servers,) = self.world.sandbox.members.clusters_in(self.cluster.namespace)
-        return servers.members[member].disk
+        return self.servers.members[member].disk
 
     def correct_images(self, version: str) -> None:
         """Set the image of a version in every manifest, as a person does."""
@@ -180,6 +188,12 @@ def _record_removed(here: HappeningToMembers, _event: Event) -> None:
         client.CoreV1Api(api).delete_collection_namespaced_config_map(here.cluster.namespace)
 
 
+def _stale_member(here: HappeningToMembers, event: Event) -> None:
+    member = here.member_of(event)
+    here.servers.lags(member)
+    here.world.calling.clock.later(event.seconds or LONGEST, lambda: here.servers.keeps_up(member))
+
+
 def _settings_cleared(here: HappeningToMembers, _event: Event) -> None:
     cleared = {"cluster.routing.allocation.enable": None}
     here.cluster.ask("/_cluster/settings", "PUT", {"persistent": cleared, "transient": cleared})
@@ -202,5 +216,6 @@ KINDS: Mapping[str, Callable[[HappeningToMembers, Event], None]] = {
     "lock_removed": _lock_removed,
     "record_removed": _record_removed,
     "settings_cleared": _settings_cleared,
+    "stale_member": _stale_member,
 }
 """The kinds of events."""

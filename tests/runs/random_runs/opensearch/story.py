@@ -116,6 +116,7 @@ _LIKELY: Mapping[str, int] = {
     "lock_removed": 1,
     "record_removed": 1,
     "settings_cleared": 2,
+    "stale_member": 6,
 }
 """The likelihood of each kind of event."""
 

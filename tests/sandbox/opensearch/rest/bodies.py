@@ -60,7 +60,7 @@ def _in_parts(call: Call, there: list[Index], kind: str, make: Callable[[Index],
 
 def _indices(call: Call) -> list[Index]:
     names = call.parts.get("index", "_all")
-    return call.cluster.indices.find(names, unavailable=True, hidden=True)
+    return call.indices.find(names, unavailable=True, hidden=True)
 
 
 def node_body(node: Member) -> dict[str, Any]:

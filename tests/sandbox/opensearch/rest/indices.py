@@ -16,7 +16,7 @@ def find(call: Call) -> list[Index]:
     """The indices of the path."""
     unavailable = call.flag("ignore_unavailable")
     hidden = bool({"hidden", "all"} & set(call.text("expand_wildcards").split(",")))
-    return call.cluster.indices.find(call.parts.get("index", "_all"), unavailable=unavailable, hidden=hidden)
+    return call.indices.find(call.parts.get("index", "_all"), unavailable=unavailable, hidden=hidden)
 
 
 def _make(call: Call) -> Answer | Pending:

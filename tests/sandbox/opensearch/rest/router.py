@@ -64,8 +64,9 @@ class Router:
         call = Call(self._cluster, member, request, parts)
         try:
             _judge_parameters(route, request)
-            if not route.manager or call.flag("local"):
-                return _finished(call, route.action(call))
+            if route.is_in_place(call):
+                here = replace(call, in_place=True)
+                return _finished(here, route.action(here))
             return Staged(call, route).begin()
         except ServerError as error:
             return error.answer
@@ -89,13 +90,19 @@ class Staged:
     def _ready(self) -> bool:
         now = self._call.state.clock.now()
         if self._next is None:
-            if self._call.state.manager is not None and self._call.member.in_memory:
+            if self._finds_manager():
                 self._next = self._act()
                 if isinstance(self._next, Pending):
                     self._end = now + self._next.seconds
             else:
                 return now >= self._end
         return isinstance(self._next, Answer) or self._next.ready() or now >= self._end
+
+    def _finds_manager(self) -> bool:
+        """Whether the member can send it to the elected manager: one that lags knows the one of its own state."""
+        member, elected = self._call.member, self._call.state.elected
+        knows = member.applied is None or member.applied.elected == elected
+        return self._call.state.manager is not None and member.in_memory and knows
 
     def _act(self) -> Answer | Pending:
         try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tests.sandbox.opensearch.errors import ServerError, illegal
+from tests.sandbox.opensearch.indices import Indices
 from tests.sandbox.opensearch.model import Member
 from tests.sandbox.opensearch.state import State
 from tests.sandbox.opensearch.values import seconds
@@ -20,6 +21,7 @@ EVERYWHERE = frozenset({"pretty", "human", "error_trace", "filter_path", "format
 PATIENCE = frozenset({"timeout", "master_timeout", "cluster_manager_timeout"})
 NAMING = frozenset({"ignore_unavailable", "allow_no_indices", "expand_wildcards"})
 ACKNOWLEDGED = {"acknowledged": True}
+NEVER = (99, 0)
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,20 @@ class Call:
     request: Request
     parts: Mapping[str, str]
 
+    in_place: bool = False
+    """Whether the member answers from the state that it has applied, and not the elected manager in its place."""
+
     @property
     def state(self) -> State:
-        """The state of the cluster."""
-        return self.cluster.state
+        """The state of the cluster from which it is answered."""
+        own = self.member.applied if self.in_place else None
+        return own or self.cluster.state
+
+    @property
+    def indices(self) -> Indices:
+        """The indices of that state."""
+        own = self.state
+        return self.cluster.indices if own is self.cluster.state else Indices(own, self.cluster.allocation)
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         """A parameter that is true or false; one without a value is true.
@@ -94,11 +106,18 @@ class Route:
     action: Action
     params: frozenset[str] = frozenset()
     manager: bool = True
+    in_place_from: tuple[int, int] = NEVER
+    """The version from which on Elasticsearch answers it on the member that is asked."""
     pattern: re.Pattern[str] = field(init=False)
 
     def __post_init__(self) -> None:
         parts = re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", self.path)
         object.__setattr__(self, "pattern", re.compile(parts))
+
+    def is_in_place(self, call: Call) -> bool:
+        """Whether the member that is asked answers from what it knows."""
+        version = call.member.version
+        return not self.manager or call.flag("local") or (version.elastic and version[:2] >= self.in_place_from)
 
 
 def answered(body: Any, status: int = 200) -> Answer:

@@ -47,7 +47,8 @@ def _judge_blocks(call: Call, body: Mapping[str, Any]) -> None:
         raise blocked(blocks)
 
 
+_READ = PATIENCE | {"flat_settings", "include_defaults", "local"}
 ROUTES = (
-    Route(("GET",), "/_cluster/settings", _read, PATIENCE | {"flat_settings", "include_defaults", "local"}),
+    Route(("GET",), "/_cluster/settings", _read, _READ, in_place_from=(9, 0)),
     Route(("PUT",), "/_cluster/settings", _change, PATIENCE | {"flat_settings"}),
 )

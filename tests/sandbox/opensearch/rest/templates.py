@@ -80,12 +80,12 @@ def _remove_template(call: Call) -> Answer:
 
 
 ROUTES = (
-    Route(("GET",), "/_component_template", _read_components, _READ),
-    Route(("GET",), "/_component_template/{name}", _read_components, _READ),
+    Route(("GET",), "/_component_template", _read_components, _READ, in_place_from=(9, 0)),
+    Route(("GET",), "/_component_template/{name}", _read_components, _READ, in_place_from=(9, 0)),
     Route(("PUT", "POST"), "/_component_template/{name}", _write_component, _WRITE),
     Route(("DELETE",), "/_component_template/{name}", _remove_component, PATIENCE),
-    Route(("GET",), "/_index_template", _read_templates, _READ),
-    Route(("GET",), "/_index_template/{name}", _read_templates, _READ),
+    Route(("GET",), "/_index_template", _read_templates, _READ, in_place_from=(9, 0)),
+    Route(("GET",), "/_index_template/{name}", _read_templates, _READ, in_place_from=(9, 0)),
     Route(("PUT", "POST"), "/_index_template/{name}", _write_template, _WRITE),
     Route(("DELETE",), "/_index_template/{name}", _remove_template, PATIENCE),
 )
