@@ -6,6 +6,7 @@ The settings of Ansible are those that this process has read at the import of an
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import copy
 import io
 import itertools
@@ -13,6 +14,7 @@ import json
 import os
 import pickle
 import signal
+import threading
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -176,10 +178,12 @@ def one_process() -> Iterator[OneRun]:
     run = RUN.get() or OneRun(next(_runs))
     token = RUN.set(run)
     _living.add(run.number)
+    run.ended = False
     try:
         yield run
     finally:
         _living.remove(run.number)
+        run.ended = True
         RUN.reset(token)
 
 
@@ -193,6 +197,8 @@ def _several_in_one_process() -> None:
     """Prepares this process for runs that go on side by side, and therefore for good."""
     patch.object(ancestry, "_stat", _started_as(ancestry._stat)).start()
     patch.object(ancestry, "alive", _alive(ancestry.alive)).start()
+    patch.object(ancestry, "place", _placed(ancestry.place)).start()
+    patch.object(threading.Thread, "start", _starting(threading.Thread.start)).start()
     patch.object(Environment, "compile", _compiling(Environment.compile)).start()
 
 
@@ -225,6 +231,25 @@ def _alive(alive: Any) -> Any:
         return int(number) in _living if number else bool(alive(identity))
 
     return is_alive
+
+
+def _placed(place: Any) -> Any:
+    def of_run() -> str:
+        run = RUN.get()
+        return f"{place()}{run.machine if run else ''}"
+
+    return of_run
+
+
+def _starting(start: Any) -> Any:
+    """A thread that a run starts belongs to it."""
+
+    def begin(thread: threading.Thread) -> None:
+        here, run = contextvars.copy_context(), thread.run
+        vars(thread)["run"] = lambda: here.run(run)
+        start(thread)
+
+    return begin
 
 
 def _loaded(load: Any) -> Any:

@@ -32,6 +32,14 @@ class OneRun:
     """The lines that it has shown, if it runs without the executor of ansible-core."""
     with_executor: bool = False
     killed: bool = False
+    ended: bool = False
+    machine: str = ""
+    """The machine on which it runs, if it is another one than that of the tests."""
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it may still ask something."""
+        return not (self.killed or self.ended)
 
     def lives(self) -> None:
         """Raises Killed if it was killed."""

@@ -25,7 +25,6 @@ class Observer(Watching[Sight]):
     """It watches one cluster that has started, from now on. It forgets nothing, over all runs on the cluster."""
 
     _looking: Looking
-    _progress: Progress
 
     def __init__(
         self, sandbox: Sandbox, cluster: Cluster, consents: Consents | None = None, batching: str = "serial"
@@ -55,6 +54,8 @@ class Observer(Watching[Sight]):
         """See `Watching`."""
         self.look()
         self._note("undo", left.named_by_undo(self._first, self._now))
+        if self.is_held_by_other:
+            return
         if code == 0 and target:
             self._note("end", left.all_put_back(self._first, self._now))
             self._note("end", left.all_there(self._first, self._now, target, self._hit, self._holders))
@@ -76,7 +77,7 @@ class Observer(Watching[Sight]):
         if deleted in before.members:
             self._note("uid", rules.right_pod(before, deleted, acts.uid_in(request)))
         if acts.is_on_lock(request):
-            if now.holder and now.holder != before.holder:
+            if self._wrote_lock(before, status, at):
                 self._progress = replace(progress, run=now.holder, acted=self._number)
                 self._saw_lock(at)
             return
@@ -113,7 +114,7 @@ class Observer(Watching[Sight]):
             self._progress = replace(self._progress, pods=Look(self._number, at, self._now))
         elif acts.is_look_at_lock(request):
             self._saw_lock(at)
-        elif acts.is_look_at_settings(request):
+        elif acts.is_look_at_settings(request) and not self.is_held_by_other:
             self._unseen.clear()
 
     def _judge(self) -> None:

@@ -9,6 +9,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from tests.runs.observer import acts
 from tests.runs.observer.lock import Held, LockLook
+from tests.runs.turns import RUN, OneRun
+from tests.sandbox.kubernetes.kinds import LEASES
 from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.sandbox import Sandbox
 from tests.sandbox.web import Request
@@ -65,11 +67,17 @@ class Watching(Generic[Seen]):
         self._behind = ""
         self._present: set[tuple[str, str]] = set()
         self.found: list[Violation] = []
-        self._looking, self._progress = looking, progress
+        self._looking, self._fresh = looking, progress
+        self._progress_of: dict[int, Held] = {}
+        """The progress of each run, by its number: two of them may be at work at a time."""
+        self._holders_of_lock: dict[str, OneRun] = {}
+        """The runs that have written themselves into the lock, by the name that they have there."""
+        self._renewed, self._lasts = float("-inf"), 0.0
+        """The time at which the lock was written last, and the seconds for which it lasts since."""
         self._looking.look()
         self._number, self._began = 0, 0.0
         self._asked = self._now
-        self._last = Request("GET", "/")
+        self._last_of: dict[int, Request] = {}
 
     @property
     def violations(self) -> list[str]:
@@ -79,6 +87,34 @@ class Watching(Generic[Seen]):
     @property
     def _now(self) -> Seen:
         return self._looking.sight
+
+    @property
+    def _progress(self) -> Any:
+        """That of the run that asks."""
+        return self._progress_of.get(_asking().number, self._fresh)
+
+    @_progress.setter
+    def _progress(self, progress: Held) -> None:
+        self._progress_of[_asking().number] = progress
+
+    @property
+    def _last(self) -> Request:
+        """The last request of the run that asks."""
+        return self._last_of.get(_asking().number, Request("GET", "/"))
+
+    def has_held(self, run: OneRun) -> bool:
+        """Whether a run has ever written itself into the lock."""
+        return any(each is run for each in self._holders_of_lock.values())
+
+    def knows(self, name: str) -> bool:
+        """Whether a run of this name has ever held the lock."""
+        return name in self._holders_of_lock
+
+    @property
+    def is_held_by_other(self) -> bool:
+        """Whether a run that is at work holds the lock, and it is not the one that asks."""
+        holder = self._holders_of_lock.get(self._now.holder)
+        return holder is not None and holder.is_at_work and holder is not _asking()
 
     def note(self, change: Change) -> None:
         """Take note of a change of an object of Kubernetes."""
@@ -106,7 +142,7 @@ class Watching(Generic[Seen]):
                 self._changed_by_others(before)
         else:
             self._act(request, before, status, at)
-            self._last = request
+            self._last_of[_asking().number] = request
             if at != self._began or status in {0, 429} or status >= 500:
                 self._progress = replace(self._progress, held_up=self._number)
             if 200 <= status < 300:
@@ -133,6 +169,24 @@ class Watching(Generic[Seen]):
 
     def _changed_by_others(self, before: Seen) -> None:
         """Something else than the run has changed what is seen."""
+
+    def _wrote_lock(self, before: Seen, status: int, at: float) -> bool:
+        """Note that a run has written the lock. The result says whether it has it since."""
+        now, run = self._now, _asking()
+        took = bool(now.holder) and now.holder != before.holder
+        former = self._holders_of_lock.get(before.holder)
+        lives = former is not None and former is not run and former.is_at_work
+        if took and lives and at < self._renewed + self._lasts:
+            self._note("lock", [f"run {now.holder} takes the lock of {before.holder}, which is at work"])
+        if now.holder and (took or 200 <= status < 300):
+            self._renewed, self._lasts = at, self._seconds_of_lock(now.holder)
+            self._holders_of_lock[now.holder] = self._holders_of_lock.get(now.holder, run)
+        return took
+
+    def _seconds_of_lock(self, holder: str) -> float:
+        """For how long the lock lasts without being renewed; 0 where it is not a Lease."""
+        found = [each["spec"] for each in self._store.each(LEASES) if each["spec"].get("holderIdentity") == holder]
+        return max((float(each.get("leaseDurationSeconds") or 0) for each in found), default=0.0)
 
     def _saw_lock(self, at: float) -> None:
         self._progress = replace(self._progress, lock=LockLook(self._number, at, self._now.holder))
@@ -171,3 +225,12 @@ class Watching(Generic[Seen]):
     def _note(self, rule: str, said: Iterable[str]) -> None:
         at = self._store.clock.now() - self._start
         self.found += [Violation(rule, at, self._behind, each) for each in said]
+
+
+_ALONE = OneRun(0)
+"""Stands for whoever asks without being a run in this process."""
+
+
+def _asking() -> OneRun:
+    """The run that asks."""
+    return RUN.get() or _ALONE

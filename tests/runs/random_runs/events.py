@@ -11,6 +11,8 @@ from tests.runs.turns import Killed
 from tests.runs.world import World
 
 CONFLICT = 409
+SECOND = "second_controller"
+"""The kind of event in which another controller is started. The stage does not know it: the story is played so."""
 Kind = tuple[str, str]
 """Method and a part of the path of requests to Kubernetes."""
 

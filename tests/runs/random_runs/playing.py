@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -12,6 +13,8 @@ import urllib3
 
 from tests.runs import direct
 from tests.runs.observer.watching import Watching
+from tests.runs.random_runs.events import SECOND
+from tests.runs.random_runs.second import Second
 from tests.runs.random_runs.story import Event, Story
 from tests.runs.turns import Killed
 from tests.runs.world import World, is_act, world
@@ -77,6 +80,8 @@ class Ending:
     """The sentence of a plan that was refused, so that nothing was upgraded."""
     runs: int = 0
     acts: int = 0
+    further: list[Second] = field(default_factory=list)
+    """The controllers that were started while another one ran."""
     told: list[str] = field(default_factory=list)
     """All that has happened, in its order."""
 
@@ -102,6 +107,7 @@ class _Playing:
         self._world, self._stage, self._story, self._ending = here, stage, story, ending
         self._left = list(story.events)
         self._watches = False
+        self._consented = dict[str, Any]()
 
     def play(self) -> None:
         """The runs, until one has upgraded everything, or nothing is allowed to be."""
@@ -131,13 +137,15 @@ class _Playing:
                 self._left.clear()
                 stage.mend()
                 given = stage.mended(given)
-            self._world.sandbox.clock.sleep(PAUSE)
+            time.sleep(PAUSE)
         else:
             said = _cause(ended) if ended is not None else "killed"
             self._ending.faults.append(f"The upgrade is not done after {most} runs: {said}")
             return
         stage.mend()
-        self._world.sandbox.clock.sleep(PAUSE)
+        time.sleep(PAUSE)
+        for second in self._ending.further:
+            self._ending.faults += second.judged(stage.observer)
         stage.is_upgraded()
 
     def _run(self, given: dict[str, Any]) -> Played | None:
@@ -147,7 +155,8 @@ class _Playing:
             if planned.code != 0:
                 self._ending.told.append(f"plan {self._ending.runs} is refused: {_cause(planned)}")
                 return planned
-            ended = self._world.play(self._stage.playbook, {**given, "upgrade_confirm": digest_in(planned)})
+            self._consented = {**given, "upgrade_confirm": digest_in(planned)}
+            ended = self._world.play(self._stage.playbook, self._consented)
         except Killed:
             self._ending.told.append("the controller is killed")
             return None
@@ -172,9 +181,16 @@ class _Playing:
             self._watches = False
             self._ending.told.append(f"{event.text()} ({request.method} {request.path})")
             try:
-                self._stage.happen(event)
+                self._happen(event)
             finally:
                 self._watches = True
+
+    def _happen(self, event: Event) -> None:
+        if event.kind == SECOND:
+            second = Second(self._stage.playbook, self._consented, elsewhere=bool(event.subject % 2))
+            self._ending.further.append(second)
+        else:
+            self._stage.happen(event)
 
 
 def _cause(ended: Played) -> str:

@@ -125,6 +125,8 @@ class LonghornObserver(Watching[Sight]):
         self.look()
         now = self._now
         self._note("undo", rules.named_by_undo(self._first, now, self._own))
+        if self.is_held_by_other:
+            return
         if code == 0 and target:
             own = replace(now, holder="" if now.holder in self._lives else now.holder)
             self._note("end", rules.all_put_back(self._first, own))
@@ -136,7 +138,7 @@ class LonghornObserver(Watching[Sight]):
         """Judge what a request of the run has done."""
         now = self._now
         if acts.is_on_lock(request):
-            if now.holder and now.holder != before.holder:
+            if self._wrote_lock(before, status, at):
                 if at < self._lives.get(before.holder, 0.0):
                     self._note("lock", [f"run {now.holder} takes the lock of {before.holder}, which lives"])
                 self._progress = replace(self._progress, run=now.holder, acted=self._number)
@@ -235,7 +237,7 @@ class LonghornObserver(Watching[Sight]):
     def _saw(self, request: Request, at: float) -> None:
         """Note a look of the run."""
         plural, name = _object_of(request)
-        if request.method == "GET" and plural in LOOKED_AT and not name:
+        if request.method == "GET" and plural in LOOKED_AT and not name and not self.is_held_by_other:
             self._looks[plural] = Look(self._number, at, self._now)
         elif acts.is_look_at_lock(request):
             self._saw_lock(at)

@@ -162,6 +162,7 @@ LIKELY: dict[str, int] = {
     "replicas_by_person": 2,
     "node_cordoned": 2,
     "lock_taken": 3,
+    "second_controller": 4,
 }
 """The likelihood of each kind of event."""
 OF_RUN: dict[str, int] = {"engine_by_person": 2}

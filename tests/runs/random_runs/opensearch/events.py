@@ -6,9 +6,11 @@ import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import urllib3
 from kubernetes import client
 
 from tests.lab.opensearch.layouts import Pool
+from tests.lab.waiting import until
 from tests.runs.random_runs.events import OF_EVERY_SYSTEM, Happening
 from tests.runs.random_runs.opensearch.story import OpenSearchStory
 from tests.runs.random_runs.story import Event
@@ -27,6 +29,10 @@ REQUESTS = (
     ("GET", "/pods"),
 )
 """The kinds of requests to Kubernetes that can be spoiled."""
+
+
+ANSWERED = 600.0
+"""Seconds of the clock within which a member answers again once all is mended."""
 
 
 @dataclass
@@ -54,11 +60,20 @@ class HappeningToMembers(Happening):
         super().mend()
         for node in NODES:
             self.cordon(node, wanted=False)
+        until("A member to answer", self._is_answered, ANSWERED)
         for member in self.members:
             self.disk_of(member).available = ROOM
             self.servers.keeps_up(member)
         self.cluster.ask(f"/{WITHOUT_REPLICAS}?ignore_unavailable=true", "DELETE")
         self.cluster.ask("/_cluster/settings", "PUT", {"persistent": dict.fromkeys(BY_PERSON)})
+
+    def _is_answered(self) -> bool:
+        """Whether a ready member answers; for a time after the last fault there may be none."""
+        try:
+            self.cluster.ask("/")
+        except urllib3.exceptions.HTTPError:
+            return False
+        return True
 
     def member_of(self, event: Event) -> str:
         """The member that the event is about."""

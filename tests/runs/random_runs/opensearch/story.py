@@ -117,6 +117,7 @@ _LIKELY: Mapping[str, int] = {
     "record_removed": 1,
     "settings_cleared": 2,
     "stale_member": 6,
+    "second_controller": 4,
 }
 """The likelihood of each kind of event."""
 
