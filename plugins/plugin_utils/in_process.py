@@ -135,8 +135,7 @@ class InProcessAction(ActionBase):
         """The arguments of the task, and those that the variables of its run give."""
         name, options = self._name(), self._module().CONTRACT.argument_spec
         own = {option: as_list(value, options.get(option, {})) for option, value in arguments.items()}
-        # The tasks of a system's role are part of its runs, also if the role is of another collection.
-        whole = self._speech.own or variables.get("ansible_role_name", "") == variables.get(SYSTEM)
+        whole = self._speech.own or is_of_system(str(self._task.get_path() or ""), variables)
         level = ALL if whole else str(own.pop(ASKED, NONE))
         words = words_of_notice(name, Run(given_by(self._templar, variables), variables)) if level == ALL else {}
         templar = (
@@ -232,6 +231,15 @@ class InProcessAction(ActionBase):
 def _module_of(action: type, name: str) -> str:
     """The module `name` of the collection that the action plugin is in, as it is imported."""
     return f"{action.__module__.rpartition('.action.')[0]}.modules.{name}"
+
+
+def is_of_system(path: str, variables: Mapping[str, Any]) -> bool:
+    """Whether the task at this path is one of the role of the system, also if that role is of another collection.
+
+    A file of the user's own tasks that the role includes has the variables of the role, and is not one of its files.
+    """
+    role, place = variables.get("ansible_role_name", ""), str(variables.get("role_path") or "")
+    return bool(place) and role == variables.get(SYSTEM) and path.startswith(f"{place.rstrip('/')}/")
 
 
 def is_this_python(path: str) -> bool:

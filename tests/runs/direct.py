@@ -316,6 +316,7 @@ class _OfPlay:
             **self.run.extra,
             "inventory_hostname": host,
             "ansible_role_name": place.role,
+            **({"role_path": str(Role(place.role).folder)} if place.role else {}),
             "ansible_check_mode": False,
             "ansible_playbook_python": "",
             "playbook_dir": str(ROOT / "playbooks"),

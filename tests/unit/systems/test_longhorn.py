@@ -32,6 +32,15 @@ GATE = """
     that: upgrade_batch.members != ['n2']
     fail_msg: One copy is away.
 """
+UNREACHABLE = """
+- name: Ask the database
+  stateful.upgrade.cluster_health_gate:
+    opensearch: {hosts: ["http://127.0.0.1:9"]}
+    moment: before_batch
+    expected: [data-0, data-1]
+    batch: [data-0]
+    wait_timeout: 1
+"""
 LONGEST = 600
 """Seconds that a playbook may take on a busy machine."""
 
@@ -191,6 +200,15 @@ def test_a_pass_ends_at_the_first_thing_that_waits_and_the_next_run_goes_on(play
     assert "1 upgraded to v1.12.0 in 2 runs · everything put back" in played.play("stateful.upgrade.longhorn", **first)
     assert played.seen("leftovers") == []
     assert played.driver.longhorn.observer.by_acts == []
+
+
+def test_a_gate_of_the_workloads_gets_no_options_of_the_run(played: Played, tmp_path: Path) -> None:
+    """It asks another system, to which the version and the members of this upgrade mean nothing."""
+    gate = tmp_path / "gate.yml"
+    gate.write_text(UNREACHABLE, encoding="utf-8")
+    said = played.play("stateful.upgrade.longhorn", 2, upgrade_confirm=played.agreed(), upgrade_workload_gate=str(gate))
+    assert "http://127.0.0.1:9 cannot be reached" in " ".join(said.split()), said
+    assert "is not a version" not in said
 
 
 def test_a_gate_of_the_workloads_that_fails_ends_the_run_before_its_node(played: Played, tmp_path: Path) -> None:

@@ -10,7 +10,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.in_process import InProcessAction, is_this_python
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.in_process import (
+    InProcessAction,
+    is_of_system,
+    is_this_python,
+)
 
 PLUGINS = Path(__file__).resolve().parents[4] / "plugins"
 COLLECTION = "ansible_collections.stateful.upgrade.plugins"
@@ -41,6 +45,23 @@ def test_secrets_of_a_contract_are_marked(name: str) -> None:
             if any(word in inner for word in ("password", "token", "api_key", "secret")) and "no_log" not in inner_spec:
                 unmarked.append(f"{option}.{inner}")
     assert unmarked == []
+
+
+@pytest.mark.parametrize(
+    ("path", "system", "part"),
+    [
+        ("/roles/lamps/tasks/down.yml:7", "example.lamps.lamps", True),
+        ("/gates/gate.yml:1", "example.lamps.lamps", False),
+        ("/roles/lamps-gate.yml:1", "example.lamps.lamps", False),
+        ("/roles/lamps/tasks/down.yml:7", "stateful.upgrade.longhorn", False),
+        ("", "example.lamps.lamps", False),
+    ],
+)
+def test_the_tasks_of_the_role_of_a_system_are_part_of_its_runs_and_included_files_of_users_are_not(
+    path: str, system: str, part: bool
+) -> None:
+    variables = {"ansible_role_name": "example.lamps.lamps", "role_path": "/roles/lamps", "upgrade_system": system}
+    assert is_of_system(path, variables) == part
 
 
 def test_this_python_under_its_own_name() -> None:
