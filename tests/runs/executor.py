@@ -217,8 +217,8 @@ def _started_as(stat: Any) -> Any:
     def started(pid: int) -> list[str] | None:
         fields: list[str] | None = stat(pid)
         run = RUN.get()
-        # A worker takes its parent for the controller, which here is whatever has started the tests.
-        if fields and run and pid == os.getppid():
+        # A worker takes its parent for the controller, here whatever has started the tests. It ends with its run.
+        if fields and run and pid in (os.getppid(), os.getpid()):
             fields[ancestry._STARTED] = f"{fields[ancestry._STARTED]}{OF_RUN}{run.number}"
         return fields
 

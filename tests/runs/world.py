@@ -62,6 +62,10 @@ class World:
         """A run of a playbook, to its end."""
         return self.driver(playbook, variables, *more)
 
+    def later(self, seconds: float) -> None:
+        """Let virtual time pass between two runs."""
+        self.sandbox.clock.sleep(seconds)
+
     def confirmed(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         """The variables with consent to the present plan."""
         planned = self.play(PLAN, without_images(variables))

@@ -14,6 +14,7 @@ from tests.runs.observer.longhorn import rules
 from tests.runs.observer.longhorn.looking import CHANGED, Looking, value_at
 from tests.runs.observer.longhorn.rules import Consents
 from tests.runs.observer.longhorn.sight import FIELDS, OURS, Place, Sight, Volume
+from tests.runs.observer.longhorn.workload import Workload, asked
 from tests.runs.observer.rules import listed
 from tests.runs.observer.watching import Watching
 from tests.sandbox.kubernetes.objects import Json
@@ -82,7 +83,16 @@ class LonghornObserver(Watching[Sight]):
         self._late: set[str] = set()
         """The volumes that have come to a Kubernetes node which Longhorn itself was upgrading."""
         self._snapshots_stay = kept
+        self._workload: Workload | None = None
+        self._asked_workload, self._begun_last = -1, -1
+        """The last look at the workload, and the last node that a run has begun."""
+        self._refused: Mapping[str, tuple[str, ...]] = {}
+        """The reasons of the workload at that look, by Kubernetes node."""
         self._remember()
+
+    def ask_before(self, workload: Workload) -> None:
+        """A workload is asked before each Kubernetes node."""
+        self._workload = workload
 
     def foreign(self, *names: str, lasting: bool = False) -> None:
         """A fault that no run has made takes these Kubernetes nodes or volumes just now."""
@@ -186,6 +196,10 @@ class LonghornObserver(Watching[Sight]):
     def _begun(self, before: Sight, node: str) -> None:
         self._note("batch", rules.alone(before, node))
         self._note("whole", rules.others_whole(before, self._seen, node, self._done, self._hit))
+        if node not in self._done:
+            found = asked(node, self._asked_workload, self._begun_last, self._refused.get(node, ()))
+            self._note("workload", found if self._workload is not None else ())
+            self._begun_last = self._number
         self._done.add(node)
         others = sorted(name for name, there in self._harmed.items() if there != node)
         if others:
@@ -237,6 +251,9 @@ class LonghornObserver(Watching[Sight]):
     def _saw(self, request: Request, at: float) -> None:
         """Note a look of the run."""
         plural, name = _object_of(request)
+        if self._workload is not None and acts.is_look_at_cluster(request) and not self.is_held_by_other:
+            workload, self._asked_workload = self._workload, self._number
+            self._refused = {node: workload.refuses(node) for node in self._nodes}
         if request.method == "GET" and plural in LOOKED_AT and not name and not self.is_held_by_other:
             self._looks[plural] = Look(self._number, at, self._now)
         elif acts.is_look_at_lock(request):

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.runs.observer.longhorn.observer import LonghornObserver
 from tests.runs.random_runs.events import OF_EVERY_SYSTEM, Happening
+from tests.runs.random_runs.longhorn.database import Database
 from tests.runs.random_runs.longhorn.story import DESIGN, LonghornStory
 from tests.runs.random_runs.story import Event
 from tests.sandbox.kubernetes.kinds import LEASES
@@ -60,6 +61,8 @@ class HappeningToLonghorn(Happening):
     longhorn: Longhorn
     story: LonghornStory
     observer: LonghornObserver
+    database: Database | None = None
+    """The one that is asked before each Kubernetes node, if there is one."""
     _undone: list[Callable[[], None]] = field(default_factory=list)
     """The ways back of all that people have done."""
 
@@ -273,6 +276,20 @@ def _lock_taken(here: HappeningToLonghorn, event: Event) -> None:
         here.undone(event, back)
 
 
+def _of_database(
+    act: Callable[[Database, str], None], back: Callable[[Database, str], None] | None = None
+) -> Callable[[HappeningToLonghorn, Event], None]:
+    def happens(here: HappeningToLonghorn, event: Event) -> None:
+        database = here.database
+        if database is not None:
+            member = database.members[event.subject % len(database.members)]
+            act(database, member)
+            if back is not None:
+                here.undone(event, lambda: back(database, member))
+
+    return happens
+
+
 def _upgrade_in_trouble(here: HappeningToLonghorn, event: Event, *, fails: bool) -> None:
     kind = NODE_UPGRADES if here.story.way == DESIGN else MANAGER_UPGRADES
     state = STATES[kind][event.subject % len(STATES[kind])]
@@ -315,6 +332,9 @@ KINDS: Mapping[str, Callable[[HappeningToLonghorn, Event], None]] = {
     "replicas_by_person": _replicas_by_person,
     "node_cordoned": _node_cordoned,
     "lock_taken": _lock_taken,
+    "member_away": _of_database(Database.away, Database.back),
+    "member_restarts": _of_database(Database.restarts),
+    "index_bare": _of_database(lambda database, _member: database.bare(), lambda database, _member: database.covered()),
     "upgrade_stalls": lambda here, event: _upgrade_in_trouble(here, event, fails=False),
     "upgrade_fails": lambda here, event: _upgrade_in_trouble(here, event, fails=True),
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.runs.observer.longhorn.observer import LonghornObserver
 from tests.runs.observer.longhorn.rules import Consents
+from tests.runs.random_runs.longhorn.database import Database
 from tests.runs.random_runs.longhorn.events import HappeningToLonghorn
 from tests.runs.random_runs.longhorn.story import LonghornStory
 from tests.runs.random_runs.story import Event
@@ -33,11 +34,16 @@ class LonghornStage:
         kept = story.options.get("upgrade_snapshots") == "kept"
         consents = Consents.of(story.options)
         self.observer = LonghornObserver(here.sandbox, self.longhorn, story.left, consents, kept=kept)
-        self._happening = HappeningToLonghorn(here, self.longhorn, story, self.observer)
+        self._database = Database(here, story) if story.workload else None
+        if self._database is not None:
+            self.observer.ask_before(self._database.workload)
+        self._happening = HappeningToLonghorn(here, self.longhorn, story, self.observer, self._database)
 
     def variables(self) -> dict[str, Any]:
         """See `Stage`."""
+        gate = {"upgrade_workload_gate": str(self._database.gate)} if self._database is not None else {}
         return {
+            **gate,
             "target_version": self.target,
             "upgrade_namespace": NAMESPACE,
             "upgrade_kubernetes": {"kubeconfig": str(self._world.sandbox.kubeconfig(USER))},

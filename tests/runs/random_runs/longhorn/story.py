@@ -18,6 +18,8 @@ WAITS_OF_NODE = 7
 """The things that a run waits for on one Kubernetes node, about."""
 TOGETHER = 0.4
 """The share of stories whose events come one soon after the other."""
+ASKED = 0.25
+"""The share of stories in which a workload is asked before each Kubernetes node."""
 REPLACEMENT = "instance_manager_replacement"
 
 
@@ -31,6 +33,8 @@ class LonghornStory(Story):
     volumes: tuple[Volume, ...]
     outlive: bool
     """Whether frontends outlive the instance manager in which they run."""
+    workload: bool = False
+    """Whether a database on the first Kubernetes nodes is asked before each of them."""
 
     @property
     def nodes(self) -> list[str]:
@@ -61,7 +65,12 @@ class LonghornStory(Story):
             for each in self.machines
         ]
         frontends = "outlive their instance manager" if self.outlive else "die with their instance manager"
-        return [f"{self.way}, frontends {frontends}", f"nodes: {', '.join(machines)}", *map(_shown, self.volumes)]
+        asked = ", a workload is asked" if self.workload else ""
+        return [
+            f"{self.way}, frontends {frontends}{asked}",
+            f"nodes: {', '.join(machines)}",
+            *map(_shown, self.volumes),
+        ]
 
     def with_smaller_cluster(self) -> Iterator[LonghornStory]:
         """See `Story`."""
@@ -73,6 +82,8 @@ class LonghornStory(Story):
                 yield replace(self, machines=tuple(each for each in self.machines if each is not gone))
         if not self.outlive:
             yield replace(self, outlive=True)
+        if self.workload:
+            yield replace(self, workload=False)
 
 
 def _shown(volume: Volume) -> str:
@@ -92,10 +103,11 @@ def story_of(seed: int) -> LonghornStory:
     volumes = tuple(_volume(chance, f"v{number}", nodes, way) for number in range(1, count + 1))
     outlive = chance.random() < 0.7
     left = [each.name for each in machines if each.image == OLD_IMAGE]
-    events = events_of(chance, LIKELY | (OF_RUN if way == OUTSIDE else OF_LONGHORN), ACTS_OF_NODE * len(left), TOGETHER)
-    return LonghornStory(
-        seed, way, machines, volumes, outlive, options=_options(chance, way, volumes, left), events=events
-    )
+    workload = chance.random() < ASKED
+    likely = LIKELY | (OF_RUN if way == OUTSIDE else OF_LONGHORN) | (OF_WORKLOAD if workload else {})
+    events = events_of(chance, likely, ACTS_OF_NODE * len(left), TOGETHER)
+    options = _options(chance, way, volumes, left)
+    return LonghornStory(seed, way, machines, volumes, outlive, workload, options=options, events=events)
 
 
 def _machines(chance: random.Random) -> tuple[Machine, ...]:
@@ -169,3 +181,5 @@ OF_RUN: dict[str, int] = {"engine_by_person": 2}
 """That of those that upgrades of Longhorn's own do not heed."""
 OF_LONGHORN: dict[str, int] = {"upgrade_stalls": 8, "upgrade_fails": 6}
 """That of those that happen to upgrades of Longhorn's own."""
+OF_WORKLOAD: dict[str, int] = {"member_away": 12, "member_restarts": 6, "index_bare": 4}
+"""That of those that happen to the workload which is asked."""
