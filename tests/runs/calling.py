@@ -157,18 +157,20 @@ class Calling:
         # The package for websockets formats the message by itself.
         raise WebSocketBadStatusException("Handshake status %d %s", answer.status, resp_body=answer.text.encode())
 
-    def _response(self, connection: Any) -> urllib3.HTTPResponse:
+    def called(self, host: str, port: int, request: Request) -> Answer:
+        """The answer to a request of a controller, which ends here if it is killed.
+
+        Raises:
+            ConnectionRefusedError: no server is at this address.
+            CutOff: it ends the connection.
+            Killed: the controller has been killed.
+        """
         lives()
-        request: Request = connection.asked
         try:
-            answer = self.ask(connection.host, connection.port, request)
+            answer = self.ask(host, port, request)
         except ConnectionRefusedError:
             self._tell(request, 0)
-            refused = "Failed to establish a new connection: [Errno 111] Connection refused"
-            raise NewConnectionError(connection, refused) from None
-        except CutOff:
-            connection.sock = None
-            raise http.client.RemoteDisconnected("Remote end closed connection without response") from None
+            raise
         self.answered.append((request.method, request.path))
         try:
             self.after(request)
@@ -176,6 +178,18 @@ class Calling:
             kill()
             raise
         lives()
+        return answer
+
+    def _response(self, connection: Any) -> urllib3.HTTPResponse:
+        request: Request = connection.asked
+        try:
+            answer = self.called(connection.host, connection.port, request)
+        except ConnectionRefusedError:
+            refused = "Failed to establish a new connection: [Errno 111] Connection refused"
+            raise NewConnectionError(connection, refused) from None
+        except CutOff:
+            connection.sock = None
+            raise http.client.RemoteDisconnected("Remote end closed connection without response") from None
         said = {"Content-Type": "application/json", **answer.headers}
         content = io.BytesIO(answer.text.encode())
         return urllib3.HTTPResponse(content, said, answer.status, preload_content=False, request_method=request.method)

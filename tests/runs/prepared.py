@@ -23,7 +23,6 @@ MEMORY = Path("/dev/shm")  # noqa: S108 - only where there is one
 """A file system in memory. Each connection makes a folder, and removing it from a disk takes milliseconds."""
 
 _REAL = time.time, time.monotonic, time.sleep
-_REAL_POOL = concurrent.futures.ThreadPoolExecutor
 
 
 class Time:
@@ -45,15 +44,18 @@ def _sleep(seconds: float) -> None:
     Time.clock.sleep(seconds) if Time.clock else _REAL[2](seconds)
 
 
-def _pool(max_workers: int | None = None) -> Any:
-    return PoolOfTurns(Time.clock) if Time.clock else _REAL_POOL(max_workers=max_workers)
+class _Pool(concurrent.futures.ThreadPoolExecutor):
+    """A pool whose threads take turns while there is a clock. Ansible makes a class of its own from it."""
+
+    def __new__(cls, *_given: Any, **_named: Any) -> Any:
+        return PoolOfTurns(Time.clock) if Time.clock and cls is _Pool else super().__new__(cls)
 
 
 def _prepare() -> None:
     # Functions of the collection have them as defaults, so that they come before its import.
     for name, function in (("time", _time), ("monotonic", _monotonic), ("sleep", _sleep)):
         setattr(time, name, function)
-    vars(concurrent.futures)["ThreadPoolExecutor"] = _pool
+    vars(concurrent.futures)["ThreadPoolExecutor"] = _Pool
     home = Path(tempfile.mkdtemp(prefix="runs-", dir=MEMORY if MEMORY.is_dir() else None))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     link = home / "ansible_collections/stateful/upgrade"

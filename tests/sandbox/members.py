@@ -31,7 +31,7 @@ class Members:
         self._clock = clock
         self._zone_of = zone_of
         self._address_of = address_of
-        self._durations = durations
+        self.durations = durations
         self.read: Callable[[Json, str], bytes | None] = lambda _pod, _path: None
         """The content of a mounted file of a pod; None if there is none."""
         self.plugins: dict[str, Mapping[str, str]] = {}
@@ -52,7 +52,7 @@ class Members:
         metadata = pod["metadata"]
         environment |= self._configuration(pod) or {}
         key = (metadata["namespace"], environment.get("cluster.name", "opensearch"))
-        cluster = self._clusters.setdefault(key, Cluster(self._clock, key[1], self._durations))
+        cluster = self._clusters.setdefault(key, Cluster(self._clock, key[1], self.durations))
         self._of_pod[metadata["uid"]] = cluster
         address = self._address_of(metadata["namespace"], metadata["name"])
         environment[ZONE] = self._zone_of(pod["spec"]["nodeName"])

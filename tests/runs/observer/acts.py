@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from tests.runs.observer.sight import Pod, Sight
+from tests.sandbox.plain_hosts.host import PATH
 from tests.sandbox.web import Request
 
 CONTROLLER = ("stateful.upgrade", "opensearch-py")
@@ -78,6 +79,17 @@ def taken_down(before: Sight, after: Sight) -> frozenset[str]:
     """The members that one request takes down: their pods go, or their pool's controller may replace them now."""
     gone = {name for name, pod in before.pods.items() if not pod.going and _goes(pod, after.pods.get(name))}
     return frozenset((gone | (_let_go(before, after) - _let_go(before, before))) & before.members.keys())
+
+
+def stopped(before: Sight, after: Sight) -> frozenset[str]:
+    """The members whose processes one request has ended, on hosts without Kubernetes."""
+    ended = (name for name, member in before.members.items() if member.alive and not after.members[name].alive)
+    return frozenset(ended)
+
+
+def is_on_host(request: Request) -> bool:
+    """Whether it is made to a host of a member."""
+    return request.path.startswith(PATH)
 
 
 def _goes(pod: Pod, now: Pod | None) -> bool:

@@ -74,8 +74,7 @@ class Looking:
 
     def _upgrading(self) -> tuple[frozenset[str], ...]:
         maps = [each for each in self._store.each(CONFIG_MAPS, self._namespace) if RECORD in (each.get("data") or {})]
-        batches = [each for found in maps for each in json.loads(found["data"][RECORD]).get("batches", ())]
-        return tuple(frozenset(each["members"]) for each in batches if each["state"] == "upgrading")
+        return upgrading_in(*(found["data"][RECORD] for found in maps))
 
     def _of_kubernetes(self) -> dict[str, Any]:
         pods = {each["metadata"]["name"]: _pod(each) for each in self._store.each(PODS, self._namespace)}
@@ -124,6 +123,12 @@ class Looking:
             elif copy.primary and copy.new and copy.why is not None:
                 fresh = copy.why.reason == "INDEX_CREATED"
         return Shard(len(copies), frozenset(started), fresh)
+
+
+def upgrading_in(*records: str) -> tuple[frozenset[str], ...]:
+    """The members of each batch that is being upgraded, as these records say."""
+    batches = [each for record in records for each in json.loads(record).get("batches", ())]
+    return tuple(frozenset(each["members"]) for each in batches if each["state"] == "upgrading")
 
 
 def _member(cluster: Cluster, member: Process) -> Member:

@@ -30,8 +30,7 @@ class Observer(Watching[Sight]):
         self, sandbox: Sandbox, cluster: Cluster, consents: Consents | None = None, batching: str = "serial"
     ) -> None:
         """`consents` and `batching` are those of the runs."""
-        (members,) = sandbox.members.clusters_in(cluster.namespace)
-        looking = Looking(sandbox.kubernetes.server.store, members, cluster.namespace)
+        looking = self._looking_at(sandbox, cluster)
         super().__init__(sandbox, looking, Progress())
         self._namespace, self._consents, self._batching = cluster.namespace, consents or Consents(), batching
         self._first = self._now
@@ -44,6 +43,11 @@ class Observer(Watching[Sight]):
         """The settings that others have changed since the run has looked at them, with the value of before."""
         self._holders: dict[Key, frozenset[str]] = {}
         self._remember()
+
+    def _looking_at(self, sandbox: Sandbox, cluster: Cluster) -> Looking:
+        """The looks at this cluster."""
+        (members,) = sandbox.members.clusters_in(cluster.namespace)
+        return Looking(sandbox.kubernetes.server.store, members, cluster.namespace)
 
     def foreign(self, *names: str) -> None:
         """A fault that no run has made has taken these members just now. Pods that others delete are known without."""

@@ -6,12 +6,13 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import urllib3
 
-from tests.runs import direct
+from tests.runs import chosen
 from tests.runs.observer.watching import Watching
 from tests.runs.random_runs.events import SECOND
 from tests.runs.random_runs.second import Second
@@ -44,8 +45,14 @@ class Stage(Protocol):
     def variables(self) -> dict[str, Any]:
         """The variables of the playbook, without consent to its plan."""
 
-    def of_plan(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The variables of the playbook `plan`."""
+    def plan(self, given: Mapping[str, Any]) -> Played:
+        """A run that shows the plan for these variables of the playbook."""
+
+    def digest(self, planned: Played) -> str:
+        """The digest of the plan that such a run has shown."""
+
+    def run(self, given: Mapping[str, Any]) -> Played:
+        """A run of the playbook."""
 
     def fingerprint(self) -> Any:
         """All that a refused plan must leave as it is."""
@@ -69,6 +76,29 @@ class Stage(Protocol):
         """Fails unless all is on the target version, and whole."""
 
 
+class ByPlaybook:
+    """The part of a stage whose plan is shown by the playbook `plan`, and that needs no arguments."""
+
+    playbook: str
+    world: World
+
+    def of_plan(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The variables of the playbook `plan`."""
+        raise NotImplementedError
+
+    def plan(self, given: Mapping[str, Any]) -> Played:
+        """See `Stage`."""
+        return self.world.play(PLAN, self.of_plan(given))
+
+    def digest(self, planned: Played) -> str:
+        """See `Stage`."""
+        return digest_in(planned)
+
+    def run(self, given: Mapping[str, Any]) -> Played:
+        """See `Stage`."""
+        return self.world.play(self.playbook, given)
+
+
 @dataclass
 class Ending:
     """The end of a story."""
@@ -90,11 +120,10 @@ class Ending:
         return "\n".join([self.story.text(), *(f"    {each}" for each in self.told), *self.faults])
 
 
-def play_story(story: Story, stage_of: Callable[[World], Stage]) -> Ending:
+def play_story(story: Story, stage_of: Callable[[World], AbstractContextManager[Stage]]) -> Ending:
     """Play a story to its end."""
     ending = Ending(story)
-    with world(direct.play, START, story.paces) as here:
-        stage = stage_of(here)
+    with world(chosen.play, START, story.paces) as here, stage_of(here) as stage:
         try:
             _Playing(here, stage, story, ending).play()
         except (AssertionError, urllib3.exceptions.HTTPError) as error:
@@ -151,12 +180,12 @@ class _Playing:
     def _run(self, given: dict[str, Any]) -> Played | None:
         self._watches = True
         try:
-            planned = self._world.play(PLAN, self._stage.of_plan(given))
+            planned = self._stage.plan(given)
             if planned.code != 0:
                 self._ending.told.append(f"plan {self._ending.runs} is refused: {_cause(planned)}")
                 return planned
-            self._consented = {**given, "upgrade_confirm": digest_in(planned)}
-            ended = self._world.play(self._stage.playbook, self._consented)
+            self._consented = {**given, "upgrade_confirm": self._stage.digest(planned)}
+            ended = self._stage.run(self._consented)
         except Killed:
             self._ending.told.append("the controller is killed")
             return None

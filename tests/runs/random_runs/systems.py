@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from tests.runs.random_runs.longhorn import stage as of_longhorn
 from tests.runs.random_runs.longhorn import story as longhorn
 from tests.runs.random_runs.opensearch import stage as of_opensearch
 from tests.runs.random_runs.opensearch import story as opensearch
+from tests.runs.random_runs.opensearch.on_hosts import stage_on_hosts
 from tests.runs.random_runs.openshift import stage as of_openshift
 from tests.runs.random_runs.openshift import story as openshift
 from tests.runs.random_runs.story import Story
@@ -29,7 +30,7 @@ class System:
 
     story_of: Callable[[int], Story]
     """The story of a seed."""
-    stage: Callable[[World, Any], playing.Stage]
+    stage: Callable[[World, Any], AbstractContextManager[playing.Stage]]
     """The cluster of a story of this system, in a world with nothing in it."""
     bugs: Mapping[str, Bug]
 
@@ -38,9 +39,17 @@ class System:
         return playing.play_story(story, lambda world: self.stage(world, story))
 
 
+def _of_opensearch(here: World, story: opensearch.OpenSearchStory) -> AbstractContextManager[playing.Stage]:
+    return stage_on_hosts(here, story) if story.on_hosts else nullcontext(of_opensearch.OpenSearchStage(here, story))
+
+
 SYSTEMS: Mapping[str, System] = {
-    "opensearch": System(opensearch.story_of, of_opensearch.OpenSearchStage, BUGS),
-    "openshift": System(openshift.story_of, of_openshift.OpenShiftStage, BUGS_OF_OPENSHIFT),
-    "longhorn": System(longhorn.story_of, of_longhorn.LonghornStage, BUGS_OF_LONGHORN),
+    "opensearch": System(opensearch.story_of, _of_opensearch, BUGS),
+    "openshift": System(
+        openshift.story_of, lambda here, story: nullcontext(of_openshift.OpenShiftStage(here, story)), BUGS_OF_OPENSHIFT
+    ),
+    "longhorn": System(
+        longhorn.story_of, lambda here, story: nullcontext(of_longhorn.LonghornStage(here, story)), BUGS_OF_LONGHORN
+    ),
 }
 """By name."""

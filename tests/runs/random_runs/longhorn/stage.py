@@ -10,6 +10,7 @@ from tests.runs.observer.longhorn.rules import Consents
 from tests.runs.random_runs.longhorn.database import Database
 from tests.runs.random_runs.longhorn.events import HappeningToLonghorn
 from tests.runs.random_runs.longhorn.story import LonghornStory
+from tests.runs.random_runs.playing import ByPlaybook
 from tests.runs.random_runs.story import Event
 from tests.runs.world import World
 from tests.sandbox.longhorn.description import NEW_IMAGE, QUICK
@@ -21,14 +22,14 @@ from tests.scenarios.longhorn import PLAYBOOK, SYSTEM
 from tests.scenarios.playbook import Played
 
 
-class LonghornStage:
+class LonghornStage(ByPlaybook):
     """See `tests.runs.random_runs.playing.Stage`."""
 
     playbook = PLAYBOOK
     target = NEW_IMAGE.rpartition(":")[2]
 
     def __init__(self, here: World, story: LonghornStory) -> None:
-        self._world, self._story = here, story
+        self.world, self._story = here, story
         self.longhorn = Longhorn(story.described(), here.sandbox.kubernetes, QUICK)
         here.sandbox.apply(shipped_rights(USER))
         kept = story.options.get("upgrade_snapshots") == "kept"
@@ -46,12 +47,12 @@ class LonghornStage:
             **gate,
             "target_version": self.target,
             "upgrade_namespace": NAMESPACE,
-            "upgrade_kubernetes": {"kubeconfig": str(self._world.sandbox.kubeconfig(USER))},
+            "upgrade_kubernetes": {"kubeconfig": str(self.world.sandbox.kubeconfig(USER))},
             **self._story.options,
         }
 
     def of_plan(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Stage`."""
+        """See `ByPlaybook`."""
         return {**given, **SYSTEM}
 
     def fingerprint(self) -> Any:

@@ -58,8 +58,7 @@ class HappeningToMembers(Happening):
     def mend(self) -> None:
         """End everything that was broken, and take back what people have done in between."""
         super().mend()
-        for node in NODES:
-            self.cordon(node, wanted=False)
+        self.mend_places()
         until("A member to answer", self._is_answered, ANSWERED)
         for member in self.members:
             self.disk_of(member).available = ROOM
@@ -74,6 +73,11 @@ class HappeningToMembers(Happening):
         except urllib3.exceptions.HTTPError:
             return False
         return True
+
+    def mend_places(self) -> None:
+        """End what was broken of the places that members are at, and of what is between them and the controller."""
+        for node in NODES:
+            self.cordon(node, wanted=False)
 
     def member_of(self, event: Event) -> str:
         """The member that the event is about."""
@@ -162,7 +166,8 @@ def _evicted(here: HappeningToMembers, event: Event) -> None:
         client.CoreV1Api(api).delete_namespaced_pod(here.member_of(event), here.cluster.namespace)
 
 
-def _setting_by_person(here: HappeningToMembers, event: Event) -> None:
+def setting_by_person(here: HappeningToMembers, event: Event) -> None:
+    """A person sets a setting."""
     name = [*BY_PERSON][event.subject % len(BY_PERSON)]
     here.cluster.ask("/_cluster/settings", "PUT", {"persistent": {name: BY_PERSON[name]}})
 
@@ -172,7 +177,8 @@ def _image_by_other_manager(here: HappeningToMembers, event: Event) -> None:
     here.set_image(pool, here.story.way[0], "argocd-controller")
 
 
-def _index_without_replicas(here: HappeningToMembers, _event: Event) -> None:
+def index_without_replicas(here: HappeningToMembers, _event: Event) -> None:
+    """A person makes an index of which each shard has one copy."""
     settings = {"settings": {"number_of_shards": 1, "number_of_replicas": 0}}
     here.cluster.ask(f"/{WITHOUT_REPLICAS}", "PUT", settings)
 
@@ -187,7 +193,8 @@ def _cordoned(here: HappeningToMembers, event: Event) -> None:
     here.later(event, lambda: here.cordon(node, wanted=False))
 
 
-def _disk_full(here: HappeningToMembers, event: Event) -> None:
+def disk_full(here: HappeningToMembers, event: Event) -> None:
+    """The disk of a member is full."""
     disk = here.disk_of(here.member_of(event))
     disk.available = 1
     here.later(event, lambda: setattr(disk, "available", ROOM))
@@ -209,7 +216,8 @@ def _stale_member(here: HappeningToMembers, event: Event) -> None:
     here.world.calling.clock.later(event.seconds or LONGEST, lambda: here.servers.keeps_up(member))
 
 
-def _settings_cleared(here: HappeningToMembers, _event: Event) -> None:
+def settings_cleared(here: HappeningToMembers, _event: Event) -> None:
+    """A person removes every setting of allocation."""
     cleared = {"cluster.routing.allocation.enable": None}
     here.cluster.ask("/_cluster/settings", "PUT", {"persistent": cleared, "transient": cleared})
 
@@ -222,15 +230,15 @@ KINDS: Mapping[str, Callable[[HappeningToMembers, Event], None]] = {
     "slow_stop": _slow_stop,
     "node_dead": _node_dead,
     "evicted": _evicted,
-    "setting_by_person": _setting_by_person,
+    "setting_by_person": setting_by_person,
     "image_by_other_manager": _image_by_other_manager,
-    "index_without_replicas": _index_without_replicas,
+    "index_without_replicas": index_without_replicas,
     "controllers_away": _controllers_away,
     "cordoned": _cordoned,
-    "disk_full": _disk_full,
+    "disk_full": disk_full,
     "lock_removed": _lock_removed,
     "record_removed": _record_removed,
-    "settings_cleared": _settings_cleared,
+    "settings_cleared": settings_cleared,
     "stale_member": _stale_member,
 }
 """The kinds of events."""

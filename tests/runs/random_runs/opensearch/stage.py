@@ -13,18 +13,19 @@ from tests.runs.observer.observer import Observer
 from tests.runs.observer.sight import Consents
 from tests.runs.random_runs.opensearch.events import HappeningToMembers
 from tests.runs.random_runs.opensearch.story import OpenSearchStory
+from tests.runs.random_runs.playing import ByPlaybook
 from tests.runs.random_runs.story import Event
 from tests.runs.world import CalledCluster, World
 from tests.scenarios.playbook import PLAYBOOK, Played, without_images
 
 
-class OpenSearchStage:
+class OpenSearchStage(ByPlaybook):
     """See `tests.runs.random_runs.playing.Stage`."""
 
     playbook = PLAYBOOK
 
     def __init__(self, here: World, story: OpenSearchStory) -> None:
-        self._story, self.target = story, story.way[1]
+        self.world, self._story, self.target = here, story, story.way[1]
         self._cluster = _risen(here, story)
         batching = str(story.options.get("upgrade_batching", "serial"))
         self.observer = Observer(here.sandbox, self._cluster, Consents.of(story.options), batching)
@@ -35,7 +36,7 @@ class OpenSearchStage:
         return self._cluster.variables(self.target, **self._story.options)
 
     def of_plan(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Stage`."""
+        """See `ByPlaybook`."""
         return without_images(given)
 
     def fingerprint(self) -> Any:
@@ -74,8 +75,13 @@ class OpenSearchStage:
 
 def _risen(here: World, story: OpenSearchStory) -> CalledCluster:
     cluster = here.cluster(story.way[0], with_pools(story.pools, product=story.product))
+    make_indices(cluster, story)
+    return cluster
+
+
+def make_indices(cluster: CalledCluster, story: OpenSearchStory) -> None:
+    """Make the indices of a story, and wait until all copies are there."""
     for each in story.indices:
         settings = {"number_of_shards": each.shards, "number_of_replicas": each.replicas}
         cluster.ask(f"/{each.name}", "PUT", {"settings": settings})
     cluster.until_green()
-    return cluster

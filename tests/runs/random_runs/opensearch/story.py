@@ -41,6 +41,8 @@ class OpenSearchStory(Story):
     indices: tuple[IndexIn, ...]
     way: tuple[str, str]
     """The version before, and the one after."""
+    on_hosts: bool = False
+    """Whether the members are services on hosts of an inventory, and not pods."""
 
     @property
     def product(self) -> Product:
@@ -56,7 +58,8 @@ class OpenSearchStory(Story):
         """See `Story`."""
         pools = ", ".join(f"{pool.replicas} {pool.name} ({'/'.join(pool.roles) or 'no role'})" for pool in self.pools)
         indices = ", ".join(f"{each.name} {each.shards} shards of {1 + each.replicas} copies" for each in self.indices)
-        return [f"{self.product.name} {' to '.join(self.way)}", f"members: {pools}", f"indices: {indices or 'none'}"]
+        where = "members on hosts" if self.on_hosts else "members"
+        return [f"{self.product.name} {' to '.join(self.way)}", f"{where}: {pools}", f"indices: {indices or 'none'}"]
 
     def with_smaller_cluster(self) -> Iterator[OpenSearchStory]:
         """See `Story`."""
@@ -75,16 +78,24 @@ class OpenSearchStory(Story):
 def story_of(seed: int) -> OpenSearchStory:
     """The story of a seed."""
     chance = random.Random(seed)  # noqa: S311 - the same story each time, and nothing secret
+    # Drawn apart, so that the other seeds stay the stories that they were.
+    on_hosts = random.Random(f"{seed} on hosts").random() < ON_HOSTS  # noqa: S311
     pools = _pools(chance)
     data = sum(pool.replicas for pool in pools if "data" in pool.roles)
     indices = tuple(
         IndexIn(f"index-{number}", chance.randint(1, 4), _replicas(chance, data))
         for number in range(chance.choice((0, 1, 1, 2, 3)))
     )
-    events = events_of(chance, _LIKELY, LATEST)
+    events = events_of(chance, _LIKELY_ON_HOSTS if on_hosts else _LIKELY, LATEST)
     paces, way = drawn(chance) if chance.random() < SLOW else QUICK, chance.choice(WAYS)
     options = _options(chance, indices, paces)
-    return OpenSearchStory(seed, pools, indices, way, options=options, events=events, paces=paces)
+    if on_hosts:
+        options.pop("upgrade_wait", None)  # a run on hosts is never divided into passes
+    return OpenSearchStory(seed, pools, indices, way, on_hosts, options=options, events=events, paces=paces)
+
+
+ON_HOSTS = 0.1
+"""The share of stories whose members are on hosts."""
 
 
 SLOW = 0.2
@@ -120,6 +131,23 @@ _LIKELY: Mapping[str, int] = {
     "second_controller": 4,
 }
 """The likelihood of each kind of event."""
+_LIKELY_ON_HOSTS: Mapping[str, int] = {
+    "kill": 12,
+    "process_killed": 5,
+    "host_unreachable": 5,
+    "host_without_power": 3,
+    "service_fails": 5,
+    "crash_loop": 2,
+    "slow_stop": 3,
+    "repository_away": 2,
+    "setting_by_person": 2,
+    "index_without_replicas": 2,
+    "disk_full": 1,
+    "lock_removed": 1,
+    "record_removed": 1,
+    "settings_cleared": 2,
+}
+"""The same where members are on hosts."""
 
 
 def _pools(chance: random.Random) -> tuple[Pool, ...]:

@@ -9,6 +9,7 @@ from tests.runs.observer.openshift import OpenShiftObserver
 from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, shipped_rights
 from tests.runs.random_runs.openshift.events import HappeningToOpenShift
 from tests.runs.random_runs.openshift.story import NEW, OpenShiftStory
+from tests.runs.random_runs.playing import ByPlaybook
 from tests.runs.random_runs.story import Event
 from tests.runs.world import World
 from tests.sandbox.openshift.openshift import OpenShift
@@ -16,14 +17,14 @@ from tests.scenarios.cluster import USER
 from tests.scenarios.playbook import Played
 
 
-class OpenShiftStage:
+class OpenShiftStage(ByPlaybook):
     """See `tests.runs.random_runs.playing.Stage`."""
 
     playbook = PLAYBOOK
     target = NEW
 
     def __init__(self, here: World, story: OpenShiftStory) -> None:
-        self._world, self._story = here, story
+        self.world, self._story = here, story
         self.openshift = OpenShift(story.described(), story.habits, kubernetes=here.sandbox.kubernetes)
         here.sandbox.apply(shipped_rights())
         self.observer = OpenShiftObserver(here.sandbox, self.openshift, NAMESPACE, NEW, story.left)
@@ -31,12 +32,12 @@ class OpenShiftStage:
 
     def variables(self) -> dict[str, Any]:
         """See `Stage`."""
-        kubernetes = {"kubeconfig": str(self._world.sandbox.kubeconfig(USER))}
+        kubernetes = {"kubeconfig": str(self.world.sandbox.kubeconfig(USER))}
         own = {"target_version": NEW, "upgrade_namespace": NAMESPACE, "upgrade_kubernetes": kubernetes}
         return {**own, **self._story.options}
 
     def of_plan(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Stage`."""
+        """See `ByPlaybook`."""
         return {**given, **SYSTEM}
 
     def fingerprint(self) -> Any:

@@ -107,5 +107,6 @@ LIKELY: dict[str, int] = {
     "person_cordons": 3,
     "person_pauses": 2,
     "person_lets_go": 2,
+    "second_controller": 2,
 }
 """The likelihood of each kind of event."""

@@ -1,0 +1,72 @@
+"""Modules on hosts in memory: what the connection plugin `ssh` would carry to a machine is called on the host here.
+
+Everything before that is Ansible's own: the inventory, the strategy, the action plugins, and what becomes of a host
+that cannot be reached. Nothing is sent to a real machine. The modules of a batch's hosts run one after the other here,
+and side by side on real machines.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NoReturn
+from unittest.mock import patch
+
+from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
+from ansible.plugins.connection.ssh import Connection
+
+from tests.runs.calling import Calling
+from tests.sandbox.plain_hosts.host import CHECKS, JOBS, PATH, UNDER_WAY
+from tests.sandbox.web import Answer, CutOff, Request
+
+SSH = 22
+USER_AGENT = {"User-Agent": "stateful.upgrade over ssh"}
+PAUSE = 0.25
+"""Seconds between two looks whether a module has ended. A real controller waits for its output."""
+ASKING = ("ping", "setup")
+
+
+@contextmanager
+def over_ssh(calling: Calling) -> Iterator[None]:
+    """Until the block ends, the modules of runs go to the hosts that are served on port 22."""
+    execute = ActionBase._execute_module
+
+    def executed(self: Any, module_name: str | None = None, module_args: Any = None, **how: Any) -> Any:
+        if self._connection.transport != "ssh":
+            return execute(self, module_name, module_args, **how)
+        name = (module_name or self._task.action).rpartition(".")[2]
+        options = dict(self._task.args if module_args is None else module_args)
+        return _result(calling, str(self._play_context.remote_addr), name, options, checks=self._task.check_mode)
+
+    reached = patch.object(ActionBase, "_execute_module", executed)
+    nothing_else = patch.multiple(Connection, exec_command=_unknown, put_file=_unknown, fetch_file=_unknown)
+    with reached, nothing_else:
+        yield
+
+
+def _result(calling: Calling, address: str, module: str, options: Mapping[str, Any], *, checks: bool) -> Any:
+    method = "GET" if module in ASKING or checks else "POST"
+    begun = _asked(calling, address, method, module, {**options, **({CHECKS: True} if checks else {})})
+    while True:
+        answer = _asked(calling, address, "GET", f"{JOBS}/{begun.body['job']}")
+        if answer.status != UNDER_WAY:
+            return answer.body
+        time.sleep(PAUSE)
+
+
+def _asked(calling: Calling, address: str, method: str, what: str, body: Any = None) -> Answer:
+    of_module = what if what.startswith(JOBS) else f"modules/{what}"
+    request = Request(method, f"{PATH}{address}/{of_module}", body=body, headers=USER_AGENT)
+    try:
+        return calling.called(address, SSH, request)
+    except ConnectionRefusedError:
+        why = "Connection timed out"
+    except CutOff:
+        why = "Connection closed by remote host"
+    raise AnsibleConnectionFailure(f"Failed to connect to the host via ssh: connect to host {address} port 22: {why}")
+
+
+def _unknown(*given: Any, **named: Any) -> NoReturn:
+    raise AssertionError(f"Only modules are carried out on a host in memory: {given[1:]} {named}")
