@@ -17,6 +17,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock imp
 
 from tests.sandbox.opensearch.client import client_of
 from tests.sandbox.opensearch.rooms import THREE, TO, Room
+from tests.sandbox.opensearch.state import NOT_RECOVERED
 from tests.sandbox.web import CutOff, Request
 
 MEMBERS = list(THREE)
@@ -247,3 +248,21 @@ def test_an_exclusion_that_is_set_while_a_member_is_drained_is_named_when_it_is_
     assert codes(undrained) == ["exclusion_not_in_force"]
     assert f"{HOST} was set to 'elsewhere'" in undrained.verdict.reasons[0].message
     assert room.cluster.state.settings.persistent == {IP: "10.0.0.0", HOST: "elsewhere"}
+
+
+def test_the_settings_that_a_cluster_hides_until_it_has_recovered_are_not_taken_for_none() -> None:
+    """An undo that is not seen would be replaced by the next one."""
+    room = Room()
+    room.configure(cluster__routing__rebalance__enable="none")
+    there = looks.read_settings(room.client)
+    for name in MEMBERS:
+        room.cluster.kill(name)
+        room.cluster.start(room.spec(name))
+    while not room.cluster.state.nodes or NOT_RECOVERED not in room.cluster.state.blocks():
+        room.clock.advance(0.05)
+    assert room.ask("GET", "/_cluster/settings").body == {"persistent": {}, "transient": {}}
+    with pytest.raises(Unreachable) as caught:
+        looks.read_settings(room.client)
+    assert "state not recovered" in str(caught.value)
+    room.clock.advance(10.0)
+    assert looks.read_settings(room.client) == there

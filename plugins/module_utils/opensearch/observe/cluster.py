@@ -358,7 +358,25 @@ def _all_answered(failures: Any, what: str, check: str) -> None:
 
 
 def read_settings(client: OpenSearchClient) -> Settings:
-    """Both scopes of the cluster settings, flat."""
+    """Both scopes of the cluster settings, flat.
+
+    Until it has recovered its state after a restart, a cluster says that none are set (server source,
+    ClusterStateUpdaters.hideStateIfNotRecovered). Then a block says so, and otherwise none are asked for once more.
+    """
+    found = _settings(client)
+    if found.persistent or found.transient:
+        return found
+    blocked = client.get("/_cluster/state/blocks", filter_path="blocks.global")
+    with reading("GET /_cluster/state/blocks"):
+        passing = [each for each in within(blocked, "blocks", parse_blocks, {}) if each.passing]
+    if passing:
+        said = f"OpenSearch does not tell its settings now: {passing[0].description}."
+        check = "If this does not pass, see the logs of the manager-eligible members."
+        raise Unreachable.because("opensearch_unavailable", said, check)
+    return _settings(client)
+
+
+def _settings(client: OpenSearchClient) -> Settings:
     answer = client.get("/_cluster/settings", flat_settings="true")
     with reading("GET /_cluster/settings"):
         return parse_settings(answer)

@@ -45,7 +45,7 @@ def looked(client: Any, moment: str = "after_batch") -> Any:
 
 
 def test_a_look_is_a_few_cheap_requests() -> None:
-    client = Servers()
+    client = Servers(settings={"persistent": {"cluster.metadata.owner": "search"}, "transient": {}})
     seen = looked(client, "before_upgrade")
     assert (len(seen.state.members), seen.health.status) == (3, "green")
     assert [path.split("?")[0] for _method, path in client.asked] == [
