@@ -260,11 +260,13 @@ def drain(
 def _fresh(task: Task, settings: Settings, undo: Undo | None, wanted: Mapping[str, Any]) -> tuple[Change, ...]:
     """The changes that are still to be made.
 
+    A run has put back what an interrupted one has left before its first batch. In check mode it is still there.
+
     Raises:
         Refusal: the cluster carries an undo of another run, or of the same setting.
     """
     changes = plan_changes(settings, wanted)
-    if undo is None or not changes:
+    if undo is None or not changes or (task.check_mode and undo.writer.run != task.run):
         return changes
     again = {change.name for change in changes} & {change.name for change in undo.changes}
     if again or undo.writer.run != task.run:

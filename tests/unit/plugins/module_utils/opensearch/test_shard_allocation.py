@@ -126,7 +126,7 @@ def test_check_mode_says_the_same_and_writes_nothing(users: dict[str, dict[str, 
 
 
 def test_the_change_and_its_undo_are_one_request() -> None:
-    client = Servers()
+    client = Servers(settings={"persistent": {"cluster.metadata.owner": "search"}, "transient": {}})
     outcome = act(client, "restricted")
     assert [method for method, path in client.asked if path == "/_cluster/settings"] == ["GET", "PUT"]
     undo = json.loads(client.settings["persistent"][UNDO])
@@ -143,6 +143,20 @@ def test_what_another_set_meanwhile_stays_and_is_told() -> None:
     assert client.settings == {"persistent": {ENABLE: "none"}, "transient": {}}
     assert [reason.code for reason in outcome.verdict.reasons] == ["changed_by_another"]
     assert outcome.verdict.passed
+
+
+@pytest.mark.parametrize("left", [{}, {ENABLE: "primaries"}])
+def test_in_check_mode_the_undo_of_an_interrupted_run_is_in_nobodys_way(left: dict[str, str]) -> None:
+    """The run itself puts it back before its first batch, and check mode changes nothing."""
+    client = Servers()
+    act(client, "restricted")
+    kept = {"persistent": {UNDO: client.settings["persistent"][UNDO], **left}, "transient": {}}
+    client.settings = deepcopy(kept)
+    outcome = act(client, "restricted", check=True, lock={"run": "morning"}, enable="none")
+    assert (outcome.verdict.passed, client.settings) == (True, kept)
+    with pytest.raises(Refusal) as caught:
+        act(client, "restricted", lock={"run": "morning"}, enable="none")
+    assert caught.value.verdict.reasons[0].code in {"undo_left", "restricted_otherwise"}
 
 
 @pytest.mark.parametrize(
