@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,12 +24,10 @@ from tests.sandbox.plain_hosts.host import PlainHost
 from tests.sandbox.plain_hosts.service import Service
 from tests.sandbox.web import Answer, Handler, Pending, Request
 from tests.scenarios.cluster import BOOT
-from tests.scenarios.playbook import Played
 
 PLAYBOOK_OF_HOSTS = "stateful.upgrade.opensearch_hosts"
 CHECK = "--check"
 """The argument with which the playbook shows its plan: the playbook `plan` is not for hosts (docs/plain-hosts.md)."""
-_DIGEST = re.compile(r"^Plan (p[0-9a-f]{11})   ", re.MULTILINE)
 REST = 9200
 ZONES = "abc"
 AWARENESS = "cluster.routing.allocation.awareness.attributes"
@@ -147,18 +144,6 @@ def cluster_on_hosts(
             host.service.start()
         until("The cluster on hosts to be green", cluster._whole, BOOT)
         yield cluster
-
-
-def digest_shown(planned: Played) -> str:
-    """The digest of the plan that the check mode has shown.
-
-    Raises:
-        AssertionError: there is no plan.
-    """
-    found = _DIGEST.search(planned.output)
-    assert planned.code == 0, planned.message
-    assert found is not None, planned.output
-    return found[1]
 
 
 def _door_of(servers: Servers, member: str) -> Handler:

@@ -11,6 +11,7 @@ from tests.runs.random_runs.events import SECOND
 from tests.runs.random_runs.longhorn.events import KINDS as KINDS_OF_LONGHORN
 from tests.runs.random_runs.longhorn.story import OUTSIDE, LonghornStory
 from tests.runs.random_runs.opensearch.events import KINDS
+from tests.runs.random_runs.opensearch.host_events import KINDS_ON_HOSTS
 from tests.runs.random_runs.opensearch.story import IndexIn, OpenSearchStory
 from tests.runs.random_runs.openshift.events import KINDS as KINDS_OF_OPENSHIFT
 from tests.runs.random_runs.shrinking import shrunk, smallest_text
@@ -27,7 +28,7 @@ FIRSTS += [(name, first) for name in ("longhorn", "openshift") for first in rang
 
 
 KINDS_OF = [
-    ("opensearch", {*KINDS}),
+    ("opensearch", {*KINDS, *KINDS_ON_HOSTS}),
     ("longhorn", {*KINDS_OF_LONGHORN}),
     ("openshift", {*KINDS_OF_OPENSHIFT}),
 ]
@@ -55,6 +56,17 @@ def test_a_seed_is_one_story_and_happens_in_one_way_only(name: str, seed: int) -
 @pytest.mark.parametrize(("name", "kinds"), KINDS_OF)
 def test_the_seeds_make_every_kind_of_event(name: str, kinds: set[str]) -> None:
     assert {event.kind for seed in range(1000) for event in SYSTEMS[name].story_of(seed).events} == kinds | {SECOND}
+
+
+def test_some_stories_have_their_members_on_hosts_and_such_a_story_happens_in_one_way_only() -> None:
+    system = SYSTEMS["opensearch"]
+    stories = [system.story_of(seed) for seed in range(200)]
+    on_hosts = [each for each in stories if isinstance(each, OpenSearchStory) and each.on_hosts]
+    assert 0.05 < len(on_hosts) / len(stories) < 0.2
+    assert all({event.kind for event in each.events} <= {*KINDS_ON_HOSTS} for each in on_hosts)
+    told = [system.play(on_hosts[0]) for _time in range(2)]
+    assert (told[0].told, told[0].acts) == (told[1].told, told[1].acts)
+    assert not told[0].faults
 
 
 def test_a_longhorn_is_shrunk_to_the_things_that_make_a_story_fail() -> None:

@@ -11,13 +11,16 @@ import urllib3
 
 from tests.runs.observer.on_hosts import ObserverOfHosts
 from tests.runs.observer.sight import Consents
-from tests.runs.on_hosts import CHECK, PLAYBOOK_OF_HOSTS, ClusterOnHosts, cluster_on_hosts, digest_shown
+from tests.runs.on_hosts import CHECK, PLAYBOOK_OF_HOSTS, ClusterOnHosts, cluster_on_hosts
 from tests.runs.random_runs.opensearch.host_events import HappeningToHosts
 from tests.runs.random_runs.opensearch.stage import make_indices
 from tests.runs.random_runs.opensearch.story import OpenSearchStory
 from tests.runs.random_runs.story import Event
 from tests.runs.world import World
-from tests.scenarios.playbook import Played
+from tests.scenarios.playbook import Played, digest_in
+
+AGAIN = "Run again: the new plan takes it alone and last."
+"""The words of a run that stops before an elected manager that shares a batch (docs/plain-hosts.md, Limits)."""
 
 
 @contextmanager
@@ -50,7 +53,7 @@ class StageOnHosts:
 
     def digest(self, planned: Played) -> str:
         """See `Stage`."""
-        return digest_shown(planned)
+        return digest_in(planned)
 
     def run(self, given: Mapping[str, Any]) -> Played:
         """See `Stage`."""
@@ -69,8 +72,8 @@ class StageOnHosts:
         self._happening.mend()
 
     def read(self, ended: Played) -> bool:
-        """See `Stage`."""
-        return False
+        """See `Stage`: no batch is divided on hosts, so some runs ask for another one, with its new plan."""
+        return AGAIN in ended.output
 
     def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """See `Stage`."""
