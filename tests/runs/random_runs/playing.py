@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -123,7 +124,13 @@ class Ending:
 def play_story(story: Story, stage_of: Callable[[World], AbstractContextManager[Stage]]) -> Ending:
     """Play a story to its end."""
     ending = Ending(story)
-    with world(chosen.play, START, story.paces) as here, stage_of(here) as stage:
+    # Two runs side by side end their own redirections of the output in any order.
+    with (
+        redirect_stdout(sys.stdout),
+        redirect_stderr(sys.stderr),
+        world(chosen.play, START, story.paces) as here,
+        stage_of(here) as stage,
+    ):
         try:
             _Playing(here, stage, story, ending).play()
         except (AssertionError, urllib3.exceptions.HTTPError) as error:
