@@ -99,7 +99,7 @@ class Busy(Servers):
     left = 0
 
     def get(self, path: str, **params: Any) -> Json:
-        if path.startswith("/_cluster/state"):
+        if path.startswith("/_cluster/state") and not path.endswith("/blocks"):
             self.left -= 1
             self.state = state_answer("abc", [*KEPT, *(MADE if self.left > 0 else RECOVERING)], elected="b")
         return super().get(path, **params)
