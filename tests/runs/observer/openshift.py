@@ -94,7 +94,7 @@ class OpenShiftObserver(Watching[Sight]):
     def _act(self, request: Request, before: Sight, status: int, at: float) -> None:
         now = self._now
         if acts.is_on_lock(request):
-            if now.holder and now.holder != before.holder:
+            if self._wrote_lock(before, status, at):
                 self._progress = replace(self._progress, run=now.holder, acted=self._number)
                 self._saw_lock(at)
             return

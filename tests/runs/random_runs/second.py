@@ -12,6 +12,8 @@ from tests.runs.driver import BegunHere
 from tests.runs.observer.watching import Watching
 from tests.scenarios.playbook import Played
 
+NOTHING = "Nothing to do"
+"""The beginning of the plan of an upgrade that is done. It takes no lock."""
 NAMED = re.compile(r"Run (\S+) of .{1,200}? has held the lock since")
 
 
@@ -32,7 +34,7 @@ class Second:
         code, said = self._begun.wait(), self._begun.output
         if observer.has_held(self._run) or self._run.killed:
             return  # the first one had ended before, or was killed
-        if code == 0:
+        if code == 0 and NOTHING not in said:
             yield "A second controller has ended well without the lock."
         for run in {*NAMED.findall(said)}:
             if not observer.knows(run):

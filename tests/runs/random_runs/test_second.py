@@ -12,10 +12,13 @@ from tests.lab.opensearch.layouts import Pool
 from tests.runs.random_runs.events import SECOND
 from tests.runs.random_runs.longhorn.story import OUTSIDE, REPLACEMENT, LonghornStory
 from tests.runs.random_runs.opensearch.story import COMBINED, PATIENCE, IndexIn, OpenSearchStory
+from tests.runs.random_runs.openshift.story import OpenShiftStory
 from tests.runs.random_runs.playing import Ending
 from tests.runs.random_runs.story import Event
 from tests.runs.random_runs.systems import SYSTEMS
 from tests.sandbox.longhorn.description import Machine, Volume
+from tests.sandbox.openshift.asking import pool
+from tests.sandbox.openshift.habits import KIND
 
 NODES = ("n01", "n02", "n03")
 HERE, ELSEWHERE = 0, 1
@@ -28,6 +31,8 @@ def played(system: str, *events: Event) -> Ending:
         indices = (IndexIn("orders", 2, 1),)
         way = ("2.19.6", "3.8.0")
         return SYSTEMS[system].play(OpenSearchStory(0, pools, indices, way, options=PATIENCE, events=events))
+    if system == "openshift":
+        return SYSTEMS[system].play(OpenShiftStory(0, (pool("master"), pool("worker")), KIND, events=events))
     volumes = (Volume("v1", NODES, "n01"), Volume("v2", ("n02", "n03"), "n02"))
     options = {"upgrade_accept_unverified": [REPLACEMENT], "upgrade_member_timeout": 90, "upgrade_gate_timeout": 90}
     machines = tuple(map(Machine, NODES))

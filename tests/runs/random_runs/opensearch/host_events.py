@@ -15,6 +15,7 @@ from tests.runs.random_runs.opensearch.events import (
     settings_cleared,
 )
 from tests.runs.random_runs.story import Event
+from tests.sandbox.opensearch.cluster import Cluster as Servers
 from tests.sandbox.opensearch.model import Disk
 from tests.sandbox.plain_hosts.host import PlainHost
 
@@ -53,6 +54,11 @@ class HappeningToHosts(HappeningToMembers):
     def host_of(self, event: Event) -> PlainHost:
         """The host that the event is about."""
         return self.cluster.hosts[self.member_of(event)]
+
+    @property
+    def servers(self) -> Servers:
+        """See `HappeningToMembers`."""
+        return self.cluster.servers
 
     def disk_of(self, member: str) -> Disk:
         """See `HappeningToMembers`."""
