@@ -11,7 +11,8 @@ from tests.runs.observer.looking import Looking
 from tests.runs.observer.order import Look, Progress
 from tests.runs.observer.rules import Takedown
 from tests.runs.observer.sight import Consents, Key, Setting, Sight
-from tests.runs.observer.watching import Watching
+from tests.runs.observer.watching import Watching, asking
+from tests.runs.turns import OneRun
 from tests.sandbox.sandbox import Sandbox
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import Cluster
@@ -41,6 +42,8 @@ class Observer(Watching[Sight]):
         """The members that a foreign fault has taken, until all is whole again."""
         self._unseen: dict[Setting, Any] = {}
         """The settings that others have changed since the run has looked at them, with the value of before."""
+        self._made_by: dict[str, OneRun] = {}
+        """The pods that runs have made, such as those that pull images: one that is at work removes its own."""
         self._holders: dict[Key, frozenset[str]] = {}
         self._remember()
 
@@ -62,7 +65,8 @@ class Observer(Watching[Sight]):
             return
         if code == 0 and target:
             self._note("end", left.all_put_back(self._first, self._now))
-            self._note("end", left.all_there(self._first, self._now, target, self._hit, self._holders))
+            besides = self._hit | {name for name, run in self._made_by.items() if run.is_at_work}
+            self._note("end", left.all_there(self._first, self._now, target, besides, self._holders))
             self._note("end", left.documents_kept(self._documents, self._looking.documents()))
         else:
             self._note("end", left.exactly_named(self._first, self._now))
@@ -77,6 +81,7 @@ class Observer(Watching[Sight]):
     def _act(self, request: Request, before: Sight, status: int, at: float) -> None:
         """Judge what a request of the run has done."""
         now, progress = self._now, self._progress
+        self._made_by |= dict.fromkeys(now.pods.keys() - before.pods.keys(), asking())
         deleted = acts.deleted_pod(request, self._namespace)
         if deleted in before.members:
             self._note("uid", rules.right_pod(before, deleted, acts.uid_in(request)))

@@ -91,16 +91,16 @@ class Watching(Generic[Seen]):
     @property
     def _progress(self) -> Any:
         """That of the run that asks."""
-        return self._progress_of.get(_asking().number, self._fresh)
+        return self._progress_of.get(asking().number, self._fresh)
 
     @_progress.setter
     def _progress(self, progress: Held) -> None:
-        self._progress_of[_asking().number] = progress
+        self._progress_of[asking().number] = progress
 
     @property
     def _last(self) -> Request:
         """The last request of the run that asks."""
-        return self._last_of.get(_asking().number, Request("GET", "/"))
+        return self._last_of.get(asking().number, Request("GET", "/"))
 
     def has_held(self, run: OneRun) -> bool:
         """Whether a run has ever written itself into the lock."""
@@ -114,7 +114,7 @@ class Watching(Generic[Seen]):
     def is_held_by_other(self) -> bool:
         """Whether a run that is at work holds the lock, and it is not the one that asks."""
         holder = self._holders_of_lock.get(self._now.holder)
-        return holder is not None and holder.is_at_work and holder is not _asking()
+        return holder is not None and holder.is_at_work and holder is not asking()
 
     def note(self, change: Change) -> None:
         """Take note of a change of an object of Kubernetes."""
@@ -142,7 +142,7 @@ class Watching(Generic[Seen]):
                 self._changed_by_others(before)
         else:
             self._act(request, before, status, at)
-            self._last_of[_asking().number] = request
+            self._last_of[asking().number] = request
             if at != self._began or status in {0, 429} or status >= 500:
                 self._progress = replace(self._progress, held_up=self._number)
             if 200 <= status < 300:
@@ -172,7 +172,7 @@ class Watching(Generic[Seen]):
 
     def _wrote_lock(self, before: Seen, status: int, at: float) -> bool:
         """Note that a run has written the lock. The result says whether it has it since."""
-        now, run = self._now, _asking()
+        now, run = self._now, asking()
         took = bool(now.holder) and now.holder != before.holder
         former = self._holders_of_lock.get(before.holder)
         lives = former is not None and former is not run and former.is_at_work
@@ -231,6 +231,6 @@ _ALONE = OneRun(0)
 """Stands for whoever asks without being a run in this process."""
 
 
-def _asking() -> OneRun:
+def asking() -> OneRun:
     """The run that asks."""
     return RUN.get() or _ALONE

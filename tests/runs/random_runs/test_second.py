@@ -55,6 +55,12 @@ def test_it_goes_on_where_the_first_one_is_killed(system: str) -> None:
     assert [each.is_refused for each in ending.further] == [False]
 
 
+def test_pods_that_pull_for_the_second_one_are_none_that_the_first_one_leaves() -> None:
+    """It begins shortly before the first one ends."""
+    endings = [played("opensearch", Event(act, SECOND, ELSEWHERE)) for act in (40, 42, 44)]
+    assert [each.faults for each in endings] == [[], [], []]
+
+
 def test_the_observer_finds_a_second_one_that_takes_the_lock() -> None:
     with patch.object(held_lock, "judge_free", lambda *_given: Verdict()):
         ending = played("opensearch", Event(9, SECOND, HERE))
