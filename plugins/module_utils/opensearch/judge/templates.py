@@ -148,11 +148,11 @@ def judge_templates(seen: MembersAndPods, pools: Iterable[Pool], target: Version
         if pool is None or pool.image == pool.target_image or any(m.behind(target) for m in pool.members):
             continue
         if _is_older(pool.image, target):
-            then = "." if pool.ephemeral else f", and not on data of {target}."
+            then = "." if pool.ephemeral else f", which does not start on data of {target}."
             yield refused(
                 "template_behind",
                 f"All members of pool {one.name} run {target} already, and its template has the image {pool.image}. A"
-                f" pod that is made again starts on that image{then}",
+                f" pod that is made again runs that image{then}",
                 f"Set the image {pool.target_image} in its manifest (with strategy OnDelete), and in whatever applies"
                 " it; then run again.",
             )
