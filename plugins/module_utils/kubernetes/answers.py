@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from http import HTTPStatus
 from socket import gaierror
-from typing import Any
+from typing import Any, TypeVar
 
 from ..common.errors import (
     HANDSHAKE_BROKEN_OFF,
@@ -22,8 +22,10 @@ from ..common.errors import (
     refusal,
     root_cause,
 )
-from ..common.reading import Json, listed, text, understood
+from ..common.reading import Json, listed, text, understood, within
 from ..common.verdict import refused
+
+Read = TypeVar("Read")
 
 UNREACHABLE = "kubernetes_unreachable"
 
@@ -115,6 +117,19 @@ def reading_object(kind: str, item: Mapping[str, Any]) -> AbstractContextManager
     """The same for one object, named if it has a name."""
     name = name_in(item)
     return reading(f"about {kind} {name}" if name else f"about a {kind}")
+
+
+def all_of(kind: str, items: Iterable[Json], read: Callable[[str, Json], Read]) -> tuple[Read, ...]:
+    """The observations of these objects. `read` gets the name of the object and the object.
+
+    Raises:
+        NotUnderstood: a part of one of them is not as expected.
+    """
+    found = []
+    for item in items:
+        with reading_object(kind, item):
+            found.append(read(within(item, "metadata", lambda data: text(data, "name")), item))
+    return tuple(found)
 
 
 def name_in(item: Mapping[str, Any]) -> str:

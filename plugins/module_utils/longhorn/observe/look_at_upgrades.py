@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ...kubernetes.answers import all_of
 from ...kubernetes.client import KubernetesClient
 from . import upgrades
 from .kinds import path_of
 from .look import look
-from .reading import all_of
 from .state import Longhorn
 from .upgrades import CONTROLS, INSTANCE_MANAGER_UPGRADES, MANAGERS, NODE_UPGRADES, UpgradeKinds, Upgrades
 

@@ -7,11 +7,10 @@ never taken for one that is fine.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ...common.reading import Json, entries, flag, listed, named, part, text, text_map, whole, within
-from ...kubernetes.answers import reading_object
 from ...kubernetes.conditions import StatusCondition, conditions
 from ...kubernetes.field_managers import last_manager
 from ...run.undo.undo import UNREADABLE, undo_in
@@ -33,23 +32,8 @@ from .state import (
     VolumeSnapshot,
 )
 
-Read = TypeVar("Read")
-
 _QUANTITY = re.compile(r"(\d+)(Ki|Mi|Gi|Ti|)")
 _UNITS = {"": 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
-
-
-def all_of(kind: str, items: Iterable[Json], read: Callable[[str, Json], Read]) -> tuple[Read, ...]:
-    """The observations of these objects. `read` gets the name of the object and the object.
-
-    Raises:
-        NotUnderstood: a part of one of them is not as expected.
-    """
-    found = []
-    for item in items:
-        with reading_object(kind, item):
-            found.append(read(within(item, "metadata", lambda data: text(data, "name")), item))
-    return tuple(found)
 
 
 def node(name: str, item: Json) -> Node:

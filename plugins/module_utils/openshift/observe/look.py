@@ -8,7 +8,7 @@ from typing import Any
 
 from ...common.errors import refusal
 from ...common.reading import text_map, within
-from ...kubernetes.answers import reading_object
+from ...kubernetes.answers import all_of, reading_object
 from ...kubernetes.client import KubernetesClient
 from ...pools.disruption import matches
 from . import reading
@@ -46,15 +46,15 @@ class Looking:
                 "Correct kubernetes (upgrade_kubernetes).",
             )
         pools = {each.name: each for each in map(self._pool, found[POOLS])}
-        nodes = {each.name: each for each in reading.all_of("Node", found[NODES], reading.node)}
-        (said,) = reading.all_of("ClusterVersion", [whole], reading.cluster_version)
-        operators = reading.all_of("ClusterOperator", found[OPERATORS], reading.operator)
+        nodes = {each.name: each for each in all_of("Node", found[NODES], reading.node)}
+        (said,) = all_of("ClusterVersion", [whole], reading.cluster_version)
+        operators = all_of("ClusterOperator", found[OPERATORS], reading.operator)
         return OpenShift(said, operators, pools, nodes, members_of(pools, nodes))
 
     def _pool(self, item: dict[str, Any]) -> MachineConfigPool:
         with reading_object("MachineConfigPool", item):
             release = self._release(reading.config_of(item))
-        (pool,) = reading.all_of("MachineConfigPool", [item], lambda name, each: reading.pool(name, each, release))
+        (pool,) = all_of("MachineConfigPool", [item], lambda name, each: reading.pool(name, each, release))
         return pool
 
     def _release(self, config: str) -> str:

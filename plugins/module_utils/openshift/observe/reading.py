@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 from ...common.reading import Json, flag, listed, part, text, text_map, whole, within
-from ...kubernetes.answers import reading_object
 from ...kubernetes.conditions import UNKNOWN, conditions
 from ...run.undo.undo_annotation import UNDO
 from .kinds import CURRENT, DESIRED, DESIRED_DRAIN, LAST_DRAIN, REASON, STATE, ZONE
@@ -19,21 +18,6 @@ from .state import (
     Update,
     UpdateRisk,
 )
-
-Read = TypeVar("Read")
-
-
-def all_of(kind: str, items: Iterable[Json], read: Callable[[str, Json], Read]) -> tuple[Read, ...]:
-    """The observations of these objects. `read` gets the name of the object and the object.
-
-    Raises:
-        NotUnderstood: a part of one of them is not as expected.
-    """
-    found = []
-    for item in items:
-        with reading_object(kind, item):
-            found.append(read(within(item, "metadata", lambda data: text(data, "name")), item))
-    return tuple(found)
 
 
 def cluster_version(_name: str, item: Json) -> ClusterVersion:

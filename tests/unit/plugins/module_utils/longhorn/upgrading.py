@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.answers import all_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe import upgrades
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.reading import all_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.upgrades import (
     LonghornUpgrade,
     UpgradeKinds,
