@@ -26,7 +26,7 @@ options:
   state:
     description:
       - V(planned) plans, and looks for everything that stands in the way.
-      - V(begun) takes the lock, plans again and records the begin of the run.
+      - V(begun) takes the lock, plans again and records the start of the run.
       - V(fit) waits until the operators are well and the Kubernetes nodes Ready.
       - V(taken) has the O(batch) taken. For the control plane it pauses the pools and sets the desired update, unless
         the ClusterVersion is on its way already. For Kubernetes nodes it lets their pool go until they are taken, and

@@ -8,6 +8,7 @@ no further Kubernetes node, and those under way are updated to the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -128,10 +129,8 @@ def _look_and_act(
 
     def again() -> OpenShift:
         seen = looking.look()
-        try:
+        with suppress(Conflict):
             step(seen, acts)
-        except Conflict:
-            return seen
         return seen
 
     slowly = {**task.params, "wait_sleep": max(BETWEEN_LOOKS, float(task.params["wait_sleep"]))}
