@@ -50,6 +50,23 @@ options:
     type: list
     elements: str
     default: []
+  control_plane_silences:
+    description:
+      - Selectors of the alerts that a run hides while the control plane is updated, if O(alertmanager) is given. The
+        plan names them with its batches.
+    type: list
+    elements: str
+    default:
+      - "alertname=~\"ClusterOperatorDown|ClusterOperatorDegraded|KubeDeploymentReplicasMismatch|\
+        MachineWithNoRunningPhase|etcdMembersDown\",namespace=~\"openshift.*|kube-.*|default\""
+      - severity=~"warning|info",namespace=~"openshift.*|kube-.*|default"
+  worker_silences:
+    description:
+      - Selectors of the alerts that a run hides while the Kubernetes nodes of the other pools are updated, if
+        O(alertmanager) is given.
+    type: list
+    elements: str
+    default: ['severity=~"warning|info",namespace=~"openshift.*|kube-.*|default"']
   batch:
     description: The Kubernetes nodes of the batch at hand.
     type: list

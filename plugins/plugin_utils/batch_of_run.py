@@ -191,8 +191,12 @@ class BatchOfRun:
 
     def first_parts(self) -> list[str]:
         """The task files of the role roll before the batch goes down."""
-        soaks = self.soak_time() > 0 and not self.variables.get("ansible_check_mode")
-        return [*(["own_tasks.yml"] if self.own_files() else []), *(["soak.yml"] if soaks else [])]
+        checks = bool(self.variables.get("ansible_check_mode"))
+        soaks = self.soak_time() > 0 and not checks
+        # A batch without silences of its own ends those of the one before it.
+        silenced = any(each.get("silences") for each in self._plan.get("batches", ())) and not checks
+        due = {"own_tasks.yml": self.own_files(), "soak.yml": soaks, "silences.yml": silenced}
+        return [part for part, is_due in due.items() if is_due]
 
     def _own_variable(self) -> str:
         return "upgrade_tasks_before" if self.is_first() else "upgrade_tasks_between"

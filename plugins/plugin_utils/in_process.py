@@ -41,6 +41,7 @@ from .of_run import Run, words_of_notice
 from .run_options import ALL, ASKED, NONE, SYSTEM, as_list, given_by, given_options
 from .serving_playbooks import options_of_playbook
 from .settling_of_run import options_to_settle
+from .silences_of_run import options_of_silences
 from .spoken import Speech, speech_of
 from .step_of_run import options_of_step
 from .surroundings import (
@@ -150,6 +151,7 @@ class InProcessAction(ActionBase):
             found |= options_to_settle(name, own, given, run)
             found |= options_of_playbook(name, own, given, run)
             found |= options_of_step(name, own, given, variables)
+            found |= options_of_silences(name, own, given, variables)
             found |= FleetOfRun(given, variables).options(name, own)
             batch = batch_of_run(variables, given)
             found |= batch.options(name, own) if batch is not None else {}

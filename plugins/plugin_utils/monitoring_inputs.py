@@ -12,9 +12,9 @@ from ..module_utils.monitoring.alerts import ignored_in
 from ..module_utils.monitoring.selectors import selectors_in
 from ..module_utils.monitoring.soak import limits_in
 from .connection_inputs import listed, merged
-from .variables import PREFIX, table
+from .variables import PREFIX, SELECTORS, names, table
 
-ALERTS, IGNORED, SILENCES = (f"{PREFIX}{name}" for name in ("alerts", "alerts_ignored", "silences"))
+IGNORED = f"{PREFIX}alerts_ignored"
 DEPENDENCIES = f"{PREFIX}dependencies"
 LIMITS, PROBES, SOAK = (f"{PREFIX}soak_{name}" for name in ("limits", "probes", "time"))
 
@@ -24,7 +24,7 @@ def faults_of_monitoring(given: Mapping[str, Any]) -> Iterator[str]:
     for name, variable in sorted(table().items()):
         if variable.needs and given.get(name) and not _address(variable.needs, given):
             yield f"{name} is given without a server to ask: give {variable.needs}_url."
-    for name in (ALERTS, SILENCES):
+    for name in sorted(names(lambda each: each.values == SELECTORS)):
         texts = given.get(name) or []
         if _all(texts, str):
             yield from _refused(partial(selectors_in, texts, name))

@@ -13,8 +13,9 @@ from .batch_of_run import GROUP
 from .capacity_of_run import grown
 from .hosts_of_run import texts_in
 from .of_run import Run
-from .run_options import GivenVariables, value_of
+from .run_options import GivenVariables
 from .settling_of_run import pools_to_settle
+from .silences_of_run import all_silences
 from .step_of_run import steps_of
 
 
@@ -65,7 +66,7 @@ class OrderOfRun:
             stopped=self.run.stopped,
             batches=batches,
             commenced=bool(plan.get("commenced")),
-            silences=bool(value_of("upgrade_silences", given)),
+            silences=bool(all_silences(given)),
             asks=(batches or bool(plan.get("asks_without_batches"))) and self._consent() != plan.get("digest"),
             listens=self.run.listens,
             steps_before=bool(plan) and bool(steps_of(given, StepPoint.BEFORE)),

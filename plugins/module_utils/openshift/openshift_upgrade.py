@@ -24,7 +24,7 @@ from ..run.output.plan_text import Words, counted
 from ..run.runs import contract_of, work_of
 from .act.changes import Acts
 from .judge.health import is_held_by_person, judge_drains, judge_nodes, judge_operators, judge_pools, judge_whole
-from .judge.order import digest, turns, versions
+from .judge.order import digest, in_windows, turns, versions
 from .judge.progress import (
     CONTROL_PLANE,
     UPDATING,
@@ -50,6 +50,16 @@ BETWEEN_LOOKS = 10.0
 """Seconds between two looks: a Kubernetes node takes minutes, and its daemon looks every few seconds itself."""
 SECONDS_A_BATCH = 600
 """Seconds that a batch is taken to last as long as none was measured."""
+
+PLATFORM = 'namespace=~"openshift.*|kube-.*|default"'
+"""The alerts of the platform itself (managed-upgrade-operator, `pkg/maintenance/alertmanager_maintenance.go`)."""
+WORKER_SILENCES = [f'severity=~"warning|info",{PLATFORM}']
+CONTROL_PLANE_SILENCES = [
+    'alertname=~"ClusterOperatorDown|ClusterOperatorDegraded|KubeDeploymentReplicasMismatch|MachineWithNoRunningPhase'
+    f'|etcdMembersDown",{PLATFORM}',
+    *WORKER_SILENCES,
+]
+"""The critical alerts that an update of the control plane raises, by name (configuration of that operator)."""
 
 
 def _target(task: Task) -> Release:
@@ -78,7 +88,7 @@ def _order(task: Task) -> Outcome:
     return ordered(
         Whole(IDENTITY, seen.members, versions(seen, target)),
         str(target),
-        turns(seen, target),
+        in_windows(turns(seen, target), seen.masters, *_silences(task)),
         verdict,
         unit="nodes",
         image=update.image,
@@ -87,6 +97,13 @@ def _order(task: Task) -> Outcome:
         channel=seen.version.channel,
         digest=digest(seen, target, accepted),
     )
+
+
+def _silences(task: Task) -> tuple[list[str], list[str]]:
+    """The silences of the control plane and of the workers; none without an Alertmanager."""
+    if not task.params["alertmanager"]["url"]:
+        return [], []
+    return task.params["control_plane_silences"], task.params["worker_silences"]
 
 
 def _update(seen: OpenShift, target: Release) -> Update:
@@ -310,6 +327,8 @@ SYSTEM = System(
     options={
         "namespace": {"type": "str"},
         "accept_risks": {"type": "list", "elements": "str", "default": []},
+        "control_plane_silences": {"type": "list", "elements": "str", "default": CONTROL_PLANE_SILENCES},
+        "worker_silences": {"type": "list", "elements": "str", "default": WORKER_SILENCES},
     },
     uuid=lambda _task: IDENTITY,
     order=_order,

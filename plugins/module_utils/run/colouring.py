@@ -179,6 +179,8 @@ class Turn:
     """The cause for its place in the order."""
     proof: str
     """The cause for which its units may be away together."""
+    silences: Sequence[str] = ()
+    """Selectors of the alerts that are hidden while it is at work, next to those of the whole run."""
 
 
 @dataclass(frozen=True)

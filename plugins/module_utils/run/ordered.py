@@ -41,6 +41,7 @@ def ordered(
             "cures": False,
             "reason": turn.reason,
             "proof": turn.proof,
+            **({"silences": [*turn.silences]} if turn.silences else {}),
         }
         for number, turn in enumerate(turns, start=1)
     ]

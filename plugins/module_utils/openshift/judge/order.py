@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from ...run.colouring import Turn
 from ...run.start.approvals import digest_text
@@ -21,6 +22,15 @@ def turns(seen: OpenShift, target: Release) -> list[Turn]:
         if not is_held_by_person(pool):
             found += _of_pool(seen, pool, target)
     return found
+
+
+def in_windows(
+    turns: Sequence[Turn], masters: Collection[str], control_plane: Sequence[str], workers: Sequence[str]
+) -> list[Turn]:
+    """The batches with the alerts that are hidden meanwhile: those of the control plane, and those of all others."""
+    return [
+        replace(each, silences=workers if set(masters).isdisjoint(each.members) else control_plane) for each in turns
+    ]
 
 
 def _of_pool(seen: OpenShift, pool: MachineConfigPool, target: Release) -> Iterator[Turn]:

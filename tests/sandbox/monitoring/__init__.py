@@ -1,0 +1,1 @@
+"""Servers of monitoring in memory."""
