@@ -34,9 +34,10 @@ options:
     default: opensearch
     choices: [opensearch, longhorn]
   namespace:
-    description: The namespace of Longhorn.
+    description:
+      - The namespace of Longhorn, by default C(longhorn-system).
+      - With O(kubernetes_nodes) and V(opensearch) the namespace of the pods, which is needed then.
     type: str
-    default: longhorn-system
   moment:
     description:
       - V(before_upgrade) makes the checks that C(docs/gates.md) lists for it. V(before_batch) proves that O(batch) may
@@ -61,6 +62,17 @@ options:
     default: []
   batch:
     description: Names of the members that are about to go down, or that have come back.
+    type: list
+    elements: str
+    default: []
+  kubernetes_nodes:
+    description:
+      - Names of Kubernetes nodes that are about to go down, in place of O(batch). The batch is the members whose pods
+        run on them when the gate passes, and no member if there is none. All others are expected, and so are members of
+        the same StatefulSets that are away. A pool of which no member at all is in the cluster is not known by this, so
+        name its members in O(expected).
+      - For the subject V(longhorn) they are those of its nodes that are named here.
+      - For V(before_batch) only.
     type: list
     elements: str
     default: []
@@ -147,6 +159,8 @@ notes:
     C(cluster:admin/settings/update). For O(hands_over) at V(before_stop) C(cluster:admin/settings/update),
     C(cluster:admin/voting_config/add_exclusions) and C(cluster:admin/voting_config/clear_exclusions); without one of
     these an elected manager that is alone goes as it is, and a batch that it shares with others is not proven."
+  - "Kubernetes rights needed for O(kubernetes_nodes): C(list) of C(statefulsets) of the group C(apps), and of C(pods),
+    in O(namespace)."
   - "Kubernetes rights needed for the subject V(longhorn): C(list) of C(nodes), C(volumes), C(engines),
     C(enginefrontends), C(replicas), C(instancemanagers), C(settings), C(snapshots) and C(backups) of the group
     C(longhorn.io) in the namespace, and of C(nodes) in the whole cluster."
@@ -164,6 +178,12 @@ EXAMPLES = r"""
     expected: [data-0, data-1, data-2]
     batch: [data-2]
     wait_timeout: 900
+
+- name: Prove that Kubernetes nodes worker-1 and worker-4 may be drained, whichever members run there
+  stateful.upgrade.cluster_health_gate:
+    moment: before_batch
+    namespace: search
+    kubernetes_nodes: [worker-1, worker-4]
 
 - name: Wait until data-2 has joined again, as another process than before
   stateful.upgrade.cluster_health_gate:

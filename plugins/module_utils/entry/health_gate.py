@@ -14,11 +14,13 @@ CONTRACT = replace(
     argument_spec={
         **opensearch.CONTRACT.argument_spec,
         "subject": {"type": "str", "default": "opensearch", "choices": ["opensearch", "longhorn"]},
-        "namespace": {"type": "str", "default": NAMESPACE},
+        "namespace": {"type": "str"},
     },
 )
 
 
 def run(task: Task) -> Outcome:
     """Judge the subject."""
-    return {"opensearch": opensearch.run, "longhorn": longhorn.run}[task.params["subject"]](task)
+    if task.params["subject"] == "opensearch":
+        return opensearch.run(task)
+    return longhorn.run(replace(task, params={**task.params, "namespace": task.params["namespace"] or NAMESPACE}))

@@ -46,7 +46,9 @@ def run(task: Task) -> Outcome:
 
     def judged(seen: Longhorn) -> Verdict:
         if moment == "before_batch":
-            return may_go_down(seen, params["batch"], params["expected"])
+            # Not every Kubernetes node has a part of Longhorn.
+            there = [name for name in params["kubernetes_nodes"] if name in seen.nodes]
+            return may_go_down(seen, [*params["batch"], *there], params["expected"])
         whole = all_whole(seen, params["expected"], params["batch"])
         if not params["target_version"]:
             return whole
@@ -65,5 +67,5 @@ def run(task: Task) -> Outcome:
         robustness[key] = robustness.get(key, 0) + 1
     before = {"volumes": robustness, "nodes": {name: node.ready for name, node in sorted(seen.nodes.items())}}
     following = "take the batch down" if moment == "before_batch" else "go on"
-    going = list(params["batch"]) if verdict.passed else []
+    going = [*params["batch"], *params["kubernetes_nodes"]] if verdict.passed else []
     return Outcome(verdict, before=before, next=following, more={"going": going})

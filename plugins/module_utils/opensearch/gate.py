@@ -47,6 +47,7 @@ GATE = Contract(
         "moment": {"type": "str", "required": True, "choices": [*MOMENTS, BEFORE_STOP, JOINED]},
         "expected": {"type": "list", "elements": "str", "default": []},
         "batch": {"type": "list", "elements": "str", "default": []},
+        "kubernetes_nodes": {"type": "list", "elements": "str", "default": []},
         "target_version": {"type": "str"},
         "former_processes": {"type": "dict", "default": {}},
         "split_after": {"type": "int"},
@@ -59,7 +60,8 @@ GATE = Contract(
         **RESTRICTING,
     },
     required_if=[
-        ("moment", "before_batch", ("batch", "expected")),
+        ("moment", "before_batch", ("batch", "kubernetes_nodes"), True),
+        ("moment", "before_batch", ("expected", "kubernetes_nodes"), True),
         ("moment", BEFORE_STOP, ("batch", "expected")),
         ("moment", JOINED, ("batch",)),
         ("moment", "after_batch", ("batch", "expected")),

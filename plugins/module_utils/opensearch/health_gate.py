@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from ..common.errors import refusal
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
+from ..common.words import enumerate_few
 from .absence import Absence
 from .act.restricting import wait_proven
 from .gate import BEFORE_STOP, GATE, JOINED, Judged, scope_of, wait_at_gate
 from .in_parts import IN_PARTS, in_parts
 from .judge.back import judge_back
+from .judge.checks import BEFORE_BATCH
+from .judge.disk import ZONE
 from .judge.gates import UPGRADED, Scope
+from .member_list import list_members
 from .observe.client import OpenSearchClient, connect
 from .observe.look import Look
 from .observe.state import ClusterMember, ClusterState
@@ -24,6 +29,41 @@ CONTRACT = replace(GATE, argument_spec={**GATE.argument_spec, **IN_PARTS})
 
 def run(task: Task) -> Outcome:
     """Look, judge and wait as asked. Allocation and votes are changed only before members stop, and if asked for."""
+    nodes, params = task.params["kubernetes_nodes"], task.params
+    if not nodes or params["moment"] != BEFORE_BATCH:
+        return _judged(task)
+    if not params["namespace"]:
+        said = "With kubernetes_nodes the members are known by their pods, and no namespace is given that has them."
+        raise refusal("namespace_not_given", said, "Give namespace.")
+    there = _members_on(task)
+    while True:
+        task.progress(f"On {enumerate_few(nodes)}: {enumerate_few(sorted(there.batch)) or 'no member of OpenSearch'}.")
+        own = {"batch": sorted(there.batch), "expected": sorted({*params["expected"], *there.expected})}
+        outcome = _judged(replace(task, params={**params, **own}))
+        before, there = there, _members_on(task)
+        # Pods may have moved while the gate has waited.
+        if not outcome.verdict.passed or there.batch <= before.batch:
+            return outcome
+
+
+@dataclass(frozen=True)
+class _There:
+    """The members of a cluster, and those of them that run on some Kubernetes nodes."""
+
+    expected: frozenset[str]
+    batch: frozenset[str]
+
+
+def _members_on(task: Task) -> _There:
+    nodes = task.params["kubernetes_nodes"]
+    listed = task.ask(lambda: list_members({**task.params, "zone_attribute": ZONE}))
+    return _There(
+        frozenset(each.name for each in listed),
+        frozenset(each.name for each in listed if each.kubernetes_node in nodes),
+    )
+
+
+def _judged(task: Task) -> Outcome:
     scope = scope_of(task)
     client = connect(task.params["opensearch"], task.params["kubernetes"])
     if scope.moment == JOINED:

@@ -253,6 +253,9 @@ def test_a_run_that_is_asked_to_stop_stops_before_the_manager_goes(drive: type[D
 def test_the_gate_answers_for_other_tools(drive: type[Driver]) -> None:
     driver = drive(outliving(*S2))
     assert driver.gate("before_batch", batch=["n2"], expected=list(NODES_OF_THREE)).verdict.passed
+    # Of Kubernetes nodes only those count that are nodes of Longhorn.
+    assert driver.gate("before_batch", kubernetes_nodes=["n2", "elsewhere"]).verdict.passed
+    assert not driver.gate("before_batch", kubernetes_nodes=["n2", "n3"]).verdict.passed
     both = driver.gate("before_batch", batch=["n2", "n3"], expected=list(NODES_OF_THREE))
     assert {each.code for each in both.verdict.deciding()} == {"last_replica"}
 
