@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from ...common.verdict import Reason, as_verdict, refused, waiting
 from ..observe.release import Release
-from ..observe.state import DEGRADED, ClusterVersion, ConfiguredNode, KeptPod, MachineConfigPool, OpenShift
+from ..observe.state import DEGRADED, ConfiguredNode, KeptPod, MachineConfigPool, OpenShift
 
 UPDATING = "kubernetes_node_updating"
 CONTROL_PLANE = "control_plane_updating"
@@ -35,7 +35,7 @@ def judge_control_plane(seen: OpenShift, target: Release) -> Iterator[Reason]:
             said = f"The cluster version operator has not begun the update to {target} yet."
             yield waiting("update_not_begun", said, "See the pod cluster-version-operator.")
             return
-        yield waiting(CONTROL_PLANE, _of_control_plane(version, target), "See oc adm upgrade.")
+        yield waiting(CONTROL_PLANE, _of_control_plane(seen, target), "See oc adm upgrade.")
     else:
         for name, pool in seen.pools.items():
             if seen.members.get(name) and pool.release != str(target):
@@ -43,10 +43,16 @@ def judge_control_plane(seen: OpenShift, target: Release) -> Iterator[Reason]:
                 yield waiting(CONTROL_PLANE, said, "See ClusterOperator machine-config.", about=name)
 
 
-def _of_control_plane(version: ClusterVersion, target: Release) -> str:
-    failing = version.condition("Failing")
-    said = failing.message if failing.true else version.condition("Progressing").message
-    return f"The control plane is updated to {target}{f': {said}' if said else '.'}"
+def _of_control_plane(seen: OpenShift, target: Release) -> str:
+    """The words of the cluster version operator, and the Kubernetes node that the machine config operator is at."""
+    failing = seen.version.condition("Failing")
+    said = failing.message if failing.true else seen.version.condition("Progressing").message
+    at = [
+        f"{name} {_doing(seen.nodes[name], seen.pool_of(name))[0]}"
+        for name in seen.masters
+        if name in seen.nodes and seen.nodes[name].is_handled
+    ]
+    return f"The control plane is updated to {target}: {'; '.join(filter(None, (said, *at))) or 'it has begun.'}"
 
 
 def left_of_control_plane(seen: OpenShift, target: Release) -> tuple[float, ...]:
