@@ -50,6 +50,11 @@ options:
     type: list
     elements: str
     default: []
+  max_unavailable:
+    description:
+      - The most Kubernetes nodes of a pool that are away at a time, as a number or a percentage. A pool whose
+        C(maxUnavailable) is more has this one until the run has put it back. By default that of the pool counts.
+    type: str
   control_plane_silences:
     description:
       - Selectors of the alerts that a run hides while the control plane is updated, if O(alertmanager) is given. The
@@ -183,6 +188,12 @@ members:
   sample: [master-0, worker-0]
 left:
   description: The Kubernetes nodes of pools that another user has paused.
+  returned: with O(state=planned) or O(state=begun)
+  type: list
+  elements: str
+  sample: []
+lowered:
+  description: The pools that have a lower C(maxUnavailable) for the time of the run.
   returned: with O(state=planned) or O(state=begun)
   type: list
   elements: str

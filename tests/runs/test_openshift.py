@@ -17,7 +17,7 @@ from tests.runs.world import World, world
 from tests.sandbox.openshift.asking import GRAPH, SMALL, history, pool
 from tests.sandbox.openshift.description import OPERATORS, ConditionalEdge, Described, Risk
 from tests.sandbox.openshift.habits import KIND, Habits
-from tests.sandbox.openshift.kinds import CURRENT, POOLS, annotations_of, rendered
+from tests.sandbox.openshift.kinds import CURRENT, DESIRED, POOLS, annotations_of, rendered
 from tests.sandbox.openshift.openshift import OpenShift
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import USER
@@ -187,6 +187,42 @@ def test_a_pool_that_a_person_has_paused_stays_as_it_is(here: World) -> None:
     assert ended.code == 0, ended.output
     assert cluster.paused() == ["infra"]
     assert not {"infra-0", "infra-1"} & cluster.on_target()
+
+
+@pytest.mark.parametrize("own", [2, "50%"])
+def test_fewer_are_taken_at_a_time_than_the_pool_allows(here: World, own: int | str) -> None:
+    cluster = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), pool("worker", 4, max_unavailable=own))))
+    assert "pause of 1 pool, maxUnavailable of 1 pool" in cluster.plan(upgrade_max_unavailable=1).output
+    given = cluster.agreed(upgrade_max_unavailable=1)
+    away = set[int]()
+
+    def look(_request: Request) -> None:
+        notes = [annotations_of(cluster.openshift.node(f"worker-{place}")) for place in range(4)]
+        away.add(sum(each[CURRENT] != each[DESIRED] for each in notes))
+
+    here.calling.after = look
+    ended = here.play(PLAYBOOK, given)
+    assert ended.code == 0, ended.output
+    assert away == {0, 1}
+    cluster.is_upgraded()
+    assert cluster.openshift.pool("worker")["spec"]["maxUnavailable"] == own
+
+
+def test_a_pool_that_an_earlier_run_has_held_gets_fewer_too(here: World, tmp_path: Path) -> None:
+    cluster = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), pool("worker", 2, max_unavailable=2))))
+    gate = tmp_path / "gate.yml"
+    gate.write_text(
+        "- name: Not both\n"
+        "  ansible.builtin.fail:\n"
+        "    msg: Two members are on them.\n"
+        "  when: upgrade_batch.members | length == 2\n"
+    )
+    assert cluster.upgrade(upgrade_workload_gate=str(gate)).code != 0
+    assert cluster.paused() == ["worker"]
+    ended = cluster.upgrade(upgrade_workload_gate=str(gate), upgrade_max_unavailable=1)
+    assert ended.code == 0, ended.output
+    cluster.is_upgraded()
+    assert cluster.openshift.pool("worker")["spec"]["maxUnavailable"] == 2
 
 
 def test_a_risk_takes_consent_by_its_name(here: World) -> None:

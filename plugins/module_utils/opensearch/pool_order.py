@@ -14,6 +14,7 @@ from ..kubernetes import client as kubernetes
 from ..kubernetes.kubernetes_nodes import visible
 from ..pools.deployers import DEPLOYERS, judge_owner
 from ..pools.given_images import given_images, judge_images
+from ..run.colouring import readable_most
 from .both_sides import see
 from .judge.admission import judge_left, left_by
 from .judge.batches import BATCHING, Batch, Cutting, batches_of
@@ -229,12 +230,8 @@ def drawn_from(seen: MembersAndPods, pools: tuple[Pool, ...], verdict: Verdict) 
 def _cut(
     pools: Sequence[Pool], target: Version, only: Sequence[str], cutting: Cutting, state: ClusterState
 ) -> tuple[Batch, ...]:
-    try:
-        return batches_of(pools, target, only, cutting, placement_of(state, pools))
-    except ValueError as error:
-        raise refusal(
-            "max_unavailable_unreadable", f"max_unavailable {error}.", "Give a number, such as 2, or 25%."
-        ) from error
+    readable_most(cutting.max_unavailable)
+    return batches_of(pools, target, only, cutting, placement_of(state, pools))
 
 
 @as_verdict

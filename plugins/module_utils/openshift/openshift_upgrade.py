@@ -19,12 +19,13 @@ from ..common.verdict import Reason, State, Verdict, combine, refused, remark, w
 from ..kubernetes.client import connect
 from ..kubernetes.rights import missing_rights
 from ..run.begin_and_end import System
+from ..run.colouring import readable_most
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words, counted
 from ..run.runs import contract_of, work_of
 from .act.changes import Acts
 from .judge.health import is_held_by_person, judge_drains, judge_nodes, judge_operators, judge_pools, judge_whole
-from .judge.order import digest, in_windows, turns, versions
+from .judge.order import digest, in_windows, lowered, turns, versions
 from .judge.progress import (
     CONTROL_PLANE,
     UPDATING,
@@ -83,18 +84,21 @@ def _order(task: Task) -> Outcome:
         return whole.without_waiting() if whole.state is State.REFUSED else whole
 
     seen, verdict = task.wait(looking.look, judged)
-    update = _update(seen, target)
+    update, most = _update(seen, target), task.params["max_unavailable"]
+    readable_most(most)
+    free = [pool for pool in seen.worker_pools if not is_held_by_person(pool)]
     left = [name for pool in seen.worker_pools if is_held_by_person(pool) for name in seen.members[pool.name]]
     return ordered(
         Whole(IDENTITY, seen.members, versions(seen, target)),
         str(target),
-        in_windows(turns(seen, target), seen.masters, *_silences(task)),
+        in_windows(turns(seen, target, most), seen.masters, *_silences(task)),
         verdict,
         unit="nodes",
         image=update.image,
         left=left,
         deployed_version=seen.version.present,
         channel=seen.version.channel,
+        lowered=[pool.name for pool in free if lowered(seen, pool, most) is not None],
         digest=digest(seen, target, accepted),
     )
 
@@ -166,7 +170,7 @@ def _take(task: Task) -> Outcome:
             commenced.append(str(target))
         else:
             for pool, own in _pools_of(seen, task):
-                _let_take(seen, acts, pool, own, target)
+                _let_take(seen, acts, pool, own, target, task.params["max_unavailable"])
 
     def judged(seen: OpenShift) -> Verdict:
         if not _is_control_plane(seen, task):
@@ -215,17 +219,22 @@ def _commence(task: Task, seen: OpenShift, acts: Acts, target: Release) -> None:
     """Hold the pools, then set the desired update, unless the ClusterVersion says that this was done."""
     for pool in seen.worker_pools:
         if not pool.paused:
-            acts.hold(pool.name)
+            acts.hold(pool.name, lowered(seen, pool, task.params["max_unavailable"]))
     if not seen.version.is_commenced(str(target)):
         passed_or_raise(judge_target(seen.version, str(target), task.params["accept_risks"]))
         acts.commence(seen.version, _update(seen, target))
 
 
-def _let_take(seen: OpenShift, acts: Acts, pool: MachineConfigPool, names: list[str], target: Release) -> None:
+def _let_take(
+    seen: OpenShift, acts: Acts, pool: MachineConfigPool, names: list[str], target: Release, most: str | None
+) -> None:
     """Let a pool go until its Kubernetes nodes of the batch are taken, then hold it again."""
     if all(is_taken(seen, name, target) for name in names):
         if any(not is_taken(seen, name, target) for name in seen.members[pool.name]):
             acts.hold(pool.name)
+    elif (fewer := lowered(seen, pool, most)) is not None:
+        # An earlier run has held it with its own maxUnavailable.
+        acts.hold(pool.name, fewer)
     elif pool.carries_undo:
         acts.let_go(pool.name)
 
@@ -286,7 +295,7 @@ def _restore(task: Task) -> Outcome:
             if left and seen.version.is_commenced(str(_target(task))):
                 reasons.append(_stays(pool.name, len(left)))
             else:
-                reasons += acts.let_go(pool.name)
+                reasons += acts.put_back(pool.name)
         return bool(task.journal.as_result()), Verdict(tuple(reasons))
 
     (changed, verdict), _state = task.wait(again, lambda _found: Verdict())
@@ -319,6 +328,8 @@ def _words(plan: Mapping[str, Any]) -> Words:
         each["name"] for each in plan["pools"] if each["name"] != MASTER and not {*each["members"]} <= {*plan["left"]}
     ]
     changes = [f"pause of {counted(len(held), 'pool')}"] if held else []
+    if plan["lowered"]:
+        changes.append(f"maxUnavailable of {counted(len(plan['lowered']), 'pool')}")
     return Words("Kubernetes node", "OpenShift", changes=changes, stays=["desired update"])
 
 
@@ -327,6 +338,7 @@ SYSTEM = System(
     options={
         "namespace": {"type": "str"},
         "accept_risks": {"type": "list", "elements": "str", "default": []},
+        "max_unavailable": {"type": "str"},
         "control_plane_silences": {"type": "list", "elements": "str", "default": CONTROL_PLANE_SILENCES},
         "worker_silences": {"type": "list", "elements": "str", "default": WORKER_SILENCES},
     },

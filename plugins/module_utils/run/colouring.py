@@ -15,6 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
+from ..common.errors import refusal
+
 
 class Unit(Protocol):
     """The thing of which batches are made."""
@@ -148,6 +150,20 @@ def most_of(text: str | None, size: int) -> int | None:
     if not digits.isdigit() or int(digits) < 1 or (text.strip().endswith("%") and int(digits) > 100):
         raise ValueError(f"{text!r} is neither a number from 1 on nor a percentage up to 100%")
     return max(1, int(digits) * size // 100) if text.strip().endswith("%") else int(digits)
+
+
+def readable_most(text: str | None) -> None:
+    """Check that `most_of` can read the option `max_unavailable`.
+
+    Raises:
+        Refusal: it cannot.
+    """
+    try:
+        most_of(text, 1)
+    except ValueError as error:
+        raise refusal(
+            "max_unavailable_unreadable", f"max_unavailable {error}.", "Give a number, such as 2, or 25%."
+        ) from error
 
 
 def safe_part(names: Sequence[str], passes: Callable[[Sequence[str]], bool]) -> list[str]:

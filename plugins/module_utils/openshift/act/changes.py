@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from ...common.task import Task
@@ -15,10 +16,13 @@ from ..observe.kinds import VERSION, pool_path
 from ..observe.state import ClusterVersion, Update
 
 PAUSED: Path = ("spec", "paused")
+MAX_UNAVAILABLE: Path = ("spec", "maxUnavailable")
 
 
 def is_known(made: Change) -> bool:
     """Whether a run of this collection makes such a change of a MachineConfigPool."""
+    if made.path == MAX_UNAVAILABLE:
+        return isinstance(made.set_to, int) and (made.was is None or isinstance(made.was, (int, str)))
     return made.path == PAUSED and made.was in (None, False) and made.set_to is True
 
 
@@ -29,16 +33,25 @@ class Acts:
         self._task, self._client = task, client
         self._writers = Writers(task, partial(lease_at, client), "openshift_upgrade")
 
-    def hold(self, pool: str) -> bool:
+    def hold(self, pool: str, most: int | None = None) -> bool:
         """Pause a pool, so that the machine config operator takes no further Kubernetes node of it.
 
-        Those that it has taken are updated to the end (machine-config-operator, `syncMachineConfigPool`).
+        Those that it has taken are updated to the end (machine-config-operator, `syncMachineConfigPool`). With `most`
+        no more than so many will be away at once when it is let go.
         """
-        return change(self._task, self._client, pool_path(pool), {PAUSED: True}, is_known, self._writers.judge)
+        wanted = {PAUSED: True, **({MAX_UNAVAILABLE: most} if most is not None else {})}
+        return change(self._task, self._client, pool_path(pool), wanted, is_known, self._writers.judge)
 
     def let_go(self, pool: str) -> tuple[Reason, ...]:
+        """Have a pool not paused any more. The result names a value that another has changed since."""
+        return self._put_back(pool, lambda made: made.path == PAUSED)
+
+    def put_back(self, pool: str) -> tuple[Reason, ...]:
         """Have a pool as it was before a run has held it. The result names a value that another has changed since."""
-        return put_back(self._task, self._client, pool_path(pool), is_known, self._writers.judge)[1]
+        return self._put_back(pool, lambda _made: True)
+
+    def _put_back(self, pool: str, part: Callable[[Change], bool]) -> tuple[Reason, ...]:
+        return put_back(self._task, self._client, pool_path(pool), is_known, self._writers.judge, part)[1]
 
     def commence(self, seen: ClusterVersion, update: Update) -> None:
         """Set the desired update, once, and only if the ClusterVersion is the one that was seen."""

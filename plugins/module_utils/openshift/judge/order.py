@@ -5,23 +5,33 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from ...run.colouring import Turn
+from ...run.colouring import Turn, most_of
 from ...run.start.approvals import digest_text
 from ..observe.release import Release
 from ..observe.state import MachineConfigPool, OpenShift
 from .health import is_held_by_person
 
 
-def turns(seen: OpenShift, target: Release) -> list[Turn]:
-    """The batches in their order: those of a pool are as large as it lets go at once, in the order of the operator."""
+def turns(seen: OpenShift, target: Release, most: str | None = None) -> list[Turn]:
+    """The batches in their order: those of a pool are as large as it lets go at once, in the order of the operator.
+
+    With `most` they are no larger than that.
+    """
     found = []
     if not seen.version.has_completed(str(target)):
         proof = "its Kubernetes nodes go one by one, so that etcd keeps its majority"
         found.append(Turn(list(seen.masters), "the control plane goes first", proof))
     for pool in seen.worker_pools:
         if not is_held_by_person(pool):
-            found += _of_pool(seen, pool, target)
+            found += _of_pool(seen, pool, target, most)
     return found
+
+
+def lowered(seen: OpenShift, pool: MachineConfigPool, most: str | None) -> int | None:
+    """The `maxUnavailable` that a pool gets for the time of a run; None if its own is no more than `most`."""
+    count = len(seen.members[pool.name])
+    fewer = most_of(most, count)
+    return fewer if fewer is not None and pool.at_once(count) > fewer else None
 
 
 def in_windows(
@@ -33,9 +43,9 @@ def in_windows(
     ]
 
 
-def _of_pool(seen: OpenShift, pool: MachineConfigPool, target: Release) -> Iterator[Turn]:
+def _of_pool(seen: OpenShift, pool: MachineConfigPool, target: Release, most: str | None) -> Iterator[Turn]:
     members = seen.members[pool.name]
-    at_once = pool.at_once(len(members))
+    at_once = lowered(seen, pool, most) or pool.at_once(len(members))
     left = [name for name in members if not seen.is_done(name, target)]
     stays = len(members) - at_once
     proof = f"{pool.name} keeps {stays} of its {len(members)} Kubernetes nodes, and evictions respect every budget"
