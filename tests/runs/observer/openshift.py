@@ -26,6 +26,8 @@ from tests.sandbox.web import Request
 LOOK_AGE = 10.0
 """The most seconds for which a run that is held up may go by its last look at the lock."""
 GROUPS = {each.group for each in OWN}
+ALERTMANAGER = "/api/v2/"
+"""The beginning of the paths of an Alertmanager; those of Kubernetes begin otherwise."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,19 @@ class OpenShiftObserver(Watching[Sight]):
         """`left` are the pools that a person has paused."""
         super().__init__(sandbox, Looking(openshift, namespace), Held())
         self._openshift, self._target, self._left, self._told = openshift, target, left, 0
+        self._early_for: Callable[[], list[str]] = list
+        self._hidden: Callable[[], list[str]] = list
+
+    def watch(self, taken_early: Callable[[], list[str]], hidden: Callable[[], list[str]]) -> None:
+        """Heed the workers that were taken although a database on them said no, and the alerts that are hidden."""
+        self._early_for, self._hidden = taken_early, hidden
 
     def ended(self, code: int, *, target: str = "") -> None:
         """See `Watching`."""
         self.look()
+        self._keep("gate", self._early_for())
         if code == 0 and target:
+            self._note("end", [f"alerts with {each} are hidden still" for each in self._hidden()])
             self._note("end", [f"{each} is left behind" for each in self._openshift.observer.leftovers()])
             self._note("end", [f"{each} is not on {target}" for each in self.behind(target)])
             self._note("end", [f"the lock is still held by {self._now.holder}"] if self._now.holder else [])
@@ -98,7 +108,10 @@ class OpenShiftObserver(Watching[Sight]):
                 self._progress = replace(self._progress, run=now.holder, acted=self._number)
                 self._saw_lock(at)
             return
-        if not acts.is_act(request) or not (now is not before or 200 <= status < 300):
+        # A silence is found again by its run, and ends by itself.
+        if not acts.is_act(request) or request.path.startswith(ALERTMANAGER):
+            return
+        if now is before and not 200 <= status < 300:
             return
         repeated = self._last == request
         self._note("lock", under_lock(before.holder, at, self._progress, LOOK_AGE, repeated=repeated))

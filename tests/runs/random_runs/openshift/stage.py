@@ -7,11 +7,13 @@ from typing import Any
 
 from tests.runs.observer.openshift import OpenShiftObserver
 from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, shipped_rights
+from tests.runs.random_runs.openshift.database import Database
 from tests.runs.random_runs.openshift.events import HappeningToOpenShift
 from tests.runs.random_runs.openshift.story import NEW, OpenShiftStory
 from tests.runs.random_runs.playing import ByPlaybook
 from tests.runs.random_runs.story import Event
 from tests.runs.world import World
+from tests.sandbox.monitoring.alertmanager import Alertmanager
 from tests.sandbox.openshift.openshift import OpenShift
 from tests.scenarios.cluster import USER
 from tests.scenarios.playbook import Played
@@ -27,14 +29,26 @@ class OpenShiftStage(ByPlaybook):
         self.world, self._story = here, story
         self.openshift = OpenShift(story.described(), story.habits, kubernetes=here.sandbox.kubernetes)
         here.sandbox.apply(shipped_rights())
+        self._alerts = Alertmanager(self.openshift.clock) if story.windows else None
+        self._alerts_at = here.calling.serve(self._alerts).url if self._alerts is not None else ""
+        self._database = Database(here, self.openshift) if story.database else None
         self.observer = OpenShiftObserver(here.sandbox, self.openshift, NAMESPACE, NEW, story.left)
+        self.observer.watch(self._taken_early, self._hidden)
         self._happening = HappeningToOpenShift(here, self.openshift, story)
 
     def variables(self) -> dict[str, Any]:
         """See `Stage`."""
         kubernetes = {"kubeconfig": str(self.world.sandbox.kubeconfig(USER))}
         own = {"target_version": NEW, "upgrade_namespace": NAMESPACE, "upgrade_kubernetes": kubernetes}
-        return {**own, **self._story.options}
+        gate = {"upgrade_workload_gate": self._database.gate()} if self._database is not None else {}
+        alerts = {"upgrade_alertmanager_url": self._alerts_at} if self._alerts is not None else {}
+        return {**own, **gate, **alerts, **self._story.options}
+
+    def _taken_early(self) -> list[str]:
+        return self._database.breaches if self._database is not None else []
+
+    def _hidden(self) -> list[str]:
+        return sorted(self._alerts.active()) if self._alerts is not None else []
 
     def of_plan(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """See `ByPlaybook`."""

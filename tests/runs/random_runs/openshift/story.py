@@ -26,6 +26,10 @@ class OpenShiftStory(Story):
 
     pools: tuple[Pool, ...]
     habits: Habits
+    database: bool = False
+    """Whether an OpenSearch lives on the workers, and is asked before each batch."""
+    windows: bool = False
+    """Whether an Alertmanager holds the maintenance windows."""
 
     @property
     def passes(self) -> int:
@@ -44,13 +48,18 @@ class OpenShiftStory(Story):
     def cluster(self) -> list[str]:
         """See `Story`."""
         habits = [each.name for each in fields(Habits) if getattr(self.habits, each.name) != getattr(KIND, each.name)]
-        return [*map(_shown, self.pools), f"habits: {', '.join(habits) or 'kind'}"]
+        more = [name for name in ("database", "windows") if getattr(self, name)]
+        return [*map(_shown, self.pools), f"habits: {', '.join(habits) or 'kind'}", *more]
 
     def with_smaller_cluster(self) -> Iterator[OpenShiftStory]:
         """See `Story`."""
         if self.habits != KIND:
             yield replace(self, habits=KIND)
-        for each in self.pools[1:]:
+        if self.database:
+            yield replace(self, database=False)
+        if self.windows:
+            yield replace(self, windows=False)
+        for each in () if self.database else self.pools[1:]:
             others = tuple(other for other in self.pools if other is not each)
             if each.name != "worker":
                 yield replace(self, pools=others)
@@ -78,7 +87,14 @@ def story_of(seed: int) -> OpenShiftStory:
     habits = Habits(**{each.name: getattr(chance.choice((Habits(), KIND)), each.name) for each in fields(Habits)})
     batches = 1 + sum(_count(each) for each in pools[1:])
     events = events_of(chance, LIKELY, ACTS * (1 + batches), TOGETHER)
-    return OpenShiftStory(seed, tuple(pools), habits, options=_options(chance, batches), events=events)
+    options = _options(chance, batches)
+    # A batch of all workers would have no place left for its members, and one of two may have two of these.
+    database = batches > 3 and chance.random() < 0.35
+    options |= {"upgrade_max_unavailable": 1} if database or chance.random() < 0.15 else {}
+    windows = chance.random() < 0.4
+    return OpenShiftStory(
+        seed, tuple(pools), habits, database=database, windows=windows, options=options, events=events
+    )
 
 
 def _options(chance: random.Random, batches: int) -> dict[str, Any]:
