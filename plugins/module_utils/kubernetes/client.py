@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlencode
 
 from ..common.errors import Refusal
@@ -26,7 +26,9 @@ from .answers import ApiRequest, Expired, api_request_of, not_understood, readin
 from .paths import CORE, in_namespace
 
 Json = dict[str, Any]
-Items = list[Json]
+Read = TypeVar("Read")
+Rows = list[Read]
+Items = Rows[Json]
 Lines = list[str]
 PatchKind = Literal["merge", "json", "strategic"]
 
@@ -98,22 +100,32 @@ class KubernetesClient:
 
         They are asked for in pages. If the server forgets that moment meanwhile, everything is asked for again.
         """
+        return self.list_as(path, dict, label_selector, field_selector)
+
+    def list_as(
+        self,
+        path: str,
+        read: Callable[[Mapping[str, Any]], Read],
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+    ) -> Rows[Read]:
+        """The same, of which only what `read` makes of each object is kept, so that no more than a page is held."""
         selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
         params = {key: value for key, value in selectors.items() if value} | {"limit": str(PAGE)}
         for _attempt in range(_LISTINGS - 1):
             try:
-                return self._pages(path, params)
+                return self._pages(path, params, read)
             except Expired:
                 continue
-        return self._pages(path, params)
+        return self._pages(path, params, read)
 
-    def _pages(self, path: str, params: Mapping[str, str]) -> Items:
-        found: Items = []
+    def _pages(self, path: str, params: Mapping[str, str], read: Callable[[Mapping[str, Any]], Read]) -> Rows[Read]:
+        found: Rows[Read] = []
         following = ""
         while True:
             answer = self._ask("GET", path, {**params, **({"continue": following} if following else {})}) or {}
             with reading(f"to {api_request_of('GET', path).sentence()}"):
-                found += listed(answer, "items", dict)
+                found += listed(answer, "items", read)
                 following = text(part(answer, "metadata", {}), "continue", "")
             if not following:
                 return found

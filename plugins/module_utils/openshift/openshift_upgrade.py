@@ -13,18 +13,16 @@ from dataclasses import replace
 from typing import Any
 
 from ..common.errors import Conflict, Refusal, refusal
-from ..common.side_by_side import ParallelWork
 from ..common.task import Outcome, Task, attempt, passed_or_raise
-from ..common.verdict import Reason, State, Verdict, combine, refused, remark, waiting
+from ..common.verdict import Reason, State, Verdict, combine, remark, waiting
 from ..kubernetes.client import connect
-from ..kubernetes.rights import missing_rights
 from ..run.begin_and_end import System
 from ..run.colouring import readable_most
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words, counted
 from ..run.runs import contract_of, work_of
 from .act.changes import Acts
-from .judge.health import is_held_by_person, judge_drains, judge_nodes, judge_operators, judge_pools, judge_whole
+from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_pools, judge_whole
 from .judge.order import digest, in_windows, lowered, turns, versions
 from .judge.progress import (
     CONTROL_PLANE,
@@ -40,10 +38,10 @@ from .judge.progress import (
 from .judge.validation import judge_target, target_in
 from .observe.drains import kept_pods
 from .observe.kinds import MASTER
-from .observe.look import Looking, other_upgrader
+from .observe.look import Looking
 from .observe.release import Release
 from .observe.state import KeptPod, MachineConfigPool, OpenShift, Update
-from .rights import CLUSTER_ROLE, rights_for
+from .preflight import judge_update, preflight
 
 IDENTITY = "openshift"
 """The name of the cluster for its lock and its record: a Kubernetes API has one OpenShift."""
@@ -73,17 +71,21 @@ def _target(task: Task) -> Release:
 
 def _order(task: Task) -> Outcome:
     """The control plane and the Kubernetes nodes in their order. A plan waits until all are fit."""
-    looking, target = Looking(connect(task.params["kubernetes"])), _target(task)
-    accepted = task.params["accept_risks"]
+    client, target = connect(task.params["kubernetes"]), _target(task)
+    looking, accepted = Looking(client), task.params["accept_risks"]
 
-    def judged(seen: OpenShift) -> Verdict:
-        allowed = judge_target(seen.version, str(target), accepted)
+    def look() -> tuple[OpenShift, Verdict]:
+        seen = looking.look()
+        return seen, judge_update(client, seen.version, str(target), accepted)
+
+    def judged(looked: tuple[OpenShift, Verdict]) -> Verdict:
+        seen, allowed = looked
         fit = () if seen.version.is_commenced(str(target)) else (judge_operators(seen), judge_nodes(seen))
         whole = combine((allowed, judge_pools(seen), *fit))
         # A plan that is refused waits for nothing, and all that stands in its way is said at once.
         return whole.without_waiting() if whole.state is State.REFUSED else whole
 
-    seen, verdict = task.wait(looking.look, judged)
+    (seen, _allowed), verdict = task.wait(look, judged)
     update, most = _update(seen, target), task.params["max_unavailable"]
     readable_most(most)
     free = [pool for pool in seen.worker_pools if not is_held_by_person(pool)]
@@ -112,28 +114,6 @@ def _silences(task: Task) -> tuple[list[str], list[str]]:
 
 def _update(seen: OpenShift, target: Release) -> Update:
     return seen.version.updates.get(str(target)) or Update(str(target), "")
-
-
-def _preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
-    """The rights, budgets that would keep a drain from ending, and whether another operator makes the same upgrades."""
-
-    def run(given: Task) -> Outcome:
-        client, params = connect(given.params["kubernetes"]), given.params
-        given.may_look()
-        records = params["record_kept_in"] in {None, "kubernetes"}
-        rights = (
-            missing_rights(client, params["namespace"], rights_for(records=records)),
-            missing_rights(client, "", CLUSTER_ROLE),
-        )
-        verdict = combine(rights)
-        if verdict.passed:
-            verdict = combine((verdict, judge_drains(kept_pods(client, planned.more["members"]))))
-        if verdict.passed and other_upgrader(client):
-            said = "The managed-upgrade-operator is active in namespace openshift-managed-upgrade-operator."
-            verdict = Verdict((refused("other_upgrader", said, "Scale its Deployment to 0, or upgrade by it."),))
-        return Outcome(verdict)
-
-    yield ParallelWork(run, dict(task.params))
 
 
 def _look_and_act(
@@ -344,7 +324,7 @@ SYSTEM = System(
     },
     uuid=lambda _task: IDENTITY,
     order=_order,
-    preflight=_preflight,
+    preflight=preflight,
     put_back=lambda _task: Outcome(Verdict()),
     states={"fit": _gate, "taken": _take, "updated": _follow, "proven": _prove, "restored": _restore},
     guess=SECONDS_A_BATCH,

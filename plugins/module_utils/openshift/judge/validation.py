@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator
 
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
 from ..observe.release import Release
-from ..observe.state import ClusterVersion, Update
+from ..observe.state import ClusterVersion, Gate, Update
 
 
 def target_in(text: str) -> Release | None:
@@ -19,8 +20,13 @@ def target_in(text: str) -> Release | None:
 
 
 @as_verdict
-def judge_target(version: ClusterVersion, wanted: str, accepted: Collection[str]) -> Iterator[Reason]:
-    """Whether the cluster may go from its present version to the wanted one, now and by the channel that it has."""
+def judge_target(
+    version: ClusterVersion, wanted: str, accepted: Collection[str], gates: Collection[Gate] = ()
+) -> Iterator[Reason]:
+    """Whether the cluster may go from its present version to the wanted one, now and by the channel that it has.
+
+    `gates` are the acknowledgements that are missing.
+    """
     target, present = target_in(wanted), target_in(version.present)
     if target is None:
         yield refused("version_unreadable", f"{wanted} is not a version of OpenShift.", "Give one such as 4.18.9.")
@@ -49,7 +55,8 @@ def judge_target(version: ClusterVersion, wanted: str, accepted: Collection[str]
         )
         return
     if minors == 1:
-        yield from _upgradeable(version)
+        yield from map(_acknowledgement, gates)
+        yield from _upgradeable(version, gates)
     yield from _offered(version, target, accepted)
 
 
@@ -62,15 +69,46 @@ def _another_update(version: ClusterVersion) -> Iterator[Reason]:
         )
 
 
-def _upgradeable(version: ClusterVersion) -> Iterator[Reason]:
+def is_next_minor(version: ClusterVersion, wanted: str) -> bool:
+    """Whether the update to the wanted version is one to the next minor version, and is not commenced."""
+    target, present = target_in(wanted), target_in(version.present)
+    if target is None or present is None or version.is_commenced(wanted):
+        return False
+    return present.minors_to(target) == 1
+
+
+def _acknowledgement(gate: Gate) -> Reason:
+    given = json.dumps({"data": {gate.name: "true"}}, separators=(",", ":"))
+    return refused(
+        "acknowledgement_missing",
+        f"OpenShift asks for the acknowledgement {gate.name}: {gate.text or 'it does not say for what.'}",
+        f"Do what it says; then: oc -n openshift-config patch cm admin-acks --patch '{given}' --type=merge",
+    )
+
+
+def _upgradeable(version: ClusterVersion, gates: Collection[Gate]) -> Iterator[Reason]:
     """The condition holds minor versions up only (openshift/api, `OperatorUpgradeable`)."""
     said = version.condition("Upgradeable")
-    if said.false:
+    left = _without(said.message, gates)
+    if said.false and (left or not said.message):
         yield refused(
             "not_upgradeable",
-            f"OpenShift says that it cannot go to another minor version: {said.message or said.reason}",
-            "Do what this message asks for, such as an acknowledgement in the ConfigMap admin-acks; then run again.",
+            f"OpenShift says that it cannot go to another minor version: {left or said.reason}",
+            "Do what this message asks for; then run again.",
         )
+
+
+def _without(message: str, gates: Collection[Gate]) -> str:
+    """A message of this condition without what missing acknowledgements say, which have reasons of their own.
+
+    One cause is a message by itself, several are a list (`setUpgradeableCondition` in `pkg/cvo/status.go` of
+    cluster-version-operator).
+    """
+    for gate in gates:
+        message = message.replace(gate.text, "") if gate.text else message
+    head, *causes = message.split("\n* ")
+    left = [each.strip() for each in causes if each.strip()]
+    return head.strip() if not causes else "; ".join(left)
 
 
 def _offered(version: ClusterVersion, target: Release, accepted: Collection[str]) -> Iterator[Reason]:

@@ -161,6 +161,38 @@ class ConfiguredNode:
 
 
 @dataclass(frozen=True)
+class Gate:
+    """An acknowledgement that OpenShift asks for before another minor version, and that is not given."""
+
+    name: str
+    text: str
+    """The things to do before it is given."""
+
+
+@dataclass(frozen=True)
+class ApiUser:
+    """One user with the program by which it asks."""
+
+    name: str
+    program: str
+    """Its user agent."""
+    requests: int
+
+
+@dataclass(frozen=True)
+class RemovedApi:
+    """An API that is removed in a version of Kubernetes, with its requests in the last 24 hours."""
+
+    name: str
+    """The resource with version and group, such as `cronjobs.v1beta1.batch`."""
+    removed_in: tuple[int, int]
+    requests: int
+    """Without those of users that ask for everything."""
+    users: tuple[ApiUser, ...]
+    """Those that ask most come first. The server knows about ten for each of its instances and hours."""
+
+
+@dataclass(frozen=True)
 class KeptPod:
     """A pod, and a budget that lets no pod go now."""
 

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.conditions import StatusCondition
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.validation import judge_target
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.validation import (
+    is_next_minor,
+    judge_target,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release import Release
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import Update, UpdateRisk
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import Gate, Update, UpdateRisk
 
 from tests.unit.plugins.module_utils.openshift.seen import FALSE, NEW, OLD, under_way, version
 
@@ -84,3 +87,37 @@ def test_versions_have_the_order_of_semantic_versions() -> None:
     ]
     assert sorted(map(Release.parse, reversed(ordered))) == list(map(Release.parse, ordered))
     assert [str(Release.parse(each)) for each in ordered] == ordered
+
+
+GATE = Gate("ack-4.18-kube", "Acknowledge the removal of APIs.")
+SEVERAL = "Not to be upgraded for multiple reasons: A,B\n* Acknowledge the removal of APIs.\n* etcd is not backed up."
+
+
+@pytest.mark.parametrize(
+    ("message", "found"),
+    [
+        (GATE.text, ["acknowledgement_missing"]),
+        (SEVERAL, ["acknowledgement_missing", "not_upgradeable"]),
+        ("", ["acknowledgement_missing", "not_upgradeable"]),
+    ],
+)
+def test_an_acknowledgement_is_said_once_and_other_causes_with_it(message: str, found: list[str]) -> None:
+    said = version(conditions={"Upgradeable": StatusCondition("False", "MultipleReasons", message)})
+    reasons = judge_target(said, "4.19.0", (), [GATE]).reasons
+    assert [each.code for each in reasons] == found
+    assert sum(GATE.text in each.message for each in reasons) == 1
+    assert judge_target(said, NEW, (), [GATE]).passed
+
+
+def test_the_command_of_an_acknowledgement_can_be_copied() -> None:
+    (reason,) = judge_target(version(), "4.19.0", (), [GATE]).reasons
+    assert reason.remedy.endswith(
+        """oc -n openshift-config patch cm admin-acks --patch '{"data":{"ack-4.18-kube":"true"}}' --type=merge"""
+    )
+
+
+def test_only_the_first_look_before_another_minor_version_needs_acknowledgements() -> None:
+    assert is_next_minor(version(), "4.19.0")
+    assert not is_next_minor(version(), NEW)
+    assert not is_next_minor(version(), "4.20.0")
+    assert not is_next_minor(version(wanted="4.19.0"), "4.19.0")

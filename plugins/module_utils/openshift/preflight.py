@@ -1,0 +1,71 @@
+"""The checks of a plan of OpenShift that need more than a look at its operators, pools and Kubernetes nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from ..common.side_by_side import ParallelWork
+from ..common.task import Outcome, Task
+from ..common.verdict import Verdict, combine, refused
+from ..kubernetes.client import KubernetesClient, connect
+from ..kubernetes.rights import missing_rights
+from .judge.health import judge_drains
+from .judge.removals import judge_removed
+from .judge.validation import is_next_minor, judge_target, target_in
+from .observe.acknowledgements import open_gates
+from .observe.drains import kept_pods
+from .observe.look import other_upgrader
+from .observe.optional import asked
+from .observe.removed_apis import removed_apis
+from .observe.state import ClusterVersion
+from .rights import CLUSTER_ROLE, rights_for
+
+
+def judge_update(client: KubernetesClient, version: ClusterVersion, wanted: str, accepted: Collection[str]) -> Verdict:
+    """Whether the cluster may go to the wanted version; for another minor one all acknowledgements have to be given.
+
+    Raises:
+        Refusal: the acknowledgements cannot be had or understood, and not for a missing right.
+    """
+    present = target_in(version.present)
+    if present is None or not is_next_minor(version, wanted):
+        return judge_target(version, wanted, accepted)
+    gates, remarks = asked(lambda: open_gates(client, present), "the acknowledgements that are missing")
+    return combine((judge_target(version, wanted, accepted, gates or ()), Verdict(remarks)))
+
+
+def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
+    """The rights, whether another operator makes the same upgrades, budgets, and APIs that the target has no more."""
+
+    def rights(given: Task) -> Outcome:
+        client, params = _looking(given)
+        records = params["record_kept_in"] in {None, "kubernetes"}
+        verdict = combine(
+            (
+                missing_rights(client, params["namespace"], rights_for(records=records)),
+                missing_rights(client, "", CLUSTER_ROLE),
+            )
+        )
+        if verdict.passed:
+            verdict = combine((verdict, judge_drains(kept_pods(client, planned.more["members"]))))
+        if verdict.passed and other_upgrader(client):
+            said = "The managed-upgrade-operator is active in namespace openshift-managed-upgrade-operator."
+            verdict = Verdict((refused("other_upgrader", said, "Scale its Deployment to 0, or upgrade by it."),))
+        return Outcome(verdict)
+
+    def removals(given: Task) -> Outcome:
+        client, _params = _looking(given)
+        present, target = (target_in(str(planned.more[name])) for name in ("deployed_version", "target_version"))
+        if present is None or target is None or present.minors_to(target) < 1:
+            return Outcome(Verdict())
+        apis, remarks = asked(lambda: removed_apis(client), "the APIs in use that the target has no more")
+        return Outcome(combine((judge_removed(apis or (), present, target), Verdict(remarks))))
+
+    for run in (rights, removals):
+        yield ParallelWork(run, dict(task.params))
+
+
+def _looking(task: Task) -> tuple[KubernetesClient, Mapping[str, Any]]:
+    task.may_look()
+    return connect(task.params["kubernetes"]), task.params

@@ -1,0 +1,119 @@
+"""Plans of OpenShift: all that stands against an upgrade or is worth a remark, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from tests.runs import direct
+from tests.runs.openshift import SYSTEM
+from tests.runs.test_openshift import CalledOpenShift, codes
+from tests.runs.world import World, world
+from tests.sandbox.kubernetes.kinds import CLUSTER_ROLES, CONFIG_MAPS, DEFINITIONS
+from tests.sandbox.kubernetes.resources import Writing
+from tests.sandbox.openshift.asking import NEXT, SMALL
+from tests.sandbox.openshift.kinds import ACKS, ACKS_NAMESPACE
+from tests.scenarios.playbook import PLAN
+
+GATE = "ack-4.18-kube-1.32-api-removals-in-4.19"
+API = "flowschemas.v1beta3.flowcontrol.apiserver.k8s.io"
+NEXT_MINOR = replace(
+    SMALL,
+    version="4.18.2",
+    channel=NEXT,
+    gates={GATE: "APIs are removed, see https://example.com.", "ack-4.17-old": "Of the past."},
+    removed_apis={
+        API: ("1.32", 1204),
+        "cronjobs.v1.batch": ("1.40", 9),
+        "pods.v1": ("1.32", 0),
+        "old.v1": ("1.31", 5),
+    },
+)
+MINOR = {"target_version": "4.19.0"}
+
+
+@pytest.fixture
+def here() -> Iterator[World]:
+    """A world of its own."""
+    with world(direct.play) as made:
+        yield made
+
+
+def acknowledge(cluster: CalledOpenShift) -> None:
+    """Give the acknowledgement, as the remedy says it."""
+    cluster.openshift.resources.change(
+        CONFIG_MAPS, ACKS_NAMESPACE, ACKS, lambda item: item.update(data={GATE: "true"}), Writing("kubectl")
+    )
+    cluster.openshift.clock.advance(300)
+
+
+def without_right(cluster: CalledOpenShift, resource: str) -> None:
+    """Take a rule of the shipped ClusterRole away."""
+
+    def change(item: dict[str, object]) -> None:
+        rules = item["rules"]
+        assert isinstance(rules, list)
+        item["rules"] = [each for each in rules if resource not in each["resources"]]
+
+    cluster.openshift.resources.change(CLUSTER_ROLES, "", "stateful-upgrade-openshift", change, Writing("admin"))
+
+
+def test_a_missing_acknowledgement_is_refused_once_with_its_command(here: World) -> None:
+    cluster = CalledOpenShift(here, NEXT_MINOR)
+    refused = cluster.plan(**MINOR)
+    assert codes(refused) == ["acknowledgement_missing"]
+    assert f"{GATE}: APIs are removed, see https://example.com." in refused.output
+    patch = f'{{\\"data\\":{{\\"{GATE}\\":\\"true\\"}}}}'
+    command = f"oc -n openshift-config patch cm admin-acks --patch '{patch}' --type=merge"
+    assert command in refused.output
+    acknowledge(cluster)
+    planned = here.play(PLAN, {**cluster.variables(**MINOR), **SYSTEM})
+    assert planned.code == 0, planned.output
+
+
+def test_other_causes_against_a_minor_version_are_said_beside_the_acknowledgement(here: World) -> None:
+    cluster = CalledOpenShift(here, NEXT_MINOR)
+    cluster.openshift.faults.operator_not_upgradeable("etcd")
+    cluster.openshift.clock.advance(60)
+    refused = cluster.plan(**MINOR)
+    assert codes(refused) == ["acknowledgement_missing", "not_upgradeable"]
+    assert refused.output.count("APIs are removed") == refused.output.count("asks for the acknowledgement")
+    assert "cannot go to another minor version: a setting is not supported any more" in refused.output
+
+
+def test_an_api_in_use_that_the_target_has_no_more_is_a_remark(here: World) -> None:
+    cluster = CalledOpenShift(here, replace(NEXT_MINOR, gates={}))
+    planned = cluster.plan(**MINOR)
+    assert planned.code == 0, planned.output
+    assert f"The API {API} is in use (requests in 24 hours: 1,204)" in planned.output
+    assert "Most by system:serviceaccount:search:client (client/1, 1,204)" in planned.output
+    for other in ("cronjobs.v1.batch", "pods.v1", "old.v1"):
+        assert other not in planned.output
+
+
+def test_a_patch_version_asks_for_neither(here: World) -> None:
+    planned = CalledOpenShift(here, NEXT_MINOR).plan(target_version="4.18.3")
+    assert planned.code == 0, planned.output
+    assert "The API" not in planned.output
+
+
+def test_what_was_not_computed_is_said(here: World) -> None:
+    cluster = CalledOpenShift(here, replace(NEXT_MINOR, gates={}))
+    without_right(cluster, "apirequestcounts")
+    without_right(cluster, "configmaps")
+    planned = cluster.plan(**MINOR)
+    assert planned.code == 0, planned.output
+    assert "Not computed: the APIs in use that the target has no more." in planned.output
+    assert "is not allowed to list apirequestcounts" in planned.output
+    assert "Not computed: the acknowledgements that are missing." in planned.output
+
+
+def test_a_server_that_does_not_count_requests_is_no_failure(here: World) -> None:
+    cluster = CalledOpenShift(here, replace(NEXT_MINOR, gates={}))
+    cluster.openshift.resources.delete(DEFINITIONS, "", "apirequestcounts.apiserver.openshift.io")
+    cluster.openshift.clock.advance(60)
+    planned = cluster.plan(**MINOR)
+    assert planned.code == 0, planned.output
+    assert "Not computed: the APIs in use that the target has no more." in planned.output
