@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,11 +12,12 @@ from tests.runs import direct
 from tests.runs.openshift import SYSTEM
 from tests.runs.test_openshift import CalledOpenShift, codes
 from tests.runs.world import World, world
-from tests.sandbox.kubernetes.kinds import CLUSTER_ROLES, CONFIG_MAPS, DEFINITIONS
+from tests.sandbox.kubernetes.kinds import BUDGETS, CLUSTER_ROLES, CONFIG_MAPS, DEFINITIONS
+from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.openshift.asking import NEXT, SMALL
 from tests.sandbox.openshift.kinds import ACKS, ACKS_NAMESPACE
-from tests.scenarios.playbook import PLAN
+from tests.scenarios.playbook import PLAN, Played
 
 GATE = "ack-4.18-kube-1.32-api-removals-in-4.19"
 API = "flowschemas.v1beta3.flowcontrol.apiserver.k8s.io"
@@ -49,6 +51,11 @@ def acknowledge(cluster: CalledOpenShift) -> None:
     cluster.openshift.clock.advance(300)
 
 
+def planned(cluster: CalledOpenShift, **more: Any) -> Played:
+    """The plan, where other users have written before."""
+    return cluster.here.play(PLAN, {**cluster.variables(**more), **SYSTEM})
+
+
 def without_right(cluster: CalledOpenShift, resource: str) -> None:
     """Take a rule of the shipped ClusterRole away."""
 
@@ -69,8 +76,7 @@ def test_a_missing_acknowledgement_is_refused_once_with_its_command(here: World)
     command = f"oc -n openshift-config patch cm admin-acks --patch '{patch}' --type=merge"
     assert command in refused.output
     acknowledge(cluster)
-    planned = here.play(PLAN, {**cluster.variables(**MINOR), **SYSTEM})
-    assert planned.code == 0, planned.output
+    assert planned(cluster, **MINOR).code == 0
 
 
 def test_other_causes_against_a_minor_version_are_said_beside_the_acknowledgement(here: World) -> None:
@@ -85,35 +91,97 @@ def test_other_causes_against_a_minor_version_are_said_beside_the_acknowledgemen
 
 def test_an_api_in_use_that_the_target_has_no_more_is_a_remark(here: World) -> None:
     cluster = CalledOpenShift(here, replace(NEXT_MINOR, gates={}))
-    planned = cluster.plan(**MINOR)
-    assert planned.code == 0, planned.output
-    assert f"The API {API} is in use (requests in 24 hours: 1,204)" in planned.output
-    assert "Most by system:serviceaccount:search:client (client/1, 1,204)" in planned.output
+    passed = cluster.plan(**MINOR)
+    assert passed.code == 0, passed.output
+    assert f"The API {API} is in use (requests in 24 hours: 1,204)" in passed.output
+    assert "Most by system:serviceaccount:search:client (client/1, 1,204)" in passed.output
     for other in ("cronjobs.v1.batch", "pods.v1", "old.v1"):
-        assert other not in planned.output
+        assert other not in passed.output
 
 
 def test_a_patch_version_asks_for_neither(here: World) -> None:
-    planned = CalledOpenShift(here, NEXT_MINOR).plan(target_version="4.18.3")
-    assert planned.code == 0, planned.output
-    assert "The API" not in planned.output
+    passed = CalledOpenShift(here, NEXT_MINOR).plan(target_version="4.18.3")
+    assert passed.code == 0, passed.output
+    assert "The API" not in passed.output
 
 
 def test_what_was_not_computed_is_said(here: World) -> None:
     cluster = CalledOpenShift(here, replace(NEXT_MINOR, gates={}))
     without_right(cluster, "apirequestcounts")
     without_right(cluster, "configmaps")
-    planned = cluster.plan(**MINOR)
-    assert planned.code == 0, planned.output
-    assert "Not computed: the APIs in use that the target has no more." in planned.output
-    assert "is not allowed to list apirequestcounts" in planned.output
-    assert "Not computed: the acknowledgements that are missing." in planned.output
+    passed = cluster.plan(**MINOR)
+    assert passed.code == 0, passed.output
+    assert "Not computed: the APIs in use that the target has no more." in passed.output
+    assert "is not allowed to list apirequestcounts" in passed.output
+    assert "Not computed: the acknowledgements that are missing." in passed.output
 
 
 def test_a_server_that_does_not_count_requests_is_no_failure(here: World) -> None:
     cluster = CalledOpenShift(here, replace(NEXT_MINOR, gates={}))
     cluster.openshift.resources.delete(DEFINITIONS, "", "apirequestcounts.apiserver.openshift.io")
     cluster.openshift.clock.advance(60)
-    planned = cluster.plan(**MINOR)
-    assert planned.code == 0, planned.output
-    assert "Not computed: the APIs in use that the target has no more." in planned.output
+    passed = cluster.plan(**MINOR)
+    assert passed.code == 0, passed.output
+    assert "Not computed: the APIs in use that the target has no more." in passed.output
+
+
+def database(cluster: CalledOpenShift, replicas: int = 3, **spec: Any) -> None:
+    """A StatefulSet of pods in the namespace `search`, with further fields of the spec of its pods."""
+    labels = {"app": "data"}
+    pod = {"containers": [{"name": "server", "image": "probe:1"}], **spec}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    sets: Json = {"serviceName": "data", "replicas": replicas, "selector": {"matchLabels": labels}}
+    named = {"name": "data", "namespace": "search"}
+    apply = cluster.openshift.kubernetes.apply
+    apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "search"}}])
+    apply([{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": named, "spec": {**sets, "template": template}}])
+    cluster.openshift.clock.advance(300)
+
+
+def budget(cluster: CalledOpenShift, name: str, **spec: object) -> None:
+    """A budget of the pods of that StatefulSet."""
+    body = {"metadata": {"name": name}, "spec": {"selector": {"matchLabels": {"app": "data"}}, **spec}}
+    cluster.openshift.resources.create(BUDGETS, "search", body)
+    cluster.openshift.clock.advance(60)
+
+
+def test_pods_under_two_budgets_are_refused_with_both_names(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    database(cluster)
+    budget(cluster, "first", maxUnavailable=1)
+    budget(cluster, "second", minAvailable=1)
+    refused = planned(cluster)
+    assert codes(refused) == ["budgets_overlap"]
+    said = "PodDisruptionBudgets first, second of namespace search all cover data-0, data-1, data-2 on Kubernetes nodes"
+    assert said in refused.output
+
+
+@pytest.mark.parametrize("spec", [{"minAvailable": "100%"}, {"minAvailable": 3}, {"maxUnavailable": 0}])
+def test_a_budget_of_all_replicas_is_refused(here: World, spec: dict[str, object]) -> None:
+    cluster = CalledOpenShift(here)
+    database(cluster)
+    budget(cluster, "all", **spec)
+    refused = planned(cluster)
+    assert codes(refused) == ["drain_never_ends"]
+    assert "search/all never lets a pod go (3 of 3 have to be healthy), and keeps data-0, data-1" in refused.output
+
+
+def test_a_budget_that_is_not_met_is_a_remark(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    here.sandbox.faults.never_ready("search", "data-2")
+    database(cluster)
+    budget(cluster, "data", maxUnavailable=1)
+    passed = planned(cluster)
+    assert passed.code == 0, passed.output
+    assert "PodDisruptionBudget search/data lets no pod go now (2 of 3 are healthy, 2 have to be)" in passed.output
+    assert "and keeps data-0, data-1 on Kubernetes nodes" in passed.output
+
+
+def test_without_the_right_to_list_pods_budgets_are_not_computed(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    database(cluster)
+    budget(cluster, "all", maxUnavailable=0)
+    without_right(cluster, "pods")
+    passed = planned(cluster)
+    assert passed.code == 0, passed.output
+    assert "Not computed: the pods that budgets keep." in passed.output

@@ -43,6 +43,11 @@ def usage_of(spec: Mapping[str, Any]) -> dict[str, Decimal]:
     return found
 
 
+def requests_of(spec: Mapping[str, Any]) -> Amounts:
+    """The amounts that the scheduler keeps free for a pod with this spec, by resource."""
+    return _of_pod(spec, "requests")
+
+
 def _of_pod(spec: Mapping[str, Any], field: str) -> Amounts:
     """The sum of its containers and sidecars, or more where an init container alone needs more."""
     running = _sum(_named(each, field) for each in spec.get("containers") or ())

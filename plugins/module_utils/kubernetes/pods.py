@@ -182,6 +182,7 @@ def _budget(item: Json) -> Budget:
             desired=whole(status, "desiredHealthy", 0),
             expected=whole(status, "expectedPods", 0),
             namespace=within(item, "metadata", lambda metadata: text(metadata, "namespace", "")),
+            unready_go=text(spec, "unhealthyPodEvictionPolicy", "") == "AlwaysAllow",
         )
 
 

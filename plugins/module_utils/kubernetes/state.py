@@ -210,6 +210,8 @@ class Budget:
     desired: int
     expected: int
     namespace: str = ""
+    unready_go: bool = False
+    """Whether pods that are not Ready may always go (`unhealthyPodEvictionPolicy`)."""
 
     @property
     def most(self) -> int:

@@ -9,14 +9,15 @@ from ..common.side_by_side import ParallelWork
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine, refused
 from ..kubernetes.client import KubernetesClient, connect
+from ..kubernetes.pods import list_budgets
 from ..kubernetes.rights import missing_rights
-from .judge.health import judge_drains
+from .judge.drains import judge_budgets
 from .judge.removals import judge_removed
 from .judge.validation import is_next_minor, judge_target, target_in
 from .observe.acknowledgements import open_gates
-from .observe.drains import kept_pods
 from .observe.look import other_upgrader
 from .observe.optional import asked
+from .observe.placed_pods import placed_pods
 from .observe.removed_apis import removed_apis
 from .observe.state import ClusterVersion
 from .rights import CLUSTER_ROLE, rights_for
@@ -47,8 +48,6 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
                 missing_rights(client, "", CLUSTER_ROLE),
             )
         )
-        if verdict.passed:
-            verdict = combine((verdict, judge_drains(kept_pods(client, planned.more["members"]))))
         if verdict.passed and other_upgrader(client):
             said = "The managed-upgrade-operator is active in namespace openshift-managed-upgrade-operator."
             verdict = Verdict((refused("other_upgrader", said, "Scale its Deployment to 0, or upgrade by it."),))
@@ -62,7 +61,14 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         apis, remarks = asked(lambda: removed_apis(client), "the APIs in use that the target has no more")
         return Outcome(combine((judge_removed(apis or (), present, target), Verdict(remarks))))
 
-    for run in (rights, removals):
+    def drains(given: Task) -> Outcome:
+        client, _params = _looking(given)
+        budgets = list_budgets(client, "")
+        pods, remarks = asked(lambda: placed_pods(client) if budgets else (), "the pods that budgets keep")
+        drained = {name for batch in planned.more["batches"] for name in batch["members"]}
+        return Outcome(combine((judge_budgets(budgets, pods or (), drained), Verdict(remarks))))
+
+    for run in (rights, removals, drains):
         yield ParallelWork(run, dict(task.params))
 
 

@@ -44,12 +44,26 @@ def scaling(wanted: Json) -> Callable[[Json], None]:
 
 
 def evict(resources: Resources, target: Target, body: Json) -> Json:
-    """Delete a pod as far as its budgets allow. Raises Refused (429) where they do not."""
+    """Delete a pod as far as its budget allows. Raises Refused: 429 where it does not, 500 where there are several.
+
+    No budget is asked for a pod that is pending, has ended or goes already (`canIgnorePDB` in
+    pkg/registry/core/pod/storage/eviction.go of Kubernetes, and `len(pdbs) > 1` there).
+    """
     pod = resources.get(PODS, target.namespace, target.name)
     labels = pod["metadata"].get("labels", {})
-    for budget in resources.store.each(BUDGETS, target.namespace):
-        if not selected(budget["spec"].get("selector"), labels):
-            continue
+    free = (
+        pod.get("status", {}).get("phase") in {"Succeeded", "Failed", "Pending"}
+        or "deletionTimestamp" in pod["metadata"]
+    )
+    budgets = [
+        budget
+        for budget in resources.store.each(BUDGETS, target.namespace)
+        if not free and selected(budget["spec"].get("selector"), labels)
+    ]
+    if len(budgets) > 1:
+        said = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        raise Refused(500, "InternalError", said)
+    for budget in budgets:
         status = budget.get("status", {})
         if status.get("disruptionsAllowed", 0) < 1:
             name = budget["metadata"]["name"]

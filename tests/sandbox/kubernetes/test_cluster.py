@@ -263,6 +263,16 @@ def test_a_budget_counts(room: Room) -> None:
     assert room.kubernetes.ask("POST", PODS.path(HERE, "data-1") + "/eviction", {}).status == 429
 
 
+def test_a_pod_under_two_budgets_is_not_evicted_whatever_they_allow(room: Room) -> None:
+    room.up()
+    spec = {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "data"}}}
+    for name in ("one", "two"):
+        room.apply({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": spec})
+    room.clock.advance(1)
+    answer = room.kubernetes.ask("POST", PODS.path(HERE, "data-1") + "/eviction", {})
+    assert (answer.status, "more than one PodDisruptionBudget" in answer.text) == (500, True)
+
+
 def test_what_a_set_owns_goes_with_it_or_is_orphaned(room: Room) -> None:
     room.up()
     before = room.uids()

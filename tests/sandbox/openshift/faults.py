@@ -86,7 +86,7 @@ class Faults:
         if self._shared.kept(NAMESPACE_KIND, SEARCH) is None:
             resources.create(NAMESPACE_KIND, "", {"metadata": {"name": SEARCH}})
             resources.create(SERVICE_ACCOUNTS, SEARCH, {"metadata": {"name": "default"}})
-        spec = {"nodeName": node, "containers": [{"name": "server", "image": "server:1"}]}
+        spec = {"nodeName": node, "containers": [{"name": "server", "image": "probe:1"}]}
         resources.create(PODS, SEARCH, {"metadata": {"name": name, "labels": labels}, "spec": spec})
         budget = {"selector": {"matchLabels": labels}, "maxUnavailable": 0}
         resources.create(BUDGETS, SEARCH, {"metadata": {"name": name}, "spec": budget})

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few
-from ...kubernetes.state import Budget
 from ..observe.release import Release
-from ..observe.state import DEGRADED, KeptPod, MachineConfigPool, OpenShift, Operator
+from ..observe.state import DEGRADED, MachineConfigPool, OpenShift, Operator
 
 
 @as_verdict
@@ -79,24 +78,6 @@ def judge_pools(seen: OpenShift) -> Iterator[Reason]:
 def is_held_by_person(pool: MachineConfigPool) -> bool:
     """Whether a pool is paused, and not by a run."""
     return pool.paused and not pool.carries_undo
-
-
-@as_verdict
-def judge_drains(kept: Iterable[KeptPod]) -> Iterator[Reason]:
-    """Whether no budget keeps a pod for ever, so that the drain of its Kubernetes node would never end."""
-    for each in kept:
-        if each.budget.most == 0:
-            yield refused(
-                "drain_never_ends",
-                f"PodDisruptionBudget {each.namespace}/{each.budget.name} never lets a pod go"
-                f"{_rule(each.budget)}, and keeps {each.name} on Kubernetes node {each.kubernetes_node}.",
-                "Change the budget, or give its pods another replica.",
-            )
-
-
-def _rule(budget: Budget) -> str:
-    """A budget expects no pods if these have no controller whose size it knows (`disruption.go` of Kubernetes)."""
-    return f" ({budget.desired} of {budget.expected} have to be healthy)" if budget.expected else ""
 
 
 @as_verdict

@@ -99,12 +99,18 @@ def _kept(stays: Sequence[KeptPod]) -> Reason:
     """The reason for a drain that does not end: the first pod that is kept, and by which budget."""
     first, budget = stays[0], stays[0].budget
     more = f" (and {len(stays) - 1} more)" if len(stays) > 1 else ""
+    cause = (
+        f"it lets {budget.allowed} go, with {budget.healthy} of {budget.expected} healthy, and {budget.desired} have"
+    )
+    cause, remedy = f"{cause} to be", "Bring the other pods of the budget back, or change it."
+    if first.covered_twice:
+        cause = "another budget covers this pod, too, and Kubernetes evicts none that more than one covers"
+        remedy = "Change the selectors, so that one budget covers it."
     return waiting(
         "drain_blocked",
         f"Kubernetes node {first.kubernetes_node} is drained, and PodDisruptionBudget {first.namespace}/{budget.name}"
-        f" keeps pod {first.name} there{more}: it lets {budget.allowed} go, with {budget.healthy} of {budget.expected}"
-        f" healthy, and {budget.desired} have to be.",
-        "Bring the other pods of the budget back, or change it.",
+        f" keeps pod {first.name} there{more}: {cause}.",
+        remedy,
         about=f"{first.kubernetes_node} {first.name}",
     )
 

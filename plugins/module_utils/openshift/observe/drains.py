@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ...kubernetes.client import KubernetesClient
-from ...kubernetes.pods import list_budgets, list_pods
-from ...pools.disruption import matches
+from ...kubernetes.pods import list_budgets
+from .placed_pods import placed_pods
 from .state import KeptPod
+from .workloads import covering
 
 
 def kept_pods(client: KubernetesClient, nodes: Collection[str]) -> tuple[KeptPod, ...]:
-    """The pods on these Kubernetes nodes that a budget keeps now. Only the pods of such budgets are asked for.
+    """The pods on these Kubernetes nodes, of which there are few, that budgets keep now.
 
-    A pod that is not Ready is kept, too, as long as its budget is not met (policy/v1, `IfHealthyBudget`).
+    Raises:
+        Refusal: they cannot be had or understood.
     """
-    found = []
-    for budget in list_budgets(client, ""):
-        if budget.allowed:
-            continue
-        labels = (budget.selector or {}).get("matchLabels") or {}
-        selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
-        for pod in list_pods(client, budget.namespace, selector or None):
-            there = pod.kubernetes_node in nodes and not pod.terminating
-            if there and matches(budget.selector, pod.labels):
-                found.append(KeptPod(pod.namespace, pod.name, pod.kubernetes_node, budget))
+    budgets = list_budgets(client, "")
+    found = [
+        KeptPod(pod.namespace, pod.name, pod.kubernetes_node, keeping[0], len(keeping) > 1)
+        for node in (nodes if budgets else ())
+        for pod in placed_pods(client, node)
+        if pod.needs_budget and (keeping := covering(budgets, pod))
+    ]
     return tuple(sorted(found, key=lambda each: (each.kubernetes_node, each.namespace, each.name)))

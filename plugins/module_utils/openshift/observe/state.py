@@ -200,6 +200,8 @@ class KeptPod:
     name: str
     kubernetes_node: str
     budget: Budget
+    covered_twice: bool = False
+    """Whether further budgets cover the pod, so that Kubernetes never evicts it."""
 
 
 @dataclass(frozen=True)

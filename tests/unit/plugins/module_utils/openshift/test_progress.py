@@ -9,7 +9,6 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.conditions import StatusCondition
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Budget
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.health import (
-    judge_drains,
     judge_nodes,
     judge_operators,
     judge_pools,
@@ -148,11 +147,11 @@ def test_a_drain_that_is_blocked_names_budget_and_pod() -> None:
     assert "it lets 0 go, with 2 of 3 healthy, and 3 have to be" in reason.message
 
 
-def test_only_a_budget_that_never_lets_a_pod_go_refuses_a_plan() -> None:
-    assert [each.code for each in judge_drains([KeptPod("search", "data-1", "w-0", BUDGET)]).reasons] == [
-        "drain_never_ends"
-    ]
-    assert judge_drains([KeptPod("search", "data-1", "w-0", replace(BUDGET, desired=2))]).passed
+def test_a_drain_that_two_budgets_block_says_so() -> None:
+    drained = with_node(upgraded(), "w-0", desired=ITS, wanted_drain=f"drain-{ITS}")
+    kept = [KeptPod("search", "data-1", "w-0", replace(BUDGET, allowed=1), covered_twice=True)]
+    (reason,) = judge_updated(drained, ["w-0"], TARGET, kept).reasons
+    assert "another budget covers this pod, too" in reason.message
 
 
 @pytest.mark.parametrize(

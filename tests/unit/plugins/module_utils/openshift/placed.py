@@ -1,0 +1,20 @@
+"""Pods, budgets and Kubernetes nodes as a plan of OpenShift sees them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Budget
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.workloads import PlacedPod
+
+
+def pod(name: str, node: str = "w-0", **other: Any) -> PlacedPod:
+    """A pod of a StatefulSet that is well."""
+    found = PlacedPod("search", name, {"app": "data"}, node, "Running", True, False, "StatefulSet", False)
+    return replace(found, **other)
+
+
+def budget(name: str = "data", **other: Any) -> Budget:
+    """A budget of three pods that lets one go, and that is met."""
+    return replace(Budget(name, {"matchLabels": {"app": "data"}}, 1, 3, 2, 3, "search"), **other)
