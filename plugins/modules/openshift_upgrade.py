@@ -198,6 +198,13 @@ lowered:
   type: list
   elements: str
   sample: []
+kubernetes_nodes:
+  description:
+    - The Kubernetes nodes that the steps C(nodes) and C(nodes_after) look at, each under its own name, without those
+      that the machine config operator is at work on.
+  returned: with O(state=planned) or O(state=begun)
+  type: dict
+  sample: {worker-0: worker-0}
 settings:
   description: Empty, since nothing of the run is kept in the settings of a cluster of OpenSearch.
   returned: with O(state=begun)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -9,15 +10,15 @@ from typing import Any
 import pytest
 
 from tests.runs import direct
-from tests.runs.openshift import SYSTEM
-from tests.runs.test_openshift import CalledOpenShift, codes
+from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM
+from tests.runs.test_openshift import TARGET, CalledOpenShift, codes
 from tests.runs.world import World, world
 from tests.sandbox.kubernetes.kinds import BUDGETS, CLUSTER_ROLES, CONFIG_MAPS, DEFINITIONS
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.openshift.asking import NEXT, SMALL
 from tests.sandbox.openshift.kinds import ACKS, ACKS_NAMESPACE
-from tests.scenarios.playbook import PLAN, Played
+from tests.scenarios.playbook import PLAN, Played, digest_in
 
 GATE = "ack-4.18-kube-1.32-api-removals-in-4.19"
 API = "flowschemas.v1beta3.flowcontrol.apiserver.k8s.io"
@@ -185,3 +186,50 @@ def test_without_the_right_to_list_pods_budgets_are_not_computed(here: World) ->
     passed = planned(cluster)
     assert passed.code == 0, passed.output
     assert "Not computed: the pods that budgets keep." in passed.output
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("Memory", "is under memory pressure"),
+        ("Disk", "is under disk pressure"),
+        ("PID", "has nearly no process ids left"),
+    ],
+)
+def test_a_kubernetes_node_under_pressure_is_refused(here: World, kind: str, said: str) -> None:
+    cluster = CalledOpenShift(here)
+    cluster.openshift.faults.node_pressure("worker-1", kind)
+    refused = planned(cluster)
+    assert refused.code != 0
+    assert "kubernetes_node_unfit" in codes(refused)
+    assert f"Kubernetes node worker-1 {said}." in refused.output
+    cluster.openshift.faults.node_pressure("worker-1", kind, there=False)
+    assert planned(cluster).code == 0
+
+
+def test_the_steps_of_a_run_prove_that_kubernetes_nodes_are_fit_before_and_after(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    ended = cluster.upgrade()
+    assert ended.code == 0, ended.output
+    (record,) = [
+        json.loads(each["data"]["record.json"])
+        for each in cluster.openshift.resources.store.each(CONFIG_MAPS, NAMESPACE)
+        if "record.json" in (each.get("data") or {})
+    ]
+    steps = {each["type"]: each["reason"] for each in record["conditions"]}
+    assert (steps["nodes"], steps["nodes_after"]) == ("completed", "completed")
+
+
+def test_a_run_that_goes_on_does_not_wait_for_what_the_machine_config_operator_does(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    given = cluster.agreed(upgrade_record_kept_in="none")
+    cluster.openshift.want(TARGET)
+    # Another user has begun the upgrade, and the masters are taken.
+    assert cluster.openshift.until(
+        lambda: any(cluster.openshift.node(f"master-{number}")["spec"].get("unschedulable") for number in range(3))
+    )
+    ended = here.play(
+        PLAYBOOK, {**given, "upgrade_confirm": digest_in(planned(cluster, upgrade_record_kept_in="none"))}
+    )
+    assert ended.code == 0, ended.output
+    assert "is cordoned" not in ended.output

@@ -23,6 +23,9 @@ TROUBLES = {
 """The taints that the node controller gives a Kubernetes node that is unfit
 (https://kubernetes.io/docs/reference/labels-annotations-taints/), and what each says."""
 
+PRESSURES = {f"{kind}Pressure": TROUBLES[f"{PREFIX}{kind.lower()}-pressure"] for kind in ("Memory", "Disk", "PID")}
+"""The conditions that a kubelet sets, from which the first of these taints follow."""
+
 
 @dataclass(frozen=True)
 class NodeFitness:

@@ -22,7 +22,7 @@ from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words, counted
 from ..run.runs import contract_of, work_of
 from .act.changes import Acts
-from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_pools, judge_whole
+from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_pools, judge_whole, left_alone
 from .judge.order import digest, in_windows, lowered, turns, versions
 from .judge.progress import (
     CONTROL_PLANE,
@@ -90,10 +90,11 @@ def _order(task: Task) -> Outcome:
     readable_most(most)
     free = [pool for pool in seen.worker_pools if not is_held_by_person(pool)]
     left = [name for pool in seen.worker_pools if is_held_by_person(pool) for name in seen.members[pool.name]]
+    batches = in_windows(turns(seen, target, most), seen.masters, *_silences(task))
     return ordered(
         Whole(IDENTITY, seen.members, versions(seen, target)),
         str(target),
-        in_windows(turns(seen, target, most), seen.masters, *_silences(task)),
+        batches,
         verdict,
         unit="nodes",
         image=update.image,
@@ -101,6 +102,7 @@ def _order(task: Task) -> Outcome:
         deployed_version=seen.version.present,
         channel=seen.version.channel,
         lowered=[pool.name for pool in free if lowered(seen, pool, most) is not None],
+        kubernetes_nodes={name: name for name in left_alone(seen, target)} if batches else {},
         digest=digest(seen, target, accepted),
     )
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.sandbox.kubernetes.controllers.work import with_condition
 from tests.sandbox.kubernetes.kinds import BUDGETS, NODES, PODS, SERVICE_ACCOUNTS
 from tests.sandbox.kubernetes.kinds import NAMESPACES as NAMESPACE_KIND
-from tests.sandbox.kubernetes.objects import Json, Kind
+from tests.sandbox.kubernetes.objects import Json, Kind, timestamp
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.openshift.controllers.all import Controllers
@@ -77,6 +78,25 @@ class Faults:
     def node_mended(self, node: str) -> None:
         """It can apply it now."""
         self._controllers.daemons.breaks.pop(node, None)
+
+    def node_pressure(self, node: str, kind: str = "Memory", *, there: bool = True) -> None:
+        """A kubelet has too little memory, disk or process ids (`Memory`, `Disk`, `PID`), or has enough again.
+
+        The taint follows from the condition (`nodeConditionToTaintKeyStatusMap` in
+        `pkg/controller/nodelifecycle/node_lifecycle_controller.go` of Kubernetes).
+        """
+        key = f"node.kubernetes.io/{kind.lower()}-pressure"
+
+        def taint(item: Json) -> None:
+            others = [each for each in item["spec"].get("taints") or [] if each["key"] != key]
+            item["spec"]["taints"] = [*others, *([{"key": key, "effect": "NoSchedule"}] if there else [])]
+
+        def condition(item: Json) -> None:
+            with_condition(item, f"{kind}Pressure", "True" if there else "False", timestamp(self._shared.clock.now()))
+
+        hand = self._shared.hand("kubelet")
+        hand.tell(NODES, "", node, condition)
+        hand.change(NODES, "", node, taint)
 
     def drain_blocked(self, node: str) -> str:
         """A pod on a Kubernetes node is under a budget that allows nothing; gives the name of both."""

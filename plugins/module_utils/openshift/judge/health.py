@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few
+from ..observe.kinds import MASTER
 from ..observe.release import Release
 from ..observe.state import DEGRADED, MachineConfigPool, OpenShift, Operator
 
@@ -27,7 +28,7 @@ def _trouble(operator: Operator) -> str:
 
 @as_verdict
 def judge_nodes(seen: OpenShift) -> Iterator[Reason]:
-    """Whether every Kubernetes node is Ready, and none was cordoned by a person.
+    """Whether every Kubernetes node is Ready and has enough of everything, and none was cordoned by a person.
 
     The machine config operator cordons the Kubernetes nodes that it is at work on, and uncordons them itself.
     """
@@ -48,6 +49,20 @@ def judge_nodes(seen: OpenShift) -> Iterator[Reason]:
                 "Uncordon it.",
                 about=each.name,
             )
+        for pressure in each.pressures:
+            said = f"Kubernetes node {each.name} {pressure}."
+            yield waiting("kubernetes_node_unfit", said, "Free some, or move pods away.", about=each.name)
+
+
+def left_alone(seen: OpenShift, target: Release) -> tuple[str, ...]:
+    """The Kubernetes nodes that the machine config operator is not at work on, nor goes on to by itself."""
+    commenced, completed = seen.version.is_commenced(str(target)), seen.version.has_completed(str(target))
+    found: list[str] = []
+    for name, members in seen.members.items():
+        left = any(not seen.is_done(each, target) for each in members)
+        going = commenced and left and (not completed if name == MASTER else not seen.pools[name].paused)
+        found += [] if going else [each for each in members if not seen.nodes[each].is_handled]
+    return tuple(found)
 
 
 @as_verdict

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...common.reading import Json, flag, listed, part, text, text_map, whole, within
 from ...kubernetes.conditions import UNKNOWN, conditions
+from ...kubernetes.node_fitness import PRESSURES
 from ...run.undo.undo_annotation import UNDO
 from .kinds import CURRENT, DESIRED, DESIRED_DRAIN, LAST_DRAIN, REASON, STATE, ZONE
 from .state import (
@@ -101,13 +102,13 @@ def node(name: str, item: Json) -> ConfiguredNode:
     metadata, spec, status = part(item, "metadata"), part(item, "spec", {}), part(item, "status", {})
     notes: Mapping[str, str] = text_map(metadata, "annotations")
     labels = text_map(metadata, "labels")
-    ready = conditions(status).get("Ready", UNKNOWN)
+    found = conditions(status)
     return ConfiguredNode(
         name=name,
         labels=labels,
         zone=labels.get(ZONE, ""),
         created=text(metadata, "creationTimestamp", ""),
-        ready=ready.true,
+        ready=found.get("Ready", UNKNOWN).true,
         unschedulable=flag(spec, "unschedulable", default=False),
         current=notes.get(CURRENT, ""),
         desired=notes.get(DESIRED, ""),
@@ -115,4 +116,5 @@ def node(name: str, item: Json) -> ConfiguredNode:
         reason=notes.get(REASON, ""),
         wanted_drain=notes.get(DESIRED_DRAIN, ""),
         last_drain=notes.get(LAST_DRAIN, ""),
+        pressures=tuple(said for name, said in PRESSURES.items() if found.get(name, UNKNOWN).true),
     )

@@ -149,6 +149,8 @@ class ConfiguredNode:
     """The drain that is asked for: `drain-…` or `uncordon-…`."""
     last_drain: str
     """The one that was done last."""
+    pressures: tuple[str, ...] = ()
+    """The things that it has too little of, each in words such as `is under memory pressure`."""
 
     @property
     def is_handled(self) -> bool:

@@ -13,6 +13,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.h
     judge_operators,
     judge_pools,
     judge_whole,
+    left_alone,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.order import digest, turns, versions
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.progress import (
@@ -187,6 +188,8 @@ def test_the_message_of_a_failing_operator_comes_before_that_of_the_progress() -
     [
         ({"unschedulable": True}, "kubernetes_node_unfit"),
         ({"ready": False}, "kubernetes_node_unfit"),
+        ({"pressures": ("is under disk pressure",)}, "kubernetes_node_unfit"),
+        ({"pressures": ("is under disk pressure",), "desired": ITS, "state": "Working"}, None),
         ({"state": "Degraded", "desired": ITS}, "kubernetes_node_degraded"),
         ({"unschedulable": True, "desired": ITS, "state": "Working"}, None),
     ],
@@ -194,6 +197,19 @@ def test_the_message_of_a_failing_operator_comes_before_that_of_the_progress() -
 def test_a_person_s_cordon_is_told_from_that_of_the_operator(facts: dict[str, Any], code: str | None) -> None:
     found = [each.code for each in judge_nodes(with_node(openshift(), "w-0", **facts)).reasons]
     assert found == ([code] if code else [])
+
+
+def test_the_steps_of_a_run_look_at_no_kubernetes_node_that_the_operator_takes_by_itself() -> None:
+    every = ("m-0", "m-1", "m-2", "w-0", "w-1", "w-2")
+    assert left_alone(openshift(), TARGET) == every
+    assert left_alone(with_node(openshift(), "w-1", state="Working"), TARGET) == (*every[:4], "w-2")
+    # The control plane is under way, and another user has not held the workers.
+    assert left_alone(openshift(version=under_way()), TARGET) == ()
+    held = {"master": pool("master"), "worker": pool("worker", paused=True, carries_undo=True)}
+    assert left_alone(openshift(version=under_way(), pools=held), TARGET) == every[3:]
+    assert left_alone(upgraded(), TARGET) == every[:3]
+    done = {name: node(name, NEW) for name in openshift().nodes}
+    assert left_alone(replace(upgraded(), nodes=done), TARGET) == every
 
 
 @pytest.mark.parametrize("facts", [{"available": FALSE}, {"degraded": TRUE}, {"degraded": StatusCondition()}])
