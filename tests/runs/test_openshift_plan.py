@@ -13,7 +13,7 @@ from tests.runs import direct
 from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM
 from tests.runs.test_openshift import TARGET, CalledOpenShift, codes
 from tests.runs.world import World, world
-from tests.sandbox.kubernetes.kinds import BUDGETS, CLUSTER_ROLES, CONFIG_MAPS, DEFINITIONS
+from tests.sandbox.kubernetes.kinds import BUDGETS, CLUSTER_ROLES, CONFIG_MAPS, DEFINITIONS, PODS
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.openshift.asking import NEXT, SMALL
@@ -185,7 +185,7 @@ def test_without_the_right_to_list_pods_budgets_are_not_computed(here: World) ->
     without_right(cluster, "pods")
     passed = planned(cluster)
     assert passed.code == 0, passed.output
-    assert "Not computed: the pods that budgets keep." in passed.output
+    assert "Not computed: the pods that budgets keep, and the room for those that move." in passed.output
 
 
 @pytest.mark.parametrize(
@@ -233,3 +233,26 @@ def test_a_run_that_goes_on_does_not_wait_for_what_the_machine_config_operator_d
     )
     assert ended.code == 0, ended.output
     assert "is cordoned" not in ended.output
+
+
+def test_pods_that_find_no_room_on_other_kubernetes_nodes_are_a_remark_of_their_batch(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    apart = {"labelSelector": {"matchLabels": {"app": "data"}}, "topologyKey": "kubernetes.io/hostname"}
+    server = {"name": "server", "image": "probe:1", "resources": {"requests": {"cpu": "20"}}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    database(cluster, containers=[server], affinity=affinity)
+    node = cluster.openshift.get(PODS, "data-0", "search")["spec"]["nodeName"]
+    passed = planned(cluster)
+    assert passed.code == 0, passed.output
+    batch = f"nodes-0{int(node.rpartition('-')[2]) + 2}"
+    said = f"Batch {batch}: 1 pod (search/data-0) finds no room on other Kubernetes nodes, by requests."
+    assert said in passed.output
+    assert "Not computed for the room on other Kubernetes nodes: affinity to other pods (3 pods)" in passed.output
+
+
+def test_without_the_right_to_list_volumes_their_zones_are_not_computed(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    without_right(cluster, "persistentvolumes")
+    passed = planned(cluster)
+    assert passed.code == 0, passed.output
+    assert "Not computed: the zones of volumes." in passed.output

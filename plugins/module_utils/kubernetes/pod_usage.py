@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any
 
 _SUFFIXES = {
@@ -24,7 +25,11 @@ Amounts = Mapping[str, Decimal]
 
 def quantity(text: object) -> Decimal | None:
     """A quantity as a number; None if it is none (apimachinery, api/resource/quantity.go)."""
-    written = str(text).strip()
+    return _number(str(text).strip())
+
+
+@lru_cache(maxsize=4096)
+def _number(written: str) -> Decimal | None:
     suffix = next((each for each in _SUFFIXES if written.endswith(each)), "")
     try:
         return Decimal(written.removesuffix(suffix)) * _SUFFIXES.get(suffix, Decimal(1))

@@ -9,17 +9,18 @@ from ..common.side_by_side import ParallelWork
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine, refused
 from ..kubernetes.client import KubernetesClient, connect
-from ..kubernetes.pods import list_budgets
 from ..kubernetes.rights import missing_rights
 from .judge.drains import judge_budgets
 from .judge.removals import judge_removed
+from .judge.room import judge_room
 from .judge.validation import is_next_minor, judge_target, target_in
 from .observe.acknowledgements import open_gates
+from .observe.kinds import MASTER
 from .observe.look import other_upgrader
 from .observe.optional import asked
-from .observe.placed_pods import placed_pods
 from .observe.removed_apis import removed_apis
 from .observe.state import ClusterVersion
+from .observe.workload_look import look_at_workloads
 from .rights import CLUSTER_ROLE, rights_for
 
 
@@ -61,14 +62,16 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         apis, remarks = asked(lambda: removed_apis(client), "the APIs in use that the target has no more")
         return Outcome(combine((judge_removed(apis or (), present, target), Verdict(remarks))))
 
-    def drains(given: Task) -> Outcome:
+    def workloads(given: Task) -> Outcome:
         client, _params = _looking(given)
-        budgets = list_budgets(client, "")
-        pods, remarks = asked(lambda: placed_pods(client) if budgets else (), "the pods that budgets keep")
-        drained = {name for batch in planned.more["batches"] for name in batch["members"]}
-        return Outcome(combine((judge_budgets(budgets, pods or (), drained), Verdict(remarks))))
+        batches = {each["name"]: each["members"] for each in planned.more["batches"]}
+        workers = {each["name"]: each["members"] for each in planned.more["batches"] if each["pools"] != [MASTER]}
+        drained = {name for members in batches.values() for name in members}
+        seen, remarks = look_at_workloads(client) if drained else (None, ())
+        judged = (judge_budgets(seen.budgets, seen.pods, drained), judge_room(seen, workers)) if seen else ()
+        return Outcome(combine((*judged, Verdict(remarks))))
 
-    for run in (rights, removals, drains):
+    for run in (rights, removals, workloads):
         yield ParallelWork(run, dict(task.params))
 
 

@@ -1,0 +1,82 @@
+"""One look at all pods, their Kubernetes nodes, volumes and budgets, each list read once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from ...common.reading import Json, flag, listed, part, text, text_map, within
+from ...common.verdict import Reason
+from ...kubernetes.answers import reading_object
+from ...kubernetes.client import KubernetesClient
+from ...kubernetes.pod_usage import quantity
+from ...kubernetes.pods import list_budgets
+from .kinds import NODES
+from .optional import asked
+from .placed_pods import in_thousandths, placed_pods, terms_in
+from .workloads import RoomyNode, Taint, Term, Workloads
+
+VOLUMES = "/api/v1/persistentvolumes"
+
+
+@dataclass(frozen=True)
+class BoundVolume:
+    """A volume that a claim has, and the terms for where it can be used; None if it can be used everywhere."""
+
+    claim: tuple[str, str]
+    terms: tuple[Term, ...] | None
+
+
+def look_at_workloads(client: KubernetesClient) -> tuple[Workloads | None, tuple[Reason, ...]]:
+    """All of it, and remarks on what cannot be had for a missing right; None without the pods.
+
+    Raises:
+        Refusal: an answer cannot be had for another cause, or is not understood.
+    """
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        budgets = pool.submit(list_budgets, client, "")
+        nodes = pool.submit(client.list_as, NODES, _node)
+        volumes = pool.submit(asked, lambda: client.list_as(VOLUMES, _volume), "the zones of volumes")
+        pods, remarks = asked(
+            lambda: placed_pods(client), "the pods that budgets keep, and the room for those that move"
+        )
+        there, more = volumes.result()
+        if pods is None:
+            return None, remarks
+        return (
+            Workloads(
+                pods,
+                budgets.result(),
+                {each.name: each for each in nodes.result()},
+                {each.claim: each.terms for each in there or () if each is not None and each.terms is not None},
+            ),
+            (*remarks, *more),
+        )
+
+
+def _node(item: Json) -> RoomyNode:
+    with reading_object("Node", item):
+        metadata, spec, status = part(item, "metadata"), part(item, "spec", {}), part(item, "status", {})
+        amounts = {name: quantity(amount) for name, amount in part(status, "allocatable", {}).items()}
+        return RoomyNode(
+            name=text(metadata, "name"),
+            labels=text_map(metadata, "labels"),
+            taints=listed(spec, "taints", _taint, ()),
+            closed=flag(spec, "unschedulable", default=False),
+            allocatable=in_thousandths({name: amount for name, amount in amounts.items() if amount is not None}),
+        )
+
+
+def _taint(item: Json) -> Taint:
+    return Taint(*(text(item, name, "") for name in ("key", "value", "effect")))
+
+
+def _volume(item: Json) -> BoundVolume | None:
+    """A volume; None if no claim has it now. A claim that is gone leaves its name in a volume that is kept."""
+    with reading_object("PersistentVolume", item):
+        spec, status = part(item, "spec", {}), part(item, "status", {})
+        if text(status, "phase", "") != "Bound":
+            return None
+        claim = within(spec, "claimRef", lambda found: (text(found, "namespace", ""), text(found, "name", "")), {})
+        required = part(part(spec, "nodeAffinity", {}), "required", {})
+        return BoundVolume(claim, terms_in(required) if required else None)
