@@ -26,7 +26,7 @@ SIX_AT_A_TIME = $(PYTEST) -n 6 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: pages molecule branches runs random-runs soak-runs site screenshots soak soak-scenarios soak-branches oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-run benchmark-gates benchmark-restart benchmark-longhorn benchmark-fleet test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: pages molecule branches runs random-runs soak-runs site screenshots soak soak-scenarios soak-branches oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-run benchmark-gates benchmark-restart benchmark-longhorn benchmark-openshift benchmark-passes benchmark-fleet test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -46,11 +46,17 @@ benchmark-restart: ## a restart of each process beside a replacement of each pod
 benchmark-run: ## a whole upgrade of 300 members with 15,000 shards in memory, batch by batch (ARGS="…" go to tests.runs.big_run)
 	@$(RUN) -m tests.runs.big_run $(ARGS)
 
+benchmark-passes: ## a whole upgrade of an OpenShift with 500 workers in memory, pass by pass (ARGS="…" go to tests.runs.big_openshift)
+	@$(RUN) -m tests.runs.big_openshift $(ARGS)
+
 benchmark-gates: ## the cost of a look of each gate at 10, 100 and 1,000 members (ARGS="…" go to tests.benchmarks.gates)
 	@$(RUN) -m tests.benchmarks.gates $(ARGS)
 
 benchmark-longhorn: ## a plan for a Longhorn with 10,000 volumes, and calls per node (ARGS="…" go to tests.benchmarks.longhorn)
 	@$(RUN) -m tests.benchmarks.longhorn $(ARGS)
+
+benchmark-openshift: ## the cost of a plan for an OpenShift with 500 Kubernetes nodes and 10,000 pods (ARGS="…" go to tests.benchmarks.openshift)
+	@$(RUN) -m tests.benchmarks.openshift $(ARGS)
 
 benchmark-fleet: ## the cost of the controller for each of 100 clusters in memory (ARGS="…" go to tests.benchmarks.fleet)
 	@$(RUN) -m tests.benchmarks.fleet $(ARGS)
