@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -83,4 +83,7 @@ def _as_text(value: Any) -> Any:
         return dict(value)
     if isinstance(value, (set, frozenset)):
         return list(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        # A warning in the result of an earlier task, since ansible-core 2.19.
+        return asdict(value)
     raise TypeError(f"a value of type {type(value).__name__} cannot be given to or by a module")

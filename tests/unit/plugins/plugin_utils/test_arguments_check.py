@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -47,6 +48,13 @@ class Tagged(str):
     """Text that carries more than text."""
 
 
+@dataclass(frozen=True)
+class Warned:
+    """A warning in a result, as ansible-core keeps it since 2.19."""
+
+    said: str
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
@@ -57,6 +65,7 @@ class Tagged(str):
         (datetime.datetime(2026, 1, 2, 3, 4), "2026-01-02T03:04:00"),
         ({"secret": Encrypted()}, {"secret": "decrypted"}),
         ({"one": {"only"}}, {"one": ["only"]}),
+        ({"warnings": [Warned("late")]}, {"warnings": [{"said": "late"}]}),
     ],
 )
 def test_plain(value: object, expected: object) -> None:
