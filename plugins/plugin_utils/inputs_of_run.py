@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..module_utils.common.words import unique
+from ..module_utils.entry.guard import REQUEST_KINDS
+from ..module_utils.run.start.request_sources import CONFIG_MAP
 from .run_options import GivenVariables
 from .variables import SERVING
 
-PLACES = ("https://", "http://", "configmap/")
+PLACES = ("https://", "http://", CONFIG_MAP, *REQUEST_KINDS)
 """The beginnings of the place of a request that is no file."""
 WITHOUT_REQUEST = {*SERVING, "fleet"}
 """The playbooks that carry out no request."""

@@ -10,6 +10,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.extra_machines im
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import PORT_FORWARD, Right
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import rights as longhorn
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights import OPTIONAL, ROLE
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift import rights as openshift
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart import rights as restart
 
 ROLES = Path(__file__).resolve().parents[2] / "roles"
@@ -22,6 +23,8 @@ ROLES = Path(__file__).resolve().parents[2] / "roles"
         ("opensearch/files/optional_role.yml", "Role", OPTIONAL),
         ("longhorn/files/role.yml", "Role", longhorn.ROLE),
         ("longhorn/files/cluster_role.yml", "ClusterRole", longhorn.CLUSTER_ROLE),
+        ("openshift/files/role.yml", "Role", (*openshift.ROLE, *openshift.REQUEST)),
+        ("openshift/files/cluster_role.yml", "ClusterRole", openshift.CLUSTER_ROLE),
         ("steps/files/machines_role.yml", "Role", machines.ROLE),
         ("restart/files/role.yml", "Role", restart.ROLE),
         ("restart/files/collecting_role.yml", "Role", restart.COLLECTING),

@@ -106,6 +106,8 @@ class Task:
     in_controller: bool = False
     """Whether the nearest of them is the controller."""
     guard: Guard | None = None
+    request_kinds: Mapping[str, Any] = field(default_factory=dict)
+    """The kinds of objects of systems that hold a request, by the beginning of its source, see `RequestKind`."""
     first_answer: float | None = None
     """Seconds within which somebody has to be there at the first look of each wait; see `Patience`."""
     journal: Journal = field(default_factory=Journal)

@@ -7,18 +7,25 @@ not see it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..common.task import Contract, Outcome, Task, perform
 from ..opensearch.act.cluster_lock import lock_store
 from ..opensearch.observe.cluster import uuid_for
+from ..openshift.upgrade_config import UPGRADE_CONFIG, UpgradeConfig
 from ..run.lock.guarding import under_lock
 from ..run.lock.upgrade_lock import manage_lock
+from ..run.start.request_sources import RequestKind
+
+REQUEST_KINDS: Mapping[str, RequestKind] = {UPGRADE_CONFIG: UpgradeConfig.named}
+"""The kinds of objects of systems that hold a request, by the beginning of its source."""
 
 
 def perform_guarded(contract: Contract, run: Callable[[Task], Outcome], task: Task) -> dict[str, Any]:
     """Run a module's work and give its result. If a lock is given, it works only while the run holds it."""
+    task = replace(task, request_kinds=REQUEST_KINDS)
     guarded = contract.guarded and bool(task.params.get("lock"))
     return perform(lambda given: run(under_lock(given, lock_store) if guarded else given), task)
 

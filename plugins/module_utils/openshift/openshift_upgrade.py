@@ -20,6 +20,7 @@ from ..run.begin_and_end import System
 from ..run.colouring import readable_most
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words, counted
+from ..run.record.going_down import note_down
 from ..run.runs import contract_of, work_of
 from .act.changes import Acts
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_pools, judge_whole, left_alone
@@ -161,12 +162,14 @@ def _take(task: Task) -> Outcome:
         return Verdict() if commenced else Verdict((waiting("update_not_begun", said),))
 
     try:
-        _seen, verdict = _look_and_act(task, step, judged)
+        seen, verdict = _look_and_act(task, step, judged)
     except Refusal:
         _hold_again(task)
         raise
     if not verdict.passed and not task.check_mode:
         _hold_again(task)
+    if verdict.passed and _is_control_plane(seen, task):
+        verdict = combine((verdict, note_down(task, task.params["batch"])))
     return Outcome(Verdict() if task.check_mode else verdict, bool(task.journal.as_result()))
 
 

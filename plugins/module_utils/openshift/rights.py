@@ -22,6 +22,13 @@ ROLE = (
 )
 """The rights in the namespace of the lock and the record."""
 
+REQUEST = (
+    *(Right(verb, "upgrade.managed.openshift.io", "upgradeconfigs") for verb in ("get", "patch")),
+    Right("patch", "upgrade.managed.openshift.io", "upgradeconfigs/status"),
+)
+"""The rights in the namespace of an UpgradeConfig. They are not asked for: one that cannot be read is refused, and a
+status that cannot be written stops no upgrade."""
+
 
 def rights_for(*, records: bool) -> tuple[Right, ...]:
     """The rights in the namespace that a run needs: without ConfigMaps if its record is kept elsewhere."""

@@ -11,6 +11,8 @@ CONFIGS = f"{_MACHINE_CONFIGURATION}/machineconfigs"
 NODES = "/api/v1/nodes"
 UPGRADE_OPERATOR = "/apis/apps/v1/namespaces/openshift-managed-upgrade-operator/deployments/managed-upgrade-operator"
 """The Deployment of the operator that makes the same upgrades (managed-upgrade-operator, deploy/operator.yaml)."""
+UPGRADE_CONFIGS = "/apis/upgrade.managed.openshift.io/v1alpha1"
+"""The API group of UpgradeConfigs (managed-upgrade-operator, `api/v1alpha1/groupversion_info.go`)."""
 
 _GROUP = "machineconfiguration.openshift.io"
 CURRENT, DESIRED = f"{_GROUP}/currentConfig", f"{_GROUP}/desiredConfig"

@@ -18,6 +18,7 @@ from ...common.timestamps import now_text
 from ...common.verdict import Verdict, remark
 from ...common.web import NoAnswer, send
 from ..lock.lock import name_for
+from ..record.answers import telling
 from ..record.record_keeping import change_record
 from ..record.upgrade_record import store_of
 from ..start.request import Requested
@@ -80,7 +81,7 @@ def _told(task: Task, host: str) -> Outcome:
     plan = params["plan"]
     cluster = str(plan.get("cluster_uuid") or "")
     name = (params["lock"] or {}).get("name") or (name_for(cluster) if cluster else "")
-    store = store_of(params)
+    store = telling(task, store_of(params))
     kept = store.read(name) if name else None
     record = None if kept is None else kept.record()
     key = notice_key(params["state"], params["codes"], record)

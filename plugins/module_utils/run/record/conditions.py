@@ -141,6 +141,8 @@ class Upgrade:
     """The moment at which its last batch was done."""
     conditions: tuple[Condition, ...] = ()
     """See `milestones.conditions_of`; empty in a record that was written before they were kept."""
+    preceding: str = ""
+    """The version that it came from; empty where that is not known."""
 
     def is_of(self, version: str, started: str) -> bool:
         """Whether it is the upgrade to this version that began at that time."""
@@ -151,5 +153,6 @@ def with_upgrade(earlier: Sequence[Upgrade], now: Upgrade) -> tuple[Upgrade, ...
     """All upgrades, of which the last is the present one: it goes on until it is completed or another version comes."""
     last = earlier[-1] if earlier else None
     goes_on = last is not None and not last.completed and last.version == now.version
-    same = last is not None and (goes_on or last.is_of(now.version, now.started))
-    return (*(earlier[:-1] if same else earlier), now)[-KEPT_UPGRADES:]
+    if last is None or not (goes_on or last.is_of(now.version, now.started)):
+        return (*earlier, now)[-KEPT_UPGRADES:]
+    return (*earlier[:-1], replace(now, preceding=now.preceding or last.preceding))

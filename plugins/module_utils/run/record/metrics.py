@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,35 +16,11 @@ from ...common.packages import needed
 from ...common.task import Task
 from ...monitoring.server import Server
 from .measures import HELP, PREFIX, Measure, measures_of
-from .record_keeping import FoundRecords, Kept, News, Nowhere, RecordStore
+from .record_keeping import Nowhere, RecordStore
+from .telling import TellingStore
 
 JOB = "stateful_upgrade"
 Publisher = Callable[[str, Callable[[], Sequence[Measure]]], None]
-
-
-@dataclass(frozen=True)
-class MeasuredStore:
-    """A store of records that publishes the figures of each record that is written in it."""
-
-    below: RecordStore
-    publish: Callable[[str, Kept], None]
-
-    def read(self, name: str) -> Kept | None:
-        """See `RecordStore`."""
-        return self.below.read(name)
-
-    def write(self, name: str, text: str, summary: str, over: Kept | None, news: News | None = None) -> None:
-        """See `RecordStore`."""
-        self.below.write(name, text, summary, over, news)
-        self.publish(name, Kept(text, name))
-
-    def find(self) -> FoundRecords:
-        """See `RecordStore`."""
-        return self.below.find()
-
-    def remove(self, name: str, kept: Kept) -> None:
-        """See `RecordStore`."""
-        self.below.remove(name, kept)
 
 
 def measured(task: Task, store: RecordStore) -> RecordStore:
@@ -57,7 +32,7 @@ def measured(task: Task, store: RecordStore) -> RecordStore:
     publish = publisher_of(task)
     if publish is None or isinstance(store, Nowhere):
         return store
-    return MeasuredStore(store, lambda name, kept: publish(name, lambda: measures_of(kept.record())))
+    return TellingStore(store, lambda name, kept: publish(name, lambda: measures_of(kept.record())))
 
 
 def publisher_of(task: Task) -> Publisher | None:

@@ -29,7 +29,9 @@ def dated(record: Record) -> Record:
     """The record with the times and conditions of this upgrade behind those of the upgrades before it."""
     begun, whole = _times(record)
     times = (record.started, _completed(record), begun, whole)
-    now = Upgrade(record.target_version, record.phase.value, *times, conditions_of(record))
+    # At the end of an upgrade the version deployed is its target.
+    left = record.deployed_version if record.deployed_version != record.target_version else ""
+    now = Upgrade(record.target_version, record.phase.value, *times, conditions_of(record), left)
     return replace(record, upgrades=with_upgrade(record.upgrades, now))
 
 

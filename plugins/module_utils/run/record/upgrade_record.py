@@ -25,9 +25,9 @@ from ..start.request import REQUESTED, requested_in
 from ..start.say import STATES, may_begin, say
 from ..start.schedule import closed
 from ..start.upgrade_request import unchanged
+from .answers import telling
 from .batches import BATCH_STATES
 from .conditions import FailureClass, StepState
-from .metrics import measured
 from .phases import ENDINGS, Phase
 from .record import Record
 from .record_files import Files
@@ -93,7 +93,7 @@ CONTRACT = Contract(
 
 def run(task: Task) -> Outcome:
     """Read all records of the place, or write a transition into that of the run."""
-    store, reads, at = measured(task, store_of(task.params)), task.params["state"] == "read", now_seconds()
+    store, reads, at = telling(task, store_of(task.params)), task.params["state"] == "read", now_seconds()
     if begins_after(task.params, "pause_at", at):
         end = datetime.fromtimestamp(task.params["pause_at"], timezone.utc)
         return Outcome(Verdict((closed(end),)), more={"record": {}, "at": at})

@@ -7,7 +7,7 @@ back a change of its content.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -21,7 +21,8 @@ from ...common.web import PASSING, NoAnswer, fetch
 from ...kubernetes.answers import reading_object
 from ...kubernetes.client import Json, KubernetesClient
 from ...kubernetes.paths import CORE, in_namespace
-from .request import LONGEST
+from ..record.record import Record
+from .request import LONGEST, Request
 
 CONFIG_MAP = "configmap/"
 """The beginning of a source that is a ConfigMap, as kubectl writes it."""
@@ -42,14 +43,29 @@ class Source(Protocol):
     def where(self) -> str:
         """The place, for people."""
 
-    def read(self) -> str | None:
-        """The document; None if there is none."""
+    def read(self) -> str | Request | None:
+        """The document, or the request that an object of another form is read as; None if there is none."""
 
     def note(self, state: str) -> bool:
         """Note the state, a JSON text, where the requester looks. False if that is not possible in such a place."""
 
     def judge(self) -> Verdict:
-        """A remark if others could change the request on its way."""
+        """A remark if others could change the request on its way, or if a part of it has no effect."""
+
+
+class AnsweredSource(Source, Protocol):
+    """A place that also tells how far the upgrade has come."""
+
+    def answer(self, record: Record) -> None:
+        """Tell it, unless it is told already.
+
+        Raises:
+            Refusal: it cannot be told.
+        """
+
+
+RequestKind = Callable[[str, Any, Mapping[str, Any]], AnsweredSource]
+"""The place of a kind of objects that a source names, by the arguments of `source_of`."""
 
 
 @dataclass(frozen=True)
@@ -173,10 +189,11 @@ class RequestUrl:
         return Unreachable.because("request_unreachable", said, "Check the URL (upgrade_request) and its server.")
 
 
-def source_of(given: str, connect: Any, options: Mapping[str, Any]) -> Source:
-    """The place that `upgrade_request` names: a URL, `configmap/NAME`, or the path of a file.
+def source_of(given: str, connect: Any, options: Mapping[str, Any], kinds: Mapping[str, RequestKind]) -> Source:
+    """The place that `upgrade_request` names: a URL, `configmap/NAME`, an object of a system, or the path of a file.
 
-    `connect` makes a client from the options of the connection to Kubernetes.
+    `connect` makes a client from the options of the connection to Kubernetes, and `kinds` are those of
+    `Task.request_kinds`.
 
     Raises:
         Refusal: it names none.
@@ -191,4 +208,7 @@ def source_of(given: str, connect: Any, options: Mapping[str, Any]) -> Source:
             said = f"The request is in {given}, and no namespace is given that has it."
             raise refusal("request_unusable", said, "Give upgrade_namespace, or the request as a file or a URL.")
         return RequestConfigMap(connect(options["kubernetes"]), options["namespace"], given.removeprefix(CONFIG_MAP))
+    for beginning, kind in kinds.items():
+        if given.startswith(beginning):
+            return kind(given, connect, options)
     return RequestFile(Path(given).expanduser())

@@ -15,8 +15,8 @@ from ..lock.held_lock import who
 from ..lock.lock import name_for
 from ..pace import has_commenced
 from ..record import upgrade_record
+from ..record.answers import telling
 from ..record.batches import deed_of
-from ..record.metrics import measured
 from ..record.phases import Deed
 from ..record.record import Record
 from ..record.record_keeping import Nowhere, change_record
@@ -81,7 +81,7 @@ def _noted(task: Task, plan: Mapping[str, Any], schedule: Schedule, seen: StartF
 
     The verdict waits if this is the single pass that tells of a delay.
     """
-    store = measured(task, upgrade_record.store_of(task.params))
+    store = telling(task, upgrade_record.store_of(task.params))
     if isinstance(store, Nowhere):
         raise refusal(
             "schedule_without_record",

@@ -49,7 +49,7 @@ CONTRACT = Contract(
 
 def run(task: Task) -> Outcome:
     """Read the request, or note its state in its place."""
-    source = source_of(task.params["source"], connect, task.params)
+    source = source_of(task.params["source"], connect, task.params, task.request_kinds)
     if task.params["state"] == "read":
         return _read(task, source)
     return _note(task, source, task.params["request_state"], task.params["cause"])
@@ -61,14 +61,15 @@ def unchanged(task: Task, requested: Requested) -> Verdict:
     Raises:
         Refusal: it cannot be read.
     """
-    source = source_of(requested.source, connect, task.params)
+    source = source_of(requested.source, connect, task.params, task.request_kinds)
     return judge_unchanged(_found(task, source), requested.digest, source.where)
 
 
 def note_state(task: Task, requested: Requested, state: str, cause: str) -> Verdict:
     """Note the state of the request that a run carries out. The verdict has a remark if it cannot be noted."""
     try:
-        return _note(task, source_of(requested.source, connect, task.params), state, cause).verdict
+        source = source_of(requested.source, connect, task.params, task.request_kinds)
+        return _note(task, source, state, cause).verdict
     except Refusal as error:
         return _not_noted(error)
 
@@ -76,7 +77,7 @@ def note_state(task: Task, requested: Requested, state: str, cause: str) -> Verd
 def _found(task: Task, source: Source) -> Request | None:
     def look() -> Request | None:
         document = source.read()
-        return None if document is None else read_request(document, source.where)
+        return read_request(document, source.where) if isinstance(document, str) else document
 
     return task.ask(look)
 
@@ -89,7 +90,11 @@ def _read(task: Task, source: Source) -> Outcome:
     if found is None:
         said = f"There is no request in {source.where}."
         raise refusal("request_missing", said, "Request the upgrade there, or correct upgrade_request.")
-    return Outcome(source.judge(), more={"request": found.as_result()})
+    verdict = source.judge()
+    for reason in verdict.reasons:
+        # The result of reading a request is not shown.
+        task.voice.show(reason.message)
+    return Outcome(verdict, more={"request": found.as_result()})
 
 
 def _note(task: Task, source: Source, state: str, cause: str) -> Outcome:

@@ -45,7 +45,7 @@ def test_a_request_is_checked_once_it_is_read() -> None:
     assert inputs(upgrade_request="request.yml", inputs_read=MISSING).parts() == ["refused_inputs.yml"]
 
 
-@pytest.mark.parametrize("place", ["https://git/request.yml", "configmap/request"])
+@pytest.mark.parametrize("place", ["https://git/request.yml", "configmap/request", "upgradeconfig/request"])
 def test_a_place_that_is_no_file_stays(place: str) -> None:
     assert request_source({"upgrade_request": place}.get) == place
 

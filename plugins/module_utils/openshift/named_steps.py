@@ -1,0 +1,191 @@
+"""The seventeen named steps of a managed upgrade, and how far a record shows that each has come. Pure.
+
+They are those of managed-upgrade-operator (`pkg/upgraders/osdupgrader.go`), by their names and in their order. The run
+itself takes other steps, so each of these has a function that reads the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..run.record.conditions import Condition
+from ..run.record.record import Record
+from .course import SILENCES, UpgradeCourse, begun_at, done_at
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of a step that has begun."""
+
+    since: str
+    done: str = ""
+    """The time at which it was completed; empty before."""
+    said: str = ""
+    """Words on what it waits for, or on what it was."""
+
+
+@dataclass(frozen=True)
+class NamedStep:
+    """One step."""
+
+    name: str
+    progress: Callable[[UpgradeCourse], Progress | None]
+    """None before it has begun, and where the upgrade has nothing for it to do."""
+    needless: str = ""
+    """The cause for which an upgrade has nothing for it to do."""
+
+
+@dataclass(frozen=True)
+class NamedProgress:
+    """A step of the table that has begun, or that was passed over."""
+
+    name: str
+    progress: Progress
+
+
+def steps_of(record: Record) -> list[NamedProgress]:
+    """The steps that have begun, in the order of the table. One before them that has nothing to do is completed."""
+    course = UpgradeCourse(record)
+    found = [each.progress(course) for each in STEPS]
+    last = max((place for place, each in enumerate(found) if each is not None), default=-1)
+    last = len(STEPS) - 1 if course.is_completed else last
+    shown = list[NamedProgress]()
+    time = course.completed or record.updated
+    for step, progress in reversed(list(zip(STEPS[: last + 1], found, strict=False))):
+        if progress is not None:
+            time = progress.since
+            shown.append(NamedProgress(step.name, progress))
+        elif course.begun:
+            shown.append(NamedProgress(step.name, Progress(time, time, step.needless)))
+    return shown[::-1]
+
+
+def _taken(conditions: Sequence[Condition]) -> Progress | None:
+    """The progress of steps of the run."""
+    if not conditions:
+        return None
+    since, left = min(each.start_time for each in conditions), [each for each in conditions if each.status != "True"]
+    done = "" if left else max(each.complete_time for each in conditions)
+    said = " ".join(each.message for each in (left or conditions) if each.message)
+    return Progress(since, done, said)
+
+
+def _of_run(*names: str) -> Callable[[UpgradeCourse], Progress | None]:
+    """The progress of the steps of the run by these names."""
+    return lambda course: _taken(course.conditions(*names))
+
+
+def _at(time: str) -> Progress | None:
+    """The progress of a step that takes no time."""
+    return Progress(time, time) if time else None
+
+
+def _started_notification(course: UpgradeCourse) -> Progress | None:
+    if not course.begun:
+        return None
+    sent = course.noticed("started")
+    done = sent or course.checked
+    return Progress(course.begun, done, "noted at the request" if done and not sent else "")
+
+
+def _delayed_check(course: UpgradeCourse) -> Progress | None:
+    start = course.record.start
+    if start is None:
+        return None
+    late = f"late since {start.delayed}, it was to start at {start.at}" if start.delayed else ""
+    if course.begun:
+        return Progress(course.checked, course.checked, late) if course.checked else None
+    return Progress(start.delayed, "", late) if late else None
+
+
+def _upgradeable(course: UpgradeCourse) -> Progress | None:
+    return _at(course.checked) if course.is_minor else None
+
+
+def _health_before(course: UpgradeCourse) -> Progress | None:
+    """Operators and Kubernetes nodes are asked by the plan, and alerts by steps of the run."""
+    start = course.record.start
+    if course.begun:
+        return _taken(course.conditions("alerts", "nodes")) or _at(course.checked)
+    if start is None or not start.checked:
+        return None
+    found = (
+        f"the early look has found: {' '.join(start.findings)}" if start.findings else "the early look found nothing"
+    )
+    return Progress(start.checked, "", found)
+
+
+def _commence(course: UpgradeCourse) -> Progress | None:
+    since = begun_at(course.control_plane)
+    return Progress(since, course.commenced) if since else None
+
+
+def _control_plane(course: UpgradeCourse) -> Progress | None:
+    since = course.commenced
+    return Progress(since, done_at(course.control_plane)) if since else None
+
+
+def _control_window_removed(course: UpgradeCourse) -> Progress | None:
+    return _at(done_at(course.control_plane)) if course.has_windows else None
+
+
+def _worker_window(course: UpgradeCourse) -> Progress | None:
+    return _at(begun_at(course.workers)) if course.has_windows else None
+
+
+def _workers(course: UpgradeCourse) -> Progress | None:
+    since = begun_at(course.workers)
+    if not since:
+        return None
+    done = sum(len(each.members) for each in course.workers if each.state == "done")
+    whole = sum(len(each.members) for each in course.workers)
+    return Progress(since, done_at(course.workers), f"{done} of {whole} Kubernetes nodes")
+
+
+def _worker_window_removed(course: UpgradeCourse) -> Progress | None:
+    return _at(course.rolled) if course.has_windows else None
+
+
+def _health_after(course: UpgradeCourse) -> Progress | None:
+    if not course.rolled:
+        return None
+    asked = _taken(course.conditions("alerts_after", "nodes_after"))
+    following = _procedures(course) or _completed_notification(course)
+    done = course.completed or (following.since if following else "")
+    return Progress(course.rolled, done, asked.said if asked else course.record.health)
+
+
+def _procedures(_course: UpgradeCourse) -> Progress | None:
+    return None
+
+
+def _completed_notification(course: UpgradeCourse) -> Progress | None:
+    sent = course.noticed("completed")
+    if sent or not course.completed:
+        return _at(sent)
+    return Progress(course.completed, course.completed, "noted at the request")
+
+
+NO_SILENCES = "no silences were given (upgrade_silences)"
+BEFORE = "the control plane was upgraded before"
+STEPS = (
+    NamedStep("SendStartedNotification", _started_notification),
+    NamedStep("UpgradeDelayedCheck", _delayed_check, "it was not late"),
+    NamedStep("IsUpgradeable", _upgradeable, "the minor version stays"),
+    NamedStep("PreUpgradeHealthCheck", _health_before),
+    NamedStep("ExternalDependencyAvailabilityCheck", _of_run("dependencies"), "none was given (upgrade_dependencies)"),
+    NamedStep("EnsureExtraUpgradeWorkers", _of_run("capacity"), "no capacity was to be added"),
+    NamedStep("CreateControlPlaneMaintWindow", _of_run(SILENCES), NO_SILENCES),
+    NamedStep("CommenceUpgrade", _commence, BEFORE),
+    NamedStep("ControlPlaneUpgraded", _control_plane, BEFORE),
+    NamedStep("RemoveControlPlaneMaintWindow", _control_window_removed, NO_SILENCES),
+    NamedStep("CreateWorkerMaintWindow", _worker_window, NO_SILENCES),
+    NamedStep("AllWorkersUpgraded", _workers, "no Kubernetes node was left"),
+    NamedStep("RemoveExtraScaledNodes", _of_run("capacity_after"), "no capacity was added"),
+    NamedStep("RemoveMaintWindow", _worker_window_removed, NO_SILENCES),
+    NamedStep("PostUpgradeHealthCheck", _health_after),
+    NamedStep("PostUpgradeProcedures", _procedures, "none was asked for"),
+    NamedStep("SendCompletedNotification", _completed_notification),
+)
+"""All steps, in their order."""

@@ -1,0 +1,268 @@
+"""Upgrades of OpenShift that an UpgradeConfig requests: read, scheduled, carried out, and answered in its status."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.runs import direct, executor
+from tests.runs.openshift import FILES, NAMESPACE, PLAYBOOK, shipped_rights
+from tests.runs.test_openshift import CalledOpenShift, codes
+from tests.runs.world import World, world
+from tests.sandbox.kubernetes.objects import Json, Refused, timestamp
+from tests.sandbox.kubernetes.resources import Writing
+from tests.sandbox.web import Request
+from tests.scenarios.playbook import Played
+
+NAME, SOURCE = "managed-upgrade-config", "upgradeconfig/managed-upgrade-config"
+STATE = "upgrade.stateful/request-state"
+STEPS = [
+    "SendStartedNotification",
+    "UpgradeDelayedCheck",
+    "IsUpgradeable",
+    "PreUpgradeHealthCheck",
+    "ExternalDependencyAvailabilityCheck",
+    "EnsureExtraUpgradeWorkers",
+    "CreateControlPlaneMaintWindow",
+    "CommenceUpgrade",
+    "ControlPlaneUpgraded",
+    "RemoveControlPlaneMaintWindow",
+    "CreateWorkerMaintWindow",
+    "AllWorkersUpgraded",
+    "RemoveExtraScaledNodes",
+    "RemoveMaintWindow",
+    "PostUpgradeHealthCheck",
+    "PostUpgradeProcedures",
+    "SendCompletedNotification",
+]
+"""The steps in their order, as the source design has them."""
+NO_SILENCES = "no silences were given (upgrade_silences)"
+SAID = {
+    "SendStartedNotification": "noted at the request",
+    "UpgradeDelayedCheck": "it was not late",
+    "IsUpgradeable": "the minor version stays",
+    "ExternalDependencyAvailabilityCheck": "none was given (upgrade_dependencies)",
+    "EnsureExtraUpgradeWorkers": "no capacity was to be added",
+    "CreateControlPlaneMaintWindow": NO_SILENCES,
+    "RemoveControlPlaneMaintWindow": NO_SILENCES,
+    "CreateWorkerMaintWindow": NO_SILENCES,
+    "AllWorkersUpgraded": "3 of 3 Kubernetes nodes",
+    "RemoveExtraScaledNodes": "no capacity was added",
+    "RemoveMaintWindow": NO_SILENCES,
+    "PostUpgradeHealthCheck": "well",
+    "PostUpgradeProcedures": "none was asked for",
+    "SendCompletedNotification": "noted at the request",
+}
+WHOLE = {name: f" is completed: {SAID[name]}" if name in SAID else " is completed" for name in STEPS}
+"""The messages at the end, behind the names."""
+STAGES = [
+    ("SendStartedNotification", "False"),
+    ("CommenceUpgrade", "False"),
+    ("ControlPlaneUpgraded", "False"),
+    ("ControlPlaneUpgraded", "True"),
+    ("AllWorkersUpgraded", "False"),
+    ("PostUpgradeHealthCheck", "False"),
+    ("SendCompletedNotification", "True"),
+]
+"""The first condition at each change, with its status."""
+
+
+class RequestedOpenShift(CalledOpenShift):
+    """An OpenShift whose upgrades an UpgradeConfig requests."""
+
+    def __init__(self, here: World, **more: Any) -> None:
+        super().__init__(here, **more)
+        definition = yaml.safe_load((FILES / "upgrade_config.yml").read_text(encoding="utf-8"))
+        here.sandbox.apply([definition])
+        self.requests = self.openshift.resources.kinds.named("upgrade.managed.openshift.io/v1alpha1", "UpgradeConfig")
+        assert self.requests is not None
+
+    def variables(self, **more: Any) -> dict[str, Any]:
+        """See `CalledOpenShift`. The version is in the request."""
+        own = super().variables(upgrade_request=SOURCE, **more)
+        return {name: value for name, value in own.items() if name != "target_version" or name in more}
+
+    def request(self, version: str = "4.18.2", at: float = -60.0, **spec: Any) -> None:
+        """Ask for an upgrade, as a user does with strict validation."""
+        wanted = {"type": "OSD", "PDBForceDrainTimeout": 60, "desired": {"version": version}}
+        whole = {**wanted, "upgradeAt": timestamp(self.openshift.clock.now() + at), **spec}
+        strict, resources = Writing("kubectl", strict="Strict"), self.openshift.resources
+        assert self.requests is not None
+        if resources.store.get(self.requests, NAMESPACE, NAME) is None:
+            body = {"apiVersion": "upgrade.managed.openshift.io/v1alpha1", "kind": "UpgradeConfig", "spec": whole}
+            resources.create(self.requests, NAMESPACE, {**body, "metadata": {"name": NAME}}, strict)
+        else:
+            resources.change(self.requests, NAMESPACE, NAME, lambda item: item.update(spec=whole), strict)
+
+    def requested(self) -> Json:
+        """The UpgradeConfig, as it is now."""
+        assert self.requests is not None
+        return self.openshift.resources.get(self.requests, NAMESPACE, NAME)
+
+    def history(self) -> list[Json]:
+        """Its history."""
+        found: list[Json] = self.requested().get("status", {}).get("history", [])
+        return found
+
+    def state(self) -> str:
+        """The state of the request that is noted at it."""
+        return str(json.loads(self.requested()["metadata"]["annotations"][STATE])["state"])
+
+    def play(self, **more: Any) -> Played:
+        """A run with consent."""
+        return self.here.play(PLAYBOOK, self.agreed(**more))
+
+
+@pytest.fixture
+def here() -> Iterator[World]:
+    """A world of its own."""
+    with world(direct.play) as made:
+        yield made
+
+
+@pytest.fixture
+def with_executor() -> Iterator[World]:
+    """A world whose playbooks are run by the executor of ansible-core, which shows warnings."""
+    with world(executor.play) as made:
+        yield made
+
+
+def told(entry: Json) -> list[tuple[str, str]]:
+    """The conditions of an entry in the order of the steps, each with its message behind its name."""
+    return [(each["type"], each["message"].removeprefix(each["type"])) for each in reversed(entry["conditions"])]
+
+
+def test_an_upgrade_is_told_step_by_step_and_whole_at_its_end(here: World) -> None:
+    cluster = RequestedOpenShift(here)
+    cluster.request()
+    given, stages = cluster.agreed(), list[tuple[str, str]]()
+
+    def look(request: Request) -> None:
+        if request.method == "PATCH" and request.path.endswith("/status") and "upgradeconfigs" in request.path:
+            newest = cluster.history()[0]["conditions"][0]
+            stages.append((newest["type"], newest["status"]))
+
+    here.calling.after = look
+    ended = here.play(PLAYBOOK, given)
+    assert ended.code == 0, ended.output
+    cluster.is_upgraded()
+    assert "The PDBForceDrainTimeout of UpgradeConfig managed-upgrade-config" in ended.output
+    assert list(dict.fromkeys(stages)) == STAGES
+    (entry,) = cluster.history()
+    times = ["startTime", "workerStartTime", "workerCompleteTime", "completeTime"]
+    assert entry.keys() == {"version", "precedingVersion", "phase", "conditions", *times}
+    assert (entry["version"], entry["precedingVersion"], entry["phase"]) == ("4.18.2", "4.18.1", "Upgraded")
+    assert [entry[each] for each in times] == sorted(entry[each] for each in times)
+    assert told(entry) == list(WHOLE.items())
+    fields = {"type", "status", "reason", "message", "startTime", "completeTime", "lastProbeTime", "lastTransitionTime"}
+    for each in entry["conditions"]:
+        assert each.keys() == fields
+        assert (each["status"], each["reason"]) == ("True", f"{each['type']} done")
+        assert entry["startTime"] <= each["startTime"] <= each["completeTime"] <= entry["completeTime"]
+    assert cluster.state() == "completed"
+    before = cluster.requested()
+    assert cluster.play().code == 0
+    assert cluster.history() == before["status"]["history"]
+
+
+def test_an_upgrade_at_a_later_time_is_pending_until_it_begins(here: World) -> None:
+    cluster = RequestedOpenShift(here)
+    cluster.request(at=7200)
+    early = cluster.play(upgrade_wait=False)
+    assert early.code == 0, early.output
+    (entry,) = cluster.history()
+    assert entry.keys() == {"version", "precedingVersion", "phase", "conditions"}
+    assert (entry["phase"], cluster.state()) == ("Pending", "waiting")
+    assert told(entry) == [("PreUpgradeHealthCheck", " still in progress: the early look found nothing")]
+    cluster.openshift.faults.operator_stays_degraded("etcd")
+    cluster.openshift.clock.advance(60)
+    cluster.play(upgrade_wait=False)
+    (entry,) = cluster.history()
+    assert "the early look has found: ClusterOperator etcd is degraded" in told(entry)[0][1]
+    cluster.openshift.clock.advance(7200 + 1860)
+    late = here.play(PLAYBOOK, cluster.variables(upgrade_wait=False))
+    assert "start_delayed" in codes(late)
+    (entry,) = cluster.history()
+    assert entry["phase"] == "Pending"
+    assert told(entry)[0][0] == "UpgradeDelayedCheck"
+    cluster.openshift.clock.advance(7200)
+    missed = here.play(PLAYBOOK, cluster.variables(upgrade_wait=False))
+    assert missed.code != 0
+    (entry,) = cluster.history()
+    assert (entry["phase"], entry["conditions"][0]["type"]) == ("Failed", "FailedUpgrade")
+    assert "no batch had begun then" in entry["conditions"][0]["message"]
+
+
+@pytest.mark.parametrize("number", [4, 9, 14, 19, 24, 29, 34])
+def test_a_killed_run_and_the_next_one_are_one_upgrade(here: World, number: int) -> None:
+    cluster = RequestedOpenShift(here)
+    cluster.request()
+    given = cluster.agreed()
+    killed = here.killed_behind(number, given, PLAYBOOK)
+    assert killed is None, killed.output
+    # The lock of a killed run lapses.
+    cluster.openshift.clock.advance(120)
+    ended = here.play(PLAYBOOK, given)
+    assert ended.code == 0, ended.output
+    cluster.is_upgraded()
+    (entry,) = cluster.history()
+    assert (entry["precedingVersion"], entry["phase"]) == ("4.18.1", "Upgraded")
+    assert [name for name, _said in told(entry)] == STEPS
+
+
+def test_two_upgrades_are_two_entries_the_newest_first(here: World) -> None:
+    cluster = RequestedOpenShift(here)
+    cluster.request()
+    assert cluster.play().code == 0
+    first = cluster.history()
+    cluster.request("4.18.3")
+    ended = cluster.play()
+    assert ended.code == 0, ended.output
+    newest, *earlier = cluster.history()
+    assert earlier == first
+    assert (newest["version"], newest["precedingVersion"], newest["phase"]) == ("4.18.3", "4.18.2", "Upgraded")
+    assert newest["startTime"] >= first[0]["completeTime"]
+
+
+def test_all_faults_of_a_request_are_told_at_once(here: World) -> None:
+    cluster = RequestedOpenShift(here)
+    cluster.request(upgradeAt="tomorrow", desired={"channel": "stable-4.19"}, capacityReservation=True)
+    refused = here.play(PLAYBOOK, cluster.variables())
+    assert refused.code != 0
+    assert codes(refused) == ["request_invalid"]
+    for said in (
+        "spec.desired names no version",
+        "spec.upgradeAt is 'tomorrow'",
+        "spec.desired.channel cannot be carried out yet",
+        "spec.capacityReservation cannot be carried out yet",
+    ):
+        assert said in refused.output, said
+    assert (cluster.history(), cluster.state()) == ([{"phase": "New"}], "invalid")
+    cluster.request("4.18.9")
+    refused = here.play(PLAYBOOK, cluster.variables())
+    assert codes(refused) == ["update_not_offered"]
+    assert cluster.history() == [{"version": "4.18.9", "phase": "New"}]
+    assert cluster.state() == "refused"
+
+
+def test_a_field_that_an_upgrade_config_does_not_have_is_not_taken(here: World) -> None:
+    with pytest.raises(Refused, match="upgradAt"):
+        RequestedOpenShift(here).request(upgradAt="2026-11-21T02:00:00Z")
+
+
+def test_a_status_that_cannot_be_written_stops_no_upgrade(with_executor: World) -> None:
+    here, cluster = with_executor, RequestedOpenShift(with_executor)
+    cluster.request()
+    given = cluster.agreed()
+    (role,) = [each for each in shipped_rights() if each["kind"] == "Role"]
+    rules = [each for each in role["rules"] if each["resources"] != ["upgradeconfigs/status"]]
+    here.sandbox.apply([{**role, "rules": rules}])
+    ended = here.play(PLAYBOOK, given)
+    assert ended.code == 0, ended.output
+    cluster.is_upgraded()
+    assert f"The status of {SOURCE} was not written. " in ended.output
+    assert (cluster.history(), cluster.state()) == ([], "completed")

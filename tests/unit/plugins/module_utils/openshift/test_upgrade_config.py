@@ -1,0 +1,71 @@
+"""An UpgradeConfig as request: its place, the variables that it gives, and its faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.upgrade_config import (
+    FIELDS,
+    NO_SUCH,
+    faults_in,
+    variables_of,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.upgrade_config import UpgradeConfig
+
+AT = "2026-11-21T02:00:00Z"
+GOOD: dict[str, Any] = {"type": "OSD", "upgradeAt": AT, "PDBForceDrainTimeout": 60, "desired": {"version": "4.18.2"}}
+
+
+def connect(_options: object) -> Any:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("given", "namespace"),
+    [("upgradeconfig/next", "openshift-upgrade"), ("upgradeconfig/managed/next", "managed")],
+)
+def test_its_namespace_is_that_of_the_run_or_a_written_one(given: str, namespace: str) -> None:
+    found = UpgradeConfig.named(given, connect, {"kubernetes": {}, "namespace": "openshift-upgrade"})
+    assert (found.namespace, found.name) == (namespace, "next")
+    assert found.where == f"UpgradeConfig next in namespace {namespace}"
+
+
+def test_without_any_namespace_it_is_refused() -> None:
+    with pytest.raises(Refusal, match="no namespace is given"):
+        UpgradeConfig.named("upgradeconfig/next", connect, {"kubernetes": {}, "namespace": None})
+
+
+def test_a_good_one_gives_its_variables() -> None:
+    assert variables_of(GOOD) == {"target_version": "4.18.2", "upgrade_at": AT}
+    assert list(faults_in(GOOD)) == []
+    assert list(faults_in({**GOOD, "capacityReservation": False})) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"type": "BM"}, "spec.type is 'BM': give one of OSD and ARO."),
+        ({"type": None}, "spec.type is ''"),
+        ({"upgradeAt": "2026-11-21T02:00:00"}, "spec.upgradeAt is '2026-11-21T02:00:00'"),
+        ({"upgradeAt": ""}, "spec.upgradeAt is ''"),
+        ({"desired": {}}, "spec.desired names no version"),
+        ({"desired": None}, "spec.desired names no version"),
+        ({"desired": {"version": 4}}, "spec.desired.version is 4: write it as text."),
+    ],
+)
+def test_each_fault_is_one_sentence(spec: dict[str, Any], said: str) -> None:
+    (fault,) = faults_in({**GOOD, **spec})
+    assert fault.startswith(said)
+
+
+def test_a_field_that_the_run_has_no_variable_for_is_refused_by_name() -> None:
+    desired = {"version": "4.18.2", "channel": "fast-4.18", "image": "release@sha256:0a", "architecture": "Multi"}
+    whole = {**GOOD, "desired": desired, "capacityReservation": True}
+    left = [each.path for each in FIELDS if each.variable == NO_SUCH]
+    assert [fault.split()[0] for fault in faults_in(whole)] == [f"spec.{each}" for each in left]
+
+
+def test_a_start_that_cannot_be_read_gives_no_variable() -> None:
+    assert variables_of({**GOOD, "upgradeAt": "tomorrow"}) == {"target_version": "4.18.2"}
