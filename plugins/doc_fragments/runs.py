@@ -55,8 +55,9 @@ options:
     description:
       - With V(start_only) the window limits the start alone. With V(pause) no batch is begun after the window, and the
         next run goes on in the next window. With V(must_fit) it starts only if its predicted end is in the window.
+        With V(open) it starts after the window, too.
     type: str
-    choices: [start_only, pause, must_fit]
+    choices: [start_only, pause, must_fit, open]
     default: start_only
   supersede:
     description: Whether the run takes the place of an upgrade that was aborted, which nobody has to resume before then.

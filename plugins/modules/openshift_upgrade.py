@@ -72,6 +72,24 @@ options:
     type: list
     elements: str
     default: ['severity=~"warning|info",namespace=~"openshift.*|kube-.*|default"']
+  upgrade_type:
+    description:
+      - V(osd) takes all named steps. V(aro) leaves out UpgradeDelayedCheck, IsUpgradeable and PostUpgradeProcedures.
+        The upgrade then starts after the end of its window, too, unless O(window_policy) is another than
+        V(start_only).
+    type: str
+    choices: [osd, aro]
+    default: osd
+  left_out:
+    description: Named steps that are left out in addition to those of O(upgrade_type).
+    type: list
+    elements: str
+    choices: [UpgradeDelayedCheck, IsUpgradeable, PostUpgradeProcedures]
+    default: []
+  fedramp:
+    description: Whether the File Integrity Operator is to make its baseline again after the upgrade.
+    type: bool
+    default: false
   batch:
     description: The Kubernetes nodes of the batch at hand.
     type: list
@@ -205,6 +223,10 @@ kubernetes_nodes:
   returned: with O(state=planned) or O(state=begun)
   type: dict
   sample: {worker-0: worker-0}
+file_integrity:
+  description: Whether the run asks the File Integrity Operator for a new baseline after the last batch.
+  returned: with O(state=planned) or O(state=begun)
+  type: bool
 settings:
   description: Empty, since nothing of the run is kept in the settings of a cluster of OpenSearch.
   returned: with O(state=begun)

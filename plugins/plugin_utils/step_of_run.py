@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..module_utils.run.steps import ADDS, LIMITS, NODES, Step, StepPoint, run_waits, taken
+from ..module_utils.run.steps import LIMITS, NODES, OF_PLAN, Step, StepPoint, run_waits, taken
 from .capacity_of_run import done, options_of_member
 from .run_options import GivenVariables, value_of
 from .silences_of_run import SILENCES, all_silences
@@ -18,7 +18,7 @@ def steps_of(given: GivenVariables, moment: StepPoint) -> list[Step]:
     def has(needed: str) -> bool:
         if needed == SILENCES:
             return bool(all_silences(given))
-        return bool(plan.get(needed) if needed in (ADDS, NODES) else value_of(needed, given))
+        return bool(plan.get(needed) if needed in OF_PLAN else value_of(needed, given))
 
     return taken(given("upgrade_steps") or [], moment, has, commenced=bool(plan.get("commenced")))
 

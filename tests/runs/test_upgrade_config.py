@@ -10,16 +10,20 @@ import pytest
 import yaml
 
 from tests.runs import direct, executor
-from tests.runs.openshift import FILES, NAMESPACE, PLAYBOOK, shipped_rights
+from tests.runs.openshift import FILES, NAMESPACE, PLAYBOOK, SYSTEM, shipped_rights
 from tests.runs.test_openshift import CalledOpenShift, codes
+from tests.runs.turns import Killed
 from tests.runs.world import World, world
-from tests.sandbox.kubernetes.objects import Json, Refused, timestamp
+from tests.sandbox.kubernetes.objects import Json, Kind, Refused, timestamp
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.web import Request
-from tests.scenarios.playbook import Played
+from tests.scenarios.playbook import PLAN, Played
 
 NAME, SOURCE = "managed-upgrade-config", "upgradeconfig/managed-upgrade-config"
 STATE = "upgrade.stateful/request-state"
+GROUP, RE_INIT = "fileintegrity.openshift.io", "file-integrity.openshift.io/re-init"
+OPTIONAL = ("UpgradeDelayedCheck", "IsUpgradeable", "PostUpgradeProcedures")
+"""The steps that an ARO leaves out."""
 STEPS = [
     "SendStartedNotification",
     "UpgradeDelayedCheck",
@@ -54,7 +58,7 @@ SAID = {
     "RemoveExtraScaledNodes": "no capacity was added",
     "RemoveMaintWindow": NO_SILENCES,
     "PostUpgradeHealthCheck": "well",
-    "PostUpgradeProcedures": "none was asked for",
+    "PostUpgradeProcedures": "none was asked for (upgrade_fedramp)",
     "SendCompletedNotification": "noted at the request",
 }
 WHOLE = {name: f" is completed: {SAID[name]}" if name in SAID else " is completed" for name in STEPS}
@@ -266,3 +270,97 @@ def test_a_status_that_cannot_be_written_stops_no_upgrade(with_executor: World) 
     cluster.is_upgraded()
     assert f"The status of {SOURCE} was not written. " in ended.output
     assert (cluster.history(), cluster.state()) == ([], "completed")
+
+
+ARO_STEPS = [name for name in STEPS if name not in OPTIONAL]
+
+
+def test_aro_leaves_out_its_steps_and_starts_after_its_window_too(here: World) -> None:
+    cluster = RequestedOpenShift(here)
+    cluster.request(at=-4 * 3600.0, type="ARO")
+    given = cluster.agreed()
+    ended = here.play(PLAYBOOK, given)
+    assert ended.code == 0, ended.output
+    cluster.is_upgraded()
+    assert "leaves out IsUpgradeable, PostUpgradeProcedures, UpgradeDelayedCheck" in ended.output
+    (entry,) = cluster.history()
+    assert [name for name, _said in told(entry)] == ARO_STEPS
+
+
+class WithFileIntegrity(RequestedOpenShift):
+    """The same with the definition of the File Integrity Operator, and one object of another user."""
+
+    def __init__(self, here: World) -> None:
+        super().__init__(here)
+        names = {"kind": "FileIntegrity", "listKind": "FileIntegrityList", "plural": "fileintegrities"}
+        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        version = {"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        spec = {"group": GROUP, "scope": "Namespaced", "names": {**names, "singular": "fileintegrity"}}
+        definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+        metadata = {"name": f"fileintegrities.{GROUP}"}
+        here.sandbox.apply([{**definition, "metadata": metadata, "spec": {**spec, "versions": [version]}}])
+        there = {"name": "worker", "namespace": NAMESPACE, "annotations": {"team": "security"}}
+        item = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "FileIntegrity", "metadata": there, "spec": {}}
+        here.sandbox.apply([item])
+
+    def annotations(self) -> dict[str, str]:
+        """The annotations of the object."""
+        found: dict[str, str] = self._object()["metadata"]["annotations"]
+        return found
+
+    def take(self) -> None:
+        """Make the baseline again, as the operator does, which takes its annotation away."""
+
+        def without(item: Json) -> None:
+            del item["metadata"]["annotations"][RE_INIT]
+
+        self.openshift.resources.change(self._kind(), NAMESPACE, "worker", without)
+
+    def _object(self) -> Json:
+        return self.openshift.resources.get(self._kind(), NAMESPACE, "worker")
+
+    def _kind(self) -> Kind:
+        found = self.openshift.resources.kinds.named(f"{GROUP}/v1alpha1", "FileIntegrity")
+        assert found is not None
+        return found
+
+
+def test_the_baseline_of_file_integrity_is_made_again_once_for_an_upgrade(here: World) -> None:
+    cluster = WithFileIntegrity(here)
+    cluster.request()
+    given = cluster.agreed(upgrade_fedramp=True)
+
+    def stop(request: Request) -> None:
+        if request.method == "PATCH" and "fileintegrities" in request.path:
+            raise Killed
+
+    here.calling.after = stop
+    with pytest.raises(Killed):
+        here.play(PLAYBOOK, given)
+    here.calling.after = lambda _request: None
+    asked = {"team": "security", "upgrade.stateful/file-integrity-of": "4.18.2"}
+    assert cluster.annotations() == {**asked, RE_INIT: ""}
+    assert cluster.history()[0]["conditions"][0]["type"] == "PostUpgradeProcedures"
+    cluster.take()
+    cluster.openshift.clock.advance(1000)
+    ended = here.play(PLAYBOOK, given)
+    assert ended.code == 0, ended.output
+    cluster.is_upgraded()
+    assert cluster.annotations() == asked
+    assert dict(told(cluster.history()[0]))["PostUpgradeProcedures"] == " is completed"
+    assert here.play(PLAYBOOK, given).code == 0
+    assert cluster.annotations() == asked
+    cluster.request("4.18.3")
+    assert cluster.play(upgrade_fedramp=True).code == 0
+    assert cluster.annotations() == {**asked, "upgrade.stateful/file-integrity-of": "4.18.3", RE_INIT: ""}
+
+
+def test_a_baseline_that_nobody_can_make_is_refused_before_anything_happens(here: World) -> None:
+    cluster = RequestedOpenShift(here)
+    cluster.request()
+    refused = here.play(PLAN, {**cluster.variables(upgrade_fedramp=True), **SYSTEM})
+    assert codes(refused) == ["file_integrity_missing"]
+    left = here.play(
+        PLAN, {**cluster.variables(upgrade_fedramp=True, upgrade_left_out=["PostUpgradeProcedures"]), **SYSTEM}
+    )
+    assert left.code == 0, left.output

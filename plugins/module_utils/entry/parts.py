@@ -16,6 +16,7 @@ from ..fleet import cluster_upgrade, fleet_plan
 from ..kubernetes import kubernetes_nodes
 from ..monitoring import alert_silence, external_dependencies, prometheus_alerts
 from ..opensearch import extra_member
+from ..openshift import file_integrity
 from ..run import canary_soak
 from ..run.output import tell, upgrade_notice
 from ..run.start import upgrade_request
@@ -35,6 +36,7 @@ _MODULES: Mapping[str, Any] = {
     "cluster_upgrade": cluster_upgrade,
     "external_dependencies": external_dependencies,
     "extra_member": extra_member,
+    "file_integrity": file_integrity,
     "fleet_plan": fleet_plan,
     "kubernetes_nodes": kubernetes_nodes,
     "prometheus_alerts": prometheus_alerts,

@@ -45,14 +45,17 @@ class NamedProgress:
 
 
 def steps_of(record: Record) -> list[NamedProgress]:
-    """The steps that have begun, in the order of the table. One before them that has nothing to do is completed."""
-    course = UpgradeCourse(record)
-    found = [each.progress(course) for each in STEPS]
+    """The steps that have begun, in the order of the table. One before them that has nothing to do is completed.
+
+    One that is left out is a check that the upgrade skips, and is not told.
+    """
+    course, steps = UpgradeCourse(record), [each for each in STEPS if each.name not in record.skipped]
+    found = [each.progress(course) for each in steps]
     last = max((place for place, each in enumerate(found) if each is not None), default=-1)
-    last = len(STEPS) - 1 if course.is_completed else last
+    last = len(steps) - 1 if course.is_completed else last
     shown = list[NamedProgress]()
     time = course.completed or record.updated
-    for step, progress in reversed(list(zip(STEPS[: last + 1], found, strict=False))):
+    for step, progress in reversed(list(zip(steps[: last + 1], found, strict=False))):
         if progress is not None:
             time = progress.since
             shown.append(NamedProgress(step.name, progress))
@@ -79,6 +82,9 @@ def _of_run(*names: str) -> Callable[[UpgradeCourse], Progress | None]:
 def _at(time: str) -> Progress | None:
     """The progress of a step that takes no time."""
     return Progress(time, time) if time else None
+
+
+_PROCEDURES = _of_run("file_integrity")
 
 
 def _started_notification(course: UpgradeCourse) -> Progress | None:
@@ -151,13 +157,9 @@ def _health_after(course: UpgradeCourse) -> Progress | None:
     if not course.rolled:
         return None
     asked = _taken(course.conditions("alerts_after", "nodes_after"))
-    following = _procedures(course) or _completed_notification(course)
+    following = _PROCEDURES(course) or _completed_notification(course)
     done = course.completed or (following.since if following else "")
     return Progress(course.rolled, done, asked.said if asked else course.record.health)
-
-
-def _procedures(_course: UpgradeCourse) -> Progress | None:
-    return None
 
 
 def _completed_notification(course: UpgradeCourse) -> Progress | None:
@@ -185,7 +187,7 @@ STEPS = (
     NamedStep("RemoveExtraScaledNodes", _of_run("capacity_after"), "no capacity was added"),
     NamedStep("RemoveMaintWindow", _worker_window_removed, NO_SILENCES),
     NamedStep("PostUpgradeHealthCheck", _health_after),
-    NamedStep("PostUpgradeProcedures", _procedures, "none was asked for"),
+    NamedStep("PostUpgradeProcedures", _PROCEDURES, "none was asked for (upgrade_fedramp)"),
     NamedStep("SendCompletedNotification", _completed_notification),
 )
 """All steps, in their order."""

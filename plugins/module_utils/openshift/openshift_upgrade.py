@@ -22,8 +22,10 @@ from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words, counted
 from ..run.record.going_down import note_down
 from ..run.runs import contract_of, work_of
+from ..run.start.schedule import WindowEnd
 from .act.changes import Acts
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_pools, judge_whole, left_alone
+from .judge.left_out import ARO, DELAYED_CHECK, OPTIONAL, OSD, PROCEDURES, TYPES, left_out, remark_on
 from .judge.order import digest, in_windows, lowered, turns, versions
 from .judge.progress import (
     CONTROL_PLANE,
@@ -73,16 +75,16 @@ def _target(task: Task) -> Release:
 def _order(task: Task) -> Outcome:
     """The control plane and the Kubernetes nodes in their order. A plan waits until all are fit."""
     client, target = connect(task.params["kubernetes"]), _target(task)
-    looking, accepted = Looking(client), task.params["accept_risks"]
+    looking, accepted, without = Looking(client), task.params["accept_risks"], left_out(task.params)
 
     def look() -> tuple[OpenShift, Verdict]:
         seen = looking.look()
-        return seen, judge_update(client, seen.version, str(target), accepted)
+        return seen, judge_update(client, seen.version, str(target), accepted, without)
 
     def judged(looked: tuple[OpenShift, Verdict]) -> Verdict:
         seen, allowed = looked
         fit = () if seen.version.is_commenced(str(target)) else (judge_operators(seen), judge_nodes(seen))
-        whole = combine((allowed, judge_pools(seen), *fit))
+        whole = combine((allowed, judge_pools(seen), Verdict(remark_on(without)), *fit))
         # A plan that is refused waits for nothing, and all that stands in its way is said at once.
         return whole.without_waiting() if whole.state is State.REFUSED else whole
 
@@ -104,7 +106,8 @@ def _order(task: Task) -> Outcome:
         channel=seen.version.channel,
         lowered=[pool.name for pool in free if lowered(seen, pool, most) is not None],
         kubernetes_nodes={name: name for name in left_alone(seen, target)} if batches else {},
-        digest=digest(seen, target, accepted),
+        digest=digest(seen, target, [*accepted, *without]),
+        file_integrity=task.params["fedramp"] and PROCEDURES not in without,
     )
 
 
@@ -206,7 +209,8 @@ def _commence(task: Task, seen: OpenShift, acts: Acts, target: Release) -> None:
         if not pool.paused:
             acts.hold(pool.name, lowered(seen, pool, task.params["max_unavailable"]))
     if not seen.version.is_commenced(str(target)):
-        passed_or_raise(judge_target(seen.version, str(target), task.params["accept_risks"]))
+        without = left_out(task.params)
+        passed_or_raise(judge_target(seen.version, str(target), task.params["accept_risks"], (), without))
         acts.commence(seen.version, _update(seen, target))
 
 
@@ -318,6 +322,14 @@ def _words(plan: Mapping[str, Any]) -> Words:
     return Words("Kubernetes node", "OpenShift", changes=changes, stays=["desired update"])
 
 
+def _options_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options of the run: a step that is left out is a check that it skips, and `aro` misses no window."""
+    without, policy = left_out(params), params["window_policy"]
+    opened = params["upgrade_type"] == ARO and policy == WindowEnd.START_ONLY.value
+    own = {"skip_checks": without, "tells_delay": DELAYED_CHECK not in without}
+    return {**params, **own, "window_policy": WindowEnd.OPEN.value if opened else policy}
+
+
 SYSTEM = System(
     name="openshift",
     options={
@@ -326,6 +338,9 @@ SYSTEM = System(
         "max_unavailable": {"type": "str"},
         "control_plane_silences": {"type": "list", "elements": "str", "default": CONTROL_PLANE_SILENCES},
         "worker_silences": {"type": "list", "elements": "str", "default": WORKER_SILENCES},
+        "upgrade_type": {"type": "str", "choices": list(TYPES), "default": OSD},
+        "left_out": {"type": "list", "elements": "str", "choices": list(OPTIONAL), "default": []},
+        "fedramp": {"type": "bool", "default": False},
     },
     uuid=lambda _task: IDENTITY,
     order=_order,
@@ -333,6 +348,7 @@ SYSTEM = System(
     put_back=lambda _task: Outcome(Verdict()),
     states={"fit": _gate, "taken": _take, "updated": _follow, "proven": _prove, "restored": _restore},
     guess=SECONDS_A_BATCH,
+    options_of=_options_of,
     words=lambda _params, plan: _words(plan),
 )
 CONTRACT, run = contract_of(SYSTEM), work_of(SYSTEM)

@@ -10,6 +10,7 @@ from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine, refused
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights
+from .file_integrity import file_integrities, judge_there
 from .judge.drains import judge_budgets
 from .judge.removals import judge_removed
 from .judge.room import judge_room
@@ -21,10 +22,16 @@ from .observe.optional import asked
 from .observe.removed_apis import removed_apis
 from .observe.state import ClusterVersion
 from .observe.workload_look import look_at_workloads
-from .rights import CLUSTER_ROLE, rights_for
+from .rights import CLUSTER_ROLE, FEDRAMP, rights_for
 
 
-def judge_update(client: KubernetesClient, version: ClusterVersion, wanted: str, accepted: Collection[str]) -> Verdict:
+def judge_update(
+    client: KubernetesClient,
+    version: ClusterVersion,
+    wanted: str,
+    accepted: Collection[str],
+    without: Collection[str] = (),
+) -> Verdict:
     """Whether the cluster may go to the wanted version; for another minor one all acknowledgements have to be given.
 
     Raises:
@@ -32,9 +39,9 @@ def judge_update(client: KubernetesClient, version: ClusterVersion, wanted: str,
     """
     present = target_in(version.present)
     if present is None or not is_next_minor(version, wanted):
-        return judge_target(version, wanted, accepted)
+        return judge_target(version, wanted, accepted, (), without)
     gates, remarks = asked(lambda: open_gates(client, present), "the acknowledgements that are missing")
-    return combine((judge_target(version, wanted, accepted, gates or ()), Verdict(remarks)))
+    return combine((judge_target(version, wanted, accepted, gates or (), without), Verdict(remarks)))
 
 
 def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
@@ -46,9 +53,11 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         verdict = combine(
             (
                 missing_rights(client, params["namespace"], rights_for(records=records)),
-                missing_rights(client, "", CLUSTER_ROLE),
+                missing_rights(client, "", (*CLUSTER_ROLE, *(FEDRAMP if planned.more["file_integrity"] else ()))),
             )
         )
+        if verdict.passed and planned.more["file_integrity"]:
+            verdict = combine((verdict, judge_there(file_integrities(client))))
         if verdict.passed and other_upgrader(client):
             said = "The managed-upgrade-operator is active in namespace openshift-managed-upgrade-operator."
             verdict = Verdict((refused("other_upgrader", said, "Scale its Deployment to 0, or upgrade by it."),))

@@ -15,6 +15,8 @@ CLUSTER_ROLE = (
     Right("get", "apps", "deployments"),
 )
 """The rights in the whole cluster."""
+FEDRAMP = tuple(Right(verb, "fileintegrity.openshift.io", "fileintegrities") for verb in ("list", "patch"))
+"""The further rights in the whole cluster of an upgrade after which the baseline of file integrity is made again."""
 _RECORD = tuple(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch"))
 ROLE = (
     *(Right(verb, "coordination.k8s.io", "leases") for verb in ("get", "list", "create", "patch", "delete")),

@@ -102,6 +102,8 @@ class System:
     """Whether its runs lead to a version that the user names."""
     counting: Counting | None = None
     """None if nothing is counted."""
+    options_of: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
+    """The options as the runs take them, from those that are given: one of a system may stand for several."""
 
 
 def begin(task: Task, parts: Parts, patience: float) -> Outcome:

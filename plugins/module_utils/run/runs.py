@@ -93,6 +93,7 @@ def work_of(system: System) -> Callable[[Task], Outcome]:
 
     def run(task: Task) -> Outcome:
         state = task.params["state"]
+        task = replace(task, params=system.options_of(task.params))
         if state == "planned":
             return _plan(task, system)
         if state in system.states:

@@ -77,12 +77,15 @@ class Step:
         }
 
 
-ADDS, NODES = "adds", "kubernetes_nodes"
-"""In place of a variable, a part of the plan: the capacity that it adds, and the Kubernetes nodes of its pods."""
+ADDS, NODES, INTEGRITY = "adds", "kubernetes_nodes", "file_integrity"
+OF_PLAN = (ADDS, NODES, INTEGRITY)
+"""In place of a variable, a part of the plan: the capacity that it adds, the Kubernetes nodes of its pods, and whether
+the baseline of file integrity is made again."""
 LIMITS = ("timeout", "late_after", "retries", "retries_unreachable")
 """The keys with which a user limits a step, also one of the collection."""
 ALERTS = "Prove that no alert fires that the upgrade has to heed"
 FIT = "Prove that the Kubernetes nodes are fit"
+BASELINE = "Have the baseline of file integrity made again"
 KNOWN = (
     Step(
         "dependencies",
@@ -107,6 +110,7 @@ KNOWN = (
     Step("capacity_after", StepPoint.AFTER, tasks="remove_capacity.yml", needs=ADDS),
     Step("alerts_after", StepPoint.AFTER, ALERTS, "prometheus_alerts", needs="upgrade_prometheus"),
     Step("nodes_after", StepPoint.AFTER, FIT, "kubernetes_nodes", needs=NODES),
+    Step("file_integrity", StepPoint.AFTER, BASELINE, "file_integrity", needs=INTEGRITY),
 )
 """The steps of the collection, in their order."""
 

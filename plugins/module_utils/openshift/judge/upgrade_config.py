@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from .left_out import ARO, OSD
+
 Spec = Mapping[str, Any]
-TYPES = ("OSD", "ARO")
-"""The values of `spec.type`."""
+KINDS = {"OSD": OSD, "ARO": ARO}
+"""The values of `upgrade_type` by those of `spec.type`."""
 NO_SUCH = ""
 """In place of a variable: the run has none for the field."""
 
@@ -52,16 +54,17 @@ def variables_of(spec: Spec) -> dict[str, str]:
     readable = {name: value for name, value in found.items() if isinstance(value, (str, bool))}
     if not _is_time(readable.get(AT.variable)):
         readable.pop(AT.variable, None)
-    return {name: str(value).lower() if isinstance(value, bool) else value for name, value in readable.items()}
+    of_type = {"upgrade_type": KINDS[spec["type"]]} if spec.get("type") in KINDS else {}
+    return of_type | {
+        name: str(value).lower() if isinstance(value, bool) else value for name, value in readable.items()
+    }
 
 
 def faults_in(spec: Spec) -> Iterator[str]:
     """One sentence for each fault of a spec."""
     kind, at = spec.get("type"), AT.value(spec)
-    if kind not in TYPES:
-        yield f"spec.type is '{kind or ''}': give one of {' and '.join(TYPES)}."
-    elif kind != TYPES[0]:
-        yield f"spec.type {kind} cannot be carried out yet: give {TYPES[0]}."
+    if kind not in KINDS:
+        yield f"spec.type is '{kind or ''}': give one of {' and '.join(KINDS)}."
     if not any(SpecField(f"desired.{name}").value(spec) for name in ("version", "image")):
         yield "spec.desired names no version: give desired.version, such as 4.18.9."
     if not _is_time(at):

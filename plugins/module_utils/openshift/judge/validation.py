@@ -9,6 +9,7 @@ from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
 from ..observe.release import Release
 from ..observe.state import ClusterVersion, Gate, Update
+from .left_out import UPGRADEABLE
 
 
 def target_in(text: str) -> Release | None:
@@ -21,11 +22,15 @@ def target_in(text: str) -> Release | None:
 
 @as_verdict
 def judge_target(
-    version: ClusterVersion, wanted: str, accepted: Collection[str], gates: Collection[Gate] = ()
+    version: ClusterVersion,
+    wanted: str,
+    accepted: Collection[str],
+    gates: Collection[Gate] = (),
+    without: Collection[str] = (),
 ) -> Iterator[Reason]:
     """Whether the cluster may go from its present version to the wanted one, now and by the channel that it has.
 
-    `gates` are the acknowledgements that are missing.
+    `gates` are the acknowledgements that are missing, and `without` the named steps that are left out.
     """
     target, present = target_in(wanted), target_in(version.present)
     if target is None:
@@ -54,7 +59,7 @@ def judge_target(
             f"Upgrade to a version {present.major}.{present.minor + 1} first.",
         )
         return
-    if minors == 1:
+    if minors == 1 and UPGRADEABLE not in without:
         yield from map(_acknowledgement, gates)
         yield from _upgradeable(version, gates)
     yield from _offered(version, target, accepted)

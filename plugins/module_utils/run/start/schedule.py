@@ -32,6 +32,8 @@ class WindowEnd(str, Enum):
     """It is paused at the end of the window, between two batches, and goes on in the next one."""
     MUST_FIT = "must_fit"
     """It starts only if its predicted end is inside the window."""
+    OPEN = "open"
+    """It starts after the end of the window, too."""
 
 
 LATE_AFTER = 0.25
@@ -58,6 +60,8 @@ class Schedule:
     at: datetime
     window: timedelta
     policy: WindowEnd = WindowEnd.START_ONLY
+    tells_delay: bool = True
+    """Whether a late start is told."""
 
     @property
     def end(self) -> datetime:
@@ -95,7 +99,8 @@ def schedule_in(given: Mapping[str, Any]) -> Schedule | None:
             f"The window of the start (upgrade_window) has {minutes} minutes, in which nothing can start.",
             "Give one minute or more.",
         )
-    return Schedule(at, timedelta(minutes=minutes), WindowEnd(given["window_policy"]))
+    policy, tells_delay = WindowEnd(given["window_policy"]), bool(given.get("tells_delay", True))
+    return Schedule(at, timedelta(minutes=minutes), policy, tells_delay)
 
 
 @as_verdict
@@ -120,7 +125,7 @@ def judge_start(
         yield waiting("starts_later", said, "Run the playbook again at that time.")
     elif now >= schedule.end and commenced:
         yield closed(schedule.end)
-    elif now >= schedule.end:
+    elif now >= schedule.end and schedule.policy is not WindowEnd.OPEN:
         yield refused(
             "window_over",
             f"The window for the start of the {deed.value} ended at {timestamp_text(schedule.end)}, and no batch had"
@@ -139,7 +144,7 @@ def judge_start(
 
 def is_late(schedule: Schedule, now: datetime) -> bool:
     """Whether it should have started by now, so that the delay is reported: a part of its window is over."""
-    return schedule.at + schedule.window * LATE_AFTER <= now < schedule.end
+    return schedule.tells_delay and schedule.at + schedule.window * LATE_AFTER <= now < schedule.end
 
 
 def to_cure(verdict: Verdict) -> Verdict:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.named_steps import STEPS, Progress, steps_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import EventKind, happened
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 
 from .named import (
@@ -157,7 +158,9 @@ def test_they_are_those_of_the_managed_upgrade_in_its_order() -> None:
         ),
         ("PostUpgradeHealthCheck", completed(), Progress(ROLLED, DONE)),
         ("PostUpgradeProcedures", recorded(WHOLE), None),
-        ("PostUpgradeProcedures", completed(), Progress(DONE, DONE, "none was asked for")),
+        ("PostUpgradeProcedures", recorded(WHOLE, step("file_integrity")), Progress(BEGUN)),
+        ("PostUpgradeProcedures", completed(step("file_integrity", NOW)), Progress(BEGUN, NOW)),
+        ("PostUpgradeProcedures", completed(), Progress(DONE, DONE, "none was asked for (upgrade_fedramp)")),
         ("SendCompletedNotification", recorded(WHOLE), None),
         ("SendCompletedNotification", recorded(WHOLE, told="completed"), Progress(LATER, LATER)),
         ("SendCompletedNotification", completed(), Progress(DONE, DONE, "noted at the request")),
@@ -171,6 +174,12 @@ def test_they_are_told_up_to_the_last_that_has_begun() -> None:
     assert steps_of(recorded(PLANNED, run="", start=None)) == []
     for record, count in ((recorded(PLANNED), 1), (recorded(COMMENCING), 8), (recorded(TAKEN), 12), (completed(), 17)):
         assert [each.name for each in steps_of(record)] == NAMES[:count]
+
+
+def test_a_step_that_is_left_out_is_not_told() -> None:
+    left_out = happened(EventKind.SKIPPED, BEGUN, "night", "IsUpgradeable", by="ops")
+    record = completed().with_events(left_out)
+    assert [each.name for each in steps_of(record)] == [name for name in NAMES if name != "IsUpgradeable"]
 
 
 def test_a_batch_that_a_killed_run_has_left_has_its_times_from_what_is_known() -> None:

@@ -38,7 +38,8 @@ def test_without_any_namespace_it_is_refused() -> None:
 
 
 def test_a_good_one_gives_its_variables() -> None:
-    assert variables_of(GOOD) == {"target_version": "4.18.2", "upgrade_at": AT}
+    assert variables_of(GOOD) == {"upgrade_type": "osd", "target_version": "4.18.2", "upgrade_at": AT}
+    assert variables_of({**GOOD, "type": "ARO"})["upgrade_type"] == "aro"
     assert list(faults_in(GOOD)) == []
     assert list(faults_in({**GOOD, "capacityReservation": False})) == []
 
@@ -68,4 +69,4 @@ def test_a_field_that_the_run_has_no_variable_for_is_refused_by_name() -> None:
 
 
 def test_a_start_that_cannot_be_read_gives_no_variable() -> None:
-    assert variables_of({**GOOD, "upgradeAt": "tomorrow"}) == {"target_version": "4.18.2"}
+    assert variables_of({**GOOD, "upgradeAt": "tomorrow"}) == {"upgrade_type": "osd", "target_version": "4.18.2"}

@@ -48,6 +48,7 @@ def test_a_version_that_is_offered_or_reached_is_allowed() -> None:
 def test_only_a_minor_version_needs_an_upgradeable_cluster() -> None:
     assert codes(version(conditions=NO_MINORS), NEW) == []
     assert codes(version(conditions=NO_MINORS), "4.19.0") == ["not_upgradeable"]
+    assert judge_target(version(conditions=NO_MINORS), "4.19.0", (), without=("IsUpgradeable",)).passed
 
 
 def test_another_update_under_way_is_refused_and_the_same_one_gone_on_with() -> None:

@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.schedul
     SCHEDULE,
     Schedule,
     WindowEnd,
+    is_late,
     judge_patience,
     judge_start,
     schedule_in,
@@ -77,6 +78,17 @@ def test_one_that_must_fit_ends_in_its_window() -> None:
     assert codes(judge_start(FITTING, at(30), commenced=False, predicted=5_401)) == ["window_too_short"]
     assert judge_start(FITTING, at(30), commenced=True, predicted=5_401).passed
     assert judge_start(FITTING, at(30), commenced=False, predicted=None).passed
+
+
+def test_an_open_window_ends_no_start_and_a_delay_is_told_unless_it_is_not_to_be() -> None:
+    opened = schedule_in(given_options(at="2026-11-21T02:00:00Z", window_policy="open"))
+    assert opened is not None
+    assert judge_start(opened, at(500), commenced=False).passed
+    assert codes(judge_start(opened, at(-1), commenced=False)) == ["starts_later"]
+    assert is_late(opened, at(31))
+    silent = schedule_in({**given_options(at="2026-11-21T02:00:00Z"), "tells_delay": False})
+    assert silent is not None
+    assert not is_late(silent, at(31))
 
 
 def test_one_that_pauses_goes_on_in_a_window_alone() -> None:
