@@ -89,7 +89,7 @@ def story_of(seed: int) -> OpenShiftStory:
     events = events_of(chance, LIKELY, ACTS * (1 + batches), TOGETHER)
     options = _options(chance, batches)
     # A batch of all workers would have no place left for its members, and one of two may have two of these.
-    database = batches > 3 and chance.random() < 0.35
+    database = _count(pools[1]) > 2 and chance.random() < 0.35
     options |= {"upgrade_max_unavailable": 1} if database or chance.random() < 0.15 else {}
     windows = chance.random() < 0.4
     return OpenShiftStory(
