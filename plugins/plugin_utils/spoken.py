@@ -21,7 +21,9 @@ from .variables import PREFIX, table
 OWN = tuple(f"{Path(__file__).absolute().parents[2] / folder}/" for folder in ("playbooks", "roles"))
 """The folders of the collection's own tasks."""
 PLAIN = tuple(
-    name.removeprefix(PREFIX) for name, each in table().items() if "_" in name.removeprefix(PREFIX) and each.playbooks
+    option
+    for name, each in table().items()
+    if "_" in (option := name.removeprefix(PREFIX)) and each.playbooks and option != name
 )
 """Options whose variable has the same name with `upgrade_` before it. Options that are ordinary words, such as pools,
 are not among them: a sentence with such an option names its variable, too."""

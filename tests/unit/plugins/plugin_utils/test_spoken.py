@@ -43,6 +43,7 @@ def said(text: str, module: str = "cluster_health_gate", path: str = HERE, **arg
         ("To go on without, set skip_checks: [disk].", "To go on without, set upgrade_skip_checks: [disk]."),
         ("The limit is upgrade_run_timeout, set upgrade_max_unavailable.",) * 2,
         ("https://opensearch.hosts.example/ and stateful.upgrade.kubernetes.host and my_opensearch.hosts",) * 2,
+        ("Give one of these as target_version.",) * 2,
         ("Correct pools (upgrade_pools); see cluster.routing.allocation.enable.",) * 2,
     ],
 )  # fmt: skip
