@@ -14,7 +14,15 @@ from tests.sandbox.clock import Clock
 from tests.sandbox.listening import Listening
 from tests.sandbox.openshift.asking import GRAPH, NEXT, STABLE, built
 from tests.sandbox.openshift.description import ConditionalEdge, Risk
-from tests.sandbox.openshift.registry import LABEL, MANIFEST, Registry, image_of
+from tests.sandbox.openshift.registry import (
+    LABEL,
+    MANIFEST,
+    STORE,
+    Registry,
+    image_for_several,
+    image_of,
+    manifest_of,
+)
 from tests.sandbox.openshift.update_service import UpdateService, found_in
 from tests.sandbox.web import Answer, CutOff, Request
 
@@ -74,7 +82,14 @@ def test_both_are_served_over_a_socket() -> None:
             assert given.headers["Content-Type"].startswith(MANIFEST)
 
 
-REGISTRY = Registry(lambda: ["4.18.1", "4.18.2"])
+def at_once(*versions: str) -> Registry:
+    """A registry that asks for no token, and has the blobs itself."""
+    registry = Registry(lambda: versions)
+    registry.asks_token = registry.has_store = False
+    return registry
+
+
+REGISTRY = at_once("4.18.1", "4.18.2")
 
 
 def pulled(registry: Registry, path: str) -> Answer:
@@ -102,7 +117,7 @@ def test_an_unknown_image_is_not_found() -> None:
 
 
 def test_a_label_may_lie_and_a_registry_may_be_away() -> None:
-    registry = Registry(lambda: ["4.18.2"])
+    registry = at_once("4.18.2")
     registry.other_labels["4.18.2"] = "4.18.1"
     config = json.loads(pulled(registry, "manifests/4.18.2-x86_64").text)["config"]
     blob = pulled(registry, f"blobs/{config['digest']}")
@@ -112,3 +127,25 @@ def test_a_label_may_lie_and_a_registry_may_be_away() -> None:
     registry.away = True
     with pytest.raises(CutOff):
         pulled(registry, "manifests/4.18.2-x86_64")
+
+
+def test_a_registry_asks_for_a_token_and_its_store_for_none() -> None:
+    registry = Registry(lambda: ["4.18.2"])
+    config = json.loads(manifest_of("4.18.2"))["config"]["digest"]
+    refused = pulled(registry, f"blobs/{config}")
+    assert (refused.status, refused.headers["WWW-Authenticate"].partition(" ")[0]) == (401, "Bearer")
+    token = registry(Request("GET", "/token")).body["token"]
+    sent = {"Authorization": f"Bearer {token}"}
+    moved = registry(Request("GET", f"/v2/ocp/release/blobs/{config}", {}, None, sent))
+    assert (moved.status, moved.headers["Location"]) == (307, f"https://{STORE}/store/{config}")
+    assert registry(Request("GET", f"/store/{config}", {}, None, sent)).status == 400
+    assert json.loads(registry(Request("GET", f"/store/{config}")).text)["architecture"] == "amd64"
+    registry.user = ("puller", "secret")
+    assert registry(Request("GET", "/token")).status == 401
+
+
+def test_a_list_of_manifests_names_the_one_of_each_architecture() -> None:
+    digest = image_for_several("4.18.2").partition("@")[2]
+    listed = json.loads(pulled(REGISTRY, f"manifests/{digest}").text)["manifests"]
+    there = {(each["platform"]["os"], each["platform"]["architecture"]): each["digest"] for each in listed}
+    assert image_of("4.18.2").endswith(f"@{there['linux', 'amd64']}")
