@@ -16,7 +16,7 @@ from ..plugin_utils.in_process import InProcessAction, Module, Result
 from ..plugin_utils.inputs import OPENSEARCH_ROLE, SYSTEM
 from ..plugin_utils.of_run import Run
 from ..plugin_utils.run_options import given_by, own_options
-from ..plugin_utils.settling_of_run import batch_to_settle
+from ..plugin_utils.settling_of_run import of_settling_state
 from ..plugin_utils.variables import module_of, path_of_module
 
 
@@ -50,7 +50,7 @@ class ActionModule(InProcessAction):
             own = {name: value for name, value in arguments.items() if name != "part"}
             given = given_by(self._templar, variables)
             batch = batch_of_run(variables, given)
-            of_state = batch.of_state() if batch is not None else batch_to_settle(own, Run(given, variables))
+            of_state = batch.of_state() if batch is not None else of_settling_state(own, Run(given, variables))
             found = {**own_options(options, given), **of_state}
             known = {name: value for name, value in found.items() if name in options and not unanswered(value)}
             return {**known, **super()._with_given_options(own, variables)}

@@ -65,7 +65,8 @@ class BatchOfRun:
     def of_state(self) -> dict[str, Any]:
         """The options that it gives to a state of the module of its system."""
         seconds = int(self.given("upgrade_member_timeout") or MEMBER_TIMEOUT)
-        return {"batch": self.so_far.batch["members"], "wait_timeout": seconds}
+        target = self._plan.get("target_version")
+        return {"batch": self.so_far.batch["members"], "wait_timeout": seconds, "target_version": target}
 
     def _of_act(self, module: str, state: Any) -> dict[str, Any]:
         batch = self.so_far.batch

@@ -29,9 +29,11 @@ def options_to_settle(module: str, arguments: Mapping[str, Any], given: GivenVar
     return {"pools": _pools(run)} if module == "process_restart" else {}
 
 
-def batch_to_settle(arguments: Mapping[str, Any], run: Run) -> dict[str, Any]:
-    """The option of a state of a system that puts back: the members of the run at whose end it does; none without."""
-    return {"batch": list(run.plan.get("members") or ())} if arguments.get("state") in STATES else {}
+def of_settling_state(arguments: Mapping[str, Any], run: Run) -> dict[str, Any]:
+    """The options of a state of a system at the end of a run, from its plan: the target, which may be that of an image,
+    and for a state that puts back the members; none without a run."""
+    batch = {"batch": list(run.plan.get("members") or ())} if arguments.get("state") in STATES else {}
+    return {**batch, "target_version": run.plan.get("target_version")}
 
 
 def pools_to_settle(given: GivenVariables, run: Run) -> list[str]:
