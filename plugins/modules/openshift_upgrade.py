@@ -28,8 +28,9 @@ options:
       - V(planned) plans, and looks for everything that stands in the way.
       - V(begun) takes the lock, plans again and records the start of the run.
       - V(fit) waits until the operators are well and the Kubernetes nodes Ready.
-      - V(taken) has the O(batch) taken. For the control plane it pauses the pools and sets the desired update, unless
-        the ClusterVersion is on its way already. For Kubernetes nodes it lets their pool go until they are taken, and
+      - V(taken) has the O(batch) taken. For the control plane it pauses the pools, sets the O(channel) if it is another
+        one, waits until OpenShift has retrieved its updates, and sets the desired update, unless the ClusterVersion is
+        on its way already. For Kubernetes nodes it lets their pool go until they are taken, and
         pauses it again. It waits for that even with O(wait=false).
       - V(updated) waits until the O(batch) is on O(target_version), and back.
       - V(proven) waits until everything is on O(target_version), and well.
@@ -41,10 +42,35 @@ options:
     default: planned
   target_version:
     description:
-      - The version to upgrade to, such as 4.18.9, which the channel of the cluster has to offer. Needed unless
-        O(state=ended) or O(state=restored).
+      - The version to upgrade to, such as 4.18.9, which the O(channel) has to offer. Needed unless O(release_image) is
+        given, O(state=ended) or O(state=restored).
     type: str
     required: false
+  channel:
+    description:
+      - The channel of the target. By default it is the one that the cluster has.
+      - If it is another one, or the list of the cluster does not have a next minor version, the update graph is asked.
+    type: str
+  release_image:
+    description:
+      - The image of the release by its digest. Its registry is asked for its version, which is the target.
+      - Its update is desired whether the channel lists it or not, and is never forced.
+    type: str
+  update_service:
+    description: The update graph, if it is not at the C(spec.upstream) of the ClusterVersion.
+    type: dict
+    suboptions:
+      url: {description: The URL of the graph., type: str}
+      ca_cert: {description: A file with the CA of its certificate., type: path}
+      validate_certs: {description: Whether its certificate is verified., type: bool, default: true}
+  registry:
+    description: The connection to the registry of O(release_image).
+    type: dict
+    suboptions:
+      username: {description: The user who may pull the image., type: str}
+      password: {description: The password or token of that user., type: str}
+      ca_cert: {description: A file with the CA of its certificate., type: path}
+      validate_certs: {description: Whether its certificate is verified., type: bool, default: true}
   accept_risks:
     description: The risks of a conditional update that are accepted, by name.
     type: list
@@ -161,7 +187,12 @@ image:
   type: str
   sample: registry.example.com/openshift/release@sha256:0a1b
 channel:
-  description: The channel of the cluster.
+  description: The channel that the cluster is to have.
+  returned: with O(state=planned) or O(state=begun)
+  type: str
+  sample: stable-4.19
+present_channel:
+  description: The channel that the cluster has.
   returned: with O(state=planned) or O(state=begun)
   type: str
   sample: stable-4.18

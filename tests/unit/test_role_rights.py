@@ -24,7 +24,11 @@ ROLES = Path(__file__).resolve().parents[2] / "roles"
         ("longhorn/files/role.yml", "Role", longhorn.ROLE),
         ("longhorn/files/cluster_role.yml", "ClusterRole", longhorn.CLUSTER_ROLE),
         ("openshift/files/role.yml", "Role", (*openshift.ROLE, *openshift.REQUEST)),
-        ("openshift/files/cluster_role.yml", "ClusterRole", (*openshift.CLUSTER_ROLE, *openshift.FEDRAMP)),
+        (
+            "openshift/files/cluster_role.yml",
+            "ClusterRole",
+            (*openshift.CLUSTER_ROLE, *openshift.OPTIONAL, *openshift.FEDRAMP),
+        ),
         ("steps/files/machines_role.yml", "Role", machines.ROLE),
         ("restart/files/role.yml", "Role", restart.ROLE),
         ("restart/files/collecting_role.yml", "Role", restart.COLLECTING),

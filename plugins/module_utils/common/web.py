@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -32,6 +32,8 @@ class Answer:
 
     status: int
     content: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """By their names in small letters."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,8 @@ def _asked(
         manager.clear()
     if answer.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         raise NoAnswer(_in_words(way.answered(answer.status)))
-    return Answer(int(answer.status), str(content.decode("utf-8", "replace")))
+    said = {str(name).lower(): str(value) for name, value in answer.headers.items()}
+    return Answer(int(answer.status), str(content.decode("utf-8", "replace")), said)
 
 
 def _in_words(fault: Refusal) -> str:

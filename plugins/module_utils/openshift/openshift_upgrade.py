@@ -1,4 +1,4 @@
-"""The work of the module `openshift_upgrade`: the order of an upgrade of OpenShift, its batches, and putting back.
+"""The work of the module `openshift_upgrade`: the batches of an upgrade of OpenShift, and putting back.
 
 The cluster version operator and the machine config operator do the work. A run starts it, lets the machine config
 operator take one batch of Kubernetes nodes after the other, and holds the pools in between: a pool that is paused takes
@@ -7,26 +7,22 @@ no further Kubernetes node, and those under way are updated to the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from ..common.errors import Conflict, Refusal, refusal
-from ..common.task import Outcome, Task, attempt, passed_or_raise
-from ..common.verdict import Reason, State, Verdict, combine, remark, waiting
+from ..common.errors import Conflict, Refusal
+from ..common.task import Outcome, Task, attempt
+from ..common.verdict import Reason, Verdict, combine, remark, waiting
 from ..kubernetes.client import connect
 from ..run.begin_and_end import System
-from ..run.colouring import readable_most
-from ..run.ordered import Whole, ordered
-from ..run.output.plan_text import Words, counted
 from ..run.record.going_down import note_down
 from ..run.runs import contract_of, work_of
-from ..run.start.schedule import WindowEnd
 from .act.changes import Acts
-from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_pools, judge_whole, left_alone
-from .judge.left_out import ARO, DELAYED_CHECK, OPTIONAL, OSD, PROCEDURES, TYPES, left_out, remark_on
-from .judge.order import digest, in_windows, lowered, turns, versions
+from .act.commencing import commence
+from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_whole
+from .judge.order import lowered
 from .judge.progress import (
     CONTROL_PLANE,
     UPDATING,
@@ -38,88 +34,22 @@ from .judge.progress import (
     left_of_control_plane,
     left_of_nodes,
 )
-from .judge.validation import judge_target, target_in
 from .observe.drains import kept_pods
-from .observe.kinds import MASTER
 from .observe.look import Looking
+from .observe.looking_at_target import LookingAtTarget, release_of
 from .observe.release import Release
-from .observe.state import KeptPod, MachineConfigPool, OpenShift, Update
-from .preflight import judge_update, preflight
+from .observe.state import KeptPod, MachineConfigPool, OpenShift
+from .planning import IDENTITY, OPTIONS, options_of, order, words
+from .preflight import preflight
 
-IDENTITY = "openshift"
-"""The name of the cluster for its lock and its record: a Kubernetes API has one OpenShift."""
 BETWEEN_LOOKS = 10.0
 """Seconds between two looks: a Kubernetes node takes minutes, and its daemon looks every few seconds itself."""
 SECONDS_A_BATCH = 600
 """Seconds that a batch is taken to last as long as none was measured."""
 
-PLATFORM = 'namespace=~"openshift.*|kube-.*|default"'
-"""The alerts of the platform itself (managed-upgrade-operator, `pkg/maintenance/alertmanager_maintenance.go`)."""
-WORKER_SILENCES = [f'severity=~"warning|info",{PLATFORM}']
-CONTROL_PLANE_SILENCES = [
-    'alertname=~"ClusterOperatorDown|ClusterOperatorDegraded|KubeDeploymentReplicasMismatch|MachineWithNoRunningPhase'
-    f'|etcdMembersDown",{PLATFORM}',
-    *WORKER_SILENCES,
-]
-"""The critical alerts that an update of the control plane raises, by name (configuration of that operator)."""
-
 
 def _target(task: Task) -> Release:
-    target = target_in(str(task.params["target_version"]))
-    if target is None:
-        said = f"{task.params['target_version']} is not a version of OpenShift."
-        raise refusal("version_unreadable", said, "Give one such as 4.18.9.")
-    return target
-
-
-def _order(task: Task) -> Outcome:
-    """The control plane and the Kubernetes nodes in their order. A plan waits until all are fit."""
-    client, target = connect(task.params["kubernetes"]), _target(task)
-    looking, accepted, without = Looking(client), task.params["accept_risks"], left_out(task.params)
-
-    def look() -> tuple[OpenShift, Verdict]:
-        seen = looking.look()
-        return seen, judge_update(client, seen.version, str(target), accepted, without)
-
-    def judged(looked: tuple[OpenShift, Verdict]) -> Verdict:
-        seen, allowed = looked
-        fit = () if seen.version.is_commenced(str(target)) else (judge_operators(seen), judge_nodes(seen))
-        whole = combine((allowed, judge_pools(seen), Verdict(remark_on(without)), *fit))
-        # A plan that is refused waits for nothing, and all that stands in its way is said at once.
-        return whole.without_waiting() if whole.state is State.REFUSED else whole
-
-    (seen, _allowed), verdict = task.wait(look, judged)
-    update, most = _update(seen, target), task.params["max_unavailable"]
-    readable_most(most)
-    free = [pool for pool in seen.worker_pools if not is_held_by_person(pool)]
-    left = [name for pool in seen.worker_pools if is_held_by_person(pool) for name in seen.members[pool.name]]
-    batches = in_windows(turns(seen, target, most), seen.masters, *_silences(task))
-    return ordered(
-        Whole(IDENTITY, seen.members, versions(seen, target)),
-        str(target),
-        batches,
-        verdict,
-        unit="nodes",
-        image=update.image,
-        left=left,
-        deployed_version=seen.version.present,
-        channel=seen.version.channel,
-        lowered=[pool.name for pool in free if lowered(seen, pool, most) is not None],
-        kubernetes_nodes={name: name for name in left_alone(seen, target)} if batches else {},
-        digest=digest(seen, target, [*accepted, *without]),
-        file_integrity=task.params["fedramp"] and PROCEDURES not in without,
-    )
-
-
-def _silences(task: Task) -> tuple[list[str], list[str]]:
-    """The silences of the control plane and of the workers; none without an Alertmanager."""
-    if not task.params["alertmanager"]["url"]:
-        return [], []
-    return task.params["control_plane_silences"], task.params["worker_silences"]
-
-
-def _update(seen: OpenShift, target: Release) -> Update:
-    return seen.version.updates.get(str(target)) or Update(str(target), "")
+    return release_of(task.params["target_version"])
 
 
 def _look_and_act(
@@ -146,23 +76,22 @@ def _look_and_act(
 
 def _take(task: Task) -> Outcome:
     """Have the batch taken: the update is commenced for the control plane, a pool let go for its Kubernetes nodes."""
-    target, commenced = _target(task), list[str]()
+    target, left, at_target = _target(task), list[Reason](), LookingAtTarget(task.params)
     # It waits even in one pass, at the end of which no pool may be left open. In check mode nothing becomes of a wait.
     task = replace(task, params={**task.params, "wait": not task.check_mode})
 
     def step(seen: OpenShift, acts: Acts) -> None:
         if _is_control_plane(seen, task):
-            _commence(task, seen, acts, target)
-            commenced.append(str(target))
+            left[:] = [_not_begun(target)]
+            left[:] = commence(seen, at_target.target(seen), acts, task.params)
         else:
             for pool, own in _pools_of(seen, task):
                 _let_take(seen, acts, pool, own, target, task.params["max_unavailable"])
 
     def judged(seen: OpenShift) -> Verdict:
-        if not _is_control_plane(seen, task):
-            return judge_taken(seen, task.params["batch"], target)
-        said = f"The update to {target} is not commenced, since the ClusterVersion has changed."
-        return Verdict() if commenced else Verdict((waiting("update_not_begun", said),))
+        if _is_control_plane(seen, task):
+            return Verdict(tuple(left))
+        return judge_taken(seen, task.params["batch"], target)
 
     try:
         seen, verdict = _look_and_act(task, step, judged)
@@ -203,15 +132,9 @@ def _hold_again(task: Task) -> None:
     attempt(hold, task)
 
 
-def _commence(task: Task, seen: OpenShift, acts: Acts, target: Release) -> None:
-    """Hold the pools, then set the desired update, unless the ClusterVersion says that this was done."""
-    for pool in seen.worker_pools:
-        if not pool.paused:
-            acts.hold(pool.name, lowered(seen, pool, task.params["max_unavailable"]))
-    if not seen.version.is_commenced(str(target)):
-        without = left_out(task.params)
-        passed_or_raise(judge_target(seen.version, str(target), task.params["accept_risks"], (), without))
-        acts.commence(seen.version, _update(seen, target))
+def _not_begun(target: Release) -> Reason:
+    said = f"The update to {target} is not commenced, since the ClusterVersion has changed."
+    return waiting("update_not_begun", said)
 
 
 def _let_take(
@@ -312,43 +235,18 @@ def _gate(task: Task) -> Outcome:
     return Outcome(verdict)
 
 
-def _words(plan: Mapping[str, Any]) -> Words:
-    held = [
-        each["name"] for each in plan["pools"] if each["name"] != MASTER and not {*each["members"]} <= {*plan["left"]}
-    ]
-    changes = [f"pause of {counted(len(held), 'pool')}"] if held else []
-    if plan["lowered"]:
-        changes.append(f"maxUnavailable of {counted(len(plan['lowered']), 'pool')}")
-    return Words("Kubernetes node", "OpenShift", changes=changes, stays=["desired update"])
-
-
-def _options_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The options of the run: a step that is left out is a check that it skips, and `aro` misses no window."""
-    without, policy = left_out(params), params["window_policy"]
-    opened = params["upgrade_type"] == ARO and policy == WindowEnd.START_ONLY.value
-    own = {"skip_checks": without, "tells_delay": DELAYED_CHECK not in without}
-    return {**params, **own, "window_policy": WindowEnd.OPEN.value if opened else policy}
-
-
 SYSTEM = System(
     name="openshift",
-    options={
-        "namespace": {"type": "str"},
-        "accept_risks": {"type": "list", "elements": "str", "default": []},
-        "max_unavailable": {"type": "str"},
-        "control_plane_silences": {"type": "list", "elements": "str", "default": CONTROL_PLANE_SILENCES},
-        "worker_silences": {"type": "list", "elements": "str", "default": WORKER_SILENCES},
-        "upgrade_type": {"type": "str", "choices": list(TYPES), "default": OSD},
-        "left_out": {"type": "list", "elements": "str", "choices": list(OPTIONAL), "default": []},
-        "fedramp": {"type": "bool", "default": False},
-    },
+    options=OPTIONS,
+    # It may be that of an image.
+    has_target=False,
     uuid=lambda _task: IDENTITY,
-    order=_order,
+    order=order,
     preflight=preflight,
     put_back=lambda _task: Outcome(Verdict()),
     states={"fit": _gate, "taken": _take, "updated": _follow, "proven": _prove, "restored": _restore},
     guess=SECONDS_A_BATCH,
-    options_of=_options_of,
-    words=lambda _params, plan: _words(plan),
+    options_of=options_of,
+    words=lambda _params, plan: words(plan),
 )
 CONTRACT, run = contract_of(SYSTEM), work_of(SYSTEM)

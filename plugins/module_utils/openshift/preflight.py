@@ -14,34 +14,32 @@ from .file_integrity import file_integrities, judge_there
 from .judge.drains import judge_budgets
 from .judge.removals import judge_removed
 from .judge.room import judge_room
-from .judge.validation import is_next_minor, judge_target, target_in
+from .judge.validation import is_next_minor, judge_target
 from .observe.acknowledgements import open_gates
 from .observe.kinds import MASTER
 from .observe.look import other_upgrader
 from .observe.optional import asked
+from .observe.release import release_in
 from .observe.removed_apis import removed_apis
-from .observe.state import ClusterVersion
+from .observe.state import OpenShift
+from .observe.target import UpgradeTarget
 from .observe.workload_look import look_at_workloads
 from .rights import CLUSTER_ROLE, FEDRAMP, rights_for
 
 
-def judge_update(
-    client: KubernetesClient,
-    version: ClusterVersion,
-    wanted: str,
-    accepted: Collection[str],
-    without: Collection[str] = (),
-) -> Verdict:
-    """Whether the cluster may go to the wanted version; for another minor one all acknowledgements have to be given.
+def judge_update(client: KubernetesClient, seen: OpenShift, target: UpgradeTarget, without: Collection[str]) -> Verdict:
+    """Whether the cluster may go to the target; for another minor version all acknowledgements have to be given.
+
+    `without` are the named steps that are left out.
 
     Raises:
         Refusal: the acknowledgements cannot be had or understood, and not for a missing right.
     """
-    present = target_in(version.present)
-    if present is None or not is_next_minor(version, wanted):
-        return judge_target(version, wanted, accepted, (), without)
+    present = release_in(seen.version.present)
+    if present is None or not is_next_minor(seen.version, target):
+        return judge_target(seen, target, (), without)
     gates, remarks = asked(lambda: open_gates(client, present), "the acknowledgements that are missing")
-    return combine((judge_target(version, wanted, accepted, gates or (), without), Verdict(remarks)))
+    return combine((judge_target(seen, target, gates or (), without), Verdict(remarks)))
 
 
 def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
@@ -65,7 +63,7 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
 
     def removals(given: Task) -> Outcome:
         client, _params = _looking(given)
-        present, target = (target_in(str(planned.more[name])) for name in ("deployed_version", "target_version"))
+        present, target = (release_in(str(planned.more[name])) for name in ("deployed_version", "target_version"))
         if present is None or target is None or present.minors_to(target) < 1:
             return Outcome(Verdict())
         apis, remarks = asked(lambda: removed_apis(client), "the APIs in use that the target has no more")

@@ -15,6 +15,13 @@ CLUSTER_ROLE = (
     Right("get", "apps", "deployments"),
 )
 """The rights in the whole cluster."""
+OPTIONAL = (
+    Right("list", "apiserver.openshift.io", "apirequestcounts"),
+    Right("get", "", "configmaps"),
+    Right("list", "", "persistentvolumes"),
+)
+"""The further rights in the whole cluster for parts of a plan. They are not asked for: one that is missing is named
+with the part that was not computed."""
 FEDRAMP = tuple(Right(verb, "fileintegrity.openshift.io", "fileintegrities") for verb in ("list", "patch"))
 """The further rights in the whole cluster of an upgrade after which the baseline of file integrity is made again."""
 _RECORD = tuple(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch"))

@@ -1,9 +1,10 @@
-"""Each change that an upgrade of OpenShift makes: the desired update, and pools that are held and let go."""
+"""Each change that an upgrade of OpenShift makes: channel and desired update, and pools that are held and let go."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 from ...common.task import Task
 from ...common.verdict import Reason
@@ -53,11 +54,21 @@ class Acts:
     def _put_back(self, pool: str, part: Callable[[Change], bool]) -> tuple[Reason, ...]:
         return put_back(self._task, self._client, pool_path(pool), is_known, self._writers.judge, part)[1]
 
+    def set_channel(self, seen: ClusterVersion, channel: str) -> None:
+        """Set the channel, for good, and only if the ClusterVersion is the one that was seen."""
+        self._set(seen, {"channel": channel}, ("set_channel", "ClusterVersion version", {"set": channel}))
+
     def commence(self, seen: ClusterVersion, update: Update) -> None:
-        """Set the desired update, once, and only if the ClusterVersion is the one that was seen."""
+        """Set the desired update, once, and only if the ClusterVersion is the one that was seen.
+
+        With an image the version is compared with that of the image (openshift/api, `Update.image`).
+        """
+        wanted = {"version": update.version, "image": update.image}
+        self._set(seen, {"desiredUpdate": wanted}, ("commence", "ClusterVersion version", {"set": wanted}))
+
+    def _set(self, seen: ClusterVersion, spec: Mapping[str, Any], action: tuple[str, str, Mapping[str, Any]]) -> None:
         if not self._task.check_mode:
             self._task.still_wanted()
-        wanted = {"version": update.version, "image": update.image}
-        body = {"metadata": {"resourceVersion": seen.resource_version}, "spec": {"desiredUpdate": wanted}}
-        with self._task.journal.doing(("commence", "ClusterVersion version", {"set": wanted})):
+        body = {"metadata": {"resourceVersion": seen.resource_version}, "spec": dict(spec)}
+        with self._task.journal.doing(action):
             self._client.patch(VERSION, body, "merge", dry_run=self._task.check_mode)

@@ -9,6 +9,7 @@ from ...run.colouring import Turn, most_of
 from ...run.start.approvals import digest_text
 from ..observe.release import Release
 from ..observe.state import MachineConfigPool, OpenShift
+from ..observe.target import UpgradeTarget
 from .health import is_held_by_person
 
 
@@ -55,13 +56,19 @@ def _of_pool(seen: OpenShift, pool: MachineConfigPool, target: Release, most: st
         yield Turn(left[start : start + at_once], reason, proof)
 
 
-def digest(seen: OpenShift, target: Release, accepted: Collection[str]) -> str:
+def digest(seen: OpenShift, target: UpgradeTarget, without: Collection[str] = ()) -> str:
     """The digest of the result of the plan and its conditions, and not of how far it has come.
 
-    Kubernetes nodes come and go by themselves (autoscaling), so consent covers their pools.
+    Kubernetes nodes come and go by themselves (autoscaling), so consent covers their pools. A channel that nobody has
+    asked for is not the run's, and may change once the update is commenced. `without` are the steps that are left out.
     """
     pools = sorted(pool.name for pool in seen.worker_pools if not is_held_by_person(pool))
-    return digest_text([seen.version.cluster_id, str(target), sorted(accepted), pools])
+    asked = {
+        **({"channel": target.channel} if target.is_asked_for else {}),
+        **({"image": str(target.image)} if target.image else {}),
+    }
+    own = [seen.version.cluster_id, str(target), sorted([*target.accepted, *without]), pools]
+    return digest_text([*own, asked] if asked else own)
 
 
 def versions(seen: OpenShift, target: Release) -> dict[str, str]:

@@ -5,40 +5,32 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 
-from ...common.verdict import Reason, as_verdict, refused, remark
-from ...common.words import enumerate_few
-from ..observe.release import Release
-from ..observe.state import ClusterVersion, Gate, Update
+from ...common.verdict import Reason, as_verdict, refused
+from ..observe.release import Release, release_in
+from ..observe.state import AdminGate, ClusterVersion, OpenShift
+from ..observe.target import UpgradeTarget
+from .chain import chain_of, chain_text
 from .left_out import UPGRADEABLE
-
-
-def target_in(text: str) -> Release | None:
-    """The version in a text; None if it is none."""
-    try:
-        return Release.parse(text)
-    except ValueError:
-        return None
+from .offer import offered
+from .release_image import fitting
 
 
 @as_verdict
 def judge_target(
-    version: ClusterVersion,
-    wanted: str,
-    accepted: Collection[str],
-    gates: Collection[Gate] = (),
-    without: Collection[str] = (),
+    seen: OpenShift, target: UpgradeTarget, gates: Collection[AdminGate] = (), without: Collection[str] = ()
 ) -> Iterator[Reason]:
-    """Whether the cluster may go from its present version to the wanted one, now and by the channel that it has.
+    """Whether the cluster may go from its present version to the target, now and by the channel that it is to have.
 
     `gates` are the acknowledgements that are missing, and `without` the named steps that are left out.
     """
-    target, present = target_in(wanted), target_in(version.present)
-    if target is None:
-        yield refused("version_unreadable", f"{wanted} is not a version of OpenShift.", "Give one such as 4.18.9.")
+    version = seen.version
+    if version.is_commenced(str(target)):
+        yield from _another_image(version, target)
         return
-    if version.is_commenced(wanted):
-        return
+    yield from target.trouble.reasons
+    yield from fitting(seen, target)
     yield from _another_update(version)
+    present = release_in(version.present)
     if present is None:
         yield refused(
             "no_complete_version",
@@ -46,23 +38,44 @@ def judge_target(
             "Bring the update that is under way to its end first.",
         )
         return
-    if target <= present:
+    if target.release <= present:
         yield refused(
             "not_greater", f"OpenShift is at {present} already, and {target} is not greater.", "Give a later version."
         )
         return
-    minors = present.minors_to(target)
+    minors = present.minors_to(target.release)
     if minors > 1:
-        yield refused(
-            "minor_skipped",
-            f"From {present} to {target} a minor version would be skipped, which OpenShift does not support.",
-            f"Upgrade to a version {present.major}.{present.minor + 1} first.",
-        )
+        yield _skipped(present, target)
         return
     if minors == 1 and UPGRADEABLE not in without:
         yield from map(_acknowledgement, gates)
         yield from _upgradeable(version, gates)
-    yield from _offered(version, target, accepted)
+    yield from offered(version, target)
+
+
+def _skipped(present: Release, target: UpgradeTarget) -> Reason:
+    """The refusal, whose remedy names the upgrades to request one after the other."""
+    remedy = chain_text(present, target.release, chain_of(present, target.release, target.chain))
+    if not remedy:
+        remedy = f"Upgrade to a version {present.major}.{present.minor + 1} first."
+        if target.without_chain:
+            remedy = f"{remedy} The versions in between cannot be named: {target.without_chain}"
+        elif target.chain:
+            remedy = (
+                f"{remedy} The update graph leads there in none of {', '.join(each.channel for each in target.chain)}."
+            )
+    said = f"From {present} to {target} a minor version would be skipped, which OpenShift does not support."
+    return refused("minor_skipped", said, remedy)
+
+
+def _another_image(version: ClusterVersion, target: UpgradeTarget) -> Iterator[Reason]:
+    image = version.wanted_image
+    if target.image is not None and version.wanted == str(target) and image and target.image.digest not in image:
+        yield refused(
+            "release_image_mismatch",
+            f"OpenShift is on its way to {target} by the image {image}, and not by {target.image}.",
+            "Give that image (release_image), or leave release_image out.",
+        )
 
 
 def _another_update(version: ClusterVersion) -> Iterator[Reason]:
@@ -74,15 +87,13 @@ def _another_update(version: ClusterVersion) -> Iterator[Reason]:
         )
 
 
-def is_next_minor(version: ClusterVersion, wanted: str) -> bool:
-    """Whether the update to the wanted version is one to the next minor version, and is not commenced."""
-    target, present = target_in(wanted), target_in(version.present)
-    if target is None or present is None or version.is_commenced(wanted):
-        return False
-    return present.minors_to(target) == 1
+def is_next_minor(version: ClusterVersion, target: UpgradeTarget) -> bool:
+    """Whether the update to the target is one to the next minor version, and is not commenced."""
+    present = release_in(version.present)
+    return present is not None and not version.is_commenced(str(target)) and present.minors_to(target.release) == 1
 
 
-def _acknowledgement(gate: Gate) -> Reason:
+def _acknowledgement(gate: AdminGate) -> Reason:
     given = json.dumps({"data": {gate.name: "true"}}, separators=(",", ":"))
     return refused(
         "acknowledgement_missing",
@@ -91,7 +102,7 @@ def _acknowledgement(gate: Gate) -> Reason:
     )
 
 
-def _upgradeable(version: ClusterVersion, gates: Collection[Gate]) -> Iterator[Reason]:
+def _upgradeable(version: ClusterVersion, gates: Collection[AdminGate]) -> Iterator[Reason]:
     """The condition holds minor versions up only (openshift/api, `OperatorUpgradeable`)."""
     said = version.condition("Upgradeable")
     left = _without(said.message, gates)
@@ -103,7 +114,7 @@ def _upgradeable(version: ClusterVersion, gates: Collection[Gate]) -> Iterator[R
         )
 
 
-def _without(message: str, gates: Collection[Gate]) -> str:
+def _without(message: str, gates: Collection[AdminGate]) -> str:
     """A message of this condition without what missing acknowledgements say, which have reasons of their own.
 
     One cause is a message by itself, several are a list (`setUpgradeableCondition` in `pkg/cvo/status.go` of
@@ -114,41 +125,3 @@ def _without(message: str, gates: Collection[Gate]) -> str:
     head, *causes = message.split("\n* ")
     left = [each.strip() for each in causes if each.strip()]
     return head.strip() if not causes else "; ".join(left)
-
-
-def _offered(version: ClusterVersion, target: Release, accepted: Collection[str]) -> Iterator[Reason]:
-    found = version.updates.get(str(target))
-    if found is None:
-        yield refused("update_not_offered", *_not_offered(version, target))
-        return
-    if not found.recommended.true:
-        yield from _risks(found, accepted)
-
-
-def _not_offered(version: ClusterVersion, target: Release) -> tuple[str, str]:
-    channel = version.channel or "none"
-    retrieved = version.condition("RetrievedUpdates")
-    if retrieved.false:
-        cause = f"OpenShift could not retrieve the updates of its channel {channel}: {retrieved.message}"
-        return cause, "See whether the update service can be reached from the cluster (spec.upstream)."
-    known = sorted(filter(None, map(target_in, version.updates)))
-    there = f"it offers {enumerate_few(list(map(str, known)))}" if known else "it offers none"
-    return (
-        f"Channel {channel} of OpenShift does not offer {target}: {there}.",
-        "Give one of these as target_version, or set another channel (oc adm upgrade channel).",
-    )
-
-
-def _risks(update: Update, accepted: Collection[str]) -> Iterator[Reason]:
-    """An update with risks takes consent to each of them, by name."""
-    state = "cannot be evaluated" if update.recommended.status == "Unknown" else "applies to this cluster"
-    for risk in update.risks:
-        said = f"The update to {update.version} has the risk {risk.name}, which {state}: {risk.message}"
-        if risk.name in accepted:
-            yield remark("update_risk_accepted", said)
-        else:
-            yield refused(
-                "update_risk",
-                said,
-                f"Read {risk.url or 'its page'}, and accept it by name with accept_risks if you bear it.",
-            )

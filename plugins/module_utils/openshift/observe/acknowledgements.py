@@ -8,14 +8,14 @@ from ...common.reading import text_map
 from ...kubernetes.answers import reading_object
 from ...kubernetes.client import KubernetesClient
 from .release import Release
-from .state import Gate
+from .state import AdminGate
 
 GATES = "/api/v1/namespaces/openshift-config-managed/configmaps/admin-gates"
 ACKS = "/api/v1/namespaces/openshift-config/configmaps/admin-acks"
 _GATE = re.compile(r"ack-(\d+)\.(\d+)-[^-]")
 
 
-def open_gates(client: KubernetesClient, present: Release) -> tuple[Gate, ...]:
+def open_gates(client: KubernetesClient, present: Release) -> tuple[AdminGate, ...]:
     """The gates of the present minor version that are not acknowledged.
 
     A gate names the minor version that it lets out of, and only the value `true` acknowledges it
@@ -26,7 +26,7 @@ def open_gates(client: KubernetesClient, present: Release) -> tuple[Gate, ...]:
     """
     given, wanted = _data(client, ACKS), _data(client, GATES)
     return tuple(
-        Gate(name, said)
+        AdminGate(name, said)
         for name, said in sorted(wanted.items())
         if _applies(name, present) and given.get(name) != "true"
     )

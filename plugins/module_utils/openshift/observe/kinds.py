@@ -21,6 +21,7 @@ DESIRED_DRAIN, LAST_DRAIN = f"{_GROUP}/desiredDrain", f"{_GROUP}/lastAppliedDrai
 """Annotations of a Kubernetes node (machine-config-operator, `pkg/daemon/constants/constants.go`)."""
 RELEASE = f"{_GROUP}/release-image-version"
 """The annotation of a rendered MachineConfig with the version of OpenShift that it belongs to (the same file)."""
+ARCHITECTURE = "kubernetes.io/arch"
 ZONE = "topology.kubernetes.io/zone"
 MASTER, WORKER = "master", "worker"
 

@@ -37,6 +37,9 @@ def cluster_version(_name: str, item: Json) -> ClusterVersion:
         history=listed(status, "history", _entry, ()),
         updates={each.version: each for each in (*conditional, *plain)},
         conditions=conditions(status),
+        upstream=text(spec, "upstream", ""),
+        wanted_image=within(spec, "desiredUpdate", lambda found: text(found, "image", ""), {}),
+        architecture=within(status, "desired", lambda found: text(found, "architecture", ""), {}),
     )
 
 

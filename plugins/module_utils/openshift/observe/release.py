@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import total_ordering
 
@@ -41,3 +42,10 @@ class Release:
     def minors_to(self, other: Release) -> int:
         """The minor versions from this one to another; as many as there never are between two major ones."""
         return other.minor - self.minor if other.major == self.major else 1000
+
+
+def release_in(text: str) -> Release | None:
+    """The version in a text; None if it is none."""
+    with suppress(ValueError):
+        return Release.parse(text)
+    return None

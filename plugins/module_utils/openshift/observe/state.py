@@ -9,7 +9,7 @@ from functools import cached_property
 
 from ...kubernetes.conditions import UNKNOWN, StatusCondition
 from ...kubernetes.state import Budget
-from .kinds import MASTER, WORKER
+from .kinds import ARCHITECTURE, MASTER, WORKER
 from .release import Release
 
 COMPLETED = "Completed"
@@ -68,6 +68,12 @@ class ClusterVersion:
     updates: Mapping[str, Update]
     """The releases on offer, by version."""
     conditions: Mapping[str, StatusCondition]
+    upstream: str = ""
+    """The URL of the update graph; empty for that of the cluster version operator itself."""
+    architecture: str = ""
+    """`Multi` if the release is for several architectures."""
+    wanted_image: str = ""
+    """The image of the desired update."""
 
     def condition(self, name: str) -> StatusCondition:
         """One condition; an unknown one if it is not there."""
@@ -163,7 +169,7 @@ class ConfiguredNode:
 
 
 @dataclass(frozen=True)
-class Gate:
+class AdminGate:
     """An acknowledgement that OpenShift asks for before another minor version, and that is not given."""
 
     name: str
@@ -216,6 +222,12 @@ class OpenShift:
     nodes: Mapping[str, ConfiguredNode]
     members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The Kubernetes nodes of each pool, in the order in which the machine config operator takes them."""
+
+    @cached_property
+    def architecture(self) -> str:
+        """The architecture of the control plane, as images name it: each kubelet labels its Kubernetes node so."""
+        labels = (self.nodes[name].labels for name in self.masters if name in self.nodes)
+        return next((each[ARCHITECTURE] for each in labels if each.get(ARCHITECTURE)), "amd64")
 
     @cached_property
     def masters(self) -> tuple[str, ...]:

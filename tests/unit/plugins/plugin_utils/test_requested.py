@@ -11,7 +11,8 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.requested import 
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import names
 
 KNOWN = {playbook: options_of(playbook, specified()) for playbook in ("opensearch", "opensearch_hosts")}
-KNOWN["restart"] = options_of("restart", specified("stateful.upgrade.restart"))
+for system in ("restart", "openshift"):
+    KNOWN[system] = options_of(system, specified(f"stateful.upgrade.{system}"))
 
 OF_THE_RUN = names(lambda each: each.run_only)
 
@@ -33,8 +34,8 @@ def test_a_request_does_not_say_where_as_whom_and_with_which_code(name: str) -> 
 
 
 def test_every_name_that_is_for_the_run_alone_is_a_variable() -> None:
-    known = {**KNOWN["opensearch"], **KNOWN["opensearch_hosts"], **KNOWN["restart"]}
-    assert OF_THE_RUN - known.keys() == {"upgrade_system"}
+    known = {name for options in KNOWN.values() for name in options}
+    assert OF_THE_RUN - known == {"upgrade_system"}
 
 
 def test_a_request_names_no_file_of_the_controller() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.conditions import StatusCondition
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import (
     ClusterVersion,
     ConfiguredNode,
@@ -15,6 +16,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe
     Operator,
     Update,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.target import UpgradeTarget
 
 OLD, NEW = "4.18.1", "4.18.2"
 TRUE, FALSE = StatusCondition("True"), StatusCondition("False")
@@ -61,3 +63,8 @@ def openshift(**other: Any) -> OpenShift:
     operators = (Operator("etcd", OLD, TRUE, FALSE, TRUE), Operator("monitoring", OLD, TRUE, FALSE, TRUE))
     found = OpenShift(version(), operators, {name: pool(name) for name in NAMES}, nodes, NAMES)
     return replace(found, **other)
+
+
+def target(wanted: str = NEW, *accepted: str, **other: Any) -> UpgradeTarget:
+    """The target, in the present channel."""
+    return replace(UpgradeTarget(Release.parse(wanted), "stable-4.18", accepted=accepted), **other)

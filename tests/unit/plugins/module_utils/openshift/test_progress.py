@@ -34,6 +34,7 @@ from tests.unit.plugins.module_utils.openshift.seen import (
     node,
     openshift,
     pool,
+    target,
     under_way,
 )
 
@@ -81,8 +82,8 @@ def test_a_pool_that_a_person_has_paused_is_left_out_and_one_of_a_run_is_not() -
     assert batches(openshift(pools=paused)) == [["m-0", "m-1", "m-2"]]
     ours = {"master": pool("master"), "worker": pool("worker", paused=True, carries_undo=True)}
     assert len(batches(openshift(pools=ours))) == 4
-    assert digest(openshift(pools=ours), TARGET, ()) == digest(upgraded(), TARGET, ())
-    assert digest(openshift(pools=paused), TARGET, ()) != digest(openshift(), TARGET, ())
+    assert digest(openshift(pools=ours), target()) == digest(upgraded(), target())
+    assert digest(openshift(pools=paused), target()) != digest(openshift(), target())
 
 
 def test_a_kubernetes_node_is_of_one_pool_in_the_order_of_the_operator() -> None:

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, waiting
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.conditions import StatusCondition
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.validation import (
     is_next_minor,
     judge_target,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release import Release
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import Gate, Update, UpdateRisk
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release_image import (
+    ImageReference,
+    ReleaseImage,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import (
+    AdminGate,
+    ClusterVersion,
+    Update,
+    UpdateRisk,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.update_graph import UpdateGraph
 
-from tests.unit.plugins.module_utils.openshift.seen import FALSE, NEW, OLD, under_way, version
+from tests.unit.plugins.module_utils.openshift.seen import FALSE, NEW, OLD, openshift, target, under_way, version
 
 NO_MINORS = {"Upgradeable": StatusCondition("False", "AdminAckRequired", "Acknowledge the removal of APIs.")}
 RISKS = (UpdateRisk("SlowPods", "Pods are slow.", "https://example.com/slow"), UpdateRisk("NoDNS", "No DNS.", ""))
 
 
-def codes(found: Any, wanted: str, *accepted: str) -> list[str]:
-    return [each.code for each in judge_target(found, wanted, accepted).reasons]
+def judged(found: ClusterVersion, wanted: str, *accepted: str, **more: Any) -> Verdict:
+    own = {each: more.pop(each) for each in ("gates", "without") if each in more}
+    wanted_one = target(wanted, *accepted, **{"channel": found.channel, **more})
+    return judge_target(openshift(version=found), wanted_one, **own)
+
+
+def codes(found: ClusterVersion, wanted: str, *accepted: str, **more: Any) -> list[str]:
+    return [each.code for each in judged(found, wanted, *accepted, **more).reasons]
 
 
 @pytest.mark.parametrize(
@@ -32,7 +50,6 @@ def codes(found: Any, wanted: str, *accepted: str) -> list[str]:
         ("4.20.0", "minor_skipped"),
         ("5.0.0", "minor_skipped"),
         ("4.18.9", "update_not_offered"),
-        ("latest", "version_unreadable"),
     ],
 )
 def test_a_version_that_cannot_be_reached_is_refused(wanted: str, code: str) -> None:
@@ -48,7 +65,7 @@ def test_a_version_that_is_offered_or_reached_is_allowed() -> None:
 def test_only_a_minor_version_needs_an_upgradeable_cluster() -> None:
     assert codes(version(conditions=NO_MINORS), NEW) == []
     assert codes(version(conditions=NO_MINORS), "4.19.0") == ["not_upgradeable"]
-    assert judge_target(version(conditions=NO_MINORS), "4.19.0", (), without=("IsUpgradeable",)).passed
+    assert judged(version(conditions=NO_MINORS), "4.19.0", without=("IsUpgradeable",)).passed
 
 
 def test_another_update_under_way_is_refused_and_the_same_one_gone_on_with() -> None:
@@ -62,7 +79,7 @@ def test_an_update_that_is_wanted_already_needs_no_offer() -> None:
 
 def test_a_channel_that_cannot_be_asked_is_named() -> None:
     away = {"RetrievedUpdates": StatusCondition("False", "RemoteFailed", "no route to host")}
-    (reason,) = judge_target(version(updates={}, conditions=away), NEW, ()).reasons
+    (reason,) = judged(version(updates={}, conditions=away), NEW).reasons
     assert "no route to host" in reason.message
 
 
@@ -71,7 +88,7 @@ def test_each_risk_takes_consent_by_its_name(said: StatusCondition) -> None:
     risky = version(updates={NEW: replace(Update(NEW, "image", RISKS), recommended=said)})
     assert codes(risky, NEW) == ["update_risk", "update_risk"]
     assert codes(risky, NEW, "SlowPods") == ["update_risk_accepted", "update_risk"]
-    assert judge_target(risky, NEW, ("SlowPods", "NoDNS")).passed
+    assert judged(risky, NEW, "SlowPods", "NoDNS").passed
 
 
 def test_versions_have_the_order_of_semantic_versions() -> None:
@@ -90,7 +107,7 @@ def test_versions_have_the_order_of_semantic_versions() -> None:
     assert [str(Release.parse(each)) for each in ordered] == ordered
 
 
-GATE = Gate("ack-4.18-kube", "Acknowledge the removal of APIs.")
+GATE = AdminGate("ack-4.18-kube", "Acknowledge the removal of APIs.")
 SEVERAL = "Not to be upgraded for multiple reasons: A,B\n* Acknowledge the removal of APIs.\n* etcd is not backed up."
 
 
@@ -104,21 +121,102 @@ SEVERAL = "Not to be upgraded for multiple reasons: A,B\n* Acknowledge the remov
 )
 def test_an_acknowledgement_is_said_once_and_other_causes_with_it(message: str, found: list[str]) -> None:
     said = version(conditions={"Upgradeable": StatusCondition("False", "MultipleReasons", message)})
-    reasons = judge_target(said, "4.19.0", (), [GATE]).reasons
+    reasons = judged(said, "4.19.0", gates=[GATE]).reasons
     assert [each.code for each in reasons] == found
     assert sum(GATE.text in each.message for each in reasons) == 1
-    assert judge_target(said, NEW, (), [GATE]).passed
+    assert judged(said, NEW, gates=[GATE]).passed
 
 
 def test_the_command_of_an_acknowledgement_can_be_copied() -> None:
-    (reason,) = judge_target(version(), "4.19.0", (), [GATE]).reasons
+    (reason,) = judged(version(), "4.19.0", gates=[GATE]).reasons
     assert reason.remedy.endswith(
         """oc -n openshift-config patch cm admin-acks --patch '{"data":{"ack-4.18-kube":"true"}}' --type=merge"""
     )
 
 
 def test_only_the_first_look_before_another_minor_version_needs_acknowledgements() -> None:
-    assert is_next_minor(version(), "4.19.0")
-    assert not is_next_minor(version(), NEW)
-    assert not is_next_minor(version(), "4.20.0")
-    assert not is_next_minor(version(wanted="4.19.0"), "4.19.0")
+    assert is_next_minor(version(), target("4.19.0"))
+    assert not is_next_minor(version(), target(NEW))
+    assert not is_next_minor(version(), target("4.20.0"))
+    assert not is_next_minor(version(wanted="4.19.0"), target("4.19.0"))
+
+
+GRAPH = UpdateGraph(
+    "stable-4.19",
+    {each: f"release:{each}" for each in (OLD, NEW, "4.19.0", "4.19.1")},
+    frozenset({(OLD, "4.19.0")}),
+    {(OLD, "4.19.1"): RISKS},
+)
+
+
+def test_another_channel_is_judged_by_its_graph_and_not_by_the_list() -> None:
+    other = {"channel": "stable-4.19", "graph": GRAPH}
+    assert codes(version(), "4.19.0", **other) == ["update_in_graph"]
+    assert codes(version(updates={}), "4.19.0", **other) == ["update_in_graph"]
+    # The present channel lists it, and the other one does not offer it.
+    assert codes(version(), NEW, **other) == ["update_not_offered"]
+    assert codes(version(), "4.19.1", **other) == ["update_in_graph", "update_risk", "update_risk"]
+    assert judged(version(), "4.19.1", "SlowPods", "NoDNS", **other).passed
+    assert codes(version(conditions=NO_MINORS), "4.19.0", **other) == ["not_upgradeable", "update_in_graph"]
+
+
+def test_a_graph_that_could_not_be_had_is_said_once() -> None:
+    away = Verdict((waiting("update_service_unreachable", "It gives no answer."),))
+    assert codes(version(), "4.19.0", channel="stable-4.19", trouble=away) == ["update_service_unreachable"]
+    assert codes(version(updates={}), "4.19.0", trouble=away) == ["update_service_unreachable"]
+    unknown = Verdict((refused("update_service_unknown", "No address is known.", "Give one."),))
+    assert codes(version(updates={}), "4.19.0", trouble=unknown) == ["update_service_unknown", "update_not_offered"]
+
+
+IMAGE = ImageReference("registry.example.com", "ocp/release", "sha256:" + 64 * "a")
+IS_NEW = ReleaseImage(NEW, "amd64")
+
+
+def test_an_image_is_compared_with_all_that_is_known_of_it() -> None:
+    offered = version(updates={NEW: Update(NEW, f"mirror.example.com/other/name@{IMAGE.digest}")})
+    assert codes(offered, NEW, image=IMAGE, metadata=IS_NEW) == []
+    assert codes(version(), NEW, image=IMAGE, metadata=IS_NEW) == ["release_image_mismatch"]
+    assert codes(version(updates={}), NEW, image=IMAGE, metadata=IS_NEW) == ["release_image_not_offered"]
+    for wrong in (ReleaseImage("4.18.3", "amd64"), ReleaseImage(NEW, "s390x")):
+        assert codes(offered, NEW, image=IMAGE, metadata=wrong) == ["release_image_mismatch"]
+    assert codes(offered, NEW, image=IMAGE, metadata=ReleaseImage("", "amd64")) == ["release_image_unlabelled"]
+    risky = version(updates={NEW: replace(offered.updates[NEW], risks=RISKS, recommended=FALSE)})
+    assert codes(risky, NEW, image=IMAGE, metadata=IS_NEW) == ["update_risk", "update_risk"]
+
+
+def test_an_update_under_way_is_gone_on_with_by_its_image_only() -> None:
+    assert codes(under_way(wanted_image=str(IMAGE)), NEW, image=IMAGE) == []
+    assert codes(under_way(wanted_image="release:other"), NEW, image=IMAGE) == ["release_image_mismatch"]
+    assert codes(under_way(wanted_image="release:other"), NEW) == []
+
+
+def test_the_update_is_desired_by_its_image() -> None:
+    assert target(NEW, image=IMAGE).update(version()) == Update(NEW, str(IMAGE))
+    assert target(NEW).update(version()).image == f"release:{NEW}"
+    assert target("4.19.0", graph=GRAPH).update(version(updates={})).image == "release:4.19.0"
+    assert target("4.19.7", graph=GRAPH).update(version()).image == ""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "registry.example.com/ocp/release:4.18.2",
+        "registry.example.com/ocp/release",
+        "registry.example.com/release@" + IMAGE.digest,
+        "ocp/release@" + IMAGE.digest,
+        "https://registry.example.com/ocp/release@" + IMAGE.digest,
+        str(IMAGE)[:-1],
+        f"{IMAGE} ",
+        "registry.example.com/ocp/re lease@" + IMAGE.digest,
+        "user@registry.example.com/ocp/release@" + IMAGE.digest,
+    ],
+)
+def test_an_image_without_its_digest_is_none(given: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(given)):
+        ImageReference.parse(given)
+
+
+@pytest.mark.parametrize("host", ["registry.example.com", "localhost:5000", "mirror:8443", "10.0.0.1:5000"])
+def test_an_image_has_a_registry_a_repository_and_a_digest(host: str) -> None:
+    found = ImageReference.parse(f"{host}/a/b/c@{IMAGE.digest}")
+    assert (found.registry, found.repository, found.digest) == (host, "a/b/c", IMAGE.digest)

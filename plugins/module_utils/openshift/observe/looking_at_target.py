@@ -1,0 +1,134 @@
+"""The looks at the target of an upgrade: its update graph and its image are asked for where they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...common.errors import Refusal, Unreachable, refusal
+from ...common.verdict import Verdict, combine
+from .registry import Registry
+from .release import Release, release_in
+from .release_image import ImageReference, ReleaseImage
+from .state import ClusterVersion, OpenShift
+from .target import UpgradeTarget
+from .update_graph import UpdateGraph
+from .update_service import UpdateService
+
+FARTHEST = 8
+"""The most minor versions that a chain is looked for."""
+
+
+def release_of(given: object) -> Release:
+    """The version that a user has named. Raises Refusal: it is none."""
+    try:
+        return Release.parse(str(given))
+    except ValueError:
+        raise refusal(
+            "version_unreadable", f"{given} is not a version of OpenShift.", "Give one such as 4.18.9."
+        ) from None
+
+
+class LookingAtTarget:
+    """The looks of one task. Each graph and the image are asked for once, as soon as they can be had."""
+
+    def __init__(self, params: Mapping[str, Any]) -> None:
+        """Nothing is asked yet; `params` are the options of the module.
+
+        Raises:
+            Refusal: no target is given, or one that cannot be read.
+        """
+        version, image = params["target_version"], params["release_image"]
+        if not version and not image:
+            said = "No target is given: neither target_version nor release_image."
+            raise refusal("target_missing", said, "Give one of them, such as target_version=4.18.9.")
+        self._channel = str(params["channel"] or "").strip()
+        self._version = release_of(version) if version else None
+        self._image = _reference(str(image)) if image else None
+        self._accepted = tuple(params["accept_risks"])
+        self._service = UpdateService(params["update_service"])
+        self._registry = Registry(self._image, params["registry"]) if self._image else None
+
+    def target(self, seen: OpenShift) -> UpgradeTarget:
+        """The target, for OpenShift as it is now. A thing that cannot be had is a reason in `trouble`.
+
+        Raises:
+            Unreachable: the version is that of an image, and cannot be had now.
+            Refusal: the version is that of an image, and this has none.
+        """
+        version = seen.version
+        release, metadata, trouble = self._release(seen)
+        channel = self._channel or version.channel
+        target = UpgradeTarget(
+            release, channel, bool(self._channel), self._image, metadata, self._accepted, trouble=trouble
+        )
+        present = release_in(version.present)
+        if present is None or version.is_commenced(str(target)) or target.release <= present:
+            return target
+        minors = present.minors_to(target.release)
+        if minors > 1:
+            return self._with_chain(seen, target, present) if minors <= FARTHEST else target
+        return self._with_graph(seen, target) if self._needs_graph(version, target, minors) else target
+
+    def _release(self, seen: OpenShift) -> tuple[Release, ReleaseImage | None, Verdict]:
+        """The version, the metadata of the image, and the reasons for which these could not be had."""
+        version, known = seen.version, self._version
+        if self._registry is None or self._image is None:
+            return release_of(known), None, Verdict()
+        if version.wanted and version.wanted_image == str(self._image):
+            # A run has asked for this image already, with the version that its label names.
+            known = known or release_of(version.wanted)
+        if known is not None and version.is_commenced(str(known)):
+            return known, None, Verdict()
+        try:
+            metadata = self._registry.release(seen.architecture)
+        except Refusal as error:
+            if known is None:
+                raise
+            return known, None, _verdict_of(error)
+        if known is None and not metadata.version:
+            said = f"The image {self._image} has no label with a version of OpenShift, so that it is no release."
+            raise refusal("release_image_unlabelled", said, "Give the image of a release (release_image).")
+        return known or release_of(metadata.version), metadata, Verdict()
+
+    def _needs_graph(self, version: ClusterVersion, target: UpgradeTarget, minors: int) -> bool:
+        """Whether the list of the cluster does not tell whether it may go there.
+
+        It is that of the present channel, and empty until the cluster version operator has retrieved that of another.
+        """
+        if target.changes_channel(version):
+            return True
+        return target.listed(version) is None and target.image is None and (minors == 1 or target.is_asked_for)
+
+    def _with_graph(self, seen: OpenShift, target: UpgradeTarget) -> UpgradeTarget:
+        try:
+            return replace(target, graph=self._service.graph(seen, target.channel))
+        except Refusal as error:
+            return replace(target, trouble=combine((target.trouble, _verdict_of(error))))
+
+    def _with_chain(self, seen: OpenShift, target: UpgradeTarget, present: Release) -> UpgradeTarget:
+        kind, _dash, _minor = target.channel.rpartition("-")
+        minors = range(present.minor, target.release.minor + 1)
+        graphs = list[UpdateGraph]()
+        try:
+            for minor in minors if kind else ():
+                graphs.append(self._service.graph(seen, f"{kind}-{present.major}.{minor}"))
+        except Refusal as error:
+            return replace(target, without_chain=error.verdict.reasons[0].message)
+        return replace(target, chain=tuple(graphs))
+
+
+def _reference(given: str) -> ImageReference:
+    try:
+        return ImageReference.parse(given)
+    except ValueError:
+        raise refusal(
+            "release_image_unusable",
+            f"{given} is no release image by its digest: it must have the form registry/namespace/name@sha256:….",
+            "Give the digest that oc adm release info shows, since a tag may lead to another image tomorrow.",
+        ) from None
+
+
+def _verdict_of(error: Refusal) -> Verdict:
+    return error.as_waiting() if isinstance(error, Unreachable) else error.verdict

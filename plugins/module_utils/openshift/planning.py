@@ -1,0 +1,132 @@
+"""The plan of an upgrade of OpenShift: its options, the order of its batches, and its words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..common.task import Outcome, Task
+from ..common.verdict import State, Verdict, combine
+from ..kubernetes.client import connect
+from ..run.colouring import readable_most
+from ..run.ordered import Whole, ordered
+from ..run.output.plan_text import Words, counted
+from ..run.start.schedule import WindowEnd
+from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_pools, left_alone
+from .judge.left_out import ARO, DELAYED_CHECK, OPTIONAL, OSD, PROCEDURES, TYPES, left_out, remark_on
+from .judge.order import digest, in_windows, lowered, turns, versions
+from .observe.kinds import MASTER
+from .observe.look import Looking
+from .observe.looking_at_target import LookingAtTarget
+from .observe.state import OpenShift
+from .observe.target import UpgradeTarget
+from .preflight import judge_update
+
+IDENTITY = "openshift"
+"""The name of the cluster for its lock and its record: a Kubernetes API has one OpenShift."""
+PLATFORM = 'namespace=~"openshift.*|kube-.*|default"'
+"""The alerts of the platform itself (managed-upgrade-operator, `pkg/maintenance/alertmanager_maintenance.go`)."""
+WORKER_SILENCES = [f'severity=~"warning|info",{PLATFORM}']
+CONTROL_PLANE_SILENCES = [
+    'alertname=~"ClusterOperatorDown|ClusterOperatorDegraded|KubeDeploymentReplicasMismatch|MachineWithNoRunningPhase'
+    f'|etcdMembersDown",{PLATFORM}',
+    *WORKER_SILENCES,
+]
+"""The critical alerts that an update of the control plane raises, by name (configuration of that operator)."""
+_SERVER: dict[str, dict[str, Any]] = {
+    "ca_cert": {"type": "path"},
+    "validate_certs": {"type": "bool", "default": True},
+}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "namespace": {"type": "str"},
+    "accept_risks": {"type": "list", "elements": "str", "default": []},
+    "channel": {"type": "str"},
+    "release_image": {"type": "str"},
+    "update_service": {"type": "dict", "options": {"url": {"type": "str"}, **_SERVER}},
+    "registry": {
+        "type": "dict",
+        "options": {"username": {"type": "str"}, "password": {"type": "str", "no_log": True}, **_SERVER},
+    },
+    "max_unavailable": {"type": "str"},
+    "control_plane_silences": {"type": "list", "elements": "str", "default": CONTROL_PLANE_SILENCES},
+    "worker_silences": {"type": "list", "elements": "str", "default": WORKER_SILENCES},
+    "upgrade_type": {"type": "str", "choices": list(TYPES), "default": OSD},
+    "left_out": {"type": "list", "elements": "str", "choices": list(OPTIONAL), "default": []},
+    "fedramp": {"type": "bool", "default": False},
+}
+"""The options of an upgrade of OpenShift."""
+
+
+def order(task: Task) -> Outcome:
+    """The control plane and the Kubernetes nodes in their order. A plan waits until all are fit."""
+    client, without = connect(task.params["kubernetes"]), left_out(task.params)
+    looking, at_target = Looking(client), LookingAtTarget(task.params)
+    readable_most(task.params["max_unavailable"])
+
+    def look() -> tuple[OpenShift, UpgradeTarget, Verdict]:
+        seen = looking.look()
+        target = at_target.target(seen)
+        return seen, target, judge_update(client, seen, target, without)
+
+    def judged(looked: tuple[OpenShift, UpgradeTarget, Verdict]) -> Verdict:
+        seen, target, allowed = looked
+        fit = () if seen.version.is_commenced(str(target)) else (judge_operators(seen), judge_nodes(seen))
+        whole = combine((allowed, judge_pools(seen), Verdict(remark_on(without)), *fit))
+        # A plan that is refused waits for nothing, and all that stands in its way is said at once.
+        return whole.without_waiting() if whole.state is State.REFUSED else whole
+
+    (seen, target, _allowed), verdict = task.wait(look, judged)
+    return ordered(
+        Whole(IDENTITY, seen.members, versions(seen, target.release)),
+        str(target),
+        _batches(task, seen, target),
+        verdict,
+        unit="nodes",
+        image=target.update(seen.version).image,
+        digest=digest(seen, target, without),
+        **_of_pools(task, seen, target),
+        deployed_version=seen.version.present,
+        # Once the update is commenced, a channel that a person sets is none of the run's.
+        channel=seen.version.channel if seen.version.is_commenced(str(target)) else target.channel,
+        present_channel=seen.version.channel,
+        file_integrity=task.params["fedramp"] and PROCEDURES not in without,
+    )
+
+
+def _batches(task: Task, seen: OpenShift, target: UpgradeTarget) -> list[Any]:
+    batches = turns(seen, target.release, task.params["max_unavailable"])
+    if not task.params["alertmanager"]["url"]:
+        return batches
+    return in_windows(batches, seen.masters, task.params["control_plane_silences"], task.params["worker_silences"])
+
+
+def _of_pools(task: Task, seen: OpenShift, target: UpgradeTarget) -> dict[str, Any]:
+    """The parts of the plan that are about pools and their Kubernetes nodes."""
+    held = [pool for pool in seen.worker_pools if is_held_by_person(pool)]
+    most, free = task.params["max_unavailable"], [pool for pool in seen.worker_pools if pool not in held]
+    begins = bool(turns(seen, target.release))
+    return {
+        "left": [name for pool in held for name in seen.members[pool.name]],
+        "lowered": [pool.name for pool in free if lowered(seen, pool, most) is not None],
+        "kubernetes_nodes": {name: name for name in left_alone(seen, target.release)} if begins else {},
+    }
+
+
+def words(plan: Mapping[str, Any]) -> Words:
+    """The words of a plan."""
+    held = [
+        each["name"] for each in plan["pools"] if each["name"] != MASTER and not {*each["members"]} <= {*plan["left"]}
+    ]
+    changes = [f"pause of {counted(len(held), 'pool')}"] if held else []
+    if plan["lowered"]:
+        changes.append(f"maxUnavailable of {counted(len(plan['lowered']), 'pool')}")
+    channel = f"channel {plan['channel']}" if plan["channel"] != plan["present_channel"] else ""
+    return Words("Kubernetes node", "OpenShift", changes=changes, stays=[channel, "desired update"])
+
+
+def options_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options of the run: a step that is left out is a check that it skips, and `aro` misses no window."""
+    without, policy = left_out(params), params["window_policy"]
+    opened = params["upgrade_type"] == ARO and policy == WindowEnd.START_ONLY.value
+    own = {"skip_checks": without, "tells_delay": DELAYED_CHECK not in without}
+    return {**params, **own, "window_policy": WindowEnd.OPEN.value if opened else policy}
