@@ -282,10 +282,18 @@ predicted_seconds:
   type: int
   sample: 2400
 prediction:
-  description: V(measured) if it is judged by the batches of earlier runs, and V(guessed) if there were none.
+  description:
+    - V(measured) if it is judged by the batches of earlier runs.
+    - If there were none, V(partly) if the time of the control plane is that of its last update, by the history of the
+      ClusterVersion, and else V(guessed).
   returned: with O(state=planned)
   type: str
   sample: measured
+measured:
+  description: The number of batches whose time is known from the history of the ClusterVersion, and their seconds.
+  returned: with O(state=planned) or O(state=begun)
+  type: dict
+  sample: {batches: 1, seconds: 3420}
 earlier:
   description: Since when the upgrade is under way, and how many batches of it are done; empty if it begins now.
   returned: with O(state=planned)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.timestamps import timestamp_of
 
 from tests.runs import direct
 from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM
@@ -256,3 +257,14 @@ def test_without_the_right_to_list_volumes_their_zones_are_not_computed(here: Wo
     passed = planned(cluster)
     assert passed.code == 0, passed.output
     assert "Not computed: the zones of volumes." in passed.output
+
+
+def test_the_control_plane_is_predicted_by_its_last_update(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    assert "about 40 min (a guess: nothing was measured here yet)" in planned(cluster).output
+    cluster.openshift.want(TARGET)
+    cluster.openshift.until(cluster.openshift.upgrade_done)
+    entry = cluster.openshift.version()["status"]["history"][0]
+    took = timestamp_of(entry["completionTime"]) - timestamp_of(entry["startedTime"])
+    said = f"about {(took.total_seconds() + 3 * 600) / 60:.0f} min (in part a guess: no batch was measured here yet)"
+    assert said in planned(cluster, target_version="4.18.3").output

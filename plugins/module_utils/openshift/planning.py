@@ -14,7 +14,7 @@ from ..run.output.plan_text import Words, counted
 from ..run.start.schedule import WindowEnd
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_pools, left_alone
 from .judge.left_out import ARO, DELAYED_CHECK, OPTIONAL, OSD, PROCEDURES, TYPES, left_out, remark_on
-from .judge.order import digest, in_windows, lowered, turns, versions
+from .judge.order import digest, in_windows, lowered, measured, turns, versions
 from .observe.kinds import MASTER
 from .observe.look import Looking
 from .observe.looking_at_target import LookingAtTarget
@@ -76,10 +76,11 @@ def order(task: Task) -> Outcome:
         return whole.without_waiting() if whole.state is State.REFUSED else whole
 
     (seen, target, _allowed), verdict = task.wait(look, judged)
+    batches = _batches(task, seen, target)
     return ordered(
         Whole(IDENTITY, seen.members, versions(seen, target.release)),
         str(target),
-        _batches(task, seen, target),
+        batches,
         verdict,
         unit="nodes",
         image=target.update(seen.version).image,
@@ -89,6 +90,7 @@ def order(task: Task) -> Outcome:
         # Once the update is commenced, a channel that a person sets is none of the run's.
         channel=seen.version.channel if seen.version.is_commenced(str(target)) else target.channel,
         present_channel=seen.version.channel,
+        measured=measured(seen, batches),
         file_integrity=task.params["fedramp"] and PROCEDURES not in without,
     )
 

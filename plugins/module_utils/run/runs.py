@@ -248,9 +248,16 @@ def _from_records(task: Task, more: Mapping[str, Any], guess: int, records: Sequ
         "batches": placed(batches, earlier.get("done", 0) + len(batches)),
         "earlier": earlier,
         "commenced": has_commenced(records, target, more["cluster_uuid"]),
-        "predicted_seconds": round((guess if pace is None else pace) * len(batches)) if batches else None,
-        "prediction": "guessed" if pace is None else "measured",
+        **_prediction(len(batches), pace, guess, more.get("measured") or {}),
     }
+
+
+def _prediction(batches: int, pace: float | None, guess: int, measured: Mapping[str, int]) -> dict[str, Any]:
+    """The time of the batches. `measured` has the number of those whose `seconds` the system itself has measured."""
+    known = measured.get("batches", 0)
+    seconds = pace * batches if pace is not None else measured.get("seconds", 0) + guess * (batches - known)
+    certain = "partly" if known and pace is None else "guessed" if pace is None else "measured"
+    return {"predicted_seconds": round(seconds) if batches else None, "prediction": certain}
 
 
 def _records_of(task: Task, more: Mapping[str, Any]) -> tuple[Verdict, list[Record]]:

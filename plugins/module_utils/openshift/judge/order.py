@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from ...run.colouring import Turn, most_of
+from ...run.record.figures import seconds_between
 from ...run.start.approvals import digest_text
 from ..observe.release import Release
-from ..observe.state import MachineConfigPool, OpenShift
+from ..observe.state import COMPLETED, MachineConfigPool, OpenShift
 from ..observe.target import UpgradeTarget
 from .health import is_held_by_person
 
@@ -54,6 +55,18 @@ def _of_pool(seen: OpenShift, pool: MachineConfigPool, target: Release, most: st
         zone = seen.nodes[left[start]].zone
         reason = f"next of {pool.name}" + (f" in zone {zone}" if zone else "")
         yield Turn(left[start : start + at_once], reason, proof)
+
+
+def measured(seen: OpenShift, batches: Sequence[Turn]) -> dict[str, int]:
+    """The batches whose time the history of the ClusterVersion tells: that of the control plane, by its last update.
+
+    The oldest entry is the installation. Empty if there was no update, or the control plane is not to be updated.
+    """
+    updates = [each for each in seen.version.history[:-1] if each.state == COMPLETED]
+    if not updates or not batches or set(batches[0].members).isdisjoint(seen.masters):
+        return {}
+    seconds = seconds_between(updates[0].started, updates[0].completed)
+    return {"batches": 1, "seconds": round(seconds)} if seconds is not None and seconds > 0 else {}
 
 
 def digest(seen: OpenShift, target: UpgradeTarget, without: Collection[str] = ()) -> str:

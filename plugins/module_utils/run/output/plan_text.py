@@ -21,6 +21,10 @@ MOST_TOLD = 20
 UPGRADE, RESTART = Deed.UPGRADE.value, Deed.RESTART.value
 DEEDS = (UPGRADE, RESTART)
 """The deeds that a plan may be for."""
+_CERTAINTY = {
+    "guessed": " (a guess: nothing was measured here yet)",
+    "partly": " (in part a guess: no batch was measured here yet)",
+}
 WIDEST = 44
 """Characters of the widest column of members that the others are aligned to."""
 
@@ -132,8 +136,7 @@ def _predicted(plan: Mapping[str, Any]) -> str:
     seconds = plan.get("predicted_seconds")
     if seconds is None:
         return ""
-    guess = " (a guess: nothing was measured here yet)" if plan.get("prediction") == "guessed" else ""
-    return f"about {duration_text(seconds)}{guess}"
+    return f"about {duration_text(seconds)}{_CERTAINTY.get(plan.get('prediction', ''), '')}"
 
 
 def _earlier(plan: Mapping[str, Any]) -> Iterator[str]:

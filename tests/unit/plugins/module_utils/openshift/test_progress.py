@@ -15,7 +15,12 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.h
     judge_whole,
     left_alone,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.order import digest, turns, versions
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.order import (
+    digest,
+    measured,
+    turns,
+    versions,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.progress import (
     judge_control_plane,
     judge_taken,
@@ -24,11 +29,17 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.p
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.look import members_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release import Release
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import KeptPod, OpenShift
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import (
+    HistoryEntry,
+    KeptPod,
+    OpenShift,
+)
 
 from tests.unit.plugins.module_utils.openshift.seen import (
+    DONE,
     FALSE,
     NEW,
+    OLD,
     TRUE,
     config,
     node,
@@ -36,6 +47,7 @@ from tests.unit.plugins.module_utils.openshift.seen import (
     pool,
     target,
     under_way,
+    version,
 )
 
 TARGET = Release.parse(NEW)
@@ -84,6 +96,26 @@ def test_a_pool_that_a_person_has_paused_is_left_out_and_one_of_a_run_is_not() -
     assert len(batches(openshift(pools=ours))) == 4
     assert digest(openshift(pools=ours), target()) == digest(upgraded(), target())
     assert digest(openshift(pools=paused), target()) != digest(openshift(), target())
+
+
+UPDATE = HistoryEntry(OLD, "Completed", "2026-02-01T00:00:00Z", "2026-02-01T00:57:00Z")
+
+
+@pytest.mark.parametrize(
+    ("history", "found"),
+    [
+        ((UPDATE, DONE), {"batches": 1, "seconds": 3420}),
+        ((replace(UPDATE, version=NEW, state="Partial", completed=""), UPDATE, DONE), {"batches": 1, "seconds": 3420}),
+        ((DONE,), {}),
+        ((), {}),
+        ((replace(UPDATE, completed=""), DONE), {}),
+        ((replace(UPDATE, completed="2026-01-01T00:00:00Z"), DONE), {}),
+    ],
+)
+def test_the_control_plane_takes_as_long_as_in_its_last_update(history: Any, found: dict[str, int]) -> None:
+    seen = openshift(version=version(history=history))
+    assert measured(seen, turns(seen, TARGET)) == found
+    assert measured(seen, turns(seen, TARGET)[1:]) == {}
 
 
 def test_a_kubernetes_node_is_of_one_pool_in_the_order_of_the_operator() -> None:
