@@ -234,14 +234,14 @@ def test_two_upgrades_are_two_entries_the_newest_first(here: World) -> None:
 
 def test_all_faults_of_a_request_are_told_at_once(here: World) -> None:
     cluster = RequestedOpenShift(here)
-    cluster.request(upgradeAt="tomorrow", desired={"channel": "stable-4.19"}, capacityReservation=True)
+    cluster.request(upgradeAt="tomorrow", desired={"architecture": "Multi"}, capacityReservation=True)
     refused = here.play(PLAYBOOK, cluster.variables())
     assert refused.code != 0
     assert codes(refused) == ["request_invalid"]
     for said in (
         "spec.desired names no version",
         "spec.upgradeAt is 'tomorrow'",
-        "spec.desired.channel cannot be carried out yet",
+        "spec.desired.architecture cannot be carried out yet",
         "spec.capacityReservation cannot be carried out yet",
     ):
         assert said in refused.output, said
@@ -256,6 +256,24 @@ def test_all_faults_of_a_request_are_told_at_once(here: World) -> None:
 def test_a_field_that_an_upgrade_config_does_not_have_is_not_taken(here: World) -> None:
     with pytest.raises(Refused, match="upgradAt"):
         RequestedOpenShift(here).request(upgradAt="2026-11-21T02:00:00Z")
+
+
+def test_the_status_is_left_to_the_operator_where_that_is_active(here: World) -> None:
+    cluster = RequestedOpenShift(here)
+    cluster.request(at=7200)
+    name, namespace = "managed-upgrade-operator", "openshift-managed-upgrade-operator"
+    labels = {"name": name}
+    pod = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": name, "image": "operator"}]}}
+    spec = {"selector": {"matchLabels": labels}, "template": pod}
+    metadata = {"name": name, "namespace": namespace}
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"replicas": 1, **spec}}
+    here.sandbox.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, deployment])
+    early = here.play(PLAYBOOK, cluster.variables(upgrade_wait=False))
+    assert "other_upgrader" in codes(early) or "To be fixed before the start: The managed-upgrade" in early.output
+    cluster.openshift.clock.advance(7200)
+    refused = here.play(PLAYBOOK, cluster.variables(upgrade_wait=False))
+    assert "other_upgrader" in codes(refused)
+    assert (cluster.history(), cluster.state()) == ([], "refused")
 
 
 def test_a_status_that_cannot_be_written_stops_no_upgrade(with_executor: World) -> None:

@@ -39,8 +39,8 @@ class SpecField:
 AT = SpecField("upgradeAt", "upgrade_at")
 FIELDS = (
     SpecField("desired.version", "target_version"),
-    SpecField("desired.channel", remedy="take it out, and change the channel with `oc adm upgrade channel` before."),
-    SpecField("desired.image", remedy="take it out, and give desired.version."),
+    SpecField("desired.channel", "upgrade_channel"),
+    SpecField("desired.image", "upgrade_release_image"),
     SpecField("desired.architecture", remedy="take it out."),
     SpecField("capacityReservation", remedy="take it out, or add the capacity yourself before."),
     AT,
