@@ -129,7 +129,7 @@ def test_a_server_that_does_not_count_requests_is_no_failure(here: World) -> Non
 
 def database(cluster: CalledOpenShift, replicas: int = 3, **spec: Any) -> None:
     """A StatefulSet of pods in the namespace `search`, with further fields of the spec of its pods."""
-    labels = {"app": "data"}
+    labels = {"app": "data", "app.kubernetes.io/name": "opensearch", "app.kubernetes.io/instance": "logs"}
     pod = {"containers": [{"name": "server", "image": "probe:1"}], **spec}
     template = {"metadata": {"labels": labels}, "spec": pod}
     sets: Json = {"serviceName": "data", "replicas": replicas, "selector": {"matchLabels": labels}}
@@ -268,3 +268,13 @@ def test_the_control_plane_is_predicted_by_its_last_update(here: World) -> None:
     took = timestamp_of(entry["completionTime"]) - timestamp_of(entry["startedTime"])
     said = f"about {(took.total_seconds() + 3 * 600) / 60:.0f} min (in part a guess: no batch was measured here yet)"
     assert said in planned(cluster, target_version="4.18.3").output
+
+
+def test_the_clusters_on_the_kubernetes_nodes_of_a_batch_are_named(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    database(cluster)
+    node = cluster.openshift.get(PODS, "data-0", "search")["spec"]["nodeName"]
+    said = (
+        f"Batch nodes-0{int(node.rpartition('-')[2]) + 2} has on its Kubernetes nodes OpenSearch search/logs (data-0)."
+    )
+    assert said in planned(cluster).output

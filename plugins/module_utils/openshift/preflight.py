@@ -13,6 +13,7 @@ from ..kubernetes.rights import missing_rights
 from .file_integrity import file_integrities, judge_there
 from .judge.drains import judge_budgets
 from .judge.removals import judge_removed
+from .judge.residents import judge_residents
 from .judge.room import judge_room
 from .judge.validation import is_next_minor, judge_target
 from .observe.acknowledgements import open_gates
@@ -75,8 +76,10 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         workers = {each["name"]: each["members"] for each in planned.more["batches"] if each["pools"] != [MASTER]}
         drained = {name for members in batches.values() for name in members}
         seen, remarks = look_at_workloads(client) if drained else (None, ())
-        judged = (judge_budgets(seen.budgets, seen.pods, drained), judge_room(seen, workers)) if seen else ()
-        return Outcome(combine((*judged, Verdict(remarks))))
+        if seen is None:
+            return Outcome(Verdict(remarks))
+        budgets = judge_budgets(seen.budgets, seen.pods, drained)
+        return Outcome(combine((budgets, judge_residents(seen, batches), judge_room(seen, workers), Verdict(remarks))))
 
     for run in (rights, removals, workloads):
         yield ParallelWork(run, dict(task.params))

@@ -17,6 +17,8 @@ from .placed_pods import in_thousandths, placed_pods, terms_in
 from .workloads import RoomyNode, Taint, Term, Workloads
 
 VOLUMES = "/api/v1/persistentvolumes"
+LONGHORN = "driver.longhorn.io"
+"""The CSI driver of Longhorn (`types/types.go` of longhorn-manager)."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class BoundVolume:
 
     claim: tuple[str, str]
     terms: tuple[Term, ...] | None
+    driver: str
+    """The name of its CSI driver; empty without one."""
 
 
 def look_at_workloads(client: KubernetesClient) -> tuple[Workloads | None, tuple[Reason, ...]]:
@@ -40,7 +44,8 @@ def look_at_workloads(client: KubernetesClient) -> tuple[Workloads | None, tuple
         pods, remarks = asked(
             lambda: placed_pods(client), "the pods that budgets keep, and the room for those that move"
         )
-        there, more = volumes.result()
+        found, more = volumes.result()
+        there = [each for each in found or () if each is not None]
         if pods is None:
             return None, remarks
         return (
@@ -48,7 +53,8 @@ def look_at_workloads(client: KubernetesClient) -> tuple[Workloads | None, tuple
                 pods,
                 budgets.result(),
                 {each.name: each for each in nodes.result()},
-                {each.claim: each.terms for each in there or () if each is not None and each.terms is not None},
+                {each.claim: each.terms for each in there if each.terms is not None},
+                frozenset(each.claim for each in there if each.driver == LONGHORN),
             ),
             (*remarks, *more),
         )
@@ -79,4 +85,5 @@ def _volume(item: Json) -> BoundVolume | None:
             return None
         claim = within(spec, "claimRef", lambda found: (text(found, "namespace", ""), text(found, "name", "")), {})
         required = part(part(spec, "nodeAffinity", {}), "required", {})
-        return BoundVolume(claim, terms_in(required) if required else None)
+        driver = text(part(spec, "csi", {}), "driver", "")
+        return BoundVolume(claim, terms_in(required) if required else None, driver)

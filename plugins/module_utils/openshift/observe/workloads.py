@@ -115,6 +115,8 @@ class Workloads:
     nodes: Mapping[str, RoomyNode] = field(default_factory=dict)
     volumes: Mapping[tuple[str, str], tuple[Term, ...]] = field(default_factory=dict)
     """The terms of the volume of each claim, by namespace and name, if it cannot be used everywhere."""
+    longhorn: frozenset[tuple[str, str]] = frozenset()
+    """The claims that have a volume of Longhorn."""
 
 
 def covering(budgets: Iterable[Budget], pod: PlacedPod) -> tuple[Budget, ...]:
