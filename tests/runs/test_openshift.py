@@ -14,10 +14,10 @@ import pytest
 from tests.runs import direct, executor
 from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, shipped_rights
 from tests.runs.world import World, world
-from tests.sandbox.openshift.asking import GRAPH, SMALL, history, pool
+from tests.sandbox.openshift.asking import GRAPH, NEXT, SMALL, history, pool
 from tests.sandbox.openshift.description import OPERATORS, ConditionalEdge, Described, Risk
-from tests.sandbox.openshift.habits import KIND, Habits
-from tests.sandbox.openshift.kinds import CURRENT, DESIRED, POOLS, annotations_of, rendered
+from tests.sandbox.openshift.habits import KIND, Habits, Pace
+from tests.sandbox.openshift.kinds import CURRENT, DESIRED, POOLS, VERSION, VERSIONS, annotations_of, rendered
 from tests.sandbox.openshift.openshift import OpenShift
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import USER
@@ -31,9 +31,11 @@ RISKY = replace(GRAPH, edges=(), conditional=(ConditionalEdge("4.18.1", TARGET, 
 class CalledOpenShift:
     """An OpenShift with the user who upgrades it."""
 
-    def __init__(self, here: World, described: Described = SMALL, habits: Habits = KIND) -> None:
+    def __init__(
+        self, here: World, described: Described = SMALL, habits: Habits = KIND, pace: Pace | None = None
+    ) -> None:
         self.here, self.described = here, described
-        self.openshift = OpenShift(described, habits, kubernetes=here.sandbox.kubernetes)
+        self.openshift = OpenShift(described, habits, pace, here.sandbox.kubernetes)
         here.sandbox.apply(shipped_rights())
 
     def variables(self, **more: Any) -> dict[str, Any]:
@@ -134,8 +136,14 @@ def test_a_run_that_is_killed_behind_an_act_goes_on(here: World, number: int) ->
     cluster.is_upgraded()
 
 
-def test_the_workloads_are_asked_before_each_batch(here: World, tmp_path: Path) -> None:
-    cluster = CalledOpenShift(here)
+QUICK = Pace(pool=2.0, daemon=1.0, prepare=1.0)
+
+
+@pytest.mark.parametrize("pace", [None, QUICK], ids=["with restarts", "within seconds"])
+def test_the_workloads_are_asked_before_each_batch(here: World, tmp_path: Path, pace: Pace | None) -> None:
+    """Also if Kubernetes nodes are done so soon that the next one is taken a few seconds after the first."""
+    cluster = CalledOpenShift(here, pace=pace)
+    cluster.openshift.controllers.daemons.needs_no_restart = pace is QUICK
     gate = tmp_path / "gate.yml"
     gate.write_text(
         "- name: See that the database is whole\n"
@@ -233,6 +241,34 @@ def test_a_risk_takes_consent_by_its_name(here: World) -> None:
     ended = cluster.upgrade(upgrade_accept_risks=["SlowPods"])
     assert ended.code == 0, ended.output
     cluster.is_upgraded()
+
+
+def test_a_release_that_is_not_accepted_and_is_later(here: World) -> None:
+    """The operator goes on to say that it has refused a release while the next run wants it, or another one, again."""
+    cluster = CalledOpenShift(here, habits=replace(KIND, keeps_refusal=True))
+    cluster.openshift.faults.release_unsigned(TARGET)
+    refused = cluster.upgrade()
+    assert refused.code != 0
+    assert "OpenShift does not accept the release 4.18.2: Retrieving payload failed" in refused.output
+    assert "The update cannot be verified" in refused.output
+    cluster.openshift.write(VERSIONS, VERSION, {"desiredUpdate": None})
+    cluster.openshift.faults.release_signed(TARGET)
+    cluster.openshift.clock.advance(300)
+    ended = cluster.upgrade()
+    assert ended.code == 0, ended.output
+    assert history(cluster.openshift)[0] == (TARGET, "Completed")
+    assert cluster.paused() == []
+    assert cluster.openshift.observer.breaches == []
+
+
+def test_a_minor_version_waits_for_the_backup_of_etcd(here: World) -> None:
+    """Up to 4.14 the version operator refuses it, until the etcd operator has read that and made a backup."""
+    described = replace(SMALL, version="4.18.2", channel=NEXT)
+    cluster = CalledOpenShift(here, described, replace(KIND, backup=600.0))
+    ended = cluster.upgrade(target_version="4.19.0")
+    assert ended.code == 0, ended.output
+    assert history(cluster.openshift)[0] == ("4.19.0", "Completed")
+    assert "OpenShift has etcd backed up before the update to 4.19.0: Preconditions failed" in ended.output
 
 
 @pytest.mark.parametrize(

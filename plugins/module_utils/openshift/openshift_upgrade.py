@@ -44,6 +44,12 @@ from .preflight import preflight
 
 BETWEEN_LOOKS = 10.0
 """Seconds between two looks: a Kubernetes node takes minutes, and its daemon looks every few seconds itself."""
+WHILE_OPEN = 1.0
+"""Seconds between two looks while a pool is open: it is to be held again before a further Kubernetes node is taken.
+
+One whose configuration needs no restart is done within seconds, and the machine config operator takes the next one five
+seconds later (`defaultUpdateDelay` in `pkg/controller/node/node_controller.go`).
+"""
 SECONDS_A_BATCH = 600
 """Seconds that a batch is taken to last as long as none was measured."""
 
@@ -59,8 +65,12 @@ def _look_and_act(
     left: Callable[[OpenShift], dict[str, tuple[float, ...]]] | None = None,
     *,
     stoppable: bool = False,
+    between: float | None = None,
 ) -> tuple[OpenShift, Verdict]:
-    """Look, act, and judge, until the judge waits no more. An act that meets a change is made after the next look."""
+    """Look, act, and judge, until the judge waits no more. An act that meets a change is made after the next look.
+
+    `between` are the seconds between two looks, if they are not those of the option.
+    """
     client = connect(task.params["kubernetes"])
     looking, acts = Looking(client), Acts(task, client)
 
@@ -70,8 +80,9 @@ def _look_and_act(
             step(seen, acts)
         return seen
 
-    slowly = {**task.params, "wait_sleep": max(BETWEEN_LOOKS, float(task.params["wait_sleep"]))}
-    return replace(task, params=slowly).wait(again, judge, stoppable=stoppable, remaining=left)
+    sleep = max(BETWEEN_LOOKS, float(task.params["wait_sleep"])) if between is None else between
+    paced = {**task.params, "wait_sleep": sleep}
+    return replace(task, params=paced).wait(again, judge, stoppable=stoppable, remaining=left)
 
 
 def _take(task: Task) -> Outcome:
@@ -94,7 +105,7 @@ def _take(task: Task) -> Outcome:
         return judge_taken(seen, task.params["batch"], target)
 
     try:
-        seen, verdict = _look_and_act(task, step, judged)
+        seen, verdict = _look_and_act(task, step, judged, between=WHILE_OPEN)
     except Refusal:
         _hold_again(task)
         raise

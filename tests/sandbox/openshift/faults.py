@@ -129,6 +129,14 @@ class Faults:
         """It answers again."""
         self._updates.away, self._updates.status = False, 200
 
+    def release_unsigned(self, version: str) -> None:
+        """Nobody has signed a release: it is refused, unless it is forced."""
+        self._controllers.version_operator.unsigned.add(version)
+
+    def release_signed(self, version: str) -> None:
+        """Its signature is there."""
+        self._controllers.version_operator.unsigned.discard(version)
+
     def registry_unreachable(self) -> None:
         """No connection to the registry comes about."""
         self._registry.away = True
@@ -203,5 +211,6 @@ class Faults:
             self.drain_unblocked(node)
         self.graph_reachable()
         self.registry_reachable()
+        self._controllers.version_operator.unsigned.clear()
         self._controllers.pools.away_until = self._controllers.drains.away_until = 0.0
         self._shared.kubernetes.faults.mend_all()

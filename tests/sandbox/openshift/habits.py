@@ -48,6 +48,13 @@ class Habits:
     cluster-version-operator is `minResyncPeriod = 2 * time.Minute` times at most 2. The graph is asked as seldom."""
     stale_spec: bool = True
     """Whether the event of a change of the ClusterVersion is lost, so that `observedGeneration` lags by `resync`."""
+    backup: float = 600.0
+    """Until etcd is backed up once a minor update is refused for that, as up to 4.14; 0: nobody asks for it
+    (`pkg/payload/precondition/clusterversion/etcdbackup.go` of cluster-version-operator of that time,
+    `pkg/operator/upgradebackupcontroller` of cluster-etcd-operator)."""
+    keeps_refusal: bool = True
+    """`ReleaseAccepted` stays False once a refused update is withdrawn, until another one is accepted. The operator of
+    4.13 does so: "Update work is equal to current target; no change required" in `pkg/cvo/sync_worker.go`."""
     elected: float = 163.0
     """The version operator upgrades itself first, and the next one is elected after `LeaseDuration` of 137 s and a
     `RetryPeriod` of 26 s (`pkg/config/leaderelection` of library-go). Until then nothing is written. The controller of
@@ -70,6 +77,8 @@ KIND = Habits(
     status_interval=1.0,
     resync=120.0,
     stale_spec=False,
+    backup=0.0,
+    keeps_refusal=False,
     elected=0.0,
     first_answer_fails=False,
     evaluation=0.0,

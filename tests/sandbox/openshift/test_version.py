@@ -117,6 +117,28 @@ def test_an_unknown_image_is_refused_and_the_cluster_stays_as_it_is() -> None:
     assert status(found.version(), "ReleaseAccepted") == "True"
 
 
+def test_a_refusal_is_told_before_its_generation_and_stays_when_it_is_withdrawn() -> None:
+    """As the operator of 4.13 does on a real API server."""
+    found = built(replace(KIND, keeps_refusal=True))
+    found.faults.release_unsigned("4.18.2")
+    found.want("4.18.2")
+    found.clock.advance(30)
+    told = condition(found, "ReleaseAccepted")
+    assert (told["status"], told["reason"], "cannot be verified" in told["message"]) == (
+        "False",
+        "RetrievePayload",
+        True,
+    )
+    assert found.version()["status"]["observedGeneration"] == 1
+    assert found.until(lambda: found.version()["status"]["observedGeneration"] == 2, 120)
+    found.write(VERSIONS, VERSION, {"desiredUpdate": None})
+    found.clock.advance(300)
+    assert (status(found.version(), "ReleaseAccepted"), found.version()["status"]["observedGeneration"]) == ("False", 3)
+    found.want("4.18.3")
+    assert found.until(lambda: history(found)[0] == ("4.18.3", "Completed"))
+    assert status(found.version(), "ReleaseAccepted") == "True"
+
+
 def test_an_image_of_another_version_is_refused() -> None:
     found = built()
     found.want("4.18.3", image_of("4.18.2"))

@@ -79,7 +79,7 @@ def judge_pools(seen: OpenShift) -> Iterator[Reason]:
                 "pool_release_unknown",
                 f"MachineConfigPool {name} has the configuration {pool.config or 'none'}, which does not say to which"
                 " version of OpenShift it belongs, so that it could not be known when its Kubernetes nodes are done.",
-                "Upgrade to OpenShift 4.15 or later by its own means first.",
+                "Upgrade to OpenShift 4.10 or later by its own means first.",
             )
         if is_held_by_person(pool):
             yield remark(

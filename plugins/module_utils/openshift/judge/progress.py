@@ -10,6 +10,10 @@ from ..observe.state import DEGRADED, ConfiguredNode, KeptPod, MachineConfigPool
 
 UPDATING = "kubernetes_node_updating"
 CONTROL_PLANE = "control_plane_updating"
+BACKUP, SEVERAL = 'Precondition "EtcdRecentBackup" failed', "Multiple precondition checks failed"
+"""Words of a release that is not accepted. Up to 4.14 a minor update is refused until etcd is backed up, which the
+etcd operator does when it reads that (`pkg/payload/precondition/clusterversion/etcdbackup.go` of
+cluster-version-operator; `pkg/operator/upgradebackupcontroller` of cluster-etcd-operator)."""
 
 
 @as_verdict
@@ -24,6 +28,9 @@ def judge_control_plane(seen: OpenShift, target: Release) -> Iterator[Reason]:
             f" {target}.",
             "Find out who has done that, and run again with the version that is wanted.",
         )
+    elif accepted.false and BACKUP in accepted.message and SEVERAL not in accepted.message:
+        said = f"OpenShift has etcd backed up before the update to {target}: {accepted.message}"
+        yield waiting("etcd_backup", said, "See ClusterOperator etcd, and the pod cluster-backup in openshift-etcd.")
     elif accepted.false and version.observed_generation >= version.generation:
         yield refused(
             "release_not_accepted",

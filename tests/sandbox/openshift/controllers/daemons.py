@@ -41,6 +41,9 @@ class Daemons:
         self._busy: set[str] = set()
         self.never_returns: set[str] = set()
         """Kubernetes nodes that do not come back from a restart."""
+        self.needs_no_restart = False
+        """Whether a configuration is applied without a drain and a restart, as those are that a policy exempts
+        (`calculatePostConfigChangeNodeDisruptionAction` in `pkg/daemon/update.go`)."""
         self.breaks: dict[str, str] = {}
         """By Kubernetes node: the reason why its daemon cannot apply a configuration."""
         self.reboots: list[Callable[[str], None]] = []
@@ -84,6 +87,10 @@ class Daemons:
     def _prepared(self, name: str) -> None:
         if name in self.breaks:
             self._fail(name, self.breaks[name], self._work)
+            return
+        if self.needs_no_restart:
+            self._annotate(name, {CURRENT: self._found(name)[DESIRED], STATE: DONE, REASON: ""})
+            self._busy.discard(name)
             return
         said = f"failed to drain node: {name} after 1 hour. Please see machine-config-controller logs"
         self._ask(name, "drain", DRAIN_LIMIT, said, self._drained)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from tests.sandbox.kubernetes.controllers.work import with_condition
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS
-from tests.sandbox.kubernetes.objects import Json, timestamp
+from tests.sandbox.kubernetes.objects import Json, condition_of, timestamp
 from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.openshift.controllers import acceptance, version_status
 from tests.sandbox.openshift.controllers.operators import Health, Operators, health_of
@@ -17,6 +17,7 @@ from tests.sandbox.openshift.kinds import ACKS, ACKS_NAMESPACE, GATES, GATES_NAM
 from tests.sandbox.openshift.registry import image_of
 from tests.sandbox.openshift.update_service import UpdateService
 
+BACKUP = "RecentBackup"
 TICK = 5.0
 """Seconds between two looks at the operator whose turn it is."""
 Target = tuple[str, str, bool]
@@ -38,15 +39,19 @@ class VersionOperator:
         self._hand = shared.hand("cluster-version-operator")
         self.updates = Updates(shared, service, self._write_soon)
         self._progress = Progress("", "")
-        self._accepted = Acceptance("True", "PayloadLoaded", "")
+        self._accepted = self._before = Acceptance("True", "PayloadLoaded", "")
+        """The judgement of the release that is wanted, and the last one that was no question any more."""
         self._loading: Target | None = None
         self._queue: list[str] = []
         self._began: dict[str, float] = {}
         self._said: tuple[object, ...] = ()
         """The progress that was written last."""
-        self._generation = 1
+        self._generation = self._seen = 1
+        """The generation that the status tells, and the one that was looked at last."""
         self._away_until = 0.0
         self._writes_soon = False
+        self.unsigned: set[str] = set()
+        """Versions whose releases nobody has signed."""
         shared.resources.store.listeners.append(self._changed)
 
     def begin(self, version: str) -> None:
@@ -84,6 +89,7 @@ class VersionOperator:
 
     def _resync(self) -> None:
         def again() -> None:
+            self._generation = self._seen
             self._sync()
             self._resync()
 
@@ -102,12 +108,14 @@ class VersionOperator:
         if self._is_away():
             return
         item = self._item()
-        self._generation = item["metadata"]["generation"]
+        self._seen = item["metadata"]["generation"]
         self.updates.sync()
         target = acceptance.wanted(item)
         if target is None or target[1] == self._progress.image:
-            self._loading = None
-            self._accepted = _loaded(self._progress.version, self._progress.image)
+            self._loading, self._generation = None, self._seen
+            loaded = _loaded(self._progress.version, self._progress.image)
+            found = self._before if self._accepted.status == "Unknown" else self._accepted
+            self._accepted = found if self._shared.habits.keeps_refusal else loaded
         elif target != self._loading or self._accepted.status == "False":
             self._load(target)
         self._write()
@@ -115,12 +123,17 @@ class VersionOperator:
     def _load(self, target: Target) -> None:
         version, image, _force = target
         self._loading = target
+        self._before = self._before if self._accepted.status == "Unknown" else self._accepted
         said = f'Retrieving and verifying payload version="{version}" image="{image}"'
         self._accepted = Acceptance("Unknown", "RetrievePayload", said)
         self._shared.clock.later(self._shared.pace.retrieve, lambda: self._loaded(target))
 
     def _loaded(self, target: Target) -> None:
-        """Take a release or refuse it (`syncPayload` in `pkg/cvo/sync_worker.go`)."""
+        """Take a release or refuse it (`syncPayload` in `pkg/cvo/sync_worker.go`).
+
+        A refusal is told at once, the generation that it belongs to only with the next pass over the release that runs:
+        `observedGeneration` is that of the sync worker (`apply` there).
+        """
         if self._loading != target:
             return
         if self._is_away():
@@ -129,9 +142,13 @@ class VersionOperator:
         version, image, force = target
         named = f'version="{version}" image="{image}"'
         found = self._has(image)
-        why = acceptance.preconditions(self._item(), found) if found else ""
+        why = acceptance.preconditions(self._item(), found) or self._backup(found) if found else ""
         if found is None:
             said = f"Retrieving payload failed {named} failure=Unable to download and prepare the update"
+            self._accepted = Acceptance("False", "RetrievePayload", said)
+        elif found in self.unsigned and not force:
+            said = f"unable to verify {image.rpartition('@')[2]} against keyrings: verifier-public-key-redhat"
+            said = f"Retrieving payload failed {named} failure=The update cannot be verified: {said}"
             self._accepted = Acceptance("False", "RetrievePayload", said)
         elif version and version != found:
             said = f"release image version {found} does not match the expected upstream version {version}"
@@ -145,9 +162,25 @@ class VersionOperator:
             self._take(found, image, f"Forced through blocking failures: {why}" if why else "")
         self._write()
 
+    def _backup(self, version: str) -> str:
+        """The reason against a minor update that etcd was not backed up; the etcd operator reads it, and does so."""
+        habits, etcd = self._shared.habits, self._shared.kept(OPERATORS, "etcd")
+        if not habits.backup or etcd is None or not acceptance.is_minor(self._progress.version, version):
+            return ""
+        done = condition_of(etcd, BACKUP)
+        if done.get("status") == "True":
+            return ""
+        if not done:
+            told = ("Unknown", "UpgradeBackupInProgress", 'Backup pod phase: "Running"')
+            self._operators.tell("etcd", RecentBackup=told)
+            success = ("True", "UpgradeBackupSuccessful", f"UpgradeBackup for {self._progress.version} is there")
+            self._shared.clock.later(habits.backup, lambda: self._operators.tell("etcd", RecentBackup=success))
+        reason, message = done.get("reason", "EtcdRecentBackupNotSet"), done.get("message", "condition is not set.")
+        return f'Precondition "EtcdRecentBackup" failed because of "{reason}": {BACKUP}: {message}'
+
     def _take(self, version: str, image: str, forced: str) -> None:
         """Begin to apply a release; the version operator itself is the first to be replaced."""
-        self._loading = None
+        self._loading, self._generation = None, self._seen
         self._accepted = _loaded(version, image)
         risks = [forced, *self._not_recommended(version)]
         self._queue, self._began = [*self._order], {}

@@ -51,6 +51,10 @@ from tests.unit.plugins.module_utils.openshift.seen import (
 )
 
 TARGET = Release.parse(NEW)
+NO_BACKUP = StatusCondition("False", message='Preconditions failed: Precondition "EtcdRecentBackup" failed because')
+NO_BACKUP_AND_MORE = StatusCondition(
+    "False", message=f"Multiple precondition checks failed:\n* {NO_BACKUP.message}\n* Precondition"
+)
 ITS = config("worker", NEW)
 BUDGET = Budget("data", {"matchLabels": {"app": "data"}}, 0, 2, 3, 3, "search")
 
@@ -196,6 +200,8 @@ def test_a_drain_that_two_budgets_block_says_so() -> None:
         (openshift(version=under_way("Completed")), "control_plane_updating"),
         (openshift(version=under_way(wanted="4.18.3")), "update_changed"),
         (openshift(version=under_way(conditions={"ReleaseAccepted": FALSE})), "release_not_accepted"),
+        (openshift(version=under_way(conditions={"ReleaseAccepted": NO_BACKUP})), "etcd_backup"),
+        (openshift(version=under_way(conditions={"ReleaseAccepted": NO_BACKUP_AND_MORE})), "release_not_accepted"),
         (
             openshift(version=under_way(conditions={"ReleaseAccepted": FALSE}, generation=2)),
             "control_plane_updating",
