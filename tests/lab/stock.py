@@ -16,6 +16,8 @@ from tests.lab.monitoring.debian import ensure_unpacked
 from tests.lab.opensearch.archive import make_archive
 from tests.lab.opensearch.homes import fetch_home
 from tests.lab.opensearch.locks import locked_versions
+from tests.lab.openshift.build import VERSION_OPERATOR
+from tests.lab.openshift.definitions import DEFINITIONS
 from tests.sandbox.longhorn.definitions import LONGHORN
 from tests.sandbox.machines.definitions import CLUSTER_API
 from tests.sandbox.openshift.definitions import OPENSHIFT
@@ -46,12 +48,15 @@ def main() -> int:
 def _stock() -> None:
     with ThreadPoolExecutor() as pool:
         built = pool.submit(ensure_built, _tell)
-        fetched = [pool.submit(each.ensure_fetched, _tell) for each in (LONGHORN, CLUSTER_API, OPENSHIFT)]
+        operator = pool.submit(VERSION_OPERATOR.ensure_built, _tell)
+        definitions = (LONGHORN, CLUSTER_API, OPENSHIFT, DEFINITIONS)
+        fetched = [pool.submit(each.ensure_fetched, _tell) for each in definitions]
         unpacked = pool.submit(ensure_unpacked, _tell)
         stock_servers()
         for each in fetched:
             each.result()
         unpacked.result()
+        operator.result()
         built.result()
 
 

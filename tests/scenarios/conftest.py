@@ -47,6 +47,7 @@ LONGEST = (
     "test_passes",
     "test_molecule",
     "test_longhorn",
+    "test_openshift",
     "test_hosts",
     "test_secured",
     "test_restart",

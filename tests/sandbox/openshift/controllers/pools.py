@@ -1,21 +1,22 @@
 """The controller of the pools: it tells Kubernetes nodes another configuration, and the pools their status.
 
-`syncMachineConfigPool`, `updateCandidateMachines` (`pkg/controller/node/node_controller.go`) and `calculateStatus`
-(`status.go` there) of machine-config-operator.
+`syncMachineConfigPool` and `updateCandidateMachines` (`pkg/controller/node/node_controller.go`) of
+machine-config-operator.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tests.sandbox.kubernetes.controllers.work import Place, Work, with_condition
+from tests.sandbox.kubernetes.controllers.work import Place, Work
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json, timestamp
 from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.openshift.controllers import states
 from tests.sandbox.openshift.controllers.belonging import Belonging
+from tests.sandbox.openshift.controllers.pool_status import tell_status
 from tests.sandbox.openshift.controllers.shared import Shared
-from tests.sandbox.openshift.kinds import CURRENT, DESIRED, MASTER, POOLS, REASON, annotations_of
+from tests.sandbox.openshift.kinds import CURRENT, DESIRED, MASTER, POOLS, annotations_of
 
 TAINT = {"key": "UpdateInProgress", "effect": "PreferNoSchedule"}
 """`NodeUpdateInProgressTaint` in `pkg/controller/common/constants.go`."""
@@ -89,55 +90,10 @@ class Pools:
             )
 
     def _tell(self, pool: Json, nodes: Sequence[Json]) -> None:
-        wanted, now = pool["spec"]["configuration"]["name"], timestamp(self._shared.clock.now())
-        updated = [each for each in nodes if states.is_done(each) and annotations_of(each)[DESIRED] == wanted]
-        ready = [each for each in updated if not states.unready(each)]
-        degraded = [each for each in nodes if states.is_degraded(each)]
-        unavailable = [each for each in nodes if states.is_unavailable(each)]
-        over = len(updated) == len(ready) == len(nodes) and not unavailable
-
-        def change(item: Json) -> None:
-            status = item.setdefault("status", {})
-            status |= {
-                "observedGeneration": pool["metadata"]["generation"],
-                "machineCount": len(nodes),
-                "updatedMachineCount": len(updated),
-                "readyMachineCount": len(ready),
-                "unavailableMachineCount": len(unavailable),
-                "degradedMachineCount": len(degraded),
-            }
-            if over:
-                status["configuration"] = {"name": wanted}
-            _tell_update(item, wanted, now, over=over, paused=bool(pool["spec"].get("paused")))
-            _tell_degraded(item, degraded, now)
-
-        self._hand.tell(POOLS, "", pool["metadata"]["name"], change)
+        now = timestamp(self._shared.clock.now())
+        self._hand.tell(POOLS, "", pool["metadata"]["name"], lambda item: tell_status(item, pool, nodes, now))
 
 
 def _moves(change: Change) -> bool:
     before = change.before or change.item
     return bool(before["metadata"].get("labels") != change.item["metadata"].get("labels"))
-
-
-def _tell_update(item: Json, wanted: str, now: str, *, over: bool, paused: bool) -> None:
-    if over:
-        with_condition(item, "Updated", "True", now, message=f"All nodes are updated with MachineConfig {wanted}")
-        with_condition(item, "Updating", "False", now)
-        return
-    with_condition(item, "Updated", "False", now)
-    if paused:
-        said = f"Pool is paused; will not update to MachineConfig {wanted}"
-        with_condition(item, "Updating", "False", now, message=said)
-    else:
-        with_condition(item, "Updating", "True", now, message=f"All nodes are updating to MachineConfig {wanted}")
-
-
-def _tell_degraded(item: Json, degraded: Sequence[Json], now: str) -> None:
-    said = [
-        f'Node {each["metadata"]["name"]} is reporting: "{annotations_of(each).get(REASON, "")}"' for each in degraded
-    ]
-    message, status = ", ".join(said), "True" if degraded else "False"
-    reason = f"{len(degraded)} nodes are reporting degraded status on sync" if degraded else ""
-    with_condition(item, "NodeDegraded", status, now, reason=reason, message=message)
-    with_condition(item, "RenderDegraded", "False", now)
-    with_condition(item, "Degraded", status, now, message=message)

@@ -1,0 +1,151 @@
+"""OpenShift with its real version operator, on a real API server that holds all that is written to the definitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from tests.lab.lab import Lab
+from tests.lab.openshift.openshift import OpenShiftOnLab
+from tests.lab.waiting import until
+from tests.runs.openshift import shipped_rights
+from tests.sandbox.kubernetes.objects import condition_of
+from tests.sandbox.openshift.asking import pool
+from tests.sandbox.openshift.description import ConditionalEdge, Described, Graph, Release, Risk
+from tests.scenarios.interruptions import END, KILLS
+from tests.scenarios.openshift import Upgrades
+
+CHANNEL, NEXT_CHANNEL = "stable-4.13", "stable-4.14"
+OLD, NEW, RISKY, UNSIGNED, MINOR = "4.13.0", "4.13.1", "4.13.2", "4.13.3", "4.14.0"
+BEFORE = (OLD, NEW, RISKY, UNSIGNED)
+SLOW_PODS = (Risk("SlowPods"),)
+GATE, REMOVALS = "ack-4.13-kube-1.27-api-removals-in-4.14", "APIs are removed in 4.14."
+GRAPH = Graph(
+    (*(Release(each, (CHANNEL, NEXT_CHANNEL)) for each in BEFORE), Release(MINOR, (NEXT_CHANNEL,))),
+    ((OLD, NEW), *((each, UNSIGNED) for each in BEFORE[:-1]), *((each, MINOR) for each in BEFORE)),
+    (ConditionalEdge(OLD, RISKY, SLOW_PODS), ConditionalEdge(NEW, RISKY, SLOW_PODS)),
+)
+DESCRIBED = Described(
+    OLD,
+    GRAPH,
+    (pool("master"), pool("worker", 2)),
+    channel=CHANNEL,
+    operators=("etcd", "kube-apiserver", "machine-config"),
+    gates={GATE: REMOVALS},
+)
+NODES = {node.name for each in DESCRIBED.pools for node in each.nodes}
+MOMENT = 120.0
+LOOKS_AGAIN = 240.0
+"""A version operator that has just started finds nothing at its first look, and looks again after two minutes."""
+
+
+@pytest.fixture(scope="module")
+def upgrades(
+    lab: Lab, ansible_environment: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Upgrades]:
+    """An OpenShift for all tests: the first brings it to one version, the second to the next one."""
+    lab.apply(shipped_rights())
+    with OpenShiftOnLab(lab, tmp_path_factory.mktemp("openshift"), DESCRIBED, [UNSIGNED]) as openshift:
+        yield Upgrades(lab, openshift, ansible_environment)
+
+
+def test_a_version_of_the_same_minor_version(upgrades: Upgrades) -> None:
+    """The real operator accepts the release unforced, replaces itself, and tells its progress."""
+    played = upgrades.run(upgrades.agreed(NEW))
+    print(played.output)
+    assert played.code == 0, played.message
+    is_done(upgrades, NEW, wanted=[NEW])
+    newest = upgrades.openshift.version()["status"]["history"][0]
+    assert newest["verified"]
+    assert any(re.match(rf"True .*Working towards {NEW}: \d of \d done", each) for each in told(upgrades))
+    assert upgrades.openshift.version_operator.image == newest["image"]
+
+
+@pytest.mark.soak
+def test_a_run_that_is_killed_behind_the_desired_update_goes_on(upgrades: Upgrades) -> None:
+    """The update has a risk that the real operator finds to apply, and takes consent by its name."""
+    refused = upgrades.plan(RISKY)
+    assert refused.code != 0
+    assert f"The update to {RISKY} has the risk SlowPods, which applies to this cluster" in refused.output
+    already = [each["version"] for each in upgrades.openshift.audit.wanted()]
+    variables = upgrades.agreed(RISKY, upgrade_accept_risks=["SlowPods"])
+    run = upgrades.start(variables)
+    until("the desired update", lambda: len(upgrades.openshift.audit.wanted()) > len(already), MOMENT)
+    KILLS["SIGKILL to its process group"](run)
+    until("the controller's end", lambda: run.ended, END)
+    run.abandon()
+    assert upgrades.left_behind()
+    played = upgrades.run(variables)
+    print(played.output)
+    assert played.code == 0, played.message
+    is_done(upgrades, RISKY, wanted=[*already, RISKY])
+
+
+@pytest.mark.soak
+def test_an_update_that_is_not_accepted_begins_by_itself_once_it_is(upgrades: Upgrades) -> None:
+    """Nobody has signed the release. The run ends, and its pools stay held; the next run goes on."""
+    already = [each["version"] for each in upgrades.openshift.audit.wanted()]
+    variables = upgrades.agreed(UNSIGNED)
+    refused = upgrades.run(variables)
+    assert refused.code != 0
+    assert f"OpenShift does not accept the release {UNSIGNED}: Retrieving payload failed" in refused.message
+    assert "The update cannot be verified" in refused.message
+    assert upgrades.left_behind()
+    upgrades.openshift.sign(UNSIGNED)
+    until("the update to begin", lambda: upgrades.history()[0][0] == UNSIGNED, MOMENT)
+    played = upgrades.run(variables)
+    print(played.output)
+    assert played.code == 0, played.message
+    is_done(upgrades, UNSIGNED, wanted=[*already, UNSIGNED])
+
+
+@pytest.mark.soak
+def test_a_minor_version_takes_another_channel_and_an_acknowledgement(upgrades: Upgrades) -> None:
+    openshift = upgrades.openshift
+    already = [each["version"] for each in openshift.audit.wanted()]
+    openshift.write({"channel": NEXT_CHANNEL})
+    until("the updates of the other channel", lambda: MINOR in available(upgrades), MOMENT)
+    until("the acknowledgement to be asked for", lambda: upgradeable(upgrades) == REMOVALS, LOOKS_AGAIN)
+    refused = upgrades.plan(MINOR)
+    assert refused.code != 0
+    assert f"OpenShift says that it cannot go to another minor version: {REMOVALS}" in refused.message
+    openshift.acknowledge(GATE)
+    until("the acknowledgement to be seen", lambda: not upgradeable(upgrades), MOMENT)
+    played = upgrades.run(upgrades.agreed(MINOR))
+    print(played.output)
+    assert played.code == 0, played.message
+    is_done(upgrades, MINOR, wanted=[*already, MINOR])
+    # The operator has refused the update first, until the etcd operator had made a backup.
+    assert any('Precondition "EtcdRecentBackup" failed' in each for each in openshift.audit.said("ReleaseAccepted"))
+
+
+def upgradeable(upgrades: Upgrades) -> str:
+    """The message of Upgradeable; empty: there is no such condition."""
+    return str(condition_of(upgrades.openshift.version(), "Upgradeable").get("message", ""))
+
+
+def available(upgrades: Upgrades) -> list[str]:
+    """The versions that are available."""
+    found = upgrades.openshift.version()["status"].get("availableUpdates") or []
+    return [each["version"] for each in found]
+
+
+def told(upgrades: Upgrades) -> list[str]:
+    """The messages of Progressing, one after the other."""
+    return upgrades.openshift.audit.said("Progressing")
+
+
+def is_done(upgrades: Upgrades, version: str, wanted: list[str]) -> None:
+    """Fails unless all is on the version, each update was wanted once and unforced, and nothing is left behind."""
+    openshift = upgrades.openshift
+    assert upgrades.history()[0] == (version, "Completed")
+    assert upgrades.on(version) == NODES
+    assert upgrades.left_behind() == []
+    assert [each["version"] for each in openshift.audit.wanted()] == wanted
+    assert not any(each.get("force") for each in openshift.audit.wanted())
+    assert openshift.audit.breaches() == []
+    # The machine config operator goes through the masters by itself; each worker is let go by the run, after its gate.
+    workers = [each for each in openshift.audit.taken() if not each[0].startswith("master")]
+    assert workers[-2:] == [["worker-0"], ["worker-1"]]
