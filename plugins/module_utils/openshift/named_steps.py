@@ -159,7 +159,7 @@ def _health_after(course: UpgradeCourse) -> Progress | None:
     asked = _taken(course.conditions("alerts_after", "nodes_after"))
     following = _PROCEDURES(course) or _completed_notification(course)
     done = course.completed or (following.since if following else "")
-    return Progress(course.rolled, done, asked.said if asked else course.record.health)
+    return Progress(course.rolled, done, (asked.said if asked else "") or course.record.health)
 
 
 def _completed_notification(course: UpgradeCourse) -> Progress | None:
