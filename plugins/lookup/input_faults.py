@@ -134,7 +134,7 @@ def specified(role: str = OPENSEARCH_ROLE) -> dict[str, Options]:
     shared = taken_by(EVERY) if role.startswith(OWN) else of_every_system()
     return {
         entry: {
-            **{each.name: each.option for each in shared if each.goes_with in ("", *options)},
+            **{each.name: each.option for each in shared if not each.goes_with or {*each.goes_with} & options.keys()},
             **options,
         }
         for entry, options in _entries(role).items()

@@ -36,9 +36,12 @@ options:
       - V(proven) waits until everything is on O(target_version), and well.
       - V(restored) lets the pools go that runs have paused. With a O(batch), a pool in which some Kubernetes nodes are
         left to update stays paused, and a remark says so.
+      - V(expanded) makes a copy with one machine of each MachineSet of workers that has none yet, and waits until each
+        machine is a Kubernetes node that takes pods. Once the update is commenced it makes none, and waits for none.
+      - V(reduced) removes the copies that runs have made, and waits until their machines and Kubernetes nodes are gone.
       - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back.
     type: str
-    choices: [planned, begun, ended, fit, taken, updated, proven, restored]
+    choices: [planned, begun, ended, fit, taken, updated, proven, restored, expanded, reduced]
     default: planned
   target_version:
     description:
@@ -116,6 +119,24 @@ options:
     description: Whether the File Integrity Operator is to make its baseline again after the upgrade.
     type: bool
     default: false
+  extra_workers:
+    description: Whether MachineSets of workers have spare ones for the time of the upgrade.
+    type: bool
+    default: false
+  extra_worker_pools:
+    description:
+      - The pools whose MachineSets have spare ones, as patterns. A pool is that of the label
+        C(hive.openshift.io/machine-pool), and without it the MachineConfigPool of the Kubernetes nodes.
+    type: list
+    elements: str
+    default: [worker]
+  capacity_policy:
+    description:
+      - With V(stop) a MachineSet that can have no spare one is refused.
+      - With V(continue) it is named in a remark, and the others have theirs.
+    type: str
+    choices: [stop, continue]
+    default: stop
   batch:
     description: The Kubernetes nodes of the batch at hand.
     type: list
@@ -236,8 +257,10 @@ members:
   type: list
   sample: [master-0, worker-0]
 left:
-  description: The Kubernetes nodes of pools that another user has paused.
-  returned: with O(state=planned) or O(state=begun)
+  description:
+    - The Kubernetes nodes of pools that another user has paused.
+    - With O(state=taken) those of the O(batch) that are not taken yet, since spare Kubernetes nodes came first.
+  returned: with O(state=planned), O(state=begun) or O(state=taken)
   type: list
   elements: str
   sample: []
@@ -258,6 +281,12 @@ file_integrity:
   description: Whether the run asks the File Integrity Operator for a new baseline after the last batch.
   returned: with O(state=planned) or O(state=begun)
   type: bool
+adds:
+  description: The words for the spare workers that the run adds and removes; empty if there are none.
+  returned: with O(state=planned) or O(state=begun)
+  type: list
+  elements: str
+  sample: [3 spare MachineSets]
 settings:
   description: Empty, since nothing of the run is kept in the settings of a cluster of OpenSearch.
   returned: with O(state=begun)

@@ -8,8 +8,8 @@ from typing import Any
 from .registered import registered
 from .run_options import GivenVariables, of_pool
 
-ADDING, REMOVING = "add_capacity", "remove_capacity"
-"""The beginning of the names of the results with which capacity is added and removed."""
+ADDING, REMOVING, SETTLING = "add_capacity", "remove_capacity", "settle_capacity"
+"""The beginning of the names of the results with which capacity is added, removed, and put back with all else."""
 
 
 def grown(given: GivenVariables) -> Mapping[str, Any]:
@@ -25,7 +25,7 @@ def options_of_member(given: GivenVariables) -> dict[str, Any]:
 
 def added(given: GivenVariables, variables: Mapping[str, Any]) -> str:
     """The capacity that was added for the time of the upgrade, in words; empty once it is removed."""
-    removed, come = done(variables, REMOVING), done(variables, ADDING)
+    removed, come = [*done(variables, REMOVING), *done(variables, SETTLING)], done(variables, ADDING)
     gone = bool(removed) and not any(result.get("failed") for result in removed)
     return ", ".join((given("begin_plan") or {}).get("adds", ())) if come and not gone else ""
 

@@ -19,7 +19,7 @@ FOLDER = Path(__file__).absolute().parents[2] / "meta" / "variables"
 EVERY, ANY = "every", "any"
 """In place of names of playbooks: those of every system, and any, though only one uses it."""
 SELECTORS = "selectors"
-LISTS = ("limit_of", "not_of", "option_of")
+LISTS = ("goes_with", "limit_of", "not_of", "option_of")
 """The fields of an entry that are lists."""
 SPECIFIED = ("description", "type", "elements", "required", "choices", "default", "options")
 """The fields of an entry that an argument specification has, too."""
@@ -88,8 +88,8 @@ class Variable:
     """The page of `docs` that says more about it."""
     needs: str = ""
     """The connection without which it does nothing."""
-    goes_with: str = ""
-    """The variable of a system without which it does nothing."""
+    goes_with: tuple[str, ...] = ()
+    """The variables of systems without any of which it does nothing."""
     limit_of: tuple[str, ...] = ()
     """The tasks of the roles whose `wait_timeout` it is: a module, or one with an option (`cluster_health_gate
     moment=joined`, or `shard_allocation drained` for any value), which goes before the module alone."""

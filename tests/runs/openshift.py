@@ -7,6 +7,7 @@ from pathlib import Path
 import yaml
 
 from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.openshift.kinds import MACHINE_API
 from tests.scenarios.cluster import USER
 
 PLAYBOOK, NAMESPACE = "stateful.upgrade.openshift", "openshift-upgrade"
@@ -14,13 +15,14 @@ SYSTEM = {"upgrade_system": PLAYBOOK}
 FILES = Path(__file__).parents[2] / "roles" / "openshift" / "files"
 
 
-def shipped_rights() -> list[Json]:
+def shipped_rights(*, spare_workers: bool = False) -> list[Json]:
     """The shipped roles, bound to the user."""
     found: list[Json] = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}]
-    for file in ("role", "cluster_role"):
+    for file in ("role", "cluster_role", *(["spare_workers_role"] if spare_workers else [])):
         role = yaml.safe_load((FILES / f"{file}.yml").read_text(encoding="utf-8"))
         kind, name = role["kind"], role["metadata"]["name"]
-        metadata = {"name": name, **({"namespace": NAMESPACE} if kind == "Role" else {})}
+        namespace = MACHINE_API if file == "spare_workers_role" else NAMESPACE
+        metadata = {"name": name, **({"namespace": namespace} if kind == "Role" else {})}
         binding = {"apiVersion": role["apiVersion"], "kind": f"{kind}Binding", "metadata": metadata}
         binding["roleRef"] = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
         binding["subjects"] = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}]

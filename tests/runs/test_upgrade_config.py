@@ -236,14 +236,13 @@ def test_two_upgrades_are_two_entries_the_newest_first(here: World) -> None:
 
 def test_all_faults_of_a_request_are_told_at_once(here: World) -> None:
     cluster = RequestedOpenShift(here)
-    cluster.request(upgradeAt="tomorrow", desired={}, capacityReservation=True)
+    cluster.request(upgradeAt="tomorrow", desired={})
     refused = here.play(PLAYBOOK, cluster.variables())
     assert refused.code != 0
     assert codes(refused) == ["request_invalid"]
     for said in (
         "spec.desired names no version",
         "spec.upgradeAt is 'tomorrow'",
-        "spec.capacityReservation cannot be carried out yet",
     ):
         assert said in refused.output, said
     assert (cluster.history(), cluster.state()) == ([{"phase": "New"}], "invalid")

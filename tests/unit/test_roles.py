@@ -203,7 +203,8 @@ def test_no_system_takes_a_variable_that_its_runs_never_read(system: str) -> Non
                 always |= {*READ.findall(re.sub(r"^\s*#.*$", "", path.read_text("utf-8"), flags=re.MULTILINE))}
     own = entry_points(system)
     for entry, options in specified(f"stateful.upgrade.{system}").items():
-        read = always - ({"upgrade_capacity_policy"} if "upgrade_extra_member" not in options else set())
+        idle = {each.name for each in table().values() if each.goes_with and not {*each.goes_with} & options.keys()}
+        read = always - idle
         read |= OF_PLAYBOOKS if "upgrade_request" in options else set()
         assert options.keys() - own[entry]["options"].keys() <= read, entry
 

@@ -7,7 +7,7 @@ no further Kubernetes node, and those under way are updated to the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -15,10 +15,12 @@ from typing import Any
 from ..common.errors import Conflict, Refusal
 from ..common.task import Outcome, Task, attempt
 from ..common.verdict import Reason, Verdict, combine, remark, waiting
+from ..common.words import unique
 from ..kubernetes.client import connect
 from ..run.begin_and_end import System
 from ..run.record.going_down import note_down
 from ..run.runs import contract_of, work_of
+from . import spare_workers
 from .act.changes import Acts
 from .act.commencing import commence
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_whole
@@ -33,6 +35,7 @@ from .judge.progress import (
     judge_updated,
     left_of_control_plane,
     left_of_nodes,
+    taken_spare_ones,
 )
 from .observe.drains import kept_pods
 from .observe.look import Looking
@@ -87,7 +90,8 @@ def _look_and_act(
 
 def _take(task: Task) -> Outcome:
     """Have the batch taken: the update is commenced for the control plane, a pool let go for its Kubernetes nodes."""
-    target, left, at_target = _target(task), list[Reason](), LookingAtTarget(task.params)
+    target, names, at_target = _target(task), task.params["batch"], LookingAtTarget(task.params)
+    left, went = list[Reason](), set[str]()
     # It waits even in one pass, at the end of which no pool may be left open. In check mode nothing becomes of a wait.
     task = replace(task, params={**task.params, "wait": not task.check_mode})
 
@@ -97,23 +101,47 @@ def _take(task: Task) -> Outcome:
             left[:] = commence(seen, at_target.target(seen), acts, task.params)
         else:
             for pool, own in _pools_of(seen, task):
-                _let_take(seen, acts, pool, own, target, task.params["max_unavailable"])
+                went.update(taken_spare_ones(seen, pool.name, target))
+                _let_take(seen, acts, pool, own, target, task.params["max_unavailable"], held=bool(went))
 
     def judged(seen: OpenShift) -> Verdict:
         if _is_control_plane(seen, task):
             return Verdict(tuple(left))
-        return judge_taken(seen, task.params["batch"], target)
+        taken = judge_taken(seen, names, target)
+        # The rest of the batch is gone on with later, once the gates were asked again.
+        return taken if taken.passed or not went else judge_updated(seen, _under_way(seen, names, target), target)
 
     try:
-        seen, verdict = _look_and_act(task, step, judged, between=WHILE_OPEN)
+        seen, verdict = _look_and_act(task, step, judged, lambda seen: _left(seen, names, target), between=WHILE_OPEN)
     except Refusal:
         _hold_again(task)
         raise
     if not verdict.passed and not task.check_mode:
         _hold_again(task)
     if verdict.passed and _is_control_plane(seen, task):
-        verdict = combine((verdict, note_down(task, task.params["batch"])))
-    return Outcome(Verdict() if task.check_mode else verdict, bool(task.journal.as_result()))
+        verdict = combine((verdict, note_down(task, names)))
+    if task.check_mode:
+        return Outcome(Verdict(), bool(task.journal.as_result()))
+    rest = [name for name in names if went and name in seen.nodes and not is_taken(seen, name, target)]
+    return Outcome(verdict, bool(task.journal.as_result()), more={"left": rest})
+
+
+def _under_way(seen: OpenShift, names: Collection[str], target: Release) -> list[str]:
+    """Those of these Kubernetes nodes that are taken, and the spare ones that were taken before or with them."""
+    there = [name for name in names if name in seen.nodes]
+    pools = {seen.pool_of(name).name for name in there}
+    spare = [each for pool in sorted(pools) for each in taken_spare_ones(seen, pool, target)]
+    return [*(name for name in there if is_taken(seen, name, target)), *spare]
+
+
+def _left(seen: OpenShift, names: Collection[str], target: Release) -> dict[str, tuple[float, ...]]:
+    """The progress of a batch, and of the spare Kubernetes nodes that are updated meanwhile."""
+    both = left_of_nodes(seen, _with_spare(seen, names, target), target)
+    return {CONTROL_PLANE: left_of_control_plane(seen, target), UPDATING: both}
+
+
+def _with_spare(seen: OpenShift, names: Collection[str], target: Release) -> list[str]:
+    return unique((*names, *_under_way(seen, names, target)))
 
 
 def _is_control_plane(seen: OpenShift, task: Task) -> bool:
@@ -149,10 +177,20 @@ def _not_begun(target: Release) -> Reason:
 
 
 def _let_take(
-    seen: OpenShift, acts: Acts, pool: MachineConfigPool, names: list[str], target: Release, most: str | None
+    seen: OpenShift,
+    acts: Acts,
+    pool: MachineConfigPool,
+    names: list[str],
+    target: Release,
+    most: str | None,
+    *,
+    held: bool,
 ) -> None:
-    """Let a pool go until its Kubernetes nodes of the batch are taken, then hold it again."""
-    if all(is_taken(seen, name, target) for name in names):
+    """Let a pool go until its Kubernetes nodes of the batch are taken, then hold it again.
+
+    It is `held` earlier if a spare one was taken: the others would follow it later, and no gate would be asked then.
+    """
+    if held or all(is_taken(seen, name, target) for name in names):
         if any(not is_taken(seen, name, target) for name in seen.members[pool.name]):
             acts.hold(pool.name)
     elif (fewer := lowered(seen, pool, most)) is not None:
@@ -174,12 +212,9 @@ def _follow(task: Task) -> Outcome:
     def judged(seen: OpenShift) -> Verdict:
         if set(names) & set(seen.masters):
             return judge_control_plane(seen, target)
-        return judge_updated(seen, names, target, kept)
+        return judge_updated(seen, _with_spare(seen, names, target), target, kept)
 
-    def left(seen: OpenShift) -> dict[str, tuple[float, ...]]:
-        return {CONTROL_PLANE: left_of_control_plane(seen, target), UPDATING: left_of_nodes(seen, names, target)}
-
-    _seen, verdict = _look_and_act(task, look_at_drains, judged, left)
+    _seen, verdict = _look_and_act(task, look_at_drains, judged, lambda seen: _left(seen, names, target))
     took = round(task.clock.now() - began, 1)
     done = verdict.passed
     members: list[dict[str, Any]] = [
@@ -214,7 +249,7 @@ def _restore(task: Task) -> Outcome:
         seen = Looking(client).look()
         reasons = []
         for pool in (each for each in seen.worker_pools if each.carries_undo):
-            left = [name for name in seen.members[pool.name] if going and not seen.is_done(name, _target(task))]
+            left = [name for name in seen.planned[pool.name] if going and not seen.is_done(name, _target(task))]
             if left and seen.version.is_commenced(str(_target(task))):
                 reasons.append(_stays(pool.name, len(left)))
             else:
@@ -240,7 +275,7 @@ def _gate(task: Task) -> Outcome:
     def judged(seen: OpenShift) -> Verdict:
         if not seen.version.has_completed(str(target)) and seen.version.is_commenced(str(target)):
             return Verdict()
-        return combine((judge_operators(seen), judge_nodes(seen)))
+        return combine((judge_operators(seen), judge_nodes(seen, spare=True)))
 
     _seen, verdict = _look_and_act(task, lambda _seen, _acts: None, judged, stoppable=True)
     return Outcome(verdict)
@@ -255,7 +290,15 @@ SYSTEM = System(
     order=order,
     preflight=preflight,
     put_back=lambda _task: Outcome(Verdict()),
-    states={"fit": _gate, "taken": _take, "updated": _follow, "proven": _prove, "restored": _restore},
+    states={
+        "fit": _gate,
+        "taken": _take,
+        "updated": _follow,
+        "proven": _prove,
+        "restored": _restore,
+        "expanded": lambda task: spare_workers.expand(task, str(_target(task))),
+        "reduced": spare_workers.reduce,
+    },
     guess=SECONDS_A_BATCH,
     options_of=options_of,
     words=lambda _params, plan: words(plan),

@@ -8,14 +8,15 @@ from typing import Any
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from ..kubernetes.client import connect
-from ..run.colouring import readable_most
+from ..run.colouring import Turn, readable_most
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words, counted
 from ..run.start.schedule import WindowEnd
+from . import spare_workers
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_pools, left_alone
 from .judge.left_out import ARO, DELAYED_CHECK, OPTIONAL, OSD, PROCEDURES, TYPES, left_out, remark_on
 from .judge.order import digest, in_windows, lowered, measured, turns, versions
-from .observe.kinds import MASTER
+from .observe.kinds import MASTER, WORKER
 from .observe.look import Looking
 from .observe.looking_at_target import LookingAtTarget
 from .observe.state import OpenShift
@@ -48,6 +49,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "options": {"username": {"type": "str"}, "password": {"type": "str", "no_log": True}, **_SERVER},
     },
     "max_unavailable": {"type": "str"},
+    "extra_workers": {"type": "bool", "default": False},
+    "extra_worker_pools": {"type": "list", "elements": "str", "default": [WORKER]},
+    "capacity_policy": {"type": "str", "choices": ["stop", "continue"], "default": "stop"},
     "control_plane_silences": {"type": "list", "elements": "str", "default": CONTROL_PLANE_SILENCES},
     "worker_silences": {"type": "list", "elements": "str", "default": WORKER_SILENCES},
     "upgrade_type": {"type": "str", "choices": list(TYPES), "default": OSD},
@@ -76,16 +80,18 @@ def order(task: Task) -> Outcome:
         return whole.without_waiting() if whole.state is State.REFUSED else whole
 
     (seen, target, _allowed), verdict = task.wait(look, judged)
-    batches = _batches(task, seen, target)
+    spare = spare_workers.planned(task, seen, str(target))
+    batches = _batches(task, seen, target, spare.coming)
     return ordered(
-        Whole(IDENTITY, seen.members, versions(seen, target.release)),
+        Whole(IDENTITY, seen.planned, versions(seen, target.release)),
         str(target),
         batches,
-        verdict,
+        combine((verdict, spare.verdict)),
         unit="nodes",
         image=target.update(seen.version).image,
-        digest=digest(seen, target, without),
-        **_of_pools(task, seen, target),
+        adds=list(spare.adds),
+        digest=digest(seen, target, without, spare.patterns),
+        **_of_pools(task, seen, target, spare.coming),
         deployed_version=seen.version.present,
         # Once the update is commenced, a channel that a person sets is none of the run's.
         channel=seen.version.channel if seen.version.is_commenced(str(target)) else target.channel,
@@ -95,21 +101,21 @@ def order(task: Task) -> Outcome:
     )
 
 
-def _batches(task: Task, seen: OpenShift, target: UpgradeTarget) -> list[Any]:
-    batches = turns(seen, target.release, task.params["max_unavailable"])
+def _batches(task: Task, seen: OpenShift, target: UpgradeTarget, coming: Mapping[str, int]) -> list[Turn]:
+    batches = turns(seen, target.release, task.params["max_unavailable"], coming)
     if not task.params["alertmanager"]["url"]:
         return batches
     return in_windows(batches, seen.masters, task.params["control_plane_silences"], task.params["worker_silences"])
 
 
-def _of_pools(task: Task, seen: OpenShift, target: UpgradeTarget) -> dict[str, Any]:
+def _of_pools(task: Task, seen: OpenShift, target: UpgradeTarget, coming: Mapping[str, int]) -> dict[str, Any]:
     """The parts of the plan that are about pools and their Kubernetes nodes."""
     held = [pool for pool in seen.worker_pools if is_held_by_person(pool)]
     most, free = task.params["max_unavailable"], [pool for pool in seen.worker_pools if pool not in held]
     begins = bool(turns(seen, target.release))
     return {
-        "left": [name for pool in held for name in seen.members[pool.name]],
-        "lowered": [pool.name for pool in free if lowered(seen, pool, most) is not None],
+        "left": [name for pool in held for name in seen.planned[pool.name]],
+        "lowered": [pool.name for pool in free if lowered(seen, pool, most, coming.get(pool.name, 0))],
         "kubernetes_nodes": {name: name for name in left_alone(seen, target.release)} if begins else {},
     }
 
@@ -122,6 +128,7 @@ def words(plan: Mapping[str, Any]) -> Words:
     changes = [f"pause of {counted(len(held), 'pool')}"] if held else []
     if plan["lowered"]:
         changes.append(f"maxUnavailable of {counted(len(plan['lowered']), 'pool')}")
+    changes += plan["adds"]
     channel = f"channel {plan['channel']}" if plan["channel"] != plan["present_channel"] else ""
     return Words("Kubernetes node", "OpenShift", changes=changes, stays=[channel, "desired update"])
 

@@ -17,7 +17,7 @@ from .judge.residents import judge_residents
 from .judge.room import judge_room
 from .judge.validation import is_next_minor, judge_target
 from .observe.acknowledgements import open_gates
-from .observe.kinds import MASTER
+from .observe.kinds import MACHINE_API, MASTER
 from .observe.look import other_upgrader
 from .observe.optional import asked
 from .observe.release import release_in
@@ -25,7 +25,7 @@ from .observe.removed_apis import removed_apis
 from .observe.state import OpenShift
 from .observe.target import UpgradeTarget
 from .observe.workload_look import look_at_workloads
-from .rights import CLUSTER_ROLE, FEDRAMP, rights_for
+from .rights import CLUSTER_ROLE, FEDRAMP, SPARE_WORKERS, rights_for
 
 
 def judge_update(client: KubernetesClient, seen: OpenShift, target: UpgradeTarget, without: Collection[str]) -> Verdict:
@@ -53,6 +53,7 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
             (
                 missing_rights(client, params["namespace"], rights_for(records=records)),
                 missing_rights(client, "", (*CLUSTER_ROLE, *(FEDRAMP if planned.more["file_integrity"] else ()))),
+                missing_rights(client, MACHINE_API, SPARE_WORKERS if params["extra_workers"] else ()),
             )
         )
         if verdict.passed and planned.more["file_integrity"]:

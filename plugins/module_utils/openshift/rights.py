@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..kubernetes.rights import Right
+from .observe.kinds import MACHINE_GROUP
 
 CLUSTER_ROLE = (
     *(Right(verb, "config.openshift.io", "clusterversions") for verb in ("get", "patch")),
@@ -30,6 +31,11 @@ ROLE = (
     *_RECORD,
 )
 """The rights in the namespace of the lock and the record."""
+SPARE_WORKERS = (
+    *(Right(verb, MACHINE_GROUP, "machinesets") for verb in ("list", "create", "delete")),
+    Right("list", MACHINE_GROUP, "machines"),
+)
+"""The rights in the namespace of the machines, for spare workers alone."""
 
 REQUEST = (
     *(Right(verb, "upgrade.managed.openshift.io", "upgradeconfigs") for verb in ("get", "patch")),

@@ -161,6 +161,17 @@ def pools_left_held() -> Iterator[None]:
 
 
 @contextmanager
+def spare_workers_left() -> Iterator[None]:
+    """No spare worker is removed, and the run says nothing of it."""
+
+    def reduce(task: Task) -> Outcome:
+        return Outcome(Verdict())
+
+    with patch.dict(SYSTEM.states, {"reduced": reduce}):
+        yield
+
+
+@contextmanager
 def lock_not_asked() -> Iterator[None]:
     """No act asks for the lock before it is made."""
     with (
@@ -173,6 +184,7 @@ def lock_not_asked() -> Iterator[None]:
 BUGS: Mapping[str, tuple[Callable[[], AbstractContextManager[None]], frozenset[str]]] = {
     "pools_not_held": (pools_not_held, frozenset({"held"})),
     "pools_left_held": (pools_left_held, frozenset({"end"})),
+    "spare_workers_left": (spare_workers_left, frozenset({"end"})),
     "lock_not_asked": (lock_not_asked, frozenset({"lock"})),
 }
 """Bugs of a run on purpose, each with the rules that find it."""

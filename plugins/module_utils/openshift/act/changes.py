@@ -1,4 +1,4 @@
-"""Each change that an upgrade of OpenShift makes: channel and desired update, and pools that are held and let go."""
+"""Each change that an upgrade of OpenShift makes: channel and desired update, pools held and let go, spare workers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ...run.lock.lease import lease_at
 from ...run.lock.lock_watch import Writers
 from ...run.undo.temporary_changes import change, put_back
 from ...run.undo.undo import Change, Path
-from ..observe.kinds import VERSION, pool_path
+from ..observe.kinds import VERSION, machine_set_path, pool_path
+from ..observe.machine_state import MachineSet
 from ..observe.state import ClusterVersion, Update
 
 PAUSED: Path = ("spec", "paused")
@@ -72,3 +73,32 @@ class Acts:
         body = {"metadata": {"resourceVersion": seen.resource_version}, "spec": dict(spec)}
         with self._task.journal.doing(action):
             self._client.patch(VERSION, body, "merge", dry_run=self._task.check_mode)
+
+    def add(self, body: Mapping[str, Any]) -> None:
+        """Make a spare MachineSet. It carries its mark from the beginning, so that any later run knows it.
+
+        Raises:
+            Conflict: there is a set of this name by now.
+        """
+        name = str(body["metadata"]["name"])
+        if not self._task.check_mode:
+            self._task.still_wanted()
+        with self._task.journal.doing(("added", f"MachineSet {name}", {})):
+            self._client.post(machine_set_path(), body, dry_run=self._task.check_mode)
+
+    def judge_maker(self, spare: MachineSet) -> None:
+        """Check that the run which made a spare MachineSet does not live, if it is not this one. Raises Refusal."""
+        if spare.mark is not None:
+            self._writers.judge(spare.mark.writer)
+
+    def remove(self, spare: MachineSet) -> None:
+        """Delete a spare MachineSet, whose machines and Kubernetes nodes go with it.
+
+        Raises:
+            Refusal: its run lives.
+        """
+        self.judge_maker(spare)
+        if not self._task.check_mode:
+            self._task.still_wanted()
+        with self._task.journal.doing(("removed", f"MachineSet {spare.name}", {})):
+            self._client.delete(machine_set_path(spare.name), spare.uid, dry_run=self._task.check_mode)

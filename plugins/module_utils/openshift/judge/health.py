@@ -27,13 +27,15 @@ def _trouble(operator: Operator) -> str:
 
 
 @as_verdict
-def judge_nodes(seen: OpenShift) -> Iterator[Reason]:
+def judge_nodes(seen: OpenShift, *, spare: bool = False) -> Iterator[Reason]:
     """Whether every Kubernetes node is Ready and has enough of everything, and none was cordoned by a person.
+
+    With `spare` also the spare ones, each of which counts against the most that may be unavailable in its pool.
 
     The machine config operator cordons the Kubernetes nodes that it is at work on, and uncordons them itself.
     """
     for each in seen.nodes.values():
-        if each.is_handled and each.state not in DEGRADED:
+        if (each.is_handled and each.state not in DEGRADED) or (each.is_spare and not spare):
             continue
         if each.state in DEGRADED:
             said = f"Kubernetes node {each.name} cannot be updated ({each.state}): {each.reason}"
@@ -97,11 +99,11 @@ def is_held_by_person(pool: MachineConfigPool) -> bool:
 
 @as_verdict
 def judge_whole(seen: OpenShift, target: Release) -> Iterator[Reason]:
-    """Whether OpenShift is on the target, with every pool that no person has paused."""
+    """Whether OpenShift is on the target, with every pool that no person has paused, but for spare workers."""
     if not seen.version.has_completed(str(target)):
         yield waiting("control_plane_updating", f"The control plane is not on {target} yet.")
     for pool in seen.worker_pools:
-        left = [name for name in seen.members[pool.name] if not seen.is_done(name, target)]
+        left = [name for name in seen.planned[pool.name] if not seen.is_done(name, target)]
         if left and not is_held_by_person(pool):
             said = (
                 f"MachineConfigPool {pool.name} has Kubernetes nodes that are not on {target}: {enumerate_few(left)}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ...run.colouring import Turn, most_of
@@ -14,10 +14,14 @@ from ..observe.target import UpgradeTarget
 from .health import is_held_by_person
 
 
-def turns(seen: OpenShift, target: Release, most: str | None = None) -> list[Turn]:
+def turns(
+    seen: OpenShift, target: Release, most: str | None = None, coming: Mapping[str, int] | None = None
+) -> list[Turn]:
     """The batches in their order: those of a pool are as large as it lets go at once, in the order of the operator.
 
-    With `most` they are no larger than that.
+    With `most` they are no larger than that. Spare Kubernetes nodes are in no batch. By pool, `coming` are those that
+    the run adds first. A share of a pool is one of them, too, and with a smaller batch the operator would take others
+    that no gate was asked for.
     """
     found = []
     if not seen.version.has_completed(str(target)):
@@ -25,13 +29,13 @@ def turns(seen: OpenShift, target: Release, most: str | None = None) -> list[Tur
         found.append(Turn(list(seen.masters), "the control plane goes first", proof))
     for pool in seen.worker_pools:
         if not is_held_by_person(pool):
-            found += _of_pool(seen, pool, target, most)
+            found += _of_pool(seen, pool, target, most, (coming or {}).get(pool.name, 0))
     return found
 
 
-def lowered(seen: OpenShift, pool: MachineConfigPool, most: str | None) -> int | None:
+def lowered(seen: OpenShift, pool: MachineConfigPool, most: str | None, coming: int = 0) -> int | None:
     """The `maxUnavailable` that a pool gets for the time of a run; None if its own is no more than `most`."""
-    count = len(seen.members[pool.name])
+    count = len(seen.members[pool.name]) + coming
     fewer = most_of(most, count)
     return fewer if fewer is not None and pool.at_once(count) > fewer else None
 
@@ -45,12 +49,13 @@ def in_windows(
     ]
 
 
-def _of_pool(seen: OpenShift, pool: MachineConfigPool, target: Release, most: str | None) -> Iterator[Turn]:
-    members = seen.members[pool.name]
-    at_once = lowered(seen, pool, most) or pool.at_once(len(members))
-    left = [name for name in members if not seen.is_done(name, target)]
-    stays = len(members) - at_once
-    proof = f"{pool.name} keeps {stays} of its {len(members)} Kubernetes nodes, and evictions respect every budget"
+def _of_pool(
+    seen: OpenShift, pool: MachineConfigPool, target: Release, most: str | None, coming: int
+) -> Iterator[Turn]:
+    count = len(seen.members[pool.name]) + coming
+    at_once = lowered(seen, pool, most, coming) or pool.at_once(count)
+    left = [name for name in seen.planned[pool.name] if not seen.is_done(name, target)]
+    proof = f"{pool.name} keeps {count - at_once} of its {count} Kubernetes nodes, and evictions respect every budget"
     for start in range(0, len(left), at_once):
         zone = seen.nodes[left[start]].zone
         reason = f"next of {pool.name}" + (f" in zone {zone}" if zone else "")
@@ -69,16 +74,18 @@ def measured(seen: OpenShift, batches: Sequence[Turn]) -> dict[str, int]:
     return {"batches": 1, "seconds": round(seconds)} if seconds is not None and seconds > 0 else {}
 
 
-def digest(seen: OpenShift, target: UpgradeTarget, without: Collection[str] = ()) -> str:
+def digest(seen: OpenShift, target: UpgradeTarget, without: Collection[str] = (), spare: Collection[str] = ()) -> str:
     """The digest of the result of the plan and its conditions, and not of how far it has come.
 
     Kubernetes nodes come and go by themselves (autoscaling), so consent covers their pools. A channel that nobody has
-    asked for is not the run's, and may change once the update is commenced. `without` are the steps that are left out.
+    asked for is not the run's, and may change once the update is commenced. `without` are the steps that are left out,
+    and `spare` the pools that get spare workers.
     """
     pools = sorted(pool.name for pool in seen.worker_pools if not is_held_by_person(pool))
     asked = {
         **({"channel": target.channel} if target.is_asked_for else {}),
         **({"image": str(target.image)} if target.image else {}),
+        **({"spare": sorted(spare)} if spare else {}),
     }
     own = [seen.version.cluster_id, str(target), sorted([*target.accepted, *without]), pools]
     return digest_text([*own, asked] if asked else own)
@@ -88,6 +95,6 @@ def versions(seen: OpenShift, target: Release) -> dict[str, str]:
     """The version of each Kubernetes node by name."""
     return {
         name: str(target) if seen.is_done(name, target) else seen.version.present
-        for names in seen.members.values()
+        for names in seen.planned.values()
         for name in names
     }

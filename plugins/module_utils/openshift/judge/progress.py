@@ -83,6 +83,12 @@ def is_taken(seen: OpenShift, name: str, target: Release) -> bool:
     return pool.release == str(target) and seen.nodes[name].desired == pool.config
 
 
+def taken_spare_ones(seen: OpenShift, pool: str, target: Release) -> list[str]:
+    """The spare Kubernetes nodes of a pool that the machine config operator has taken, and that are not done."""
+    spare = [name for name in seen.members[pool] if seen.nodes[name].is_spare]
+    return [name for name in spare if is_taken(seen, name, target) and not seen.is_done(name, target)]
+
+
 @as_verdict
 def judge_updated(
     seen: OpenShift, names: Collection[str], target: Release, kept: Collection[KeptPod] = ()
@@ -94,7 +100,7 @@ def judge_updated(
     for name in names:
         if name in seen.nodes and not seen.is_done(name, target):
             stays = [each for each in kept if each.kubernetes_node == name]
-            yield _kept(stays) if stays else _stage(seen.nodes[name], seen.pool_of(name), target)
+            yield drain_blocked(stays) if stays else _stage(seen.nodes[name], seen.pool_of(name), target)
 
 
 def is_drained(node: ConfiguredNode) -> bool:
@@ -102,7 +108,7 @@ def is_drained(node: ConfiguredNode) -> bool:
     return node.wanted_drain.startswith("drain-") and node.last_drain != node.wanted_drain
 
 
-def _kept(stays: Sequence[KeptPod]) -> Reason:
+def drain_blocked(stays: Sequence[KeptPod]) -> Reason:
     """The reason for a drain that does not end: the first pod that is kept, and by which budget."""
     first, budget = stays[0], stays[0].budget
     more = f" (and {len(stays) - 1} more)" if len(stays) > 1 else ""

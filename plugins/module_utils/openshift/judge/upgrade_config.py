@@ -42,7 +42,7 @@ FIELDS = (
     SpecField("desired.channel", "upgrade_channel"),
     SpecField("desired.image", "upgrade_release_image"),
     SpecField("desired.architecture", remedy="take it out."),
-    SpecField("capacityReservation", remedy="take it out, or add the capacity yourself before."),
+    SpecField("capacityReservation", "upgrade_extra_workers"),
     AT,
 )
 """All fields that say what is to be done. `type` and `PDBForceDrainTimeout` have rules of their own."""

@@ -14,6 +14,25 @@ UPGRADE_OPERATOR = "/apis/apps/v1/namespaces/openshift-managed-upgrade-operator/
 UPGRADE_CONFIGS = "/apis/upgrade.managed.openshift.io/v1alpha1"
 """The API group of UpgradeConfigs (managed-upgrade-operator, `api/v1alpha1/groupversion_info.go`)."""
 
+MACHINE_API = "openshift-machine-api"
+"""The namespace of all MachineSets and machines (machine-api-operator)."""
+MACHINE_GROUP = "machine.openshift.io"
+MACHINE_SETS = f"/apis/{MACHINE_GROUP}/v1beta1/namespaces/{MACHINE_API}/machinesets"
+MACHINES = f"/apis/{MACHINE_GROUP}/v1beta1/namespaces/{MACHINE_API}/machines"
+MACHINE_SET = f"{MACHINE_GROUP}/cluster-api-machineset"
+"""The label by which the selector of a MachineSet finds its machines (`machine/v1beta1` of openshift/installer)."""
+MACHINE_ROLE = f"{MACHINE_GROUP}/cluster-api-machine-role"
+MACHINE_POOL = "hive.openshift.io/machine-pool"
+"""The label with the pool of machines of a managed cluster (managed-upgrade-operator, `machineSetScaler.go`)."""
+OTHER_SPARE = "upgrade.managed.openshift.io"
+"""The label of the spare MachineSets of the managed-upgrade-operator (`LABEL_UPGRADE` there)."""
+SPARE = "upgrade.stateful/spare-worker"
+"""The label of all that belongs to a spare MachineSet, down to its Kubernetes node, with the name of the set.
+
+The labels in `spec.metadata` of a machine become those of its Kubernetes node (machine-api-operator,
+`pkg/controller/nodelink/nodelink_controller.go`).
+"""
+
 _GROUP = "machineconfiguration.openshift.io"
 CURRENT, DESIRED = f"{_GROUP}/currentConfig", f"{_GROUP}/desiredConfig"
 STATE, REASON = f"{_GROUP}/state", f"{_GROUP}/reason"
@@ -24,6 +43,8 @@ RELEASE = f"{_GROUP}/release-image-version"
 ARCHITECTURE = "kubernetes.io/arch"
 ZONE = "topology.kubernetes.io/zone"
 MASTER, WORKER = "master", "worker"
+WORKER_ROLE = "node-role.kubernetes.io/worker"
+"""The label that the kubelet of a worker gives its Kubernetes node (machine-config-operator, `templates/worker`)."""
 
 
 def pool_path(name: str) -> str:
@@ -34,3 +55,8 @@ def pool_path(name: str) -> str:
 def config_path(name: str) -> str:
     """The path of a MachineConfig."""
     return f"{CONFIGS}/{name}"
+
+
+def machine_set_path(name: str = "") -> str:
+    """The path of a MachineSet; without a name that at which one is made."""
+    return f"{MACHINE_SETS}/{name}" if name else MACHINE_SETS

@@ -10,10 +10,9 @@ from ...common.errors import refusal
 from ...common.reading import text_map, within
 from ...kubernetes.answers import all_of, reading_object
 from ...kubernetes.client import KubernetesClient
-from ...pools.disruption import matches
 from . import reading
-from .kinds import MASTER, NODES, OPERATORS, POOLS, RELEASE, UPGRADE_OPERATOR, VERSION, WORKER, config_path
-from .state import ConfiguredNode, MachineConfigPool, OpenShift
+from .kinds import NODES, OPERATORS, POOLS, RELEASE, UPGRADE_OPERATOR, VERSION, config_path
+from .state import ConfiguredNode, MachineConfigPool, OpenShift, pool_for
 
 AT_ONCE = 4
 """Objects and lists that are asked for at the same time."""
@@ -69,17 +68,11 @@ class Looking:
 
 
 def members_of(pools: dict[str, MachineConfigPool], nodes: dict[str, ConfiguredNode]) -> dict[str, tuple[str, ...]]:
-    """The Kubernetes nodes of each pool, by zone and then by age, which is the order of the machine config operator.
-
-    A Kubernetes node of a custom pool is none of `worker`, and one of the control plane is of no other
-    (machine-config-operator, `GetPoolsForNode` in `pkg/helpers/helpers.go`). The order is that of
-    `pkg/controller/node/node_controller.go`.
-    """
+    """The Kubernetes nodes of each pool, by zone and then by age, which is the order of the machine config operator
+    (`pkg/controller/node/node_controller.go`)."""
     found: dict[str, list[ConfiguredNode]] = {name: [] for name in pools}
     for node in nodes.values():
-        names = [name for name, pool in pools.items() if pool.selector and matches(pool.selector, node.labels)]
-        custom = [name for name in names if name not in (MASTER, WORKER)]
-        chosen = MASTER if MASTER in names else next(iter(custom), None) or (WORKER if WORKER in names else None)
+        chosen = pool_for(node.labels, pools)
         if chosen:
             found[chosen].append(node)
     return {

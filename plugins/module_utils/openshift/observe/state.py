@@ -9,7 +9,8 @@ from functools import cached_property
 
 from ...kubernetes.conditions import UNKNOWN, StatusCondition
 from ...kubernetes.state import Budget
-from .kinds import ARCHITECTURE, MASTER, WORKER
+from ...pools.disruption import matches
+from .kinds import ARCHITECTURE, MASTER, SPARE, WORKER
 from .release import Release
 
 COMPLETED = "Completed"
@@ -159,6 +160,11 @@ class ConfiguredNode:
     """The things that it has too little of, each in words such as `is under memory pressure`."""
 
     @property
+    def is_spare(self) -> bool:
+        """Whether a run has added it for the time of an upgrade."""
+        return SPARE in self.labels
+
+    @property
     def is_handled(self) -> bool:
         """Whether the machine config operator is at work on it."""
         return self.current != self.desired or self.state != DONE
@@ -234,6 +240,13 @@ class OpenShift:
         """The Kubernetes nodes of the control plane."""
         return self.members.get(MASTER, ())
 
+    @cached_property
+    def planned(self) -> Mapping[str, tuple[str, ...]]:
+        """The Kubernetes nodes of each pool that batches are made of: spare ones come and go with a run."""
+        return {
+            pool: tuple(name for name in names if not self.nodes[name].is_spare) for pool, names in self.members.items()
+        }
+
     @property
     def worker_pools(self) -> tuple[MachineConfigPool, ...]:
         """The other pools: custom ones by name, and `worker` last, as most workloads are there."""
@@ -248,3 +261,16 @@ class OpenShift:
         """Whether a Kubernetes node is on the target: it has the configuration of its pool, which belongs to it."""
         pool = self.pool_of(node)
         return pool.release == str(target) and self.nodes[node].has(pool.config)
+
+
+def pool_for(labels: Mapping[str, str], pools: Mapping[str, MachineConfigPool]) -> str:
+    """The name of the pool of a Kubernetes node with these labels; empty if it is in none.
+
+    One of a custom pool is none of `worker`, and one of the control plane is of no other (machine-config-operator,
+    `GetPoolsForNode` in `pkg/helpers/helpers.go`).
+    """
+    names = [name for name, pool in pools.items() if pool.selector and matches(pool.selector, labels)]
+    custom = [name for name in names if name not in (MASTER, WORKER)]
+    if MASTER in names:
+        return MASTER
+    return next(iter(custom), "") or (WORKER if WORKER in names else "")

@@ -28,7 +28,9 @@ class OpenShiftStage(ByPlaybook):
     def __init__(self, here: World, story: OpenShiftStory) -> None:
         self.world, self._story = here, story
         self.openshift = OpenShift(story.described(), story.habits, kubernetes=here.sandbox.kubernetes)
-        here.sandbox.apply(shipped_rights())
+        here.sandbox.apply(shipped_rights(spare_workers=bool(story.machine_sets)))
+        if story.never_boots:
+            self.openshift.faults.machines_never_boot(f"{story.never_boots}-spare")
         self._alerts = Alertmanager(self.openshift.clock) if story.windows else None
         self._alerts_at = here.calling.serve(self._alerts).url if self._alerts is not None else ""
         self._database = Database(here, self.openshift) if story.database else None

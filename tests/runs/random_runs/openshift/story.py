@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.runs.random_runs.story import Story, events_of
 from tests.sandbox.openshift.asking import FEW, GRAPH, pool
-from tests.sandbox.openshift.description import Described, Pool
+from tests.sandbox.openshift.description import Described, MachineSet, Pool
 from tests.sandbox.openshift.habits import KIND, Habits
 
 OLD, NEW = "4.18.1", "4.18.2"
@@ -18,6 +18,8 @@ ACTS = 60
 WAITS_OF_BATCH = 6
 """The passes that a batch takes, about, if a run does not wait."""
 TOGETHER = 0.4
+SPARE = ("upgrade_extra_workers", "upgrade_capacity_policy")
+"""The variables of spare workers."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,10 @@ class OpenShiftStory(Story):
     """Whether an OpenSearch lives on the workers, and is asked before each batch."""
     windows: bool = False
     """Whether an Alertmanager holds the maintenance windows."""
+    machine_sets: tuple[MachineSet, ...] = ()
+    """MachineSets of further workers, each of which may have a spare one."""
+    never_boots: str = ""
+    """The MachineSet for whose spare one the cloud has no machine left, until all is mended."""
 
     @property
     def passes(self) -> int:
@@ -38,7 +44,7 @@ class OpenShiftStory(Story):
 
     def described(self) -> Described:
         """The OpenShift."""
-        return Described(OLD, GRAPH, self.pools, operators=FEW)
+        return Described(OLD, GRAPH, self.pools, operators=FEW, machine_sets=self.machine_sets)
 
     @property
     def left(self) -> list[str]:
@@ -49,12 +55,19 @@ class OpenShiftStory(Story):
         """See `Story`."""
         habits = [each.name for each in fields(Habits) if getattr(self.habits, each.name) != getattr(KIND, each.name)]
         more = [name for name in ("database", "windows") if getattr(self, name)]
-        return [*map(_shown, self.pools), f"habits: {', '.join(habits) or 'kind'}", *more]
+        sets = [f"MachineSet {each.name} in zone {each.zone}" for each in self.machine_sets]
+        away = [f"no machine for a spare one of {self.never_boots}"] if self.never_boots else []
+        return [*map(_shown, self.pools), *sets, *away, f"habits: {', '.join(habits) or 'kind'}", *more]
 
     def with_smaller_cluster(self) -> Iterator[OpenShiftStory]:
         """See `Story`."""
         if self.habits != KIND:
             yield replace(self, habits=KIND)
+        if self.never_boots:
+            yield replace(self, never_boots="")
+        if self.machine_sets:
+            fewer_options = {name: value for name, value in self.options.items() if name not in SPARE}
+            yield replace(self, machine_sets=(), never_boots="", options=fewer_options)
         if self.database:
             yield replace(self, database=False)
         if self.windows:
@@ -87,13 +100,30 @@ def story_of(seed: int) -> OpenShiftStory:
     habits = Habits(**{each.name: getattr(chance.choice((Habits(), KIND)), each.name) for each in fields(Habits)})
     batches = 1 + sum(_count(each) for each in pools[1:])
     events = events_of(chance, LIKELY, ACTS * (1 + batches), TOGETHER)
-    options = _options(chance, batches)
+    options, never_boots = _options(chance, batches), ""
     # A batch of all workers would have no place left for its members, and one of two may have two of these.
     database = _count(pools[1]) > 2 and chance.random() < 0.35
     options |= {"upgrade_max_unavailable": 1} if database or chance.random() < 0.15 else {}
     windows = chance.random() < 0.4
+    sets: tuple[MachineSet, ...] = ()
+    # A source of its own, so that all else of a story stays as it is without.
+    own = random.Random(seed + 0.5)  # noqa: S311 - as above
+    if own.random() < 0.4:
+        sets = tuple(MachineSet(f"workers-{zone}", zone) for zone in "abc"[: own.choice((1, 2, 3))])
+        never_boots = own.choice(sets).name if own.random() < 0.2 else ""
+        # With the policy `stop` such a run ends by itself, and nothing would be upgraded.
+        policy = "continue" if never_boots else own.choice(("stop", "continue"))
+        options |= {"upgrade_extra_workers": True, "upgrade_capacity_policy": policy}
     return OpenShiftStory(
-        seed, tuple(pools), habits, database=database, windows=windows, options=options, events=events
+        seed,
+        tuple(pools),
+        habits,
+        database=database,
+        windows=windows,
+        machine_sets=sets,
+        never_boots=never_boots,
+        options=options,
+        events=events,
     )
 
 

@@ -41,7 +41,7 @@ def test_every_variable_is_of_a_playbook_or_of_the_run() -> None:
         assert each.playbooks <= known, name
         assert each.removed or {"description", "type"} <= each.option.keys(), name
         assert each.otherwise.keys() <= {*each.playbooks, *SHELLS}, name
-        assert {each.needs, each.goes_with} <= {"", *table()}, name
+        assert {each.needs, *each.goes_with} <= {"", *table()}, name
         assert not each.see or (ROOT / "docs" / each.see.partition("#")[0]).is_file(), name
 
 
