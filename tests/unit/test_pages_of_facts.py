@@ -6,6 +6,7 @@ import re
 
 import pytest
 import yaml
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.named_steps import STEPS
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import LEADS_TO
 
 from tests.unit.named_tests import NAMED, ROOT, missing, tables
@@ -13,6 +14,34 @@ from tests.unit.named_tests import NAMED, ROOT, missing, tables
 DOCS = ROOT / "docs"
 CODE = re.compile(r"`([a-z]+(?:_[a-z]+)+)`")
 PROMISES = ("Promise", "Shown by")
+MANAGED = {
+    "The course: history: none yet",
+    "The course: phase: New",
+    "The course: phase: Pending",
+    "The course: phase: Upgrading",
+    "The course: phase: Completed or Failed",
+    "The course: early health check",
+    "The course: validation fails",
+    "The course: time to upgrade",
+    "The course: policy changed",
+    "The course: commence",
+    "The course: continue",
+    "Validation: start time",
+    "Validation: image is pulled",
+    "Validation: version of the image",
+    "Validation: image is valid",
+    "Validation: version and channel",
+    "Validation: greater than the present one",
+    "Validation: next minor: edge of the graph",
+    "Validation: same minor: availableUpdates",
+    "The engine: next step",
+    "The engine: condition: started",
+    "The engine: an error",
+    "The engine: condition: in progress",
+    "The engine: condition: completed",
+    "The steps: EnsureExtraUpgradeWorkers: timeout",
+}
+"""The boxes of the diagrams of the managed-upgrade-operator, but for those of its named steps."""
 BESIDE = re.compile(
     r"^(?:not_confirmed|inputs_wrong|(?:upgrade|before|after)_\w+|target_version|cluster_role|validate_certs)$"
 )
@@ -35,12 +64,26 @@ def test_every_promise_is_shown_by_tests_that_exist() -> None:
 
 
 def test_every_transition_between_phases_is_shown_by_a_test_that_exists() -> None:
-    rows = tables(page("promises.md").partition("## Phases")[2], ("Phase", "Event", "Next phase", "Shown by"))
+    phases = page("promises.md").partition("## Phases")[2].partition("## Managed")[0]
+    rows = tables(phases, ("Phase", "Event", "Next phase", "Shown by"))
     told = {(phase.strip("`"), event, then.strip("`")) for phase, event, then, _shown in rows}
     leads = {(phase.value, event.value, then.value) for phase, row in LEADS_TO.items() for event, then in row.items()}
     assert told == leads
     for *_transition, shown in rows:
         assert NAMED.fullmatch(shown), shown
+        assert missing(shown) == []
+
+
+def test_every_box_of_a_managed_upgrade_is_shown_by_tests_that_exist() -> None:
+    rows = tables(page("promises.md").partition("## Managed")[2], ("Box", "Here", "Shown by"))
+    boxes = [box for box, *_rest in rows]
+    named = {f"The steps: {step.name}" for step in STEPS}
+    weaknesses = {f"Weaknesses of the managed-upgrade-operator: {number}" for number in range(1, 13)}
+    assert {*boxes} >= MANAGED | named
+    assert {box.partition(".")[0] for box in boxes if box.startswith("Weaknesses")} == weaknesses
+    assert len(boxes) == len({*boxes}) == len(MANAGED) + len(named) + len(weaknesses)
+    for box, _here, shown in rows:
+        assert NAMED.findall(shown), box
         assert missing(shown) == []
 
 
