@@ -14,6 +14,8 @@ import pytest
 from tests.runs import direct, executor
 from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, shipped_rights
 from tests.runs.world import World, world
+from tests.sandbox.kubernetes.kinds import NODES
+from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.openshift.asking import GRAPH, NEXT, SMALL, history, pool
 from tests.sandbox.openshift.description import OPERATORS, ConditionalEdge, Described, Risk
 from tests.sandbox.openshift.habits import KIND, Habits, Pace
@@ -195,6 +197,24 @@ def test_a_pool_that_a_person_has_paused_stays_as_it_is(here: World) -> None:
     assert ended.code == 0, ended.output
     assert cluster.paused() == ["infra"]
     assert not {"infra-0", "infra-1"} & cluster.on_target()
+
+
+def test_an_operator_that_is_degraded_at_the_end_is_waited_for(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    faults, clock = cluster.openshift.faults, cluster.openshift.clock
+
+    def is_last(item: Json) -> bool:
+        return item["metadata"]["name"] == "worker-2" and annotations_of(item)[CURRENT] == rendered("worker", TARGET)
+
+    def degrade() -> None:
+        faults.operator_stays_degraded("etcd")
+        clock.later(1200.0, lambda: faults.operator_mended("etcd"))
+
+    faults.when(NODES, is_last, degrade)
+    ended = cluster.upgrade()
+    assert ended.code == 0, ended.output
+    assert "ClusterOperator etcd is degraded" in ended.output
+    cluster.is_upgraded()
 
 
 @pytest.mark.parametrize("own", [2, "50%"])

@@ -65,9 +65,13 @@ def graph_in(channel: str, answer: str) -> UpdateGraph:
 
 def _edge(found: Any, versions: list[str]) -> Edge:
     places = found if isinstance(found, list) and len(found) == 2 else ()
-    if not places or not all(type(each) is int and 0 <= each < len(versions) for each in places):
+    if not places or not all(_is_place(each, len(versions)) for each in places):
         raise Unreadable("holds something else than two places in the list of nodes", "edges")
     return versions[places[0]], versions[places[1]]
+
+
+def _is_place(found: Any, count: int) -> bool:
+    return isinstance(found, int) and not isinstance(found, bool) and 0 <= found < count
 
 
 def _conditional(found: Json, versions: frozenset[str]) -> Iterator[tuple[Edge, tuple[UpdateRisk, ...]]]:
