@@ -16,7 +16,6 @@ from tests.sandbox.openshift.asking import history
 from tests.sandbox.openshift.kinds import POOLS, VERSION, VERSIONS
 from tests.sandbox.web import Request
 
-TARGET = "4.18.2"
 CRITICAL = {"alertname": "ClusterOperatorDown", "severity": "critical", "namespace": "openshift-monitoring"}
 OTHER = {"alertname": "DatabaseDown", "severity": "critical", "namespace": "search"}
 WARNING = {"alertname": "KubeNodeNotReady", "severity": "warning", "namespace": "openshift-monitoring"}
@@ -45,7 +44,7 @@ class Watched:
 
     def done(self) -> bool:
         """Whether all are on the target, after which the windows may end."""
-        return self.cluster.openshift.upgrade_done() and history(self.cluster.openshift)[0][0] == TARGET
+        return len(self.cluster.on_target()) == sum(len(each.nodes) for each in self.cluster.described.pools)
 
     def given(self, **more: Any) -> dict[str, Any]:
         """The variables, with consent."""
