@@ -15,7 +15,7 @@ from ..plugin_utils.connection_inputs import unanswered
 from ..plugin_utils.in_process import InProcessAction, Module, Result
 from ..plugin_utils.inputs import OPENSEARCH_ROLE, SYSTEM
 from ..plugin_utils.of_run import Run
-from ..plugin_utils.run_options import given_by, own_options
+from ..plugin_utils.run_options import default_limit, given_by, own_options
 from ..plugin_utils.settling_of_run import of_settling_state
 from ..plugin_utils.variables import module_of, path_of_module
 
@@ -53,7 +53,7 @@ class ActionModule(InProcessAction):
             of_state = batch.of_state() if batch is not None else of_settling_state(own, Run(given, variables))
             found = {**own_options(options, given), **of_state}
             known = {name: value for name, value in found.items() if name in options and not unanswered(value)}
-            return {**known, **super()._with_given_options(own, variables)}
+            return {**default_limit(self._name(), own), **known, **super()._with_given_options(own, variables)}
         found = super()._with_given_options(arguments, variables)
         # The group in module_defaults gives its connections to all parts, also to one that asks no server.
         return {name: value for name, value in found.items() if name in options or name not in CONNECTIONS}

@@ -137,6 +137,13 @@ def limit_of(module: str, arguments: Mapping[str, Any]) -> str:
     return next((LIMITS[each] for each in tasks if each in LIMITS), "")
 
 
+def default_limit(module: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The `wait_timeout` of a state of a system whose variable is not given: all its states share one module, which has
+    one default for them."""
+    limit = limit_of(module, arguments)
+    return {"wait_timeout": table()[limit].option["default"]} if limit else {}
+
+
 @cache
 def variables_of(module: str, options: frozenset[str], *, shared: bool) -> Mapping[str, str]:
     """The variable of each of the options of a module that has one; `shared` leaves those that all tasks share."""
