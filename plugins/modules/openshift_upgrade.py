@@ -84,6 +84,28 @@ options:
       - The most Kubernetes nodes of a pool that are away at a time, as a number or a percentage. A pool whose
         C(maxUnavailable) is more has this one until the run has put it back. By default that of the pool counts.
     type: str
+  allow_forced_drains:
+    description:
+      - Rungs by which pods are deleted that a drain cannot evict. Pods of StatefulSets, pods with claims, and those of
+        the platform never are, and no finalizer is removed. Each act is in the record.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      rung:
+        description: V(delete) deletes a pod with its grace period, V(delete_now) without any.
+        type: str
+        required: true
+        choices: [delete, delete_now]
+      after:
+        description: Seconds since the Kubernetes nodes of the batch were taken.
+        type: int
+        required: true
+      namespaces:
+        description: The namespaces in which that is allowed, as patterns.
+        type: list
+        elements: str
+        required: true
   control_plane_silences:
     description:
       - Selectors of the alerts that a run hides while the control plane is updated, if O(alertmanager) is given. The

@@ -23,6 +23,8 @@ from ..run.runs import contract_of, work_of
 from . import spare_workers
 from .act.changes import Acts
 from .act.commencing import commence
+from .act.forcing import Forcing
+from .judge.forced_drains import rungs_in
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_whole
 from .judge.order import lowered
 from .judge.progress import (
@@ -204,9 +206,11 @@ def _follow(task: Task) -> Outcome:
     """Wait until the batch is on the target, and back."""
     names, target, began = task.params["batch"], _target(task), task.clock.now()
     client, kept = connect(task.params["kubernetes"]), list[KeptPod]()
+    forcing = Forcing(task, client, rungs_in(task.params["allow_forced_drains"]), began)
 
     def look_at_drains(seen: OpenShift, _acts: Acts) -> None:
         drained = [each.name for each in seen.nodes.values() if is_drained(each)]
+        forcing.force(drained)
         kept[:] = kept_pods(client, drained) if drained else ()
 
     def judged(seen: OpenShift) -> Verdict:
@@ -221,7 +225,7 @@ def _follow(task: Task) -> Outcome:
         {"name": name, "action": "updated" if done else "followed", "total_seconds": took if done else None}
         for name in names
     ]
-    return Outcome(verdict, more={"members": members})
+    return Outcome(verdict, bool(task.journal.as_result()), more={"members": members})
 
 
 def _prove(task: Task) -> Outcome:

@@ -13,6 +13,7 @@ from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words, counted
 from ..run.start.schedule import WindowEnd
 from . import spare_workers
+from .judge.forced_drains import FORCED, rungs_in
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_pools, left_alone
 from .judge.left_out import ARO, DELAYED_CHECK, OPTIONAL, OSD, PROCEDURES, TYPES, left_out, remark_on
 from .judge.order import digest, in_windows, lowered, measured, turns, versions
@@ -49,6 +50,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "options": {"username": {"type": "str"}, "password": {"type": "str", "no_log": True}, **_SERVER},
     },
     "max_unavailable": {"type": "str"},
+    "allow_forced_drains": FORCED,
     "extra_workers": {"type": "bool", "default": False},
     "extra_worker_pools": {"type": "list", "elements": "str", "default": [WORKER]},
     "capacity_policy": {"type": "str", "choices": ["stop", "continue"], "default": "stop"},
@@ -65,6 +67,7 @@ def order(task: Task) -> Outcome:
     """The control plane and the Kubernetes nodes in their order. A plan waits until all are fit."""
     client, without = connect(task.params["kubernetes"]), left_out(task.params)
     looking, at_target = Looking(client), LookingAtTarget(task.params)
+    rungs = rungs_in(task.params["allow_forced_drains"])
     readable_most(task.params["max_unavailable"])
 
     def look() -> tuple[OpenShift, UpgradeTarget, Verdict]:
@@ -90,7 +93,7 @@ def order(task: Task) -> Outcome:
         unit="nodes",
         image=target.update(seen.version).image,
         adds=list(spare.adds),
-        digest=digest(seen, target, without, spare.patterns),
+        digest=digest(seen, target, [*without, *map(str, rungs)], spare.patterns),
         **_of_pools(task, seen, target, spare.coming),
         deployed_version=seen.version.present,
         # Once the update is commenced, a channel that a person sets is none of the run's.

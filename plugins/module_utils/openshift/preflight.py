@@ -12,6 +12,7 @@ from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights
 from .file_integrity import file_integrities, judge_there
 from .judge.drains import judge_budgets
+from .judge.forced_drains import judge_forced, may_be_forced, rungs_in
 from .judge.removals import judge_removed
 from .judge.residents import judge_residents
 from .judge.room import judge_room
@@ -72,15 +73,18 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         return Outcome(combine((judge_removed(apis or (), present, target), Verdict(remarks))))
 
     def workloads(given: Task) -> Outcome:
-        client, _params = _looking(given)
+        client, params = _looking(given)
         batches = {each["name"]: each["members"] for each in planned.more["batches"]}
         workers = {each["name"]: each["members"] for each in planned.more["batches"] if each["pools"] != [MASTER]}
         drained = {name for members in batches.values() for name in members}
         seen, remarks = look_at_workloads(client) if drained else (None, ())
         if seen is None:
             return Outcome(Verdict(remarks))
-        budgets = judge_budgets(seen.budgets, seen.pods, drained)
-        return Outcome(combine((budgets, judge_residents(seen, batches), judge_room(seen, workers), Verdict(remarks))))
+        rungs = rungs_in(params["allow_forced_drains"])
+        forced = judge_forced(seen.pods, drained, rungs)
+        budgets = judge_budgets(seen.budgets, [pod for pod in seen.pods if not may_be_forced(pod, rungs)], drained)
+        rest = (judge_residents(seen, batches), judge_room(seen, workers), Verdict(remarks))
+        return Outcome(combine((budgets, forced, *rest)))
 
     for run in (rights, removals, workloads):
         yield ParallelWork(run, dict(task.params))

@@ -86,7 +86,7 @@ class UpgradeConfig:
 
     def judge(self) -> Verdict:
         """A remark that no pod is forced, whatever it asks for."""
-        said = f"The PDBForceDrainTimeout of {self.where} has no effect: no pod is ever forced."
+        said = f"The PDBForceDrainTimeout of {self.where} has no effect: upgrade_allow_forced_drains alone forces pods."
         return Verdict((remark("drain_not_forced", said),))
 
     def answer(self, record: Record) -> None:

@@ -78,8 +78,8 @@ def digest(seen: OpenShift, target: UpgradeTarget, without: Collection[str] = ()
     """The digest of the result of the plan and its conditions, and not of how far it has come.
 
     Kubernetes nodes come and go by themselves (autoscaling), so consent covers their pools. A channel that nobody has
-    asked for is not the run's, and may change once the update is commenced. `without` are the steps that are left out,
-    and `spare` the pools that get spare workers.
+    asked for is not the run's, and may change once the update is commenced. `without` are the steps that are left out
+    and further conditions, and `spare` the pools that get spare workers.
     """
     pools = sorted(pool.name for pool in seen.worker_pools if not is_held_by_person(pool))
     asked = {

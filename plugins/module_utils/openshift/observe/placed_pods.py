@@ -46,6 +46,7 @@ def placed_pod(item: Json) -> PlacedPod:
             owner=owner,
             is_static=MIRROR in text_map(metadata, "annotations"),
             owner_name=owner_name,
+            uid=text(metadata, "uid", ""),
             requests={"pods": 1000, **in_thousandths(requests_of(spec))},
             rules=PlacementRules(
                 labels=tuple(sorted(text_map(spec, "nodeSelector").items())),

@@ -71,6 +71,7 @@ class PlacedPod:
     is_static: bool
     """Whether the kubelet runs it from a file, so that the API server has a mirror of it alone."""
     owner_name: str = ""
+    uid: str = ""
     requests: Mapping[str, int] = field(default_factory=dict)
     """By resource, in thousandths."""
     rules: PlacementRules = PlacementRules()
