@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 
 from tests.sandbox.kubernetes.objects import Json
@@ -13,6 +15,15 @@ from tests.scenarios.cluster import USER
 PLAYBOOK, NAMESPACE = "stateful.upgrade.openshift", "openshift-upgrade"
 SYSTEM = {"upgrade_system": PLAYBOOK}
 FILES = Path(__file__).parents[2] / "roles" / "openshift" / "files"
+
+
+def kills(first: int, end: int, step: int, each: int) -> list[Any]:
+    """The numbers of the acts behind which runs are killed, of which `make test` takes each so many."""
+    numbers = range(first, end, step)
+    return [
+        pytest.param(number, marks=() if place % each == 0 else (pytest.mark.soak,), id=str(number))
+        for place, number in enumerate(numbers)
+    ]
 
 
 def shipped_rights(*, spare_workers: bool = False) -> list[Json]:

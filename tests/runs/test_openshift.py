@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.runs import direct, executor
-from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, shipped_rights
+from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, kills, shipped_rights
 from tests.runs.world import World, world
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json
@@ -125,7 +125,7 @@ def test_a_second_run_has_nothing_to_do(here: World) -> None:
     assert len(cluster.openshift.observer.writes) == before
 
 
-@pytest.mark.parametrize("number", range(1, 28, 2))
+@pytest.mark.parametrize("number", kills(1, 28, 2, each=2))
 def test_a_run_that_is_killed_behind_an_act_goes_on(here: World, number: int) -> None:
     cluster = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), pool("worker", 2))))
     given = cluster.agreed()

@@ -184,7 +184,9 @@ def kill() -> None:
     raise Killed
 
 
-@pytest.mark.parametrize("later", [0, 120, 600])
+@pytest.mark.parametrize(
+    "later", [120, pytest.param(0, marks=pytest.mark.soak), pytest.param(600, marks=pytest.mark.soak)]
+)
 @pytest.mark.parametrize(("number", "field"), [(1, "spec.channel"), (2, "spec.desiredUpdate")])
 @pytest.mark.parametrize("habits", [KIND, Habits()], ids=["kind", "worst"])
 def test_a_run_that_is_killed_behind_the_channel_or_the_update_goes_on(

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.runs import direct, executor
-from tests.runs.openshift import FILES, NAMESPACE, PLAYBOOK, SYSTEM, shipped_rights
+from tests.runs.openshift import FILES, NAMESPACE, PLAYBOOK, SYSTEM, kills, shipped_rights
 from tests.runs.test_openshift import CalledOpenShift, codes
 from tests.runs.turns import Killed
 from tests.runs.world import World, world
@@ -203,7 +203,7 @@ def test_an_upgrade_at_a_later_time_is_pending_until_it_begins(here: World) -> N
     assert "no batch had begun then" in entry["conditions"][0]["message"]
 
 
-@pytest.mark.parametrize("number", [4, 9, 14, 19, 24, 29, 34])
+@pytest.mark.parametrize("number", kills(4, 35, 5, each=2))
 def test_a_killed_run_and_the_next_one_are_one_upgrade(here: World, number: int) -> None:
     cluster = RequestedOpenShift(here)
     cluster.request()
