@@ -9,6 +9,8 @@ from unittest.mock import patch
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.alertmanager import Alertmanager
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.act.changes import Acts
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.openshift_upgrade import SYSTEM
 
@@ -181,10 +183,30 @@ def lock_not_asked() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def gate_not_asked() -> Iterator[None]:
+    """The gate of a database lets every batch through without a look."""
+
+    def passed(task: Task) -> Outcome:
+        return Outcome(Verdict())
+
+    with patch.object(health_gate, "_judged", passed):
+        yield
+
+
+@contextmanager
+def windows_left() -> Iterator[None]:
+    """No silence is ever ended."""
+    with patch.object(Alertmanager, "end", lambda _manager, _silence: None):
+        yield
+
+
 BUGS: Mapping[str, tuple[Callable[[], AbstractContextManager[None]], frozenset[str]]] = {
     "pools_not_held": (pools_not_held, frozenset({"held"})),
     "pools_left_held": (pools_left_held, frozenset({"end"})),
     "spare_workers_left": (spare_workers_left, frozenset({"end"})),
     "lock_not_asked": (lock_not_asked, frozenset({"lock"})),
+    "gate_not_asked": (gate_not_asked, frozenset({"gate"})),
+    "windows_left": (windows_left, frozenset({"end"})),
 }
 """Bugs of a run on purpose, each with the rules that find it."""
