@@ -105,18 +105,18 @@ def test_an_update_that_is_not_accepted_begins_by_itself_once_it_is(upgrades: Up
 def test_a_minor_version_takes_another_channel_and_an_acknowledgement(upgrades: Upgrades) -> None:
     openshift = upgrades.openshift
     already = [each["version"] for each in openshift.audit.wanted()]
-    openshift.write({"channel": NEXT_CHANNEL})
-    until("the updates of the other channel", lambda: MINOR in available(upgrades), MOMENT)
+    other = {"upgrade_channel": NEXT_CHANNEL}
     until("the acknowledgement to be asked for", lambda: upgradeable(upgrades) == REMOVALS, LOOKS_AGAIN)
-    refused = upgrades.plan(MINOR)
+    refused = upgrades.plan(MINOR, **other)
     assert refused.code != 0
     assert f"OpenShift asks for the acknowledgement {GATE}: {REMOVALS}" in refused.message
     openshift.acknowledge(GATE)
     until("the acknowledgement to be seen", lambda: not upgradeable(upgrades), MOMENT)
-    played = upgrades.run(upgrades.agreed(MINOR))
+    played = upgrades.run(upgrades.agreed(MINOR, **other))
     print(played.output)
     assert played.code == 0, played.message
     is_done(upgrades, MINOR, wanted=[*already, MINOR])
+    assert openshift.version()["spec"]["channel"] == NEXT_CHANNEL
     # The operator has refused the update first, until the etcd operator had made a backup.
     assert any('Precondition "EtcdRecentBackup" failed' in each for each in openshift.audit.said("ReleaseAccepted"))
 
@@ -124,12 +124,6 @@ def test_a_minor_version_takes_another_channel_and_an_acknowledgement(upgrades: 
 def upgradeable(upgrades: Upgrades) -> str:
     """The message of Upgradeable; empty: there is no such condition."""
     return str(condition_of(upgrades.openshift.version(), "Upgradeable").get("message", ""))
-
-
-def available(upgrades: Upgrades) -> list[str]:
-    """The versions that are available."""
-    found = upgrades.openshift.version()["status"].get("availableUpdates") or []
-    return [each["version"] for each in found]
 
 
 def told(upgrades: Upgrades) -> list[str]:
