@@ -35,7 +35,7 @@ class OpenShiftStage(ByPlaybook):
         self._alerts_at = here.calling.serve(self._alerts).url if self._alerts is not None else ""
         self._database = Database(here, self.openshift) if story.database else None
         if self._database is not None and story.seed % 2:
-            # Where it is drained first, it is away for longer than the machine config operator takes.
+            # Once it is drained, it is away for longer than the machine config operator takes.
             self._database.slow_to_return("opensearch-data-0", 1200.0)
         self.observer = OpenShiftObserver(here.sandbox, self.openshift, NAMESPACE, NEW, story.left)
         self.observer.watch(self._taken_early, self._hidden)
