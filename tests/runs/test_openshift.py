@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.runs import direct, executor
 from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, kills, shipped_rights
-from tests.runs.world import World, world
+from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.openshift.asking import GRAPH, NEXT, SMALL, history, pool
@@ -85,20 +83,6 @@ class CalledOpenShift:
             assert not self.openshift.get(POOLS, each.name)["metadata"].get("annotations")
         assert self.openshift.observer.breaches == []
         assert len(self.openshift.observer.writes_of("spec.desiredUpdate")) == 1
-
-
-@pytest.fixture
-def here() -> Iterator[World]:
-    """A world of its own."""
-    with world(direct.play) as made:
-        yield made
-
-
-@pytest.fixture
-def with_executor() -> Iterator[World]:
-    """A world whose playbooks are run by the executor of ansible-core, which knows the variables of imported roles."""
-    with world(executor.play) as made:
-        yield made
 
 
 def codes(played: Played) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.runs.openshift import PLAYBOOK, SYSTEM, kills, shipped_rights
-from tests.runs.test_openshift import SETTLE, CalledOpenShift, codes, here, with_executor
+from tests.runs.test_openshift import SETTLE, CalledOpenShift, codes
 from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.openshift.asking import SMALL, history, pool
@@ -18,8 +18,6 @@ from tests.sandbox.openshift.description import Described, MachineSet, Pool
 from tests.sandbox.openshift.habits import Habits
 from tests.sandbox.openshift.kinds import CURRENT, MACHINE_API, MACHINE_SETS, MACHINES, annotations_of, rendered
 from tests.sandbox.web import Request
-
-__all__ = ["here", "with_executor"]
 
 ZONES = ("a", "b", "c")
 SETS = tuple(MachineSet(f"workers-{zone}", zone) for zone in ZONES)

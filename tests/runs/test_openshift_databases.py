@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.runs import direct
 from tests.runs.random_runs.openshift.database import Database
 from tests.runs.test_openshift import TARGET, CalledOpenShift
-from tests.runs.world import World, world
+from tests.runs.world import World
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.openshift.asking import SMALL, pool
 from tests.sandbox.openshift.habits import KIND, Habits
@@ -28,13 +26,6 @@ class Tenanted:
         workers = pool("worker", 6, max_unavailable=2)
         self.openshift = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), workers)), habits)
         self.database = Database(here, self.openshift.openshift)
-
-
-@pytest.fixture
-def here() -> Iterator[World]:
-    """A world of its own."""
-    with world(direct.play) as made:
-        yield made
 
 
 @pytest.mark.parametrize("habits", [KIND, Habits()], ids=["kind", "worst"])

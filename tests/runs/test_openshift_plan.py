@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.timestamps import timestamp_of
 
-from tests.runs import direct
 from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM
 from tests.runs.test_openshift import TARGET, CalledOpenShift, codes
-from tests.runs.world import World, world
+from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import BUDGETS, CLUSTER_ROLES, CONFIG_MAPS, DEFINITIONS, PODS
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.resources import Writing
@@ -36,13 +34,6 @@ NEXT_MINOR = replace(
     },
 )
 MINOR = {"target_version": "4.19.0"}
-
-
-@pytest.fixture
-def here() -> Iterator[World]:
-    """A world of its own."""
-    with world(direct.play) as made:
-        yield made
 
 
 def acknowledge(cluster: CalledOpenShift) -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.runs import direct
 from tests.runs.openshift import PLAYBOOK
 from tests.runs.test_openshift import CalledOpenShift, codes
 from tests.runs.turns import Killed
-from tests.runs.world import World, world
+from tests.runs.world import World
 from tests.sandbox.openshift.asking import GRAPH, NEXT, SMALL, STABLE, history, pool
 from tests.sandbox.openshift.description import ConditionalEdge, Described, Graph, Release, Risk
 from tests.sandbox.openshift.habits import KIND, Habits
@@ -57,13 +56,6 @@ class Reached(CalledOpenShift):
         assert planned.code != 0, planned.output
         assert codes(planned) == [*expected], planned.output
         return planned
-
-
-@pytest.fixture
-def here() -> Iterator[World]:
-    """A world of its own."""
-    with world(direct.play) as made:
-        yield made
 
 
 def goes(ended: Played) -> Played:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from kubernetes import client, config
 
-from tests.runs import executor
 from tests.runs.turns import Killed
 from tests.runs.world import CalledCluster, World, world
 from tests.sandbox.web import Request
@@ -22,13 +21,6 @@ FROM, TO = "2.19.6", "3.8.0"
 REPORT, STATUS = "stateful.upgrade.report", "stateful.upgrade.status"
 KILLS = (1, 5, 9, 13, 18, 23, 29, 36, 44, 53, 62)
 """The acts of a run behind which it is killed; `make soak` does it behind each."""
-
-
-@pytest.fixture
-def with_executor() -> Iterator[World]:
-    """A world whose playbooks are run by the executor of ansible-core."""
-    with world(executor.play) as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

@@ -3,48 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.runs import direct, executor
 from tests.runs.openshift import FILES, NAMESPACE, PLAYBOOK, SYSTEM, kills, shipped_rights
 from tests.runs.test_openshift import CalledOpenShift, codes
 from tests.runs.turns import Killed
-from tests.runs.world import World, world
+from tests.runs.world import World
 from tests.sandbox.kubernetes.objects import Json, Kind, Refused, timestamp
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.web import Request
 from tests.scenarios.playbook import PLAN, Played
+from tests.unit.plugins.module_utils.openshift.named import NAMES, NO_SILENCES
 
 NAME, SOURCE = "managed-upgrade-config", "upgradeconfig/managed-upgrade-config"
 STATE = "upgrade.stateful/request-state"
 GROUP, RE_INIT = "fileintegrity.openshift.io", "file-integrity.openshift.io/re-init"
 OPTIONAL = ("UpgradeDelayedCheck", "IsUpgradeable", "PostUpgradeProcedures")
 """The steps that an ARO leaves out."""
-STEPS = [
-    "SendStartedNotification",
-    "UpgradeDelayedCheck",
-    "IsUpgradeable",
-    "PreUpgradeHealthCheck",
-    "ExternalDependencyAvailabilityCheck",
-    "EnsureExtraUpgradeWorkers",
-    "CreateControlPlaneMaintWindow",
-    "CommenceUpgrade",
-    "ControlPlaneUpgraded",
-    "RemoveControlPlaneMaintWindow",
-    "CreateWorkerMaintWindow",
-    "AllWorkersUpgraded",
-    "RemoveExtraScaledNodes",
-    "RemoveMaintWindow",
-    "PostUpgradeHealthCheck",
-    "PostUpgradeProcedures",
-    "SendCompletedNotification",
-]
-"""The steps in their order, as the source design has them."""
-NO_SILENCES = "no silences were given (upgrade_silences)"
 SAID = {
     "SendStartedNotification": "noted at the request",
     "UpgradeDelayedCheck": "it was not late",
@@ -61,7 +39,7 @@ SAID = {
     "PostUpgradeProcedures": "none was asked for (upgrade_fedramp)",
     "SendCompletedNotification": "noted at the request",
 }
-WHOLE = {name: f" is completed: {SAID[name]}" if name in SAID else " is completed" for name in STEPS}
+WHOLE = {name: f" is completed: {SAID[name]}" if name in SAID else " is completed" for name in NAMES}
 """The messages at the end, behind the names."""
 STAGES = [
     ("SendStartedNotification", "False"),
@@ -121,20 +99,6 @@ class RequestedOpenShift(CalledOpenShift):
     def play(self, **more: Any) -> Played:
         """A run with consent."""
         return self.here.play(PLAYBOOK, self.agreed(**more))
-
-
-@pytest.fixture
-def here() -> Iterator[World]:
-    """A world of its own."""
-    with world(direct.play) as made:
-        yield made
-
-
-@pytest.fixture
-def with_executor() -> Iterator[World]:
-    """A world whose playbooks are run by the executor of ansible-core, which shows warnings."""
-    with world(executor.play) as made:
-        yield made
 
 
 def told(entry: Json) -> list[tuple[str, str]]:
@@ -217,7 +181,7 @@ def test_a_killed_run_and_the_next_one_are_one_upgrade(here: World, number: int)
     cluster.is_upgraded()
     (entry,) = cluster.history()
     assert (entry["precedingVersion"], entry["phase"]) == ("4.18.1", "Upgraded")
-    assert [name for name, _said in told(entry)] == STEPS
+    assert [name for name, _said in told(entry)] == NAMES
 
 
 def test_two_upgrades_are_two_entries_the_newest_first(here: World) -> None:
@@ -290,7 +254,7 @@ def test_a_status_that_cannot_be_written_stops_no_upgrade(with_executor: World) 
     assert (cluster.history(), cluster.state()) == ([], "completed")
 
 
-ARO_STEPS = [name for name in STEPS if name not in OPTIONAL]
+ARO_STEPS = [name for name in NAMES if name not in OPTIONAL]
 
 
 def test_aro_leaves_out_its_steps_and_starts_after_its_window_too(here: World) -> None:

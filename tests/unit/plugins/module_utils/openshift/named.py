@@ -18,7 +18,29 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.recorde
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import record_of
 
 BEGUN, LATER, COMMENCED, CONTROLLED, ROLLED, NOW, DONE = (f"2026-11-21T0{hour}:00:00Z" for hour in range(2, 9))
-"""The times of the begin, the first batch, the update, the control plane, the workers, the last look, and the end."""
+"""The times of the start, the first batch, the update, the control plane, the workers, the last look, and the end."""
+
+NAMES = [
+    "SendStartedNotification",
+    "UpgradeDelayedCheck",
+    "IsUpgradeable",
+    "PreUpgradeHealthCheck",
+    "ExternalDependencyAvailabilityCheck",
+    "EnsureExtraUpgradeWorkers",
+    "CreateControlPlaneMaintWindow",
+    "CommenceUpgrade",
+    "ControlPlaneUpgraded",
+    "RemoveControlPlaneMaintWindow",
+    "CreateWorkerMaintWindow",
+    "AllWorkersUpgraded",
+    "RemoveExtraScaledNodes",
+    "RemoveMaintWindow",
+    "PostUpgradeHealthCheck",
+    "PostUpgradeProcedures",
+    "SendCompletedNotification",
+]
+"""The named steps of a managed upgrade in their order, as the managed-upgrade-operator has them."""
+NO_SILENCES = "no silences were given (upgrade_silences)"
 
 
 def batch(pool: str, state: str = "pending", started: str = "", went: str = "", ended: str = "") -> BatchRecord:

@@ -18,6 +18,8 @@ from .named import (
     DONE,
     HALF,
     LATER,
+    NAMES,
+    NO_SILENCES,
     NOW,
     PLANNED,
     ROLLED,
@@ -30,27 +32,7 @@ from .named import (
     step,
 )
 
-NAMES = [
-    "SendStartedNotification",
-    "UpgradeDelayedCheck",
-    "IsUpgradeable",
-    "PreUpgradeHealthCheck",
-    "ExternalDependencyAvailabilityCheck",
-    "EnsureExtraUpgradeWorkers",
-    "CreateControlPlaneMaintWindow",
-    "CommenceUpgrade",
-    "ControlPlaneUpgraded",
-    "RemoveControlPlaneMaintWindow",
-    "CreateWorkerMaintWindow",
-    "AllWorkersUpgraded",
-    "RemoveExtraScaledNodes",
-    "RemoveMaintWindow",
-    "PostUpgradeHealthCheck",
-    "PostUpgradeProcedures",
-    "SendCompletedNotification",
-]
 SILENCED = step("silences", BEGUN)
-NO_SILENCES = "no silences were given (upgrade_silences)"
 WORKERS = (batch("worker", "upgrading", LATER),)
 """The control plane was upgraded before."""
 
