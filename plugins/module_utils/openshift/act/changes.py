@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -57,7 +58,7 @@ class Acts:
 
     def set_channel(self, seen: ClusterVersion, channel: str) -> None:
         """Set the channel, for good, and only if the ClusterVersion is the one that was seen."""
-        self._set(seen, {"channel": channel}, ("set_channel", "ClusterVersion version", {"set": channel}))
+        self._set(seen, "set_channel", {"channel": channel}, channel)
 
     def commence(self, seen: ClusterVersion, update: Update) -> None:
         """Set the desired update, once, and only if the ClusterVersion is the one that was seen.
@@ -65,14 +66,12 @@ class Acts:
         With an image the version is compared with that of the image (openshift/api, `Update.image`).
         """
         wanted = {"version": update.version, "image": update.image}
-        self._set(seen, {"desiredUpdate": wanted}, ("commence", "ClusterVersion version", {"set": wanted}))
+        self._set(seen, "commence", {"desiredUpdate": wanted}, wanted)
 
-    def _set(self, seen: ClusterVersion, spec: Mapping[str, Any], action: tuple[str, str, Mapping[str, Any]]) -> None:
-        if not self._task.check_mode:
-            self._task.still_wanted()
+    def _set(self, seen: ClusterVersion, action: str, spec: Mapping[str, Any], shown: Any) -> None:
         body = {"metadata": {"resourceVersion": seen.resource_version}, "spec": dict(spec)}
-        with self._task.journal.doing(action):
-            self._client.patch(VERSION, body, "merge", dry_run=self._task.check_mode)
+        with self._acting(action, "ClusterVersion version", {"set": shown}) as dry_run:
+            self._client.patch(VERSION, body, "merge", dry_run=dry_run)
 
     def add(self, body: Mapping[str, Any]) -> None:
         """Make a spare MachineSet. It carries its mark from the beginning, so that any later run knows it.
@@ -80,11 +79,8 @@ class Acts:
         Raises:
             Conflict: there is a set of this name by now.
         """
-        name = str(body["metadata"]["name"])
-        if not self._task.check_mode:
-            self._task.still_wanted()
-        with self._task.journal.doing(("added", f"MachineSet {name}", {})):
-            self._client.post(machine_set_path(), body, dry_run=self._task.check_mode)
+        with self._acting("added", f"MachineSet {body['metadata']['name']}", {}) as dry_run:
+            self._client.post(machine_set_path(), body, dry_run=dry_run)
 
     def judge_maker(self, spare: MachineSet) -> None:
         """Check that the run which made a spare MachineSet does not live, if it is not this one. Raises Refusal."""
@@ -98,7 +94,13 @@ class Acts:
             Refusal: its run lives.
         """
         self.judge_maker(spare)
+        with self._acting("removed", f"MachineSet {spare.name}", {}) as dry_run:
+            self._client.delete(machine_set_path(spare.name), spare.uid, dry_run=dry_run)
+
+    @contextmanager
+    def _acting(self, action: str, target: str, details: Mapping[str, Any]) -> Iterator[bool]:
+        """A block that makes one act, which is noted. It gets whether the act is only tried, as in check mode."""
         if not self._task.check_mode:
             self._task.still_wanted()
-        with self._task.journal.doing(("removed", f"MachineSet {spare.name}", {})):
-            self._client.delete(machine_set_path(spare.name), spare.uid, dry_run=self._task.check_mode)
+        with self._task.journal.doing((action, target, details)):
+            yield self._task.check_mode
