@@ -12,7 +12,7 @@ from ..run.record.events import EventKind, of_kind
 from ..run.record.phases import Phase
 from ..run.record.record import Record
 from .observe.kinds import MASTER
-from .observe.release import Release
+from .observe.release import release_in
 
 SILENCES = "silences"
 """The step of a run that holds its silences. Without it there is no maintenance window."""
@@ -68,7 +68,7 @@ class UpgradeCourse:
 
     @property
     def checked(self) -> str:
-        """The time of its begin, once a step or a batch shows that all that the plan has to be asked for was passed."""
+        """The time of its start, once a step or a batch shows that all that the plan has to be asked for was passed."""
         moves = self.record.conditions or begun_at(self.record.batches) or self.is_completed
         return self.begun if moves else ""
 
@@ -76,11 +76,8 @@ class UpgradeCourse:
     def is_minor(self) -> bool:
         """Whether it goes to another minor version."""
         left = self.record.upgrades[-1].preceding if self.record.upgrades else self.record.deployed_version
-        try:
-            before, target = map(Release.parse, (left, self.record.target_version))
-        except ValueError:
-            return False
-        return before.minors_to(target) != 0
+        before, target = release_in(left), release_in(self.record.target_version)
+        return before is not None and target is not None and before.minors_to(target) != 0
 
     def noticed(self, state: str) -> str:
         """The time of the first notice of a state."""

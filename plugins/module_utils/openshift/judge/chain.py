@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
-from ..observe.release import Release
+from ..observe.release import Release, release_in
 from ..observe.update_graph import UpdateGraph
 
 
@@ -58,10 +57,9 @@ def _hops(graph: UpdateGraph, *, risky: bool) -> Iterator[tuple[Edge, Hop]]:
         **({edge: tuple(each.name for each in risks) for edge, risks in graph.conditional.items()} if risky else {}),
     }
     for (origin, target), risks in known.items():
-        with suppress(ValueError):
-            edge = Release.parse(origin), Release.parse(target)
-            if edge[0] < edge[1]:
-                yield edge, Hop(target, graph.channel, risks)
+        below, above = release_in(origin), release_in(target)
+        if below is not None and above is not None and below < above:
+            yield (below, above), Hop(target, graph.channel, risks)
 
 
 def _shortest(present: Release, target: Release, edges: Collection[Edge]) -> list[Edge]:

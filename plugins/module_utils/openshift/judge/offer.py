@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
 
 from ...common.verdict import Reason, State, refused, remark
 from ...common.words import first_few
-from ..observe.release import Release
+from ..observe.release import Release, release_in
 from ..observe.state import ClusterVersion, Update
 from ..observe.target import UpgradeTarget
 from ..observe.update_graph import NOT_EVALUATED, UpdateGraph
@@ -67,10 +66,7 @@ def _not_in_graph(present: str, target: Release, graph: UpdateGraph, updates: Ma
 
 
 def _newest(versions: Collection[str]) -> str:
-    found = list[Release]()
-    for each in versions:
-        with suppress(ValueError):
-            found.append(Release.parse(each))
+    found = filter(None, map(release_in, versions))
     return first_few([str(each) for each in sorted(found, reverse=True)])
 
 
