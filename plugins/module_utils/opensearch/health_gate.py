@@ -40,9 +40,11 @@ def run(task: Task) -> Outcome:
         task.progress(f"On {enumerate_few(nodes)}: {enumerate_few(sorted(there.batch)) or 'no member of OpenSearch'}.")
         own = {"batch": sorted(there.batch), "expected": sorted({*params["expected"], *there.expected})}
         outcome = _judged(replace(task, params={**params, **own}))
+        if not outcome.verdict.passed:
+            return outcome
         before, there = there, _members_on(task)
         # Pods may have moved while the gate has waited.
-        if not outcome.verdict.passed or there.batch <= before.batch:
+        if there.batch <= before.batch:
             return outcome
 
 

@@ -94,7 +94,7 @@ def order(task: Task) -> Outcome:
         image=target.update(seen.version).image,
         adds=list(spare.adds),
         digest=digest(seen, target, [*without, *map(str, rungs)], spare.patterns),
-        **_of_pools(task, seen, target, spare.coming),
+        **_of_pools(task, seen, target, spare.coming, begins=bool(batches)),
         deployed_version=seen.version.present,
         # Once the update is commenced, a channel that a person sets is none of the run's.
         channel=seen.version.channel if seen.version.is_commenced(str(target)) else target.channel,
@@ -111,11 +111,12 @@ def _batches(task: Task, seen: OpenShift, target: UpgradeTarget, coming: Mapping
     return in_windows(batches, seen.masters, task.params["control_plane_silences"], task.params["worker_silences"])
 
 
-def _of_pools(task: Task, seen: OpenShift, target: UpgradeTarget, coming: Mapping[str, int]) -> dict[str, Any]:
+def _of_pools(
+    task: Task, seen: OpenShift, target: UpgradeTarget, coming: Mapping[str, int], *, begins: bool
+) -> dict[str, Any]:
     """The parts of the plan that are about pools and their Kubernetes nodes."""
     held = [pool for pool in seen.worker_pools if is_held_by_person(pool)]
     most, free = task.params["max_unavailable"], [pool for pool in seen.worker_pools if pool not in held]
-    begins = bool(turns(seen, target.release))
     return {
         "left": [name for pool in held for name in seen.planned[pool.name]],
         "lowered": [pool.name for pool in free if lowered(seen, pool, most, coming.get(pool.name, 0))],
