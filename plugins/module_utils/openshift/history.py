@@ -30,7 +30,7 @@ PHASES = {
     Phase.ABORTED: FAILED,
 }
 """The phases of the history. Its readers know none for a pause, after which the upgrade goes on by itself; and they
-take one that is aborted, with which nobody goes on, for one that has failed."""
+take one that is aborted, which no one resumes, for one that has failed."""
 
 
 def history_of(record: Record, kept: Sequence[Mapping[str, Any]]) -> list[Entry]:
@@ -54,7 +54,7 @@ def _earlier(version: str, kept: Sequence[Mapping[str, Any]]) -> list[Entry]:
 
 
 def _brought_up_to_date(entry: Entry, upgrades: Sequence[Upgrade]) -> Entry:
-    """An earlier entry, also if its last news could not be written. Nobody goes on with one that was not completed."""
+    """An earlier entry, also if its last news could not be written. One that was not completed has ended."""
     if entry.get("phase") in (UPGRADED, FAILED):
         return entry
     found = next((each for each in reversed(upgrades) if each.version == entry.get("version")), None)

@@ -1,4 +1,4 @@
-"""The begin of an update: the pools are held, the channel is set, and then the update is desired."""
+"""The start of an update: the pools are held, the channel is set, and then the update is desired."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def measured(seen: OpenShift, batches: Sequence[Turn]) -> dict[str, int]:
 def digest(seen: OpenShift, target: UpgradeTarget, without: Collection[str] = (), spare: Collection[str] = ()) -> str:
     """The digest of the result of the plan and its conditions, and not of how far it has come.
 
-    Kubernetes nodes come and go by themselves (autoscaling), so consent covers their pools. A channel that nobody has
+    Kubernetes nodes come and go by themselves (autoscaling), so consent covers their pools. A channel that no one has
     asked for is not the run's, and may change once the update is commenced. `without` are the steps that are left out
     and further conditions, and `spare` the pools that get spare workers.
     """

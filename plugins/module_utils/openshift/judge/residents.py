@@ -9,7 +9,7 @@ from ...common.verdict import Reason, as_verdict, remark
 from ...common.words import first_few
 from ..observe.workloads import PlacedPod, Workloads
 
-TOLD = 12
+MOST_SHOWN = 12
 """Batches that have a remark of their own. The others are only counted."""
 _OF_CLUSTER = {
     "opensearch.org/opensearch-cluster": "OpenSearch",
@@ -33,10 +33,10 @@ def judge_residents(seen: Workloads, batches: Mapping[str, Collection[str]]) -> 
         for name, nodes in batches.items()
         if (said := _residents(seen, [pod for node in nodes for pod in there.get(node, ())]))
     }
-    for name, said in list(found.items())[:TOLD]:
+    for name, said in list(found.items())[:MOST_SHOWN]:
         yield remark("stateful_there", f"Batch {name} has on its Kubernetes nodes {said}.")
-    if len(found) > TOLD:
-        yield remark("stateful_there", f"Further batches with such clusters or volumes: {len(found) - TOLD:,}.")
+    if len(found) > MOST_SHOWN:
+        yield remark("stateful_there", f"Further batches with such clusters or volumes: {len(found) - MOST_SHOWN:,}.")
 
 
 def _residents(seen: Workloads, pods: Collection[PlacedPod]) -> str:

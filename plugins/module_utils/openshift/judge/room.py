@@ -14,7 +14,7 @@ from ...common.verdict import Reason, as_verdict, remark
 from ...common.words import first_few
 from ..observe.workloads import LabelRule, PlacedPod, PlacementRules, RoomyNode, Taint, Term, Toleration, Workloads
 
-TOLD = 3
+MOST_SHOWN = 3
 """Batches that have a remark of their own. The others are only named."""
 NAME = "metadata.name"
 """The one field that a term of a node selector may ask for."""
@@ -39,15 +39,15 @@ def judge_room(seen: Workloads, batches: Mapping[str, Collection[str]]) -> Itera
     """A remark for each batch with pods that find no place, and one for what was not computed. Nothing is refused."""
     moving = [pod for names in batches.values() for pod in seen.pods if pod.kubernetes_node in names and _moves(pod)]
     found = list(Packing(seen).without_room(batches))
-    for each in found[:TOLD]:
+    for each in found[:MOST_SHOWN]:
         yield remark(
             "no_room",
             f"Batch {each.batch}: {'; '.join(_lacking(each))}.",
             "Add Kubernetes nodes, or expect these pods to wait until those of the batch are back.",
         )
-    if len(found) > TOLD:
-        names = first_few([each.batch for each in found[TOLD:]])
-        yield remark("no_room", f"So it is with pods of {len(found) - TOLD} further batches: {names}.")
+    if len(found) > MOST_SHOWN:
+        names = first_few([each.batch for each in found[MOST_SHOWN:]])
+        yield remark("no_room", f"So it is with pods of {len(found) - MOST_SHOWN} further batches: {names}.")
     left = [
         f"{rule} ({count} pods)"
         for rule, count in (
