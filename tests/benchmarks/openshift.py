@@ -20,10 +20,10 @@ from typing import Any, cast
 import conftest  # noqa: F401  # makes the collection importable; pylint: disable=unused-import
 
 # isort: split
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.judge.budgets import judge_budgets
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.judge.room import judge_room
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.workload_look import look_at_workloads
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import PAGE, KubernetesClient
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.drains import judge_budgets
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.room import judge_room
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.workload_look import look_at_workloads
 
 Json = dict[str, Any]
 ZONE = "topology.kubernetes.io/zone"

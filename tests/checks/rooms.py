@@ -23,6 +23,7 @@ FLOORS = {
     "run": 2,
     "fleet": 2,
     "pools": 3,
+    "draining": 3,
     **dict.fromkeys(SYSTEMS, 4),
     # A restart of processes observes and judges the members with the room of their server.
     "restart": 5,

@@ -16,6 +16,10 @@ from ..common.errors import Conflict, Refusal
 from ..common.task import Outcome, Task, attempt
 from ..common.verdict import Reason, Verdict, combine, remark, waiting
 from ..common.words import unique
+from ..draining.act.forcing import Forcing
+from ..draining.judge.forced_drains import rungs_in
+from ..draining.observe.kept_pods import kept_pods
+from ..draining.observe.workloads import KeptPod
 from ..kubernetes.client import connect
 from ..run.begin_and_end import System
 from ..run.record.going_down import note_down
@@ -23,8 +27,6 @@ from ..run.runs import contract_of, work_of
 from . import spare_workers
 from .act.changes import Acts
 from .act.commencing import commence
-from .act.forcing import Forcing
-from .judge.forced_drains import rungs_in
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_whole
 from .judge.order import lowered
 from .judge.progress import (
@@ -39,11 +41,10 @@ from .judge.progress import (
     left_of_nodes,
     taken_spare_ones,
 )
-from .observe.drains import kept_pods
 from .observe.look import Looking
 from .observe.looking_at_target import LookingAtTarget, release_of
 from .observe.release import Release
-from .observe.state import KeptPod, MachineConfigPool, OpenShift
+from .observe.state import MachineConfigPool, OpenShift
 from .planning import IDENTITY, OPTIONS, options_of, order, words
 from .preflight import preflight
 

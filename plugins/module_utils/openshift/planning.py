@@ -7,13 +7,13 @@ from typing import Any
 
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
+from ..draining.judge.forced_drains import FORCED, rungs_in
 from ..kubernetes.client import connect
 from ..run.colouring import Turn, readable_most
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words, counted
 from ..run.start.schedule import WindowEnd
 from . import spare_workers
-from .judge.forced_drains import FORCED, rungs_in
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_pools, left_alone
 from .judge.left_out import ARO, DELAYED_CHECK, OPTIONAL, OSD, PROCEDURES, TYPES, left_out, remark_on
 from .judge.order import digest, in_windows, lowered, measured, turns, versions

@@ -8,24 +8,24 @@ from typing import Any
 from ..common.side_by_side import ParallelWork
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine, refused
+from ..draining.judge.budgets import judge_budgets
+from ..draining.judge.forced_drains import judge_forced, may_be_forced, rungs_in
+from ..draining.judge.residents import judge_residents
+from ..draining.judge.room import judge_room
+from ..draining.observe.optional import asked
+from ..draining.observe.workload_look import look_at_workloads
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights
 from .file_integrity import file_integrities, judge_there
-from .judge.drains import judge_budgets
-from .judge.forced_drains import judge_forced, may_be_forced, rungs_in
 from .judge.removals import judge_removed
-from .judge.residents import judge_residents
-from .judge.room import judge_room
 from .judge.validation import is_next_minor, judge_target
 from .observe.acknowledgements import open_gates
 from .observe.kinds import MACHINE_API, MASTER
 from .observe.look import other_upgrader
-from .observe.optional import asked
 from .observe.release import release_in
 from .observe.removed_apis import removed_apis
 from .observe.state import OpenShift
 from .observe.target import UpgradeTarget
-from .observe.workload_look import look_at_workloads
 from .rights import CLUSTER_ROLE, FEDRAMP, SPARE_WORKERS, rights_for
 
 

@@ -16,6 +16,7 @@ from ..common.task import Outcome, Task, passed_or_raise
 from ..common.timestamps import timestamp_of, utc_now
 from ..common.verdict import State, Verdict, combine, remark
 from ..common.words import enumerate_few
+from ..draining.observe.kept_pods import kept_pods
 from ..kubernetes.client import KubernetesClient, connect
 from ..run.lock.lock_watch import writer_of
 from ..run.output.plan_text import counted
@@ -30,7 +31,6 @@ from .judge.spare_workers import (
     spare_nodes,
     wanted_sets,
 )
-from .observe.drains import kept_pods
 from .observe.kinds import SPARE
 from .observe.look import Looking
 from .observe.machine_state import Machines

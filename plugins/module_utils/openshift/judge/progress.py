@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from ...common.verdict import Reason, as_verdict, refused, waiting
+from ...draining.judge.budgets import drain_blocked
+from ...draining.observe.workloads import KeptPod
 from ..observe.release import Release
-from ..observe.state import DEGRADED, ConfiguredNode, KeptPod, MachineConfigPool, OpenShift
+from ..observe.state import DEGRADED, ConfiguredNode, MachineConfigPool, OpenShift
 
 UPDATING = "kubernetes_node_updating"
 CONTROL_PLANE = "control_plane_updating"
@@ -106,26 +108,6 @@ def judge_updated(
 def is_drained(node: ConfiguredNode) -> bool:
     """Whether a drain of the Kubernetes node is asked for, and not done."""
     return node.wanted_drain.startswith("drain-") and node.last_drain != node.wanted_drain
-
-
-def drain_blocked(stays: Sequence[KeptPod]) -> Reason:
-    """The reason for a drain that does not end: the first pod that is kept, and by which budget."""
-    first, budget = stays[0], stays[0].budget
-    more = f" (and {len(stays) - 1} more)" if len(stays) > 1 else ""
-    cause = (
-        f"it lets {budget.allowed} go, with {budget.healthy} of {budget.expected} healthy, and {budget.desired} have"
-    )
-    cause, remedy = f"{cause} to be", "Bring the other pods of the budget back, or change it."
-    if first.covered_twice:
-        cause = "another budget covers this pod, too, and Kubernetes evicts none that more than one covers"
-        remedy = "Change the selectors, so that one budget covers it."
-    return waiting(
-        "drain_blocked",
-        f"Kubernetes node {first.kubernetes_node} is drained, and PodDisruptionBudget {first.namespace}/{budget.name}"
-        f" keeps pod {first.name} there{more}: {cause}.",
-        remedy,
-        about=f"{first.kubernetes_node} {first.name}",
-    )
 
 
 def _stage(node: ConfiguredNode, pool: MachineConfigPool, target: Release) -> Reason:

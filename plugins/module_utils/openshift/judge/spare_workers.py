@@ -10,11 +10,12 @@ from typing import Any
 
 from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few
+from ...draining.judge.budgets import drain_blocked
+from ...draining.observe.workloads import KeptPod
 from ...run.undo.undo import Undo, Writer
 from ..observe.kinds import MACHINE_API, MACHINE_GROUP, MACHINE_POOL, MACHINE_SET, MASTER, SPARE
 from ..observe.machine_state import MARK, Machines, MachineSet, SpareMachine
-from ..observe.state import ConfiguredNode, KeptPod, OpenShift, pool_for
-from .progress import drain_blocked
+from ..observe.state import ConfiguredNode, OpenShift, pool_for
 
 SUFFIX = "-spare"
 LONGEST = 63

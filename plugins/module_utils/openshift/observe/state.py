@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ...kubernetes.conditions import UNKNOWN, StatusCondition
-from ...kubernetes.state import Budget
 from ...pools.disruption import matches
 from .kinds import ARCHITECTURE, MASTER, SPARE, WORKER
 from .release import Release
@@ -204,18 +203,6 @@ class RemovedApi:
     """Without those of users that ask for everything."""
     users: tuple[ApiUser, ...]
     """Those that ask most come first. The server knows about ten for each of its instances and hours."""
-
-
-@dataclass(frozen=True)
-class KeptPod:
-    """A pod, and a budget that lets no pod go now."""
-
-    namespace: str
-    name: str
-    kubernetes_node: str
-    budget: Budget
-    covered_twice: bool = False
-    """Whether further budgets cover the pod, so that Kubernetes never evicts it."""
 
 
 @dataclass(frozen=True)

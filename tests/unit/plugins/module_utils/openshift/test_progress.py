@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.workloads import KeptPod
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.conditions import StatusCondition
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Budget
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.health import (
@@ -31,7 +32,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import (
     HistoryEntry,
-    KeptPod,
     OpenShift,
 )
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.workloads import KeptPod
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Budget
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.health import judge_nodes, judge_whole
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.order import digest, turns, versions
@@ -26,7 +27,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.machines import machine_set
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release import Release
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import KeptPod, OpenShift
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import OpenShift
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo import Writer
 
 from tests.unit.plugins.module_utils.openshift.seen import NEW, config, node, openshift, pool, target, under_way

@@ -9,9 +9,9 @@ from ...common.reading import Json, flag, listed, part, text, text_map, within
 from ...common.verdict import Reason
 from ...kubernetes.answers import reading_object
 from ...kubernetes.client import KubernetesClient
+from ...kubernetes.kubernetes_nodes import PATH as NODES
 from ...kubernetes.pod_usage import quantity
 from ...kubernetes.pods import list_budgets
-from .kinds import NODES
 from .optional import asked
 from .placed_pods import in_thousandths, placed_pods, terms_in
 from .workloads import RoomyNode, Taint, Term, Workloads

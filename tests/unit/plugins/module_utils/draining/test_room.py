@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.room import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.judge.room import (
     NoRoom,
     Packing,
     judge_room,
     tolerates,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.workloads import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.workloads import (
     LabelRule,
     PlacedPod,
     PlacementRules,
@@ -25,7 +25,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tests.unit.plugins.module_utils.openshift.placed import node, pod, workloads
+from tests.unit.plugins.module_utils.draining.placed import node, pod, workloads
 
 CPU = {"cpu": 1000, "pods": 1000}
 ZONE = "topology.kubernetes.io/zone"

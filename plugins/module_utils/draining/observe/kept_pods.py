@@ -7,8 +7,7 @@ from collections.abc import Collection
 from ...kubernetes.client import KubernetesClient
 from ...kubernetes.pods import list_budgets
 from .placed_pods import placed_pods
-from .state import KeptPod
-from .workloads import covering
+from .workloads import KeptPod, covering
 
 
 def kept_pods(client: KubernetesClient, nodes: Collection[str]) -> tuple[KeptPod, ...]:

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Reason
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.judge.budgets import judge_budgets
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.workloads import PlacedPod
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Budget
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.drains import judge_budgets
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.workloads import PlacedPod
 from hypothesis import given
 from hypothesis import strategies as some
 
-from tests.unit.plugins.module_utils.openshift.placed import budget, pod
+from tests.unit.plugins.module_utils.draining.placed import budget, pod
 
 NEVER: dict[str, Any] = {"allowed": 0, "healthy": 3, "desired": 3}
 NOT_MET: dict[str, Any] = {"allowed": 0, "healthy": 2}

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Budget
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.workloads import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.workloads import (
     PlacedPod,
     RoomyNode,
     Workloads,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Budget
 
 
 def pod(name: str, node: str = "w-0", **other: Any) -> PlacedPod:

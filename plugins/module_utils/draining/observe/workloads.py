@@ -95,6 +95,18 @@ class PlacedPod:
 
 
 @dataclass(frozen=True)
+class KeptPod:
+    """A pod, and a budget that lets no pod go now."""
+
+    namespace: str
+    name: str
+    kubernetes_node: str
+    budget: Budget
+    covered_twice: bool = False
+    """Whether further budgets cover the pod, so that Kubernetes never evicts it."""
+
+
+@dataclass(frozen=True)
 class RoomyNode:
     """A Kubernetes node as the scheduler sees it."""
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.residents import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.judge.residents import (
     cluster_of,
     judge_residents,
 )
 
-from tests.unit.plugins.module_utils.openshift.placed import node, pod, workloads
+from tests.unit.plugins.module_utils.draining.placed import node, pod, workloads
 
 CHART = {"app.kubernetes.io/name": "opensearch", "app.kubernetes.io/instance": "logs"}
 

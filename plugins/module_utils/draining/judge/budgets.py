@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from ...common.verdict import Reason, as_verdict, refused, remark
+from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few
 from ...kubernetes.state import Budget
-from ..observe.workloads import PlacedPod, covering
+from ..observe.workloads import KeptPod, PlacedPod, covering
 
 
 @as_verdict
@@ -79,3 +79,23 @@ def _placed(kept: Sequence[PlacedPod]) -> str:
     nodes = {each.kubernetes_node for each in kept}
     names = enumerate_few(each.name for each in kept)
     return f"{names} on Kubernetes node{'s' if len(nodes) > 1 else ''} {enumerate_few(nodes)}"
+
+
+def drain_blocked(stays: Sequence[KeptPod]) -> Reason:
+    """The reason for a drain that does not end: the first pod that is kept, and by which budget."""
+    first, budget = stays[0], stays[0].budget
+    more = f" (and {len(stays) - 1} more)" if len(stays) > 1 else ""
+    cause = (
+        f"it lets {budget.allowed} go, with {budget.healthy} of {budget.expected} healthy, and {budget.desired} have"
+    )
+    cause, remedy = f"{cause} to be", "Bring the other pods of the budget back, or change it."
+    if first.covered_twice:
+        cause = "another budget covers this pod, too, and Kubernetes evicts none that more than one covers"
+        remedy = "Change the selectors, so that one budget covers it."
+    return waiting(
+        "drain_blocked",
+        f"Kubernetes node {first.kubernetes_node} is drained, and PodDisruptionBudget {first.namespace}/{budget.name}"
+        f" keeps pod {first.name} there{more}: {cause}.",
+        remedy,
+        about=f"{first.kubernetes_node} {first.name}",
+    )

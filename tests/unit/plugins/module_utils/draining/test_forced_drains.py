@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.forced_drains import (
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.judge.forced_drains import (
     judge_forced,
     may_be_forced,
     rung_due,
     rungs_in,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.workloads import PlacedPod
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.workloads import PlacedPod
 
 RUNGS = rungs_in(
     [
