@@ -88,7 +88,7 @@ class ApiServer:
         if kind == SERVICE_ACCOUNTS and target.subresource == "token" and request.method == "POST":
             return Answer(201, reviews.token_of(target, _body(request), self.resources, self.rights))
         if kind == PODS and target.subresource == "eviction" and request.method == "POST":
-            return Answer(201, subresources.evict(self.resources, target, _body(request)))
+            return Answer(201, subresources.evict(self.resources, target, _body(request), dry_run=writing.dry_run))
         if kind == PODS and target.subresource == "log" and request.method == "GET":
             return Answer(200, subresources.log(self.resources, target, request.query, self.logs), _TEXT)
         if kind == PODS and target.subresource == "exec" and request.method in {"GET", "POST"}:

@@ -9,6 +9,7 @@ import http.client
 import json
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
@@ -52,6 +53,8 @@ class InProcess:
     away: bool = False
     lose_answers: int = 0
     """So many writes from now on are made and not answered."""
+    alone: Any = field(default_factory=RLock, repr=False)
+    """Held during a request: threads of a task ask one after another, since the server has no locks."""
 
     def __post_init__(self) -> None:
         for name in self.namespaces:
@@ -74,7 +77,8 @@ class InProcess:
 
     def answer(self, request: Request) -> Answer:
         """The answer of the server. Raises CutOff where it is lost."""
-        answer = answered(self.server, request, self.server.store.clock)
+        with self.alone:
+            answer = answered(self.server, request, self.server.store.clock)
         if self.lose_answers and request.method != "GET" and answer.status < 400:
             self.lose_answers -= 1
             raise CutOff(made=True)

@@ -76,8 +76,9 @@ class Refused(Exception):
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
         }
+        if self.reason:
+            status["reason"] = self.reason
         if self.details:
             status["details"] = self.details
         return {**status, "code": self.code}

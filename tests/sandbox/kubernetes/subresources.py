@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tests.sandbox.kubernetes.controllers.work import with_condition
 from tests.sandbox.kubernetes.kinds import BUDGETS, PODS
-from tests.sandbox.kubernetes.objects import Json, Kind, Refused, bad_request
+from tests.sandbox.kubernetes.objects import Json, Kind, Refused, bad_request, condition_of, is_ready, timestamp
 from tests.sandbox.kubernetes.requests import Target
-from tests.sandbox.kubernetes.resources import Resources
+from tests.sandbox.kubernetes.resources import Resources, Writing
 from tests.sandbox.kubernetes.selectors import selected
 from tests.sandbox.web import Answer, Request
 
+_VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget."
 Stream = Callable[[Json, str, Request], Answer]
 """Answers a request for a websocket to a pod's container, as the kubelet of the pod does."""
 
@@ -43,12 +45,15 @@ def scaling(wanted: Json) -> Callable[[Json], None]:
     return change
 
 
-def evict(resources: Resources, target: Target, body: Json) -> Json:
+def evict(resources: Resources, target: Target, body: Json, *, dry_run: bool = False) -> Json:
     """Delete a pod as far as its budget allows. Raises Refused: 429 where it does not, 500 where there are several.
 
-    No budget is asked for a pod that is pending, has ended or goes already (`canIgnorePDB` in
-    pkg/registry/core/pod/storage/eviction.go of Kubernetes, and `len(pdbs) > 1` there).
+    As in pkg/registry/core/pod/storage/eviction.go, no budget is asked for a pod that is pending, has ended or goes
+    already (`canIgnorePDB`). Preconditions are looked at last, when the budget has counted the pod already.
     """
+    sent = body.get("metadata", {}).get("name", target.name)
+    if sent != target.name:
+        raise bad_request("name in URL does not match name in Eviction object")
     pod = resources.get(PODS, target.namespace, target.name)
     labels = pod["metadata"].get("labels", {})
     free = (
@@ -62,19 +67,46 @@ def evict(resources: Resources, target: Target, body: Json) -> Json:
     ]
     if len(budgets) > 1:
         said = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-        raise Refused(500, "InternalError", said)
+        raise Refused(500, "", said)
     for budget in budgets:
-        status = budget.get("status", {})
-        if status.get("disruptionsAllowed", 0) < 1:
-            name = budget["metadata"]["name"]
-            needs = (
-                f"{status.get('desiredHealthy', 0)} healthy pods and has {status.get('currentHealthy', 0)} currently"
-            )
-            cause = {"reason": "DisruptionBudget", "message": f"The disruption budget {name} needs {needs}"}
-            message = "Cannot evict pod as it would violate the pod's disruption budget."
-            raise Refused(429, "TooManyRequests", message, {"causes": [cause]})
-    resources.delete(PODS, target.namespace, target.name, body.get("deleteOptions"))
+        if not _needs_no_room(budget, pod):
+            _count_out(resources, budget, target.name, dry_run=dry_run)
+    options = {**(body.get("deleteOptions") or {}), **({"dryRun": ["All"]} if dry_run else {})}
+    resources.delete(PODS, target.namespace, target.name, options)
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def _needs_no_room(budget: Json, pod: Json) -> bool:
+    """Whether a pod that is not Ready may go, since it does not count as healthy."""
+    status = budget.get("status", {})
+    always = budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow"
+    met = status.get("currentHealthy", 0) >= status.get("desiredHealthy", 0) > 0
+    return not is_ready(pod) and (always or met)
+
+
+def _count_out(resources: Resources, budget: Json, pod: str, *, dry_run: bool) -> None:
+    """Have a budget let one pod fewer go (`checkAndDecrement`). Raises Refused."""
+    metadata, status = budget["metadata"], budget.get("status", {})
+    if status.get("observedGeneration", 0) < metadata.get("generation", 0):
+        cause = f"The disruption budget {metadata['name']} is still being processed by the server."
+        details = {"causes": [{"reason": "DisruptionBudget", "message": cause}], "retryAfterSeconds": 10}
+        raise Refused(429, "TooManyRequests", _VIOLATES, details, {"Retry-After": "10"})
+    if status.get("disruptionsAllowed", 0) < 1:
+        healthy, desired = status.get("currentHealthy", 0), status.get("desiredHealthy", 0)
+        needs = f"The disruption budget {metadata['name']} needs {desired} healthy pods and has {healthy} currently"
+        raise Refused(429, "TooManyRequests", _VIOLATES, {"causes": [{"reason": "DisruptionBudget", "message": needs}]})
+    now = timestamp(resources.store.clock.now())
+
+    def change(item: Json) -> None:
+        item["status"]["disruptionsAllowed"] -= 1
+        item["status"].setdefault("disruptedPods", {})[pod] = now
+        if not item["status"]["disruptionsAllowed"]:
+            with_condition(item, "DisruptionAllowed", "False", now, reason="InsufficientPods")
+            condition_of(item, "DisruptionAllowed")["message"] = ""
+
+    if not dry_run:
+        writing = Writing(manager="kube-apiserver", subresource="status")
+        resources.change(BUDGETS, metadata["namespace"], metadata["name"], change, writing)
 
 
 def log(

@@ -263,6 +263,47 @@ def test_a_budget_counts(room: Room) -> None:
     assert room.kubernetes.ask("POST", PODS.path(HERE, "data-1") + "/eviction", {}).status == 429
 
 
+def test_a_budget_counts_a_pod_out_at_once_and_until_it_goes(room: Room) -> None:
+    room.up()
+    spec = {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "data"}}}
+    room.apply({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": spec})
+    paths = [f"{PODS.path(HERE, name)}/eviction" for name in ("data-0", "data-1")]
+    early = room.kubernetes.ask("POST", paths[0], {})
+    assert (early.status, early.body["details"]["retryAfterSeconds"]) == (429, 10)
+    assert "still being processed" in early.body["details"]["causes"][0]["message"]
+    room.clock.advance(1)
+    assert room.kubernetes.ask("POST", paths[0], {}, {"dryRun": "All"}).status == 201
+    # The budget has counted the pod when the server sees that it is another one.
+    assert room.kubernetes.ask("POST", paths[0], {"deleteOptions": {"preconditions": {"uid": "x"}}}).status == 409
+    refused = room.kubernetes.ask("POST", paths[1], {})
+    assert refused.status == 429
+    assert refused.body["details"]["causes"][0]["reason"] == "DisruptionBudget"
+    room.clock.advance(100)
+    assert room.kubernetes.ask("POST", paths[1], {}).status == 429
+    room.clock.advance(21)
+    budget = BUDGETS.path(HERE, "b")
+    assert room.kubernetes.ask("PATCH", budget, {"metadata": {"labels": {"a": "b"}}}, media_type=MERGE).status == 200
+    room.clock.advance(1)
+    assert room.kubernetes.ask("POST", paths[1], {}).status == 201
+
+
+def test_a_pod_that_is_not_ready_goes_while_its_budget_is_met_or_always(room: Room) -> None:
+    room.up()
+    room.kubernetes.faults.never_ready(HERE, "data-0")
+    room.until(lambda: not is_ready(room.pods()["data-0"]))
+    rule = {"minAvailable": 3, "selector": {"matchLabels": {"app": "data"}}}
+    item: Json = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": rule}
+    evict = PODS.path(HERE, "data-0") + "/eviction"
+    for spec, status in (
+        (rule, 429),
+        ({**rule, "unhealthyPodEvictionPolicy": "AlwaysAllow"}, 201),
+        ({**rule, "minAvailable": 2}, 201),
+    ):
+        room.apply({**item, "spec": spec})
+        room.clock.advance(1)
+        assert room.kubernetes.ask("POST", evict, {}, {"dryRun": "All"}).status == status
+
+
 def test_a_pod_under_two_budgets_is_not_evicted_whatever_they_allow(room: Room) -> None:
     room.up()
     spec = {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "data"}}}
@@ -271,6 +312,7 @@ def test_a_pod_under_two_budgets_is_not_evicted_whatever_they_allow(room: Room) 
     room.clock.advance(1)
     answer = room.kubernetes.ask("POST", PODS.path(HERE, "data-1") + "/eviction", {})
     assert (answer.status, "more than one PodDisruptionBudget" in answer.text) == (500, True)
+    assert "reason" not in answer.body
 
 
 def test_what_a_set_owns_goes_with_it_or_is_orphaned(room: Room) -> None:

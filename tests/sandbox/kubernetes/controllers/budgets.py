@@ -6,10 +6,13 @@ import math
 
 from tests.sandbox.kubernetes.controllers.work import Durations, Place, Work, with_condition
 from tests.sandbox.kubernetes.kinds import BUDGETS, PODS
-from tests.sandbox.kubernetes.objects import Json, condition_of, controller_of, is_ready, timestamp
+from tests.sandbox.kubernetes.objects import Json, condition_of, controller_of, is_ready, seconds_of, timestamp
 from tests.sandbox.kubernetes.resources import Resources, Writing
 from tests.sandbox.kubernetes.selectors import selected
 from tests.sandbox.kubernetes.store import Change
+
+_FORGOTTEN_AFTER = 120.0
+"""`DeletionTimeout` in `pkg/controller/disruption/disruption.go` of Kubernetes."""
 
 
 class Budgets:
@@ -38,7 +41,11 @@ class Budgets:
             and pod["status"].get("phase") not in {"Succeeded", "Failed"}
         ]
         expected, desired = self._wanted(budget["spec"], pods)
-        healthy = sum(is_ready(pod) and "deletionTimestamp" not in pod["metadata"] for pod in pods)
+        disrupted = self._disrupted(budget, pods)
+        healthy = sum(
+            is_ready(pod) and "deletionTimestamp" not in pod["metadata"] and pod["metadata"]["name"] not in disrupted
+            for pod in pods
+        )
         allowed = max(0, healthy - desired) if expected else 0
         now = timestamp(self._resources.store.clock.now())
 
@@ -47,6 +54,7 @@ class Budgets:
                 "conditions": item.get("status", {}).get("conditions", []),
                 "currentHealthy": healthy,
                 "desiredHealthy": desired,
+                **({"disruptedPods": disrupted} if disrupted else {}),
                 "disruptionsAllowed": allowed,
                 "expectedPods": expected,
                 "observedGeneration": budget["metadata"]["generation"],
@@ -57,6 +65,13 @@ class Budgets:
 
         writing = Writing(manager="kube-controller-manager", subresource="status")
         self._resources.change(BUDGETS, *place, change, writing)
+
+    def _disrupted(self, budget: Json, pods: list[Json]) -> Json:
+        """The pods whose eviction was let through and that do not go yet, for two minutes (`buildDisruptedPodMap`)."""
+        there = {each["metadata"]["name"] for each in pods if "deletionTimestamp" not in each["metadata"]}
+        noted = budget.get("status", {}).get("disruptedPods", {}).items()
+        now = self._resources.store.clock.now()
+        return {name: at for name, at in noted if name in there and now < seconds_of(at) + _FORGOTTEN_AFTER}
 
     def _wanted(self, spec: Json, pods: list[Json]) -> tuple[int, int]:
         """The number of pods that there should be, and of those that should be well."""
