@@ -69,17 +69,20 @@ class KubernetesClient:
             self._limit, total=_ATTEMPTS, status_forcelist=_PASSING, allowed_methods=None, backoff_factor=0.5
         )
         # Safe to repeat: a connection that never came about, and a request turned away unread (429).
-        self._retry_writes = retrying(
-            self._limit,
-            connect=_ATTEMPTS,
-            read=0,
-            other=0,
-            redirect=0,
-            status=_ATTEMPTS,
-            total=None,
-            status_forcelist=(429,),
-            allowed_methods=None,
-            backoff_factor=0.5,
+        self._retry_writes, self._retry_connections = (
+            retrying(
+                self._limit,
+                connect=_ATTEMPTS,
+                read=0,
+                other=0,
+                redirect=0,
+                status=_ATTEMPTS,
+                total=None,
+                status_forcelist=statuses,
+                allowed_methods=None,
+                backoff_factor=0.5,
+            )
+            for statuses in ((429,), ())
         )
 
     @property
@@ -139,6 +142,11 @@ class KubernetesClient:
     def post(self, path: str, body: Mapping[str, Any], dry_run: bool = False) -> Json:
         """The object created."""
         return self._ask("POST", path, _writing(dry_run), body) or {}
+
+    def post_once(self, path: str, body: Mapping[str, Any], dry_run: bool = False) -> tuple[int, Json]:
+        """The status and the answer to something that is asked for once, whatever they are; {} if it is no JSON."""
+        answer = self._send("POST", path, _writing(dry_run), body, "application/json", self._retry_connections)
+        return answer.status, _json(answer.data.decode("utf-8", "replace")) or {}
 
     def delete(
         self,
@@ -212,7 +220,15 @@ class KubernetesClient:
             raise not_understood(said, f"the server at {self.host} does not send a JSON object")
         return content
 
-    def _send(self, method: str, path: str, params: Mapping[str, str], body: object, content_type: str) -> Any:
+    def _send(
+        self,
+        method: str,
+        path: str,
+        params: Mapping[str, str],
+        body: object,
+        content_type: str,
+        retries: Any = None,
+    ) -> Any:
         headers: Any = {"Accept": "application/json, */*", "User-Agent": FIELD_MANAGER, **self._access.headers()}
         if body is not None:
             headers["Content-Type"] = content_type
@@ -228,7 +244,7 @@ class KubernetesClient:
                 body=None if body is None else json.dumps(body),
                 headers=headers,
                 timeout=self._timeout,
-                retries=self._retry_reads if _only_asks(method, path) else self._retry_writes,
+                retries=retries or (self._retry_reads if _only_asks(method, path) else self._retry_writes),
                 redirect=False,
             )
         except self._failure as error:

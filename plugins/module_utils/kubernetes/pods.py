@@ -183,7 +183,13 @@ def _budget(item: Json) -> Budget:
             expected=whole(status, "expectedPods", 0),
             namespace=within(item, "metadata", lambda metadata: text(metadata, "namespace", "")),
             unready_go=text(spec, "unhealthyPodEvictionPolicy", "") == "AlwaysAllow",
+            closed_since="".join(listed(status, "conditions", _closed_since, ())),
         )
+
+
+def _closed_since(condition: Part) -> str:
+    closed = text(condition, "type", "") == "DisruptionAllowed" and text(condition, "status", "") == "False"
+    return text(condition, "lastTransitionTime", "") if closed else ""
 
 
 def _requirement(each: Part) -> None:

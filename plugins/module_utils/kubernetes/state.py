@@ -212,6 +212,8 @@ class Budget:
     namespace: str = ""
     unready_go: bool = False
     """Whether pods that are not Ready may always go (`unhealthyPodEvictionPolicy`)."""
+    closed_since: str = ""
+    """The time since which it lets no pod go, as its controller has noted it; empty if it lets one go."""
 
     @property
     def most(self) -> int:
