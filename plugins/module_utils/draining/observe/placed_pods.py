@@ -54,6 +54,9 @@ def placed_pod(item: Json) -> PlacedPod:
                 tolerations=listed(spec, "tolerations", _toleration, ()),
             ),
             claims=tuple(name for each in listed(spec, "volumes", dict, ()) if (name := _claim(metadata, each))),
+            has_scratch=any("emptyDir" in each for each in listed(spec, "volumes", dict, ())),
+            finalizers=texts(metadata, "finalizers", ()),
+            ends=text(metadata, "deletionTimestamp", ""),
             by_other_pods=any(
                 part(affinity, kind, {}).get("requiredDuringSchedulingIgnoredDuringExecution")
                 for kind in ("podAffinity", "podAntiAffinity")

@@ -81,6 +81,21 @@ class PlacedPod:
     """Whether a required affinity or anti-affinity to other pods is on it."""
     is_spread: bool = False
     """Whether a topology spread constraint may keep it from being scheduled."""
+    has_scratch: bool = False
+    """Whether it has a volume of the kind emptyDir, whose data goes with the pod."""
+    finalizers: tuple[str, ...] = ()
+    ends: str = ""
+    """The end of its grace period, once its deletion was asked for (`deletionTimestamp`)."""
+
+    @property
+    def full_name(self) -> str:
+        """Its namespace and name."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def ended(self) -> bool:
+        """Whether its containers have ended for good."""
+        return self.phase in ENDED
 
     @property
     def is_evicted(self) -> bool:
@@ -104,6 +119,11 @@ class KeptPod:
     budget: Budget
     covered_twice: bool = False
     """Whether further budgets cover the pod, so that Kubernetes never evicts it."""
+
+    @property
+    def full_name(self) -> str:
+        """The namespace and the name of the pod."""
+        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,140 @@
+"""The drain of Kubernetes nodes by a run itself: cordon, then evict and look again until nothing is left.
+
+Nothing is kept in memory that a later run would need: the undo of the cordon has its time, and the rest is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from ..common.task import Outcome, Task
+from ..common.timestamps import timestamp_of, timestamp_text, utc_now
+from ..common.verdict import State, Verdict
+from ..kubernetes.client import KubernetesClient
+from .act.draining import Draining
+from .act.forcing import Forcing
+from .judge.drained import EvictionAnswers, evictable, judge_drained, left
+from .judge.forced_drains import ForcedRung
+from .judge.undrainable import judge_undrainable, unmanaged
+from .observe.drain_look import look_at_drain
+from .observe.drain_state import DrainLook
+
+SLACK = timedelta(seconds=30)
+"""The time after the end of a grace period for which a pod may still be there: a kubelet needs some, and clocks
+differ."""
+
+
+@dataclass(frozen=True)
+class DrainRules:
+    """The rules that a user gives for a drain."""
+
+    rungs: Sequence[ForcedRung] = ()
+    """The forced acts that are allowed (`allow_forced_drains`)."""
+    unmanaged: tuple[str, ...] = ()
+    """Patterns of the namespaces whose pods without a controller may be deleted (`allow_unmanaged_pods`)."""
+
+
+@dataclass(frozen=True)
+class DrainPass:
+    """A look at a drain, and the answers to the evictions that followed it."""
+
+    seen: DrainLook
+    answers: EvictionAnswers
+
+
+def drain(
+    task: Task, client: KubernetesClient, names: Sequence[str], module: str, rules: DrainRules | None = None
+) -> Outcome:
+    """Drain these Kubernetes nodes until no pod that could go is left there, and no volume of those that went.
+
+    All of them are refused before any is cordoned. The arguments of the task are `wait`, `wait_timeout`, which counts
+    from the last progress, and `wait_sleep`. `module` is that of `Draining`.
+
+    Raises:
+        Refusal: something cannot be had, or an act was not made.
+    """
+    rules = rules or DrainRules()
+    acts, before = len(task.journal.as_result()), task.ask(lambda: look_at_drain(client, names))
+    foreseen = judge_undrainable(before.pods, names, rules.unmanaged)
+    if foreseen.state is State.REFUSED:
+        return Outcome(Verdict(foreseen.deciding()), before=_shown(before))
+    draining = Draining(task, client, module)
+    for name in names:
+        task.ask(partial(draining.cordon, name))
+    forced: list[Forcing] = []
+
+    def step() -> DrainPass:
+        seen = look_at_drain(client, names)
+        spared = [each.uid for each in unmanaged(seen.pods, names, rules.unmanaged)]
+        answers = draining.evict(evictable(seen, spared))
+        if rules.rungs and not task.check_mode:
+            forced[:] = forced or [Forcing(task, client, rules.rungs, _began(task, seen))]
+            forced[0].force([each.name for each in seen.nodes])
+        return DrainPass(seen, answers)
+
+    found, verdict = task.wait(
+        step, _judged(task, names, rules), stoppable=True, remaining=_remaining(task, names, rules)
+    )
+    # Nothing is changed in check mode, so nothing would come of waiting: the verdict is that of the first look.
+    shown = _judge(task, names, rules, found) if task.check_mode else verdict
+    return Outcome(
+        shown,
+        changed=len(task.journal.as_result()) > acts,
+        before=_shown(before),
+        after=_shown(found.seen),
+        more={"kept": _kept(found.seen)},
+    )
+
+
+def _judge(task: Task, names: Collection[str], rules: DrainRules, found: DrainPass) -> Verdict:
+    verdict = judge_drained(found.seen, found.answers, timestamp_text(utc_now() - SLACK), tried=task.check_mode)
+    undrainable = judge_undrainable(found.seen.pods, names, rules.unmanaged).deciding()
+    return Verdict((*undrainable, *verdict.reasons))
+
+
+def _judged(task: Task, names: Collection[str], rules: DrainRules) -> Callable[[DrainPass], Verdict]:
+    def judge(found: DrainPass) -> Verdict:
+        verdict = _judge(task, names, rules, found)
+        return Verdict() if task.check_mode and verdict.state is State.WAITING else verdict
+
+    return judge
+
+
+def _remaining(
+    task: Task, names: Collection[str], rules: DrainRules
+) -> Callable[[DrainPass], dict[str, tuple[float, ...]]]:
+    def remaining(found: DrainPass) -> dict[str, tuple[float, ...]]:
+        codes = {each.code for each in _judge(task, names, rules, found).deciding()}
+        return dict.fromkeys(codes, left(found.seen))
+
+    return remaining
+
+
+def _began(task: Task, seen: DrainLook) -> float:
+    """The time on the clock of the task at which the first of these Kubernetes nodes was cordoned."""
+    since = [timestamp_of(each) for each in seen.since.values()]
+    passed = max(((utc_now() - each).total_seconds() for each in since), default=0.0)
+    return task.clock.now() - max(0.0, passed)
+
+
+def _shown(seen: DrainLook) -> dict[str, Any]:
+    return {
+        "cordoned": sorted(each.name for each in seen.nodes if each.cordoned),
+        "pods": {each.name: len(seen.left_on(each.name)) for each in seen.nodes},
+    }
+
+
+def _kept(seen: DrainLook) -> list[dict[str, Any]]:
+    return [
+        {
+            "pod": each.full_name,
+            "kubernetes_node": each.kubernetes_node,
+            "budget": f"{each.namespace}/{each.budget.name}",
+            "disruptions_allowed": each.budget.allowed,
+        }
+        for each in seen.kept
+    ]
