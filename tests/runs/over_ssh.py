@@ -18,7 +18,7 @@ from ansible.plugins.action import ActionBase
 from ansible.plugins.connection.ssh import Connection
 
 from tests.runs.calling import Calling
-from tests.sandbox.plain_hosts.host import CHECKS, JOBS, PATH, UNDER_WAY
+from tests.sandbox.plain_hosts.jobs import CHECKS, JOBS, PATH, UNDER_WAY
 from tests.sandbox.web import Answer, CutOff, Request
 
 SSH = 22
@@ -38,7 +38,8 @@ def over_ssh(calling: Calling) -> Iterator[None]:
             return execute(self, module_name, module_args, **how)
         name = (module_name or self._task.action).rpartition(".")[2]
         options = dict(self._task.args if module_args is None else module_args)
-        return _result(calling, str(self._play_context.remote_addr), name, options, checks=self._task.check_mode)
+        asked = {"checks": self._task.check_mode, "limit": self._task.timeout}
+        return _result(calling, str(self._play_context.remote_addr), name, options, **asked)
 
     reached = patch.object(ActionBase, "_execute_module", executed)
     nothing_else = patch.multiple(Connection, exec_command=_unknown, put_file=_unknown, fetch_file=_unknown)
@@ -46,13 +47,19 @@ def over_ssh(calling: Calling) -> Iterator[None]:
         yield
 
 
-def _result(calling: Calling, address: str, module: str, options: Mapping[str, Any], *, checks: bool) -> Any:
+def _result(
+    calling: Calling, address: str, module: str, options: Mapping[str, Any], *, checks: bool, limit: float
+) -> Any:
     method = "GET" if module in ASKING or checks else "POST"
     begun = _asked(calling, address, method, module, {**options, **({CHECKS: True} if checks else {})})
+    end = time.time() + limit
     while True:
         answer = _asked(calling, address, "GET", f"{JOBS}/{begun.body['job']}")
         if answer.status != UNDER_WAY:
             return answer.body
+        if limit and time.time() >= end:
+            # As the timeout of a task, which counts the seconds of the controller. The module goes on.
+            return {"failed": True, "msg": f"Timed out after {limit} second(s).", "timedout": {"period": limit}}
         time.sleep(PAUSE)
 
 

@@ -14,7 +14,7 @@ from tests.runs.on_hosts import CHECK, PLAYBOOK_OF_HOSTS, ClusterOnHosts, cluste
 from tests.runs.over_ssh import SSH, USER_AGENT
 from tests.runs.turns import Killed
 from tests.runs.world import World, is_act, world
-from tests.sandbox.plain_hosts.host import PATH
+from tests.sandbox.plain_hosts.jobs import PATH
 from tests.sandbox.web import Request
 from tests.scenarios.playbook import Played, digest_in
 

@@ -13,6 +13,7 @@ from tests.lab.elasticsearch.homes import LOCKED
 from tests.lab.opensearch.layouts import CONFIGURATION
 from tests.lab.opensearch.locks import locked_versions
 from tests.sandbox.clock import Clock
+from tests.sandbox.kubeadm.description import COMPONENTS, DNS, PROXY
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.opensearch.cluster import Cluster
 from tests.sandbox.opensearch.image import ZONE, member_of
@@ -142,6 +143,7 @@ def pull_error(image: str) -> str:
     """The reason why an image cannot be pulled; empty if it can. There are the images of the lab, and no others."""
     name, version = image_of(image)
     known = {**IMAGES, "probe": ("1", "2"), "busybox": (version,)}
+    known |= dict.fromkeys((*COMPONENTS, PROXY, DNS), (version,))
     known |= {"longhorn-instance-manager": (version,), "longhorn-share-manager": (version,)}
     return "" if version in known.get(name, ()) else f"{image}: not found"
 

@@ -148,8 +148,8 @@ class Sandbox:
         self.api = self.kubernetes.server
         self._stack.enter_context(self.listening)
         identity = Identity(self._credentials.certificate.read_bytes(), self._credentials.key.read_bytes())
-        served = self.listening.serve(self.api, HOST, port, identity)
-        self.faults = Faults(self.kubernetes.faults, self.listening, served)
+        self.server_port = self.listening.serve(self.api, HOST, port, identity)
+        self.faults = Faults(self.kubernetes.faults, self.listening, self.server_port)
         return self
 
     def _behaviour(self) -> Behaviour:

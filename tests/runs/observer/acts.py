@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from tests.runs.observer.sight import Pod, Sight
-from tests.sandbox.plain_hosts.host import PATH
+from tests.sandbox.plain_hosts.jobs import PATH
 from tests.sandbox.web import Request
 
 CONTROLLER = ("stateful.upgrade", "opensearch-py")

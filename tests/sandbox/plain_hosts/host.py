@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from tests.sandbox.plain_hosts.service import Job, Service
-from tests.sandbox.web import Answer, CutOff, Request
-
-Result = dict[str, Any]
-JOBS = "jobs"
-UNDER_WAY = 202
-PATH = "/hosts/"
-"""The beginning of the path of each request to a host: it goes on with the host and the module, or with a job."""
-
-
-CHECKS = "check_mode"
-"""The option that says that nothing may be changed."""
-
-
-class UnknownModule(Exception):
-    """The host does not know what a module does."""
+from tests.sandbox.plain_hosts.jobs import CHECKS, Job, Jobs, Result, UnknownModule, over
+from tests.sandbox.plain_hosts.service import Job as ServiceJob
+from tests.sandbox.plain_hosts.service import Service
+from tests.sandbox.web import Answer, Request
 
 
 class PlainHost:
@@ -33,43 +20,30 @@ class PlainHost:
         """Whether no package can be fetched."""
         self.has_power = True
         self._fetched = {service.installed}
-        self._jobs: dict[str, Callable[[], Result | None]] = {}
-        self._numbers = itertools.count(1)
+        self._jobs = Jobs(
+            {
+                "ping": lambda _options: over({"ping": "pong"}),
+                "setup": lambda _options: over({"ansible_facts": {"ansible_pkg_mgr": "apt"}}),
+                "apt": lambda given: over(self._installed(given)),
+                "command": lambda given: over(self._fetches(given)),
+                "systemd": self._systemd,
+            }
+        )
 
     def __call__(self, request: Request) -> Answer:
-        """A handler: a module is started by its name, and asked for its result by the number of its job."""
-        *_path, what, name = request.path.split("/")
-        if what == JOBS:
-            if name not in self._jobs:
-                raise CutOff(made=False)
-            result = self._jobs[name]()
-            return Answer(UNDER_WAY, {}) if result is None else Answer(200, result)
-        number = str(next(self._numbers))
-        self._jobs[number] = self._started(name, request.body or {})
-        return Answer(UNDER_WAY, {"job": number})
+        """A handler, see `Jobs`."""
+        return self._jobs(request)
 
     def power_off(self) -> None:
         """The machine stops at once, and all modules with it."""
         self.has_power = False
-        self._jobs.clear()
+        self._jobs.lose()
         self.service.power_off()
 
     def power_on(self) -> None:
         """The machine comes back, and starts what is enabled."""
         self.has_power = True
         self.service.start()
-
-    def _started(self, module: str, options: Mapping[str, Any]) -> Callable[[], Result | None]:
-        known: Mapping[str, Callable[[Mapping[str, Any]], Callable[[], Result | None]]] = {
-            "ping": lambda _options: _over({"ping": "pong"}),
-            "setup": lambda _options: _over({"ansible_facts": {"ansible_pkg_mgr": "apt"}}),
-            "apt": lambda given: _over(self._installed(given)),
-            "command": lambda given: _over(self._fetches(given)),
-            "systemd": self._systemd,
-        }
-        if module not in known:
-            raise UnknownModule(module)
-        return known[module](options)
 
     def _fetches(self, options: Mapping[str, Any]) -> Result:
         """`apt-get --download-only`."""
@@ -105,12 +79,12 @@ class PlainHost:
         self._fetched.add(version)
         return ""
 
-    def _systemd(self, options: Mapping[str, Any]) -> Callable[[], Result | None]:
+    def _systemd(self, options: Mapping[str, Any]) -> Job:
         if options["name"] != self._package:
             raise UnknownModule(f"service {options['name']}")
         wanted = options["state"] == "started"
         changed = self.service.is_active != wanted
-        job: Job = self.service.start() if wanted else self.service.stop()
+        job: ServiceJob = self.service.start() if wanted else self.service.stop()
 
         def result() -> Result | None:
             error = job()
@@ -119,7 +93,3 @@ class PlainHost:
             return {"changed": changed, **({"failed": True, "msg": error} if error else {})}
 
         return result
-
-
-def _over(result: Result) -> Callable[[], Result | None]:
-    return lambda: {"changed": False, **result}

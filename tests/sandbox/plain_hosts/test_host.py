@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.sandbox.opensearch.rooms import FROM, TO, Room
-from tests.sandbox.plain_hosts.host import CHECKS, JOBS, PATH, UNDER_WAY, PlainHost
+from tests.sandbox.plain_hosts.host import PlainHost
+from tests.sandbox.plain_hosts.jobs import CHECKS, JOBS, PATH, UNDER_WAY
 from tests.sandbox.plain_hosts.service import RESTART, START_TIMEOUT, Service
 from tests.sandbox.web import CutOff, Request
 

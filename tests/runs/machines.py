@@ -1,0 +1,120 @@
+"""Kubernetes clusters of kubeadm in memory whose machines are hosts of an inventory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tests.runs.calling import CalledPort
+from tests.runs.over_ssh import SSH, over_ssh
+from tests.runs.world import World
+from tests.sandbox.kubeadm.cluster import KubeadmCluster
+from tests.sandbox.kubeadm.description import Described, Pace
+from tests.sandbox.kubeadm.machine import Machine
+from tests.scenarios.playbook import Played, digest_in
+
+PLAYBOOK, NAMESPACE = "stateful.upgrade.machines", "upgrades"
+ROLE = "stateful.upgrade.member_kubeadm"
+CHECK = "--check"
+"""The argument with which the playbook shows its plan."""
+GROUPS = ("control_plane", "workers")
+
+
+@dataclass(frozen=True)
+class Machines:
+    """A cluster and its inventory. The machines of the control plane are known there as `h-<name>`, with the variable
+    `upgrade_member`; the workers have the names of their Kubernetes nodes."""
+
+    here: World
+    cluster: KubeadmCluster
+    doors: Mapping[str, CalledPort] = field(default_factory=dict)
+    """The ports of the machines to which their controller connects, by Kubernetes node."""
+    folder: Path = Path()
+
+    @property
+    def machines(self) -> Mapping[str, Machine]:
+        """By Kubernetes node."""
+        return self.cluster.machines
+
+    @property
+    def arguments(self) -> tuple[str, str]:
+        """The arguments of ansible-playbook, which name the inventory as its users write it."""
+        described = self.cluster.described
+        control_plane = {host_of(name, described): self._of(name, described) for name in described.control_plane}
+        workers = {name: self._of(name, described) for name in described.workers}
+        groups = {name: {"hosts": hosts} for name, hosts in zip(GROUPS, (control_plane, workers), strict=True)}
+        path = self.folder / "inventory.json"
+        path.write_text(json.dumps({"all": {"children": groups}}), encoding="utf-8")
+        return "-i", str(path)
+
+    def _of(self, name: str, described: Described) -> dict[str, str]:
+        address = {"ansible_host": self.doors[name].host}
+        return {**address, "upgrade_member": name} if name in described.control_plane else address
+
+    def variables(self, target_version: str, user: str = "admin", **more: Any) -> dict[str, Any]:
+        """The variables of an upgrade to a version, as one of the users of the API."""
+        return {
+            "target_version": target_version,
+            "upgrade_groups": [*GROUPS],
+            "upgrade_namespace": NAMESPACE,
+            "upgrade_kubernetes": {"kubeconfig": str(self.here.sandbox.kubeconfig(user))},
+            **more,
+        }
+
+    def upgraded(self, target_version: str, **more: Any) -> Played:
+        """A run with consent to the present plan, which the check mode shows; that one if it is refused."""
+        given = self.variables(target_version, **more)
+        planned = self.here.play(PLAYBOOK, given, *self.arguments, CHECK)
+        if planned.code:
+            return planned
+        return self.here.play(PLAYBOOK, {**given, "upgrade_confirm": digest_in(planned)}, *self.arguments)
+
+
+def host_of(name: str, described: Described) -> str:
+    """The name in the inventory of the machine of a Kubernetes node."""
+    return f"h-{name}" if name in described.control_plane else name
+
+
+@contextmanager
+def machines(
+    here: World,
+    version: str,
+    available: Sequence[str],
+    *,
+    control_plane: int = 3,
+    workers: int = 3,
+    balanced: bool = False,
+    pace: Pace | None = None,
+) -> Iterator[Machines]:
+    """A cluster that is whole; until the block ends, runs reach its machines, and its API behind one address.
+
+    Args:
+        here: The world, whose Kubernetes it becomes.
+        version: The version of all, such as 1.35.4.
+        available: The other versions in the repository of the packages.
+        control_plane: The number of its machines.
+        workers: The number of the others.
+        balanced: Whether a balancer stands before the API; without one its address is that of the first machine.
+        pace: The seconds that things take.
+    """
+    names = (
+        tuple(f"cp-{each + 1}" for each in range(control_plane)),
+        tuple(f"worker-{each + 1}" for each in range(workers)),
+    )
+    described = Described(version, *names, balanced=balanced)
+    with here.calling.lock:
+        cluster = KubeadmCluster(here.sandbox.kubernetes, described, available, pace)
+    port: Any = here.sandbox.server_port
+    port.handler = cluster.control_plane.door(port.handler)
+    here.sandbox.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}])
+    doors = {
+        name: here.calling.serve(machine, f"10.2.0.{number + 1}", SSH)
+        for number, (name, machine) in enumerate(cluster.machines.items())
+    }
+    with TemporaryDirectory(prefix="machines-") as folder, over_ssh(here.calling):
+        yield Machines(here, cluster, doors, Path(folder))

@@ -1,0 +1,172 @@
+"""The commands of a machine of kubeadm: those that the role member_kubeadm runs, and no others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tests.sandbox.kubeadm.building import CONFIGURATION, SYSTEM
+from tests.sandbox.kubeadm.description import ETCD, images_of
+from tests.sandbox.kubeadm.packages import Packages, named
+from tests.sandbox.kubeadm.process import Ended, Steps, after, never
+from tests.sandbox.kubeadm.upgrading import LOOK, OnMachine, Shared, upgrade
+from tests.sandbox.kubernetes.kinds import CONFIG_MAPS
+from tests.sandbox.kubernetes.objects import timestamp
+from tests.sandbox.plain_hosts.jobs import UnknownModule
+
+if TYPE_CHECKING:
+    from tests.sandbox.kubeadm.machine import Machine
+
+CONTAINER = "0123456789ab"
+"""The id of the container of etcd."""
+YEAR = 365 * 86400.0
+ARCHIVES = "/var/cache/apt/archives"
+Command = Callable[[Sequence[str], str], Steps]
+
+
+class Commands:
+    """`fails` and `hangs` are by the beginning of the command, such as `kubeadm upgrade`."""
+
+    def __init__(self, shared: Shared, written: OnMachine, packages: Packages) -> None:
+        self._shared, self._written, self._packages = shared, written, packages
+        self.fails: dict[str, str] = {}
+        """Each with what it writes to its standard error; nothing is done."""
+        self.hangs: set[str] = set()
+        self.cut_off_after: int | None = None
+        """The machine cuts off its connections when kubeadm has begun to replace so many components."""
+        self.ran: list[str] = []
+        """The commands that were run, by their words."""
+        self.snapshots: dict[str, dict[str, int]] = {}
+        """By path."""
+        self.snapshots_broken = False
+        """Whether a snapshot of etcd has another content than etcd has sent."""
+        self.images = set(images_of(written.kubelet_configuration))
+        """Those that are on the machine."""
+
+    def steps(self, argv: Sequence[str], stdin: str, machine: Machine) -> Steps:
+        """The command, by its words. Raises UnknownModule."""
+        line = " ".join(argv)
+        self.ran.append(line)
+        if any(line.startswith(each) for each in self.hangs):
+            return never()
+        for beginning, said in self.fails.items():
+            if line.startswith(beginning):
+                return after(self._shared.pace.look, Ended(1, "", said))
+        if argv[:2] == ["kubeadm", "upgrade"]:
+            return self._upgrade(argv, machine)
+        known: dict[str, Command] = {
+            "kubeadm": self._kubeadm,
+            "kubelet": lambda _argv, _stdin: self._told(f"Kubernetes v{self._packages.installed['kubelet']}"),
+            "kubectl": self._kubectl,
+            "crictl": self._crictl,
+            "apt-get": self._apt_get,
+            "apt-mark": lambda argv, _stdin: self._told(
+                "\n".join(each for each in argv[2:] if each in self._packages.held)
+            ),
+            "dpkg-deb": lambda _argv, _stdin: self._told(""),
+        }
+        name = argv[0].rpartition("/")[2]
+        if name not in known:
+            raise UnknownModule(f"command {argv}")
+        return known[name](argv, stdin)
+
+    def _told(self, text: str) -> Steps:
+        return after(self._shared.pace.look, Ended(0, text))
+
+    def _upgrade(self, argv: Sequence[str], machine: Machine) -> Steps:
+        target = next((each.removeprefix("v") for each in argv if each[:2] == "v1"), "") if "apply" in argv else ""
+        steps = upgrade(self._shared, self._written, self._packages.installed["kubeadm"], target)
+        before = len(self._written.upgraded)
+        while True:
+            try:
+                seconds = next(steps)
+            except StopIteration as end:
+                ended: Ended = end.value
+                return ended
+            cut = self.cut_off_after
+            if cut is not None and len(self._written.upgraded) - before >= cut:
+                self.cut_off_after = None
+                self._shared.clock.later(LOOK / 2, machine.cut_off)
+            yield seconds
+
+    def _kubeadm(self, argv: Sequence[str], stdin: str) -> Steps:
+        words = list(argv[1:3])
+        if words[:1] == ["version"]:
+            return self._told(f"v{self._packages.installed['kubeadm']}")
+        if words == ["certs", "check-expiration"]:
+            return self._told(json.dumps(self._certificates()))
+        if words == ["config", "images"]:
+            lines = stdin.splitlines()
+            version = next(each.partition(": v")[2] for each in lines if each.startswith("kubernetesVersion: v"))
+            return self._told("\n".join(images_of(version)))
+        raise UnknownModule(f"command {argv}")
+
+    def _certificates(self) -> dict[str, Any]:
+        def one(name: str, until: float) -> dict[str, Any]:
+            seconds = int(until - self._shared.clock.now())
+            return {"name": name, "expirationDate": timestamp(until), "residualTime": seconds, "missing": False}
+
+        names = ("admin.conf", "apiserver", "etcd-server", "scheduler.conf")
+        own = [one(each, self._written.renewed + YEAR) for each in names]
+        return {"certificates": own, "certificateAuthorities": [one("ca", self._written.renewed + 10 * YEAR)]}
+
+    def _kubectl(self, argv: Sequence[str], _stdin: str) -> Steps:
+        if "version" in argv:
+            told = {"clientVersion": {"gitVersion": f"v{self._packages.installed['kubectl']}"}}
+            return self._told(json.dumps(told))
+        if CONFIGURATION in argv:
+            if not self._shared.control_plane.answers:
+                return after(self._shared.pace.look, Ended(1, "", "The connection to the server was refused"))
+            found = self._shared.kubernetes.server.resources.get(CONFIG_MAPS, SYSTEM, CONFIGURATION)
+            return self._told(str(found["data"]["ClusterConfiguration"]))
+        raise UnknownModule(f"command {argv}")
+
+    def _apt_get(self, argv: Sequence[str], _stdin: str) -> Steps:
+        if "--download-only" not in argv:
+            raise UnknownModule(f"command {argv}")
+        faults = [self._packages.fetch(*named(each)) for each in argv if "=" in each and not each.startswith("-")]
+        said = next(filter(None, faults), "")
+        return after(self._shared.pace.fetch, Ended(100 if said else 0, "", said))
+
+    def _crictl(self, argv: Sequence[str], _stdin: str) -> Steps:
+        if argv[1] == "ps":
+            name, plane = self._written.name, self._shared.control_plane
+            return self._told(CONTAINER if name in plane.images and (name, ETCD) not in plane.away else "")
+        if argv[1] == "images":
+            return self._told(json.dumps({"images": [{"repoTags": [each]} for each in sorted(self.images)]}))
+        if argv[1] == "pull":
+            self.images.add(argv[-1])
+            return after(self._shared.pace.fetch, Ended(0, f"Image is up to date for {argv[-1]}"))
+        if argv[1] == "exec" and argv[2] == CONTAINER:
+            return self._in_etcd(argv[3:])
+        raise UnknownModule(f"command {argv}")
+
+    def _in_etcd(self, argv: Sequence[str]) -> Steps:
+        words, plane = " ".join(argv), self._shared.control_plane
+        if not plane.has_quorum:
+            return after(self._shared.pace.look, Ended(1, "", "context deadline exceeded"))
+        revision, size = self._shared.kubernetes.server.store.version, plane.size
+        if "endpoint status" in words:
+            header = {
+                "cluster_id": 1,
+                "member_id": plane.member(self._written.name),
+                "revision": revision,
+                "raft_term": 3,
+            }
+            status = {"header": header, "version": "3.6.5", "dbSize": size, "leader": plane.member(plane.leader)}
+            return self._told(json.dumps([{"Endpoint": "https://127.0.0.1:2379", "Status": status}]))
+        if "snapshot save" in words:
+            old = {"revision": 1, "totalSize": 0} if self.snapshots_broken else {}
+            self.snapshots[argv[-1]] = {
+                "hash": revision * 7,
+                "revision": revision,
+                "totalKey": 10,
+                "totalSize": size,
+                **old,
+            }
+            return after(self._shared.pace.snapshot, Ended(0, f"Snapshot saved at {argv[-1]}"))
+        if "snapshot status" in words:
+            path = next(each for each in argv if each in self.snapshots)
+            return self._told(json.dumps(self.snapshots[path]))
+        raise UnknownModule(f"command {list(argv)}")

@@ -1,0 +1,193 @@
+"""A machine of kubeadm in memory: it carries out the modules of Ansible which the role member_kubeadm calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.sandbox.kubeadm.commands import Commands
+from tests.sandbox.kubeadm.description import PACKAGES
+from tests.sandbox.kubeadm.files import checksum, files_of
+from tests.sandbox.kubeadm.kubelet import Kubelet
+from tests.sandbox.kubeadm.packages import Packages, named
+from tests.sandbox.kubeadm.process import Ended, Process, Steps, after
+from tests.sandbox.kubeadm.upgrading import OnMachine, Shared
+from tests.sandbox.plain_hosts.jobs import CHECKS, Job, Jobs, Result, UnknownModule, over
+from tests.sandbox.web import Answer, Request
+
+FREE = 20 * 2**30
+Options = Mapping[str, Any]
+
+
+class Machine:
+    """A handler. A module that was started goes on, whatever becomes of its controller."""
+
+    def __init__(self, shared: Shared, name: str, version: str, available: Sequence[str]) -> None:
+        self._shared, self.name = shared, name
+        self.packages = Packages(version, available)
+        self.kubelet = Kubelet(shared, name, self.packages)
+        self.written = OnMachine(name, version, shared.clock.now())
+        """What kubeadm has written on it, and the components that do not come up."""
+        self.free = {"/": FREE, "/var/lib": FREE}
+        self.lines: dict[str, str] = {}
+        """By path the line of a file that was written."""
+        self.commands = Commands(shared, self.written, self.packages)
+        self.has_power = True
+        self._processes: list[Process] = []
+        self._jobs = Jobs(
+            {
+                "ping": lambda _given: over({"ping": "pong"}),
+                "setup": lambda _given: over({"ansible_facts": self._facts()}),
+                "command": self._command,
+                "apt": self._apt,
+                "dpkg_selections": lambda given: over(self._held(given)),
+                "systemd": self._systemd,
+                "stat": lambda given: over(self._stat(given)),
+                "find": lambda given: over(self._found(given)),
+                "lineinfile": lambda given: over(self._line(given)),
+                "file": lambda _given: over({}),
+                "tempfile": lambda _given: over({"path": "/tmp/ansible.kubeadm", "changed": True}),  # noqa: S108
+                "copy": lambda given: over(self._copied(given)),
+            }
+        )
+
+    def __call__(self, request: Request) -> Answer:
+        """A handler, see `Jobs`. Nothing listens there without power."""
+        if not self.has_power:
+            raise ConnectionRefusedError
+        return self._jobs(request)
+
+    def cut_off(self) -> None:
+        """Every command is killed, and all connections end. Nothing else stops, and the kubelet ends what it does."""
+        for each in self._processes:
+            each.kill()
+        self._processes.clear()
+        self._jobs.lose()
+
+    def power_off(self) -> None:
+        """The machine stops at once, and all modules with it."""
+        self.has_power = False
+        self.cut_off()
+        self.kubelet.power_off()
+
+    def power_on(self) -> None:
+        """The machine comes back, and starts its static pods."""
+        self.has_power = True
+        self.kubelet.power_on()
+
+    def _facts(self) -> Result:
+        mounts = [{"mount": mount, "size_available": free} for mount, free in self.free.items()]
+        return {"ansible_pkg_mgr": "apt", "ansible_mounts": mounts}
+
+    def _command(self, options: Options) -> Job:
+        argv = [str(each) for each in options.get("argv") or str(options.get("_raw_params", "")).split()]
+        if options.get(CHECKS):
+            return over({"skipped": True, "msg": "Command would have run if not in check mode"})
+        process = self._begun(self.commands.steps(argv, str(options.get("stdin") or ""), self))
+
+        def job() -> Result | None:
+            ended = process.ended
+            if ended is None:
+                return None
+            failed = (
+                {"failed": True, "msg": ended.stderr if ended.rc < 0 else "non-zero return code"} if ended.rc else {}
+            )
+            streams = {"stdout": ended.stdout.rstrip("\n"), "stderr": ended.stderr.rstrip("\n")}
+            return {"changed": True, "rc": ended.rc, "cmd": argv, **streams, **failed}
+
+        return job
+
+    def _begun(self, steps: Steps) -> Process:
+        process = Process(self._shared.clock, steps)
+        self._processes.append(process)
+        return process
+
+    def _apt(self, options: Options) -> Job:
+        wanted = options.get("name") or []
+        names = [wanted] if isinstance(wanted, str) else wanted
+        pairs = [named(each) for each in names]
+        if any(name not in PACKAGES for name, _version in pairs):
+            raise UnknownModule(f"packages {names}")
+        changes = any(self.packages.installed[name] != version for name, version in pairs)
+        if options.get(CHECKS):
+            missing = [f"{name}={version}" for name, version in pairs if version not in self.packages.available]
+            failed = {"failed": True, "msg": f"no available installation candidate for {missing[0]}"} if missing else {}
+            return over({"changed": changes, **failed})
+        process = self._begun(after(self._shared.pace.package if changes else self._shared.pace.look, Ended()))
+        result: Result = {}
+
+        def job() -> Result | None:
+            if process.ended is not None and not result:
+                result.update(self._installed(pairs, held_too=bool(options.get("allow_change_held_packages"))))
+            return result or None
+
+        return job
+
+    def _installed(self, pairs: list[tuple[str, str]], *, held_too: bool) -> Result:
+        changed = False
+        for name, version in pairs:
+            done, fault = self.packages.install(name, version, held_too=held_too)
+            changed = changed or done
+            if fault:
+                return {
+                    "failed": True,
+                    "changed": changed,
+                    "msg": f"'apt-get install' failed: {fault}",
+                    "stderr": fault,
+                }
+        return {"changed": changed}
+
+    def _held(self, options: Options) -> Result:
+        name = str(options["name"])
+        if options["selection"] != "hold":
+            raise UnknownModule(f"dpkg_selections {dict(options)}")
+        changed = name not in self.packages.held
+        if not options.get(CHECKS):
+            self.packages.held.add(name)
+        return {"changed": changed}
+
+    def _systemd(self, options: Options) -> Job:
+        if options["name"] != "kubelet" or options.get("state") not in {None, "started", "restarted"}:
+            raise UnknownModule(f"systemd {dict(options)}")
+        status = {"status": {"MainPID": str(self.kubelet.pid), "ActiveState": "active"}}
+        if options.get("state") == "restarted":
+            if not options.get(CHECKS):
+                self.kubelet.restart(self.written.kubelet_configuration)
+            return over({"changed": True, **status})
+        return over(status)
+
+    def _stat(self, options: Options) -> Result:
+        path = str(options["path"])
+        if path == f"/proc/{self.kubelet.pid}/exe":
+            old = " (deleted)" if self.kubelet.is_old else ""
+            return {"stat": {"exists": True, "islnk": True, "lnk_target": f"/usr/bin/kubelet{old}"}}
+        there = path in self._files() or path in self.commands.snapshots
+        size = {"size": self.commands.snapshots[path]["totalSize"]} if path in self.commands.snapshots else {}
+        return {"stat": {"exists": there, **size}}
+
+    def _found(self, options: Options) -> Result:
+        folders = [str(each).rstrip("/") for each in options["paths"]]
+        files = [
+            {"path": path, "checksum": checksum(content)}
+            for path, content in sorted(self._files().items())
+            if path.rpartition("/")[0] in folders
+        ]
+        return {"files": files, "matched": len(files), "examined": len(files)}
+
+    def _files(self) -> dict[str, str]:
+        return files_of(self.written, self._shared.control_plane.images.get(self.name, {}))
+
+    def _line(self, options: Options) -> Result:
+        path, line = str(options["path"]), str(options["line"])
+        changed = self.lines.get(path) != line
+        if not options.get(CHECKS):
+            self.lines[path] = line
+        return {"changed": changed, "msg": "line replaced" if changed else ""}
+
+    def _copied(self, options: Options) -> Result:
+        source, target = str(options["src"]), str(options["dest"])
+        if not options.get("remote_src") or source not in self.commands.snapshots:
+            raise UnknownModule(f"copy {dict(options)}")
+        changed = self.commands.snapshots.get(target) != self.commands.snapshots[source]
+        self.commands.snapshots[target] = dict(self.commands.snapshots[source])
+        return {"changed": changed, "dest": target}

@@ -1,0 +1,145 @@
+"""`kubeadm upgrade apply` and `kubeadm upgrade node` (`cmd/kubeadm/app/cmd/phases/upgrade` of Kubernetes)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, field
+
+from tests.sandbox.clock import Clock
+from tests.sandbox.kubeadm.addons import Addons
+from tests.sandbox.kubeadm.building import CONFIGURATION, SYSTEM, configuration
+from tests.sandbox.kubeadm.control_plane import ControlPlane
+from tests.sandbox.kubeadm.description import COMPONENTS, Pace, image_of, numbers_of
+from tests.sandbox.kubeadm.process import Ended, Steps
+from tests.sandbox.kubernetes.cluster import Kubernetes
+from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES
+from tests.sandbox.kubernetes.objects import condition_of
+
+LOOK = 1.0
+"""Seconds between two looks of kubeadm."""
+_STACK = "To see the stack trace of this error execute with --v=5 or higher"
+_REFUSED = 'Get "https://api.test:6443/api/v1": dial tcp: connect: connection refused'
+
+
+@dataclass
+class Shared:
+    """What the machines of one cluster have in common."""
+
+    kubernetes: Kubernetes
+    control_plane: ControlPlane
+    addons: Addons
+    pace: Pace
+
+    @property
+    def clock(self) -> Clock:
+        """The time of all."""
+        return self.kubernetes.clock
+
+    def version(self) -> str:
+        """The version in the ConfigMap of kubeadm, such as 1.35.1."""
+        found = self.kubernetes.server.resources.get(CONFIG_MAPS, SYSTEM, CONFIGURATION)
+        lines = found["data"]["ClusterConfiguration"].splitlines()
+        return next(each.partition(": v")[2] for each in lines if each.startswith("kubernetesVersion: "))
+
+
+@dataclass
+class OnMachine:
+    """What kubeadm writes on one machine."""
+
+    name: str
+    kubelet_configuration: str
+    """The version whose kubeadm has written the configuration of the kubelet."""
+    renewed: float = 0.0
+    """The time at which the certificates were made."""
+    broken: dict[str, str] = field(default_factory=dict)
+    """The components that do not come up with a new image, each with the cause."""
+    upgraded: list[str] = field(default_factory=list)
+    """The components that were replaced, in their order."""
+
+
+def upgrade(shared: Shared, machine: OnMachine, own_version: str, target: str) -> Steps:
+    """The command: with a target it is `apply`, without one `node`. Versions are such as 1.36.1."""
+    yield shared.pace.preflight
+    fault = _fault(shared, own_version, target)
+    if fault:
+        return Ended(1, "[preflight] Running pre-flight checks.\n", f"{fault}\n{_STACK}\n")
+    version = target or shared.version()
+    said = ["[preflight] Running pre-flight checks."]
+    if machine.name in shared.control_plane.images:
+        fault = yield from _components(shared, machine, version)
+        if fault:
+            return Ended(1, "\n".join(said), f"error execution phase control-plane: {fault}\n{_STACK}\n")
+        machine.renewed = shared.clock.now()
+        said.append("[upgrade/control-plane] The control plane instance for this node was successfully upgraded!")
+    yield shared.pace.upload
+    if target:
+        body = configuration(version)
+        shared.kubernetes.server.resources.change(
+            CONFIG_MAPS, SYSTEM, CONFIGURATION, lambda item: item.update(body | {"metadata": item["metadata"]})
+        )
+    machine.kubelet_configuration = version
+    if machine.name in shared.control_plane.images and shared.control_plane.is_all_of(f"v{version}"):
+        # Since 1.28 the last machine of the control plane does it (`unupgradedControlPlaneInstances`).
+        shared.addons.upgrade(version)
+    said.append(f'[upgrade] SUCCESS! A control plane node of your cluster was upgraded to "v{version}".')
+    return Ended(0, "\n".join(said))
+
+
+def _components(shared: Shared, machine: OnMachine, version: str) -> Generator[float, None, str]:
+    """Replace the static pods one after the other; gives the fault, before which all are put back."""
+    plane, before = shared.control_plane, dict(shared.control_plane.images[machine.name])
+    for component in COMPONENTS:
+        image = image_of(component, version)
+        if plane.images[machine.name][component] == image:
+            continue
+        plane.images[machine.name][component] = image
+        machine.upgraded.append(component)
+        # The kubelet does this by itself, whatever becomes of kubeadm.
+        plane.take_down(machine.name, component)
+        if component not in machine.broken:
+            shared.clock.later(shared.pace.static_pod, lambda name=component: plane.bring_up(machine.name, name))  # type: ignore[misc]
+        end = shared.clock.now() + shared.pace.patience
+        while not (plane.answers and (machine.name, component) not in plane.away):
+            if shared.clock.now() >= end:
+                yield from _put_back(shared, machine.name, before)
+                why = machine.broken.get(
+                    component, "client rate limiter Wait returned an error: context deadline exceeded"
+                )
+                return (
+                    f"[upgrade/staticpods] couldn't upgrade control plane. kubeadm has tried to recover everything into the "
+                    f"earlier state. Errors faced: {component}: {why}"
+                )
+            yield LOOK
+    return ""
+
+
+def _put_back(shared: Shared, name: str, images: dict[str, str]) -> Generator[float, None, None]:
+    plane = shared.control_plane
+    for component, image in images.items():
+        if plane.images[name][component] != image:
+            plane.take_down(name, component)
+            plane.images[name][component] = image
+            yield shared.pace.static_pod
+            plane.bring_up(name, component)
+
+
+def _fault(shared: Shared, own_version: str, target: str) -> str:
+    if not shared.control_plane.answers:
+        return f"[upgrade/init config] FATAL: failed to get config map: {_REFUSED}"
+    nodes = [shared.kubernetes.server.resources.get(NODES, "", each) for each in shared.control_plane.images]
+    away = [each["metadata"]["name"] for each in nodes if condition_of(each, "Ready").get("status") != "True"]
+    if away:
+        return (
+            "error execution phase preflight: [preflight] Some fatal errors occurred:\n"
+            f"\t[ERROR ControlPlaneNodesReady]: there are NotReady control-planes in the cluster: [{' '.join(away)}]\n"
+            "[preflight] If you know what you are doing, you can make a check non-fatal with "
+            "`--ignore-preflight-errors=...`"
+        )
+    said = ""
+    if target and numbers_of(target) > numbers_of(own_version):
+        said = f'Specified version to upgrade to "v{target}" is higher than the kubeadm version "v{own_version}".'
+    elif target and numbers_of(target)[1] > numbers_of(shared.version())[1] + 1:
+        said = f'Specified version to upgrade to "v{target}" is too high; kubeadm can upgrade only 1 minor version at a time'
+    return (
+        f"[upgrade/version] FATAL: the --version argument is invalid due to these errors:\n\n\t- {said}" if said else ""
+    )
