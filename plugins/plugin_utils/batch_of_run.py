@@ -17,6 +17,7 @@ from ..module_utils.run.steps import run_waits
 from .hosts_of_run import texts_in
 from .registered import OF_BATCH, of_system, registered
 from .run_options import SYSTEM, GivenVariables, OfHost, of_pool
+from .variables import drains
 
 GROUP = "stateful_upgrade_batches"
 """The group of the hosts that are batches, in their order."""
@@ -125,7 +126,10 @@ class BatchOfRun:
 
     def trouble(self) -> str:
         """A sentence for each host of a member on which something has failed, or that is out of reach."""
-        found = [] if self.so_far.hosts is None else troubles(self.variables, self.so_far.batch)
+        # Machines are prepared before the first batch, all of them.
+        first = self.is_first() and drains(self.given(SYSTEM))
+        batches = self._plan.get("batches", ()) if first else [self.so_far.batch]
+        found = [] if self.so_far.hosts is None else [one for each in batches for one in troubles(self.variables, each)]
         return " ".join(f"{each.rstrip('.')}." for each in found)
 
     def failure(self) -> dict[str, Any]:
@@ -243,7 +247,8 @@ def parts_of_host(variables: Mapping[str, Any], given: GivenVariables) -> list[s
     """The task files of the role roll for a host of its play. The host of a member has no batch of its own."""
     batch = batch_of_run(variables, given)
     requested = (localhost(variables).get("begin_request") or {}).get("variables")
-    own = ["hosts.yml"] if batch is None or given("upgrade_places") else [*batch.first_parts(), "down.yml", "back.yml"]
+    on_hosts = "hosts_drained.yml" if drains(given(SYSTEM)) else "hosts.yml"
+    own = [on_hosts] if batch is None or given("upgrade_places") else [*batch.first_parts(), "down.yml", "back.yml"]
     return [*(["requested.yml"] if requested else []), *own]
 
 

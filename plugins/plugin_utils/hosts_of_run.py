@@ -29,9 +29,9 @@ class HostsOfRun:
         """The host by member; empty if the members are not on hosts of the inventory."""
         return {self._member(host): host for group in self.groups for host in self._in(group)}
 
-    def configurations(self) -> dict[str, Any]:
-        """The configuration of each member, as its role has seen it on the host; empty if it has none."""
-        return {member: self._of(host).get("member_configuration") or {} for member, host in self.places().items()}
+    def seen(self, fact: str) -> dict[str, Any]:
+        """The thing that the role of each member has seen on its host, as this fact; empty if it has seen none."""
+        return {member: self._of(host).get(fact) or {} for member, host in self.places().items()}
 
     def lost(self, members: Iterable[str]) -> list[str]:
         """The hosts of these members that cannot be reached, each with the cause."""

@@ -26,6 +26,8 @@ RESULTS = {
     "ended": "finish_ended",
 }
 """The variables with the results of the tasks of a run, by the field of `RunResults`."""
+OF_HOSTS = {"configurations": "member_configuration", "machines": "member_machine"}
+"""The options of plans that come from the hosts of the members, and the fact there that each is made of."""
 OF_PLANS = {"announce", "confirmed", "lease_duration"}
 """Options that every module has that plans, begins and ends the runs of a system."""
 LEASE = 900
@@ -208,7 +210,7 @@ class Run:
             "request": requested(self.given("begin_request")),
             "show": bool(self.given("begin_shows")),
             "shown": {name: self.plan[name] for name in SHOWN if name in self.plan} if begins else None,
-            **({"configurations": self.hosts.configurations()} if "configurations" in options else {}),
+            **{option: self.hosts.seen(fact) for option, fact in OF_HOSTS.items() if option in options},
         }
 
     def _to_end(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from typing import Any, Protocol
 
 from .connection_inputs import CONNECTIONS, NAMESPACE, is_list, listed, merged, parts_of, unanswered
-from .variables import PREFIX, Variable, of_runs, table
+from .variables import PREFIX, Variable, drains, of_runs, table
 
 ASKED = "from_variables"
 """The option with which a task asks for them."""
@@ -108,7 +108,7 @@ def given_options(
     limit = limit_of(module, arguments)
     if level == ALL and limit and "wait_timeout" not in arguments:
         found["wait_timeout"] = given(limit)
-    if given(GROUPS):
+    if given(GROUPS) and not drains(given(SYSTEM)):
         found |= _of_plain_hosts(options, arguments)
     return {option: value for option, value in found.items() if value != {} and not unanswered(value)}
 

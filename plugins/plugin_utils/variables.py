@@ -37,6 +37,8 @@ class Playbook:
     """Whether the members are on hosts of the inventory."""
     module: str = ""
     """The module that plans, begins and ends its runs; empty if it has the name of the role."""
+    machines: bool = False
+    """Whether its members are machines of Kubernetes: they are drained, and lock and record are in Kubernetes."""
 
 
 OWN = "stateful.upgrade"
@@ -50,6 +52,7 @@ PLAYBOOKS: Mapping[str, Playbook] = {
     "restart_hosts": Playbook("restart_hosts", hosts=True, module="restart_plan"),
     "longhorn": Playbook("longhorn", module="node_engine_plan"),
     "openshift": Playbook("openshift", module="openshift_upgrade"),
+    "machines": Playbook("machines", hosts=True, module="machine_upgrade", machines=True),
     FLEET: Playbook("fleet"),
 }
 """These playbooks by name."""
@@ -171,6 +174,12 @@ def module_of(system: str) -> str:
     collection, _dot, role = system.rpartition(".")
     named = {each.role: each.module for each in PLAYBOOKS.values()} if collection == OWN else {}
     return f"{collection}.{named.get(role) or role}"
+
+
+def drains(system: Any) -> bool:
+    """Whether the members of a system, by the whole name of its role, are machines of Kubernetes."""
+    collection, _dot, role = str(system or "").rpartition(".")
+    return collection == OWN and any(each.machines for each in PLAYBOOKS.values() if each.role == role)
 
 
 def path_of_module(name: str) -> str:

@@ -29,6 +29,7 @@ class Elsewhere:
 
 
 _LONGHORN = "tests/scenarios/test_longhorn.py::test_all_nodes_are_switched"
+_MACHINES = "tests/runs/test_machines.py::test_machines_are_upgraded_one_after_the_other"
 _OPENSHIFT = "tests/runs/test_openshift.py::test_an_upgrade_at_the_worst_pace_of_the_operators"
 _KUSTOMIZATION = "tests/unit/test_gitops.py::test_a_kustomization_names_every_file_of_its_folder"
 _OF_AWX = "tests/unit/test_awx.py::test_awx_knows_the_fields"
@@ -144,6 +145,8 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
     Elsewhere(
         "ansible-playbook stateful.upgrade.longhorn ", "longhorn.md", "It is run on a real API server.", _LONGHORN
     ),
+    Elsewhere("kubectl ", "machines.md", "The shipped files are applied by the client of the tests.", _MACHINES),
+    Elsewhere("ansible-playbook -i inventory ", "machines.md", "It needs machines of kubeadm.", _MACHINES),
     Elsewhere("kubectl ", "openshift.md", "The shipped files are applied by the client of the tests.", _OPENSHIFT),
     Elsewhere("ansible-playbook stateful.upgrade.plan ", "openshift.md", "It needs an OpenShift.", _OPENSHIFT),
     Elsewhere("ansible-playbook stateful.upgrade.openshift ", "openshift.md", "It needs an OpenShift.", _OPENSHIFT),

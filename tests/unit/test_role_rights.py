@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.stateful.upgrade.plugins.module_utils.extra_machines import rights as machines
+from ansible_collections.stateful.upgrade.plugins.module_utils.extra_machines import rights as extra_machines
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import PORT_FORWARD, Right
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import rights as longhorn
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines import rights as machines
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.rights import OPTIONAL, ROLE
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift import rights as openshift
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart import rights as restart
 
+NEVER_ASKED_FOR = (*openshift.OPTIONAL, *machines.SYSTEM)
 ROLES = Path(__file__).resolve().parents[2] / "roles"
 
 
@@ -29,7 +31,10 @@ ROLES = Path(__file__).resolve().parents[2] / "roles"
             "ClusterRole",
             (*openshift.CLUSTER_ROLE, *openshift.OPTIONAL, *openshift.FEDRAMP),
         ),
-        ("steps/files/machines_role.yml", "Role", machines.ROLE),
+        ("steps/files/machines_role.yml", "Role", extra_machines.ROLE),
+        ("machines/files/role.yml", "Role", machines.ROLE),
+        ("machines/files/system_role.yml", "Role", machines.SYSTEM),
+        ("machines/files/cluster_role.yml", "ClusterRole", (*machines.CLUSTER_ROLE, *machines.OPTIONAL)),
         ("restart/files/role.yml", "Role", restart.ROLE),
         ("restart/files/collecting_role.yml", "Role", restart.COLLECTING),
     ],
@@ -48,7 +53,7 @@ def test_the_role_gives_exactly_the_rights_that_the_modules_ask_for(
     ]
     assert sorted(given) == sorted((right.verb, right.group, right.resource) for right in rights)
     # A review asks without a name, so only a right that is never asked for may be one to objects by name.
-    asked = {(right.group, right.resource) for right in rights if right not in openshift.OPTIONAL}
+    asked = {(right.group, right.resource) for right in rights if right not in NEVER_ASKED_FOR}
     for rule in role["rules"]:
         named = {"resourceNames"} & rule.keys()
         assert rule.keys() - named == {"apiGroups", "resources", "verbs"}, "no narrower than it looks"

@@ -25,7 +25,7 @@ from tests.pages.module_tasks import contract_of, handed_by, handed_to_system, m
 from tests.pages.specifications import READ, SHELLS, named_in, read_by, texts
 
 ROOT = Path(__file__).resolve().parents[2]
-SYSTEMS = ("longhorn", "openshift", "opensearch", "restart", "restart_hosts")
+SYSTEMS = ("longhorn", "machines", "openshift", "opensearch", "restart", "restart_hosts")
 """The roles with which systems fill these."""
 ROLES = sorted((*SHELLS, *SYSTEMS, "fleet"))
 MEMBER_ROLES = sorted(path.name for path in (ROOT / "roles").glob("member_*"))
@@ -155,7 +155,7 @@ def test_types_and_defaults_are_those_of_the_modules(role: str) -> None:
     assert handed or role in (*SHELLS, "fleet")
     for variable, module, option, default in handed:
         # The plan takes the options of every run; a run on plain hosts makes no single pass.
-        if variable in MADE or (role, variable) == ("restart_hosts", "upgrade_wait"):
+        if variable in MADE or (role, variable) in (("restart_hosts", "upgrade_wait"), ("machines", "upgrade_wait")):
             continue
         said, where = documented[variable], (variable, module, option)
         contract = contract_of(module).argument_spec[option]
@@ -182,11 +182,13 @@ def test_the_role_of_a_system_knows_every_variable_that_a_user_gives() -> None:
         # A restart leads to no version that a user names.
         without |= {"target_version"} if system.startswith("restart") else set()
         # These systems have one place for their lock.
-        without |= {"upgrade_lock_kept_in"} if system in ("longhorn", "openshift", "restart_hosts") else set()
+        without |= (
+            {"upgrade_lock_kept_in"} if system in ("longhorn", "machines", "openshift", "restart_hosts") else set()
+        )
         # A node is switched within the patience of its own.
-        without |= {"upgrade_batch_timeout"} if system in ("longhorn", "openshift") else set()
+        without |= {"upgrade_batch_timeout"} if system in ("longhorn", "machines", "openshift") else set()
         # Tasks of the user that stop members do not end in the middle of a pass.
-        without |= {"upgrade_wait"} if system == "restart_hosts" else set()
+        without |= {"upgrade_wait"} if system in ("machines", "restart_hosts") else set()
         # The check of the inputs takes these for every system from the shells.
         without |= OF_EVERY_SYSTEM.keys()
         assert {name for role in SHELLS for name in specification(role)} - without <= specification(system).keys()

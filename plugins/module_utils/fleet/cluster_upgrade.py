@@ -15,7 +15,7 @@ from .fleet_record import DONE, FAILED, NOT_BEGUN, PLANNED, REFUSED, UPGRADING, 
 from .folder import Folder
 from .process import PlaybookCommand, Played, play
 
-PLAYBOOKS = ("opensearch", "opensearch_hosts", "restart", "restart_hosts", "longhorn", "openshift")
+PLAYBOOKS = ("opensearch", "opensearch_hosts", "restart", "restart_hosts", "longhorn", "openshift", "machines")
 CONTRACT = Contract(
     argument_spec={
         "state": {"type": "str", "choices": ["planned", "upgraded", "begun", "ended"], "default": "upgraded"},

@@ -8,12 +8,9 @@ from typing import Any
 from ..common.side_by_side import ParallelWork
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine, refused
-from ..draining.judge.budgets import judge_budgets
-from ..draining.judge.forced_drains import judge_forced, may_be_forced, rungs_in
-from ..draining.judge.residents import judge_residents
-from ..draining.judge.room import judge_room
+from ..draining.judge.forced_drains import rungs_in
 from ..draining.observe.optional import asked
-from ..draining.observe.workload_look import look_at_workloads
+from ..draining.planned import judge_drains
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights
 from .file_integrity import file_integrities, judge_there
@@ -76,15 +73,7 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         client, params = _looking(given)
         batches = {each["name"]: each["members"] for each in planned.more["batches"]}
         workers = {each["name"]: each["members"] for each in planned.more["batches"] if each["pools"] != [MASTER]}
-        drained = {name for members in batches.values() for name in members}
-        seen, remarks = look_at_workloads(client) if drained else (None, ())
-        if seen is None:
-            return Outcome(Verdict(remarks))
-        rungs = rungs_in(params["allow_forced_drains"])
-        forced = judge_forced(seen.pods, drained, rungs)
-        budgets = judge_budgets(seen.budgets, [pod for pod in seen.pods if not may_be_forced(pod, rungs)], drained)
-        rest = (judge_residents(seen, batches), judge_room(seen, workers), Verdict(remarks))
-        return Outcome(combine((budgets, forced, *rest)))
+        return Outcome(judge_drains(client, batches, workers, rungs_in(params["allow_forced_drains"])))
 
     for run in (rights, removals, workloads):
         yield ParallelWork(run, dict(task.params))

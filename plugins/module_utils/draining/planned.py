@@ -1,0 +1,43 @@
+"""The part of a plan that is about the pods on the Kubernetes nodes that it drains."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from ..common.verdict import Verdict, combine
+from ..kubernetes.client import KubernetesClient
+from .judge.budgets import judge_budgets
+from .judge.forced_drains import ForcedRung, judge_forced, may_be_forced
+from .judge.residents import judge_residents
+from .judge.room import judge_room
+from .judge.undrainable import judge_undrainable
+from .observe.workload_look import look_at_workloads
+
+Batches = Mapping[str, Collection[str]]
+"""The Kubernetes nodes of each batch by its name."""
+
+
+def judge_drains(
+    client: KubernetesClient,
+    batches: Batches,
+    workers: Batches,
+    rungs: Collection[ForcedRung],
+    unmanaged: Collection[str] | None = None,
+) -> Verdict:
+    """Whether these batches can be drained: budgets, forced drains, the clusters on them, and room on the others.
+
+    `workers` are the batches whose pods move to other Kubernetes nodes. In the namespaces with the patterns `unmanaged`
+    pods without a controller may be lost; None if something else than a run drains, which does not ask about them.
+
+    Raises:
+        Refusal: an answer cannot be had for another cause than a missing right, or is not understood.
+    """
+    drained = {name for members in batches.values() for name in members}
+    seen, remarks = look_at_workloads(client) if drained else (None, ())
+    if seen is None:
+        return Verdict(remarks)
+    forced = judge_forced(seen.pods, drained, rungs)
+    budgets = judge_budgets(seen.budgets, [pod for pod in seen.pods if not may_be_forced(pod, rungs)], drained)
+    lost = judge_undrainable(seen.pods, drained, unmanaged) if unmanaged is not None else Verdict()
+    rest = (lost, judge_residents(seen, batches), judge_room(seen, workers), Verdict(remarks))
+    return combine((budgets, forced, *rest))

@@ -1,0 +1,137 @@
+"""Whether a kubeadm cluster is fit for the next machines to go down. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime, timedelta
+
+from ...common.verdict import Reason, as_verdict, refused, remark, waiting
+from ...common.words import enumerate_few
+from ..observe.facts import MachineFacts
+from ..observe.state import ETCD, KubeadmCluster, Machine
+
+SOON = timedelta(days=30)
+"""Certificates that end within this time are named. kubeadm renews all of them in an upgrade (kubeadm, `renew`)."""
+
+
+@as_verdict
+def judge_members(seen: KubeadmCluster, groups: Mapping[str, Collection[str]], target: str) -> Iterator[Reason]:
+    """Whether the machines of the inventory are those of the cluster, with its whole control plane."""
+    given = {name for names in groups.values() for name in names}
+    unknown = sorted(given - seen.machines.keys())
+    if unknown:
+        yield refused(
+            "machine_unknown",
+            f"The cluster has no Kubernetes node for the hosts of {enumerate_few(unknown)}.",
+            "Set the variable upgrade_member of each host to the name of its Kubernetes node, or take the host out of"
+            " upgrade_groups.",
+        )
+    left = [name for name in seen.machines if name not in given and not seen.is_done(name, target)]
+    masters = [name for name in left if seen.machines[name].control_plane]
+    if masters:
+        yield refused(
+            "control_plane_left_out",
+            f"Machines of the control plane are in none of upgrade_groups: {enumerate_few(masters)}.",
+            "Add them: the control plane is upgraded as a whole, and first.",
+        )
+    workers = [name for name in left if name not in masters]
+    if workers:
+        yield remark("machines_left", f"In none of upgrade_groups, and left as they are: {enumerate_few(workers)}.")
+
+
+@as_verdict
+def judge_machines(seen: KubeadmCluster, names: Collection[str], going: Collection[str] = ()) -> Iterator[Reason]:
+    """Whether every Kubernetes node is Ready and has enough of everything.
+
+    One that goes next, or that is not upgraded by the run, may be cordoned by a person; it stays cordoned.
+    `names` are all machines of the run, and `going` those that are about to go down.
+    """
+    for each in seen.machines.values():
+        yield from _unfit(each)
+    closed = [name for name in names if seen.machines[name].closed and not seen.machines[name].carries_undo]
+    if closed and not going:
+        yield remark("stays_cordoned", f"Cordoned by another user, and left so: {enumerate_few(closed)}.")
+    leaving = [name for name in names if seen.machines[name].leaving]
+    if leaving:
+        said = f"Being deleted, so that no work on them would last: {enumerate_few(leaving)}."
+        yield waiting("machine_leaving", said, "Wait until they are gone, or take them out of upgrade_groups.")
+
+
+def _unfit(machine: Machine) -> Iterator[Reason]:
+    troubles = [*machine.pressures, *([] if machine.ready else ["is not Ready"])]
+    for each in troubles:
+        said = f"Kubernetes node {machine.name} {each}."
+        yield waiting("kubernetes_node_unfit", said, "Bring it back, or free what it lacks.", about=machine.name)
+
+
+@as_verdict
+def judge_control_plane(seen: KubeadmCluster, going: Collection[str] = ()) -> Iterator[Reason]:
+    """Whether all components of the control plane are Ready, but for those of machines that are about to go down."""
+    for each in seen.components:
+        if not each.ready and each.machine not in going:
+            said = f"{each.name} on machine {each.machine} is not Ready."
+            yield waiting("component_unwell", said, "See its log: crictl logs, or kubectl logs.", about=str(each))
+
+
+@as_verdict
+def judge_quorum(seen: KubeadmCluster, going: Collection[str], *, accepted: bool) -> Iterator[Reason]:
+    """Whether etcd keeps its majority, and the API a server, while these machines are away.
+
+    An etcd outside of the cluster is no matter of its machines.
+    """
+    going = [name for name in going if name in seen.control_plane]
+    if not going:
+        return
+    voters = seen.voters
+    stay = [each for each in voters if each.machine not in going and each.ready]
+    if voters and 2 * len(stay) <= len(voters) and any(each.machine in going for each in voters):
+        yield from _without_majority(len(stay), len(voters), going, accepted=accepted)
+    elif len(seen.control_plane) == 1:
+        yield from _without_majority(0, 1, going, accepted=accepted)
+
+
+def _without_majority(stay: int, count: int, going: Collection[str], *, accepted: bool) -> Iterator[Reason]:
+    names = enumerate_few(going)
+    if count == 1:
+        said = f"While {names} is away there is no API server: the control plane has no other machine."
+        remedy = "Set allow_quorum_loss if pods may run without it for some minutes."
+        if accepted:
+            yield remark("no_api_meanwhile", said)
+        else:
+            yield refused("etcd_quorum", said, remedy)
+        return
+    said = f"Without {names} etcd would have {stay} of {count} members Ready, which is no majority."
+    yield waiting("etcd_quorum", said, "Bring the other members of etcd back.", about=names)
+
+
+@as_verdict
+def judge_facts(
+    seen: KubeadmCluster, facts: Mapping[str, MachineFacts], names: Collection[str], now: datetime
+) -> Iterator[Reason]:
+    """Whether kubeadm is on each machine, and no certificate of the control plane has ended."""
+    without = [name for name in names if name in facts and not facts[name].kubeadm]
+    if without:
+        yield refused(
+            "kubeadm_not_installed",
+            f"kubeadm is not installed on {enumerate_few(without)}.",
+            "Install it there, or take these machines out of upgrade_groups.",
+        )
+    ended, soon = list[str](), list[str]()
+    for name in names:
+        for each in facts[name].certificates if name in facts else ():
+            if each.expires <= now:
+                ended.append(f"{each.name} on {name}")
+            elif each.expires - now < SOON:
+                soon.append(f"{each.name} on {name} ({each.expires.date()})")
+    if ended:
+        said = f"Certificates have ended: {enumerate_few(ended)}."
+        yield refused("certificate_ended", said, "Renew them: kubeadm certs renew all, then restart the control plane.")
+    if soon:
+        yield remark("certificates_end", f"Certificates that end soon, and that kubeadm renews: {enumerate_few(soon)}.")
+    silent = [name for name in seen.control_plane if name in facts and facts[name].etcd is None]
+    if silent and any(each.name == ETCD for each in seen.components):
+        yield remark(
+            "etcd_leader_unknown",
+            f"The member of etcd on {enumerate_few(silent)} did not say which one leads, so that the leader may go"
+            " before the last machine. etcd then elects another one.",
+        )

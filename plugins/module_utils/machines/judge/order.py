@@ -1,0 +1,106 @@
+"""The order of the machines: the control plane one by one, then the workers of each group. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from ...common.words import unique
+from ...run.colouring import Turn, most_of
+from ...run.start.approvals import digest_text
+from ..observe.facts import MachineFacts
+from ..observe.state import KubeadmCluster
+
+APPLY, NODE = "apply", "node"
+CLUSTER_API = "KubeadmControlPlane"
+"""The owner that writes the ClusterConfiguration itself, before it touches the first machine (cluster-api,
+`controlplane/kubeadm/pkg/workload_cluster.go`)."""
+
+
+def turns(
+    seen: KubeadmCluster,
+    groups: Mapping[str, Sequence[str]],
+    target: str,
+    facts: Mapping[str, MachineFacts],
+    most: str | None = None,
+) -> list[Turn]:
+    """The batches in their order, without the machines that are on the target.
+
+    `most` is the number or share of the machines of a group of workers that go together; one if it is None.
+    """
+    names = [name for name in unique(each for group in groups.values() for each in group) if name in seen.machines]
+    left = [name for name in names if not seen.is_done(name, target)]
+    return [
+        *_of_control_plane(seen, [name for name in left if seen.machines[name].control_plane], facts),
+        *(turn for group, members in groups.items() for turn in _of_group(seen, group, members, left, most)),
+    ]
+
+
+def _of_control_plane(seen: KubeadmCluster, left: Sequence[str], facts: Mapping[str, MachineFacts]) -> Iterator[Turn]:
+    """One machine at a time: first those with unhealthy components on a Kubernetes node that is Ready, then those that
+    a person wants first, and the leader of etcd last. Among equals the oldest goes first."""
+    leaders = {name for name, each in facts.items() if each.etcd is not None and each.etcd.leads}
+
+    def place(name: str) -> tuple[bool, bool, bool, str, str]:
+        machine = seen.machines[name]
+        unhealthy = machine.ready and not seen.is_well(name)
+        return name in leaders, not unhealthy, not machine.canary, machine.created, name
+
+    voters = len(seen.voters)
+    for name in sorted(left, key=place):
+        reason = "next of the control plane"
+        if name in leaders:
+            reason = "the last of the control plane, since its member of etcd leads"
+        elif not seen.is_well(name):
+            reason = "first, since components on it are not Ready"
+        elif seen.machines[name].canary:
+            reason = "first, since it carries the annotation for it"
+        holds = any(each.machine == name for each in seen.voters)
+        proof = f"etcd keeps {voters - 1} of {voters} members" if holds and voters > 1 else "it goes alone"
+        yield Turn([name], reason, proof)
+
+
+def _of_group(
+    seen: KubeadmCluster, group: str, members: Sequence[str], left: Collection[str], most: str | None
+) -> Iterator[Turn]:
+    """The workers of a group, zone by zone, those that a person wants first before the others."""
+    workers = [name for name in members if name in seen.machines and not seen.machines[name].control_plane]
+    at_once = most_of(most or "1", len(workers)) or 1
+    canaries = [name for name in workers if name in left and seen.machines[name].canary]
+    for name in canaries:
+        yield Turn([name], f"first of {group}, since it carries the annotation for it", _proof(group, len(workers), 1))
+    zones: dict[str, list[str]] = {}
+    for name in sorted(workers, key=lambda each: (seen.machines[each].zone, seen.machines[each].created, each)):
+        if name in left and name not in canaries:
+            zones.setdefault(seen.machines[name].zone, []).append(name)
+    for zone, there in zones.items():
+        for start in range(0, len(there), at_once):
+            batch = there[start : start + at_once]
+            reason = f"next of {group}" + (f" in zone {zone}" if zone else "")
+            yield Turn(batch, reason, _proof(group, len(workers), len(batch)))
+
+
+def _proof(group: str, count: int, going: int) -> str:
+    return f"{group} keeps {count - going} of its {count} workers, and evictions respect every budget"
+
+
+def courses(seen: KubeadmCluster, names: Sequence[str], target: str) -> dict[str, str]:
+    """The subcommand of `kubeadm upgrade` for each of these machines.
+
+    The first machine of the control plane gets `apply`, which writes the ClusterConfiguration, and all others `node`.
+    A killed `apply` that has not written it yet is repeated, and one that has is continued by `node`. If Cluster API owns
+    the control plane, it writes the ClusterConfiguration itself, so that all get `node`.
+    """
+    owned = any(each.owner == CLUSTER_API for each in seen.machines.values())
+    first = not owned and seen.configured != target
+    return {name: APPLY if first and seen.machines[name].control_plane else NODE for name in names}
+
+
+def digest(target: str, groups: Mapping[str, Sequence[str]], most: str | None, conditions: Collection[str] = ()) -> str:
+    """The digest of the result of the plan and its conditions, and not of how far it has come."""
+    machines = {group: sorted(names) for group, names in sorted(groups.items())}
+    return digest_text([target, machines, most or "1", sorted(conditions)])
+
+
+def versions(seen: KubeadmCluster, groups: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The version of the kubelet of each machine by name."""
+    return {name: seen.machines[name].kubelet for names in groups.values() for name in names if name in seen.machines}

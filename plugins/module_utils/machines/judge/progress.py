@@ -1,0 +1,46 @@
+"""Whether machines are back on the target. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from ...common.verdict import Reason, as_verdict, waiting
+from ..observe.state import KubeadmCluster
+
+UPDATING = "machine_updating"
+
+
+@as_verdict
+def judge_returned(seen: KubeadmCluster, names: Collection[str], target: str) -> Iterator[Reason]:
+    """Whether these machines are Ready on the target, with all components on them."""
+    for name in names:
+        machine = seen.machines.get(name)
+        if machine is None:
+            said = f"Machine {name} has no Kubernetes node any more."
+            yield waiting("machine_gone", said, "See the log of its kubelet: journalctl -u kubelet.", about=name)
+            continue
+        if machine.kubelet != target:
+            said = f"The kubelet of machine {name} is {machine.kubelet}, and {target} is not reported yet."
+            yield waiting(UPDATING, said, "See its log: journalctl -u kubelet.", about=name)
+        elif not machine.ready:
+            said = f"Machine {name} is not Ready on {target} yet."
+            yield waiting(UPDATING, said, "See the log of its kubelet: journalctl -u kubelet.", about=name)
+        for each in seen.by_name.get(name, ()):
+            if not each.ready:
+                said = f"{each.name} on machine {name} is not Ready yet."
+                yield waiting("component_unwell", said, "See its log: crictl logs.", about=f"{name} {each.name}")
+
+
+@as_verdict
+def judge_whole(seen: KubeadmCluster, names: Collection[str], target: str) -> Iterator[Reason]:
+    """Whether all these machines are on the target, and none is cordoned by a run any more."""
+    for name in names:
+        if name in seen.machines and not seen.is_done(name, target):
+            said = f"Machine {name} is not on {target}."
+            yield waiting(UPDATING, said, "Run the playbook again.", about=name)
+
+
+def left_of(seen: KubeadmCluster, names: Collection[str], target: str) -> tuple[float, ...]:
+    """The steps that are left, summed over these machines: each has the version, and is Ready."""
+    there = [seen.machines[name] for name in names if name in seen.machines]
+    return (float(sum((each.kubelet != target) + (not each.ready) for each in there)),)

@@ -1,0 +1,77 @@
+"""The facts of each machine, as the step `look` of its role has seen them on the machine itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from ...common.errors import NotUnderstood
+from ...common.reading import Json, Unreadable, listed, part, text, understood, whole
+from .state import plain
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate of the control plane on one machine."""
+
+    name: str
+    expires: datetime
+
+
+@dataclass(frozen=True)
+class EtcdMember:
+    """The member of etcd on one machine. The ids are those of etcd, as text."""
+
+    member: str
+    leader: str
+    revision: int
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is the leader."""
+        return bool(self.member) and self.member == self.leader
+
+
+@dataclass(frozen=True)
+class MachineFacts:
+    """One machine."""
+
+    kubeadm: str
+    """The version that is installed; empty without one."""
+    certificates: tuple[Certificate, ...] = ()
+    etcd: EtcdMember | None = None
+    """None if it runs no member, or that gave no answer."""
+
+
+def facts_in(given: Mapping[str, Any]) -> dict[str, MachineFacts]:
+    """The facts by machine, of those whose role has seen any.
+
+    Raises:
+        NotUnderstood: they are not as the role writes them.
+    """
+    return {name: _facts(name, each) for name, each in given.items() if each}
+
+
+def _facts(name: str, item: Json) -> MachineFacts:
+    with understood(
+        lambda why: NotUnderstood.because("machine_unreadable", f"Facts of machine {name}: {why}.", _REMEDY)
+    ):
+        etcd = part(item, "etcd", {})
+        return MachineFacts(
+            kubeadm=plain(text(item, "kubeadm", "")),
+            certificates=listed(item, "certificates", _certificate, ()),
+            etcd=EtcdMember(text(etcd, "member"), text(etcd, "leader"), whole(etcd, "revision")) if etcd else None,
+        )
+
+
+_REMEDY = "Use a role (upgrade_member_role) whose step look sets member_machine as it is documented."
+
+
+def _certificate(item: Json) -> Certificate:
+    said = text(item, "expires")
+    expires = datetime.fromisoformat(said.replace("Z", "+00:00"))
+    if expires.tzinfo is None:
+        raise Unreadable(f"is {said}, without its offset from UTC", "expires")
+    return Certificate(text(item, "name"), expires)

@@ -1,0 +1,97 @@
+"""Reading the objects of a kubeadm cluster strictly, from JSON to observations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...common.errors import refusal
+from ...common.packages import needed
+from ...common.reading import Json, Unreadable, flag, listed, part, text, text_map, within
+from ...kubernetes.conditions import UNKNOWN, conditions
+from ...kubernetes.node_fitness import PRESSURES
+from ...run.undo.undo_annotation import UNDO
+from .state import Component, Machine, plain
+
+CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+"""The label that kubeadm gives the Kubernetes nodes of the control plane."""
+ZONE = "topology.kubernetes.io/zone"
+CANARY = "upgrade.stateful/canary"
+"""The annotation of a Kubernetes node that is to go first; its value does not matter."""
+OWNER = "cluster.x-k8s.io/owner-kind"
+"""The annotation by which Cluster API names the owner of the machine (`core/v1beta2/common_types.go`)."""
+
+
+def machine(name: str, item: Json) -> Machine:
+    """A machine from its Kubernetes node."""
+    metadata, spec, status = part(item, "metadata"), part(item, "spec", {}), part(item, "status", {})
+    labels, notes, found = text_map(metadata, "labels"), text_map(metadata, "annotations"), conditions(status)
+    return Machine(
+        name=name,
+        kubelet=plain(within(status, "nodeInfo", lambda info: text(info, "kubeletVersion", ""), {})),
+        ready=found.get("Ready", UNKNOWN).true,
+        closed=flag(spec, "unschedulable", default=False),
+        carries_undo=UNDO in notes,
+        control_plane=CONTROL_PLANE in labels,
+        zone=labels.get(ZONE, ""),
+        created=text(metadata, "creationTimestamp", ""),
+        leaving=bool(text(metadata, "deletionTimestamp", "")),
+        canary=CANARY in notes,
+        owner=notes.get(OWNER, ""),
+        pressures=tuple(said for kind, said in PRESSURES.items() if found.get(kind, UNKNOWN).true),
+    )
+
+
+def component(_name: str, item: Json) -> Component:
+    """A static pod of the control plane. The kubelet names it and its container after the component."""
+    metadata, spec, status = part(item, "metadata"), part(item, "spec", {}), part(item, "status", {})
+    images = listed(spec, "containers", lambda each: text(each, "image", ""))
+    return Component(
+        name=text(text_map(metadata, "labels"), "component", ""),
+        machine=text(spec, "nodeName", ""),
+        version=tag_of(images[0]) if images else "",
+        ready=conditions(status).get("Ready", UNKNOWN).true,
+    )
+
+
+def first_image(item: Json) -> str:
+    """The image of the first container of a DaemonSet."""
+    template = part(part(part(item, "spec"), "template"), "spec")
+    return listed(template, "containers", lambda each: text(each, "image", ""))[0]
+
+
+def tag_of(image: str) -> str:
+    """The version in the tag of an image; empty for one without a tag."""
+    name, _at, _digest = image.partition("@")
+    last = name.rpartition("/")[2]
+    return plain(last.partition(":")[2])
+
+
+def cluster_configuration(item: Json) -> tuple[str, bool]:
+    """The version of the ClusterConfiguration that a ConfigMap holds, and whether its etcd is external.
+
+    Raises:
+        Unreadable: it holds none that can be read.
+        Refusal: the Python package that reads it is missing.
+    """
+    found = _parsed(text(part(item, "data"), "ClusterConfiguration"))
+    return plain(text(found, "kubernetesVersion")), "external" in part(found, "etcd", {})
+
+
+def _parsed(written: str) -> Json:
+    yaml = needed("yaml", "PyYAML")
+    try:
+        found: Any = yaml.load(written, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise Unreadable("is no YAML", "ClusterConfiguration") from error
+    if not isinstance(found, dict):
+        raise Unreadable("is no object", "ClusterConfiguration")
+    return found
+
+
+def no_cluster(path: str) -> Exception:
+    """The refusal of a cluster that kubeadm has not made."""
+    return refusal(
+        "kubeadm_missing",
+        f"The Kubernetes API has no {path}, so that kubeadm has not made this cluster.",
+        "Correct kubernetes (upgrade_kubernetes), or upgrade the cluster by the tool that has made it.",
+    )

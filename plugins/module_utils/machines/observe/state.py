@@ -1,0 +1,97 @@
+"""The machines of a kubeadm cluster as a run sees them: Kubernetes nodes and what kubeadm runs on them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+ETCD, API_SERVER = "etcd", "kube-apiserver"
+FOLLOWING = ("kube-controller-manager", "kube-scheduler")
+"""The components that may not be newer than any API server that they ask."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A Kubernetes node, which is one machine."""
+
+    name: str
+    kubelet: str
+    """The version of its kubelet, such as 1.35.1."""
+    ready: bool
+    closed: bool
+    """Whether it is cordoned."""
+    carries_undo: bool
+    """Whether a run has cordoned it, and not yet put that back."""
+    control_plane: bool
+    zone: str
+    created: str
+    leaving: bool
+    """Whether it is being deleted."""
+    canary: bool
+    """Whether a person wants it to go first of its kind."""
+    owner: str
+    """The kind of its owner at Cluster API; empty without one."""
+    pressures: tuple[str, ...] = ()
+    """The things that it has too little of, in words."""
+
+
+@dataclass(frozen=True)
+class Component:
+    """A static pod of the control plane on one machine."""
+
+    name: str
+    machine: str
+    version: str
+    """From the tag of its image; that of etcd is etcd's own."""
+    ready: bool
+
+
+@dataclass(frozen=True)
+class KubeadmCluster:
+    """All of it."""
+
+    configured: str
+    """The version in the ClusterConfiguration of kubeadm."""
+    external_etcd: bool
+    machines: Mapping[str, Machine]
+    components: tuple[Component, ...] = ()
+    proxy: str = ""
+    """The version of kube-proxy; empty without one."""
+    by_name: Mapping[str, tuple[Component, ...]] = field(init=False)
+    """The components of each machine."""
+
+    def __post_init__(self) -> None:
+        """Sort the components by machine."""
+        found: dict[str, list[Component]] = {}
+        for each in self.components:
+            found.setdefault(each.machine, []).append(each)
+        object.__setattr__(self, "by_name", {name: tuple(there) for name, there in found.items()})
+
+    @property
+    def control_plane(self) -> tuple[str, ...]:
+        """The machines of the control plane."""
+        return tuple(name for name, each in self.machines.items() if each.control_plane)
+
+    @property
+    def voters(self) -> tuple[Component, ...]:
+        """The members of etcd that run as static pods."""
+        return tuple(each for each in self.components if each.name == ETCD)
+
+    def versions_of(self, *names: str) -> dict[str, str]:
+        """The version of each component of these names, by `name on machine`."""
+        return {f"{each.name} on {each.machine}": each.version for each in self.components if each.name in names}
+
+    def is_done(self, name: str, target: str) -> bool:
+        """Whether a machine is on the target: its kubelet, and its part of the control plane."""
+        machine = self.machines[name]
+        own = [each for each in self.by_name.get(name, ()) if each.name in (API_SERVER, *FOLLOWING)]
+        return machine.kubelet == target and all(each.version == target for each in own)
+
+    def is_well(self, name: str) -> bool:
+        """Whether all components of a machine are Ready."""
+        return all(each.ready for each in self.by_name.get(name, ()))
+
+
+def plain(version: str) -> str:
+    """A version without its leading v."""
+    return version.removeprefix("v")

@@ -1,0 +1,129 @@
+"""The plan of an upgrade of machines: its options, the order of its batches, its further checks, and its words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..common.errors import refusal
+from ..common.side_by_side import ParallelWork
+from ..common.task import Outcome, Task
+from ..common.timestamps import utc_now
+from ..common.verdict import State, Verdict, combine
+from ..draining.judge.forced_drains import FORCED, rungs_in
+from ..draining.judge.undrainable import ALLOW_UNMANAGED
+from ..draining.planned import judge_drains
+from ..kubernetes.client import connect
+from ..kubernetes.rights import missing_rights
+from ..openshift.observe.release import Release, release_in
+from ..run.colouring import readable_most
+from ..run.ordered import Whole, ordered
+from ..run.output.plan_text import Words
+from .judge.fitness import judge_control_plane, judge_facts, judge_machines, judge_members, judge_quorum
+from .judge.order import digest, turns, versions
+from .judge.skew import judge_versions
+from .observe.facts import facts_in
+from .observe.look import look
+from .observe.state import KubeadmCluster, plain
+from .rights import CLUSTER_ROLE, rights_for
+
+IDENTITY = "machines"
+"""The name of the cluster for its lock and its record: a Kubernetes API has one set of machines."""
+OPTIONS: dict[str, dict[str, Any]] = {
+    "namespace": {"type": "str"},
+    "groups": {"type": "dict"},
+    "machines": {"type": "dict", "default": {}},
+    "max_unavailable": {"type": "str"},
+    "allow_quorum_loss": {"type": "bool", "default": False},
+    "allow_forced_drains": FORCED,
+    "allow_unmanaged_pods": ALLOW_UNMANAGED,
+}
+"""The options of an upgrade of machines."""
+
+
+def target_of(task: Task) -> Release:
+    """The version of the option `target_version`, with or without its v.
+
+    Raises:
+        Refusal: it is none.
+    """
+    given = str(task.params["target_version"] or "")
+    found = release_in(plain(given))
+    if found is None:
+        raise refusal(
+            "version_unreadable", f"{given or 'Nothing'} is not a version of Kubernetes.", "Give one such as 1.36.1."
+        )
+    return found
+
+
+def order(task: Task) -> Outcome:
+    """The machines in their order. A plan waits until all are fit."""
+    client, target = connect(task.params["kubernetes"]), target_of(task)
+    groups: Mapping[str, list[str]] = task.params["groups"] or {}
+    facts, accepted = facts_in(task.params["machines"]), task.params["allow_quorum_loss"]
+    readable_most(task.params["max_unavailable"])
+
+    def judged(seen: KubeadmCluster) -> Verdict:
+        names = [name for each in groups.values() for name in each if name in seen.machines]
+        left = [name for name in names if not seen.is_done(name, str(target))]
+        quorum = [judge_quorum(seen, [name], accepted=accepted) for name in left]
+        whole = combine(
+            (
+                judge_versions(seen, target, left),
+                judge_members(seen, groups, str(target)),
+                judge_facts(seen, facts, left, utc_now()),
+                judge_machines(seen, names),
+                judge_control_plane(seen),
+                *quorum,
+            )
+        )
+        # A plan that is refused waits for nothing, and all that stands in its way is said at once.
+        return whole.without_waiting() if whole.state is State.REFUSED else whole
+
+    seen, verdict = task.wait(lambda: look(client), judged)
+    batches = turns(seen, groups, str(target), facts, task.params["max_unavailable"])
+    conditions = [*map(str, rungs_in(task.params["allow_forced_drains"])), *task.params["allow_unmanaged_pods"]]
+    conditions += ["no quorum"] if accepted else []
+    return ordered(
+        Whole(IDENTITY, groups, versions(seen, groups)),
+        str(target),
+        batches,
+        verdict,
+        unit="machines",
+        digest=digest(str(target), groups, task.params["max_unavailable"], conditions),
+        deployed_version=seen.configured,
+        kubernetes_nodes={name: name for name in versions(seen, groups)} if batches else {},
+    )
+
+
+def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
+    """The rights, and what lives on the machines."""
+
+    def rights(given: Task) -> Outcome:
+        given.may_look()
+        client, params = connect(given.params["kubernetes"]), given.params
+        records = params["record_kept_in"] in {None, "kubernetes"}
+        return Outcome(
+            combine(
+                (
+                    missing_rights(client, params["namespace"], rights_for(records=records)),
+                    missing_rights(client, "", CLUSTER_ROLE),
+                )
+            )
+        )
+
+    def workloads(given: Task) -> Outcome:
+        given.may_look()
+        client, rungs = connect(given.params["kubernetes"]), rungs_in(given.params["allow_forced_drains"])
+        batches = {each["name"]: each["members"] for each in planned.more["batches"]}
+        unmanaged = given.params["allow_unmanaged_pods"]
+        return Outcome(judge_drains(client, batches, batches, rungs, unmanaged))
+
+    for run in (rights, workloads):
+        yield ParallelWork(run, dict(task.params))
+
+
+def words(plan: Mapping[str, Any]) -> Words:
+    """The words of a plan."""
+    changes = ["the cordon of each machine"] if plan["batches"] else []
+    return Words("machine", "Kubernetes", changes=changes)

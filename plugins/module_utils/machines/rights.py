@@ -1,0 +1,26 @@
+"""The rights that an upgrade of machines needs, which are those of the shipped roles."""
+
+from __future__ import annotations
+
+from ..draining.rights import DRAIN
+from ..kubernetes.rights import Right
+
+CLUSTER_ROLE = DRAIN
+"""The rights in the whole cluster."""
+OPTIONAL = (Right("list", "", "persistentvolumes"),)
+"""The further rights in the whole cluster for parts of a plan. They are not asked for: one that is missing is named
+with the part that was not computed."""
+SYSTEM = (Right("get", "", "configmaps"), Right("get", "apps", "daemonsets"))
+"""The rights in the namespace kube-system, to two objects by their names. A review asks without a name, so they are not
+asked for: the first look says which one is missing."""
+_RECORD = tuple(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch"))
+ROLE = (
+    *(Right(verb, "coordination.k8s.io", "leases") for verb in ("get", "list", "create", "patch", "delete")),
+    *_RECORD,
+)
+"""The rights in the namespace of the lock and the record."""
+
+
+def rights_for(*, records: bool) -> tuple[Right, ...]:
+    """The rights in the namespace that a run needs: without ConfigMaps if its record is kept elsewhere."""
+    return tuple(right for right in ROLE if records or right not in _RECORD)

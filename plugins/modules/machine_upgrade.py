@@ -1,0 +1,304 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the stateful.upgrade authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The module machine_upgrade."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: machine_upgrade
+short_description: Plan an upgrade of the machines of a kubeadm cluster, and begin, carry out and end the run that makes it
+description:
+  - The machines of the control plane are upgraded one by one, then the workers. A role works on each machine itself,
+    between the states of this module.
+  - One verdict tells everything that stands in the way of a plan.
+  - Planning changes nothing. A run that carries the plan out begins with O(state=begun) and ends with O(state=ended).
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  namespace:
+    description: The namespace of the lock and of the record. Needed unless the record is kept elsewhere.
+    type: str
+  state:
+    description:
+      - V(planned) plans, and looks for everything that stands in the way.
+      - V(begun) takes the lock, plans again and records the start of the run.
+      - V(fit) waits until every Kubernetes node is Ready, the control plane is well and etcd can do without the
+        O(batch). It says which subcommand of C(kubeadm upgrade) each machine of the batch gets.
+      - V(drained) cordons the machines of the O(batch) and evicts their pods, and waits until their volumes are
+        detached. A machine that a person has cordoned keeps that cordon.
+      - V(returned) waits until the O(batch) is Ready on O(target_version), and uncordons what the run has cordoned.
+      - V(proven) waits until all machines are on O(target_version), and well.
+      - V(restored) uncordons the machines that runs have cordoned. One that is not Ready stays cordoned, and a remark
+        says so.
+      - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back.
+    type: str
+    choices: [planned, begun, ended, fit, drained, returned, proven, restored]
+    default: planned
+  target_version:
+    description: The version of Kubernetes to upgrade to, such as 1.36.1. Needed unless O(state=ended) or O(state=restored).
+    type: str
+    required: false
+  groups:
+    description: The names of the machines by group. A machine has the name of its Kubernetes node.
+    type: dict
+  machines:
+    description:
+      - The facts of each machine by its name, as its role has seen them there. C(kubeadm) is the version of kubeadm.
+      - On the control plane C(certificates) is a list with the C(name) of each and the time when it C(expires), and
+        C(etcd) has the ids C(member) and C(leader), and the C(revision).
+    type: dict
+    default: {}
+  max_unavailable:
+    description:
+      - The most workers of a group and zone that go down together, as a number or a percentage. By default it is one.
+        Machines of the control plane always go one by one.
+    type: str
+  allow_quorum_loss:
+    description: Consent to an upgrade of a control plane of one machine, during which there is no API server.
+    type: bool
+    default: false
+  allow_forced_drains:
+    description:
+      - Rungs by which pods are deleted that a drain cannot evict. Pods of StatefulSets, pods with claims, and those of
+        the platform never are, and no finalizer is removed. Each act is in the record.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      rung:
+        description: V(delete) deletes a pod with its grace period, V(delete_now) without any.
+        type: str
+        required: true
+        choices: [delete, delete_now]
+      after:
+        description: Seconds since the Kubernetes nodes of the batch were taken.
+        type: int
+        required: true
+      namespaces:
+        description: The namespaces in which that is allowed, as patterns.
+        type: list
+        elements: str
+        required: true
+  allow_unmanaged_pods:
+    description: Patterns of the namespaces whose pods without a controller are deleted by a drain, for ever.
+    type: list
+    elements: str
+    default: []
+  batch:
+    description: The machines of the batch at hand.
+    type: list
+    elements: str
+    default: []
+  announce:
+    description: It has no effect for this system.
+    type: bool
+    default: false
+  wait_timeout:
+    description:
+      - Seconds to wait for an answer of the Kubernetes API, then without progress for what the state waits for.
+    default: 120
+attributes:
+  check_mode:
+    support: full
+  diff_mode:
+    support: none
+  idempotent:
+    support: full
+extends_documentation_fragment:
+  - stateful.upgrade.connections
+  - stateful.upgrade.task
+  - stateful.upgrade.runs
+  - stateful.upgrade.runs.metrics
+  - stateful.upgrade.runs.record
+seealso:
+  - module: stateful.upgrade.upgrade_lock
+  - module: stateful.upgrade.upgrade_record
+"""
+
+EXAMPLES = r"""
+- name: Plan an upgrade of machines
+  stateful.upgrade.machine_upgrade:
+    namespace: upgrades
+    target_version: 1.36.1
+    groups:
+      control_plane: [cp-0, cp-1, cp-2]
+      workers: [worker-0, worker-1]
+  register: plan
+
+- name: Begin to carry it out
+  stateful.upgrade.machine_upgrade:
+    state: begun
+    namespace: upgrades
+    target_version: 1.36.1
+    groups:
+      control_plane: [cp-0, cp-1, cp-2]
+      workers: [worker-0, worker-1]
+    confirmed: "{{ plan.digest }}"
+  register: begun
+
+- name: Drain a machine
+  stateful.upgrade.machine_upgrade:
+    state: drained
+    namespace: upgrades
+    target_version: 1.36.1
+    batch: [worker-0]
+    lock: "{{ begun.lock }}"
+
+- name: End the run
+  stateful.upgrade.machine_upgrade:
+    state: ended
+    namespace: upgrades
+    lock: "{{ begun.lock }}"
+    event: completed
+"""
+
+RETURN = r"""
+verdict:
+  description: Whether the state is reached, or the upgrade may begin, with all reasons at once.
+  returned: always
+  type: dict
+  sample: {state: passed, reasons: []}
+before:
+  description:
+    - The version of the kubelet of each machine.
+    - With O(state=drained) the machines that are C(cordoned), and the number of C(pods) that have to leave each; with
+      O(state=proven) the C(status) and the C(version) of the whole.
+  returned: always
+  type: dict
+  sample: {cp-0: 1.35.1, worker-0: 1.35.1}
+target_version:
+  description: The version that is upgraded to.
+  returned: with O(state=planned) or O(state=begun)
+  type: str
+  sample: 1.36.1
+cluster_uuid:
+  description: The name under which the lock and the record are kept.
+  returned: with O(state=planned) or O(state=begun)
+  type: str
+  sample: machines
+deployed_version:
+  description: The version in the ClusterConfiguration of kubeadm.
+  returned: with O(state=planned) or O(state=begun)
+  type: str
+  sample: 1.35.1
+pools:
+  description: The machines of each group.
+  returned: with O(state=planned) or O(state=begun)
+  type: list
+  elements: dict
+batches:
+  description: The batches in their order, each with reason, proof and place.
+  returned: with O(state=planned) or O(state=begun)
+  type: list
+  elements: dict
+  sample:
+    - name: machines-02
+      members: [worker-0]
+      reason: next of workers in zone a
+      proof: workers keeps 2 of its 3 workers, and evictions respect every budget
+      place: 2/4
+members:
+  description: Names of all machines of the plan.
+  returned: with O(state=planned) or O(state=begun)
+  type: list
+  sample: [cp-0, worker-0]
+left: {description: Empty., returned: with O(state=planned) or O(state=begun), type: list, elements: str, sample: []}
+kubernetes_nodes:
+  description: The machines that the steps C(nodes) and C(nodes_after) look at, each under its own name.
+  returned: with O(state=planned) or O(state=begun)
+  type: dict
+  sample: {worker-0: worker-0}
+kubeadm:
+  description: The subcommand of C(kubeadm upgrade) for each machine of the batch, V(apply) or V(node).
+  returned: with O(state=fit)
+  type: dict
+  sample: {cp-0: apply}
+kept:
+  description: The pods that budgets keep, each with its C(pod), C(kubernetes_node), C(budget) and C(disruptions_allowed).
+  returned: with O(state=drained)
+  type: list
+  elements: dict
+  sample: []
+settings:
+  description: Empty, since nothing of the run is kept in the settings of a cluster of OpenSearch.
+  returned: with O(state=begun)
+  type: dict
+  sample: {}
+digest:
+  description: The digest of the plan, which consent names.
+  returned: with O(state=planned) or O(state=begun)
+  type: str
+  sample: p5f0c1d2e3a4
+lines: {description: The plan as text., returned: with O(state=planned), type: list, elements: str}
+unit: {description: The word for a batch's parts., returned: with a plan, type: str, sample: machine}
+deed: {description: V(upgrade)., returned: with a plan, type: str, sample: upgrade}
+approvals:
+  description: The points to approve, which the digest covers.
+  returned: with O(state=planned) or O(state=begun)
+  type: list
+  sample: []
+predicted_seconds:
+  description: The seconds that the batches will take; null if there are none.
+  returned: with O(state=planned)
+  type: int
+  sample: 2400
+prediction:
+  description:
+    - V(measured) if it is judged by the batches of earlier runs, and else V(guessed).
+  returned: with O(state=planned)
+  type: str
+  sample: measured
+earlier:
+  description: Since when the upgrade is under way, and how many batches of it are done; empty if it begins now.
+  returned: with O(state=planned)
+  type: dict
+  sample: {started: '2026-11-21T02:00:00Z', done: 2}
+commenced:
+  description: Whether a batch of the upgrade has begun already, in whichever run.
+  returned: with O(state=planned)
+  type: bool
+lock:
+  description: The lock as M(stateful.upgrade.upgrade_lock) returns it.
+  returned: with O(state=begun), if the run has begun
+  type: dict
+  sample: {run: 20261121-020000-3f2a5b6c, name: stateful-upgrade-0a1b2c3d4e, kept_in: kubernetes}
+record:
+  description: The record as written.
+  returned: with O(state=ended)
+  type: dict
+  sample: {phase: Completed}
+actions:
+  description: Each act with its time.
+  returned: always
+  type: list
+  elements: dict
+  sample: []
+waited:
+  description: Each reason that was waited for, with its seconds, the longest first.
+  returned: always
+  type: list
+  elements: dict
+  sample:
+    - {code: machine_updating, message: Machine worker-0 is not Ready on 1.36.1 yet., seconds: 18.4}
+next:
+  description: The next step.
+  returned: always
+  type: str
+  sample: begin
+"""
+
+from ..module_utils.entry.entry import run_as_module
+from ..module_utils.machines.machine_upgrade import CONTRACT, run
+
+
+def main() -> None:
+    """Run the module."""
+    run_as_module(CONTRACT, run)
+
+
+if __name__ == "__main__":
+    main()

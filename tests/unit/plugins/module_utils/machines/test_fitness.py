@@ -1,0 +1,116 @@
+"""Whether a kubeadm cluster is fit for machines to go down."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import NotUnderstood
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.fitness import (
+    judge_control_plane,
+    judge_facts,
+    judge_machines,
+    judge_members,
+    judge_quorum,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.facts import (
+    Certificate,
+    EtcdMember,
+    MachineFacts,
+    facts_in,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.state import Component, KubeadmCluster
+
+from tests.unit.plugins.module_utils.machines.seen import CONTROL_PLANE, FROM, GROUPS, TO, cluster, components, machine
+
+NOW = datetime(2026, 11, 28, tzinfo=timezone.utc)
+ONE = KubeadmCluster(
+    FROM, external_etcd=False, machines={"cp-0": machine("cp-0")}, components=tuple(components("cp-0"))
+)
+ETCD = EtcdMember("7", "8", 12)
+
+
+def codes(verdict: Verdict) -> list[str]:
+    return [each.code for each in verdict.reasons]
+
+
+def test_the_inventory_has_the_machines_of_the_cluster() -> None:
+    assert codes(judge_members(cluster(), GROUPS, TO)) == []
+    assert codes(judge_members(cluster(), {**GROUPS, "more": ["w-9"]}, TO)) == ["machine_unknown"]
+    without = {"control_plane": ["cp-0", "cp-1"], "workers": ["w-0"]}
+    assert codes(judge_members(cluster(), without, TO)) == ["control_plane_left_out", "machines_left"]
+
+
+def test_machines_on_the_target_need_not_be_in_the_inventory() -> None:
+    done = cluster(machine("cp-2", kubelet=TO), parts=components("cp-2", TO))
+    assert codes(judge_members(done, {**GROUPS, "control_plane": ["cp-0", "cp-1"]}, TO)) == []
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        ({"ready": False}, ["kubernetes_node_unfit"]),
+        ({"pressures": ("has nearly no process ids left",)}, ["kubernetes_node_unfit"]),
+        ({"leaving": True}, ["machine_leaving"]),
+        ({"closed": True}, ["stays_cordoned"]),
+        ({"closed": True, "carries_undo": True}, []),
+    ],
+)
+def test_a_machine_that_is_not_fit(own: dict[str, object], expected: list[str]) -> None:
+    assert codes(judge_machines(cluster(machine("w-1", **own)), ["w-1"])) == expected
+
+
+def test_a_component_that_is_not_ready_is_waited_for_unless_its_machine_goes() -> None:
+    seen = cluster(parts=components("cp-1", ready=False)[:1])
+    assert codes(judge_control_plane(seen)) == ["component_unwell"]
+    assert codes(judge_control_plane(seen, ["cp-1"])) == []
+
+
+def test_etcd_keeps_its_majority() -> None:
+    assert codes(judge_quorum(cluster(), ["cp-0"], accepted=False)) == []
+    away = [Component("etcd", "cp-1", "3.6.5-0", ready=False)]
+    waits = judge_quorum(cluster(parts=away), ["cp-0"], accepted=True)
+    assert (codes(waits), waits.state) == (["etcd_quorum"], State.WAITING)
+    assert codes(judge_quorum(cluster(parts=away), ["cp-1"], accepted=False)) == []
+    assert codes(judge_quorum(cluster(), ["cp-0", "cp-1"], accepted=False)) == ["etcd_quorum"]
+    assert codes(judge_quorum(cluster(), ["w-0", "w-1"], accepted=False)) == []
+
+
+def test_a_control_plane_of_one_machine_takes_consent() -> None:
+    assert judge_quorum(ONE, ["cp-0"], accepted=False).state is State.REFUSED
+    assert codes(judge_quorum(ONE, ["cp-0"], accepted=True)) == ["no_api_meanwhile"]
+    external = KubeadmCluster(FROM, external_etcd=True, machines=ONE.machines)
+    assert judge_quorum(external, ["cp-0"], accepted=False).state is State.REFUSED
+
+
+def test_the_facts_of_the_machines() -> None:
+    def judged(**facts: MachineFacts) -> list[str]:
+        return codes(
+            judge_facts(cluster(), {name.replace("_", "-"): each for name, each in facts.items()}, CONTROL_PLANE, NOW)
+        )
+
+    well = MachineFacts(FROM, etcd=ETCD)
+    assert judged(cp_0=well) == []
+    assert judged(cp_0=MachineFacts("", etcd=ETCD)) == ["kubeadm_not_installed"]
+    assert judged(cp_0=MachineFacts(FROM, (Certificate("apiserver", NOW - timedelta(1)),), ETCD)) == [
+        "certificate_ended"
+    ]
+    assert judged(cp_0=MachineFacts(FROM, (Certificate("apiserver", NOW + timedelta(9)),), ETCD)) == [
+        "certificates_end"
+    ]
+    assert judged(cp_0=MachineFacts(FROM)) == ["etcd_leader_unknown"]
+
+
+def test_facts_are_read_strictly() -> None:
+    given = {
+        "kubeadm": "v1.35.1",
+        "certificates": [{"name": "apiserver", "expires": "2027-01-01T00:00:00Z"}],
+        "etcd": {"member": "7", "leader": "7", "revision": 4},
+    }
+    found = facts_in({"cp-0": given, "w-0": {}})
+    assert ([*found], found["cp-0"].kubeadm) == (["cp-0"], "1.35.1")
+    assert found["cp-0"].etcd is not None
+    assert found["cp-0"].etcd.leads
+    with pytest.raises(NotUnderstood):
+        facts_in({"cp-0": {**given, "etcd": {"member": 7}}})

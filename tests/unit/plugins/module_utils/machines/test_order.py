@@ -1,0 +1,72 @@
+"""The order of the machines, and how kubeadm upgrades each."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.order import courses, digest, turns
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.facts import EtcdMember, MachineFacts
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.state import KubeadmCluster
+
+from tests.unit.plugins.module_utils.machines.seen import CONTROL_PLANE, FROM, GROUPS, TO, cluster, components, machine
+
+LEADER = {
+    "cp-0": MachineFacts(FROM, etcd=EtcdMember("7", "7", 120)),
+    "cp-1": MachineFacts(FROM, etcd=EtcdMember("8", "7", 120)),
+}
+
+
+def names(seen: KubeadmCluster, most: str | None = None) -> list[list[str]]:
+    return [[*each.members] for each in turns(seen, GROUPS, TO, LEADER, most)]
+
+
+def test_the_control_plane_goes_one_by_one_with_the_leader_of_etcd_last_and_then_the_workers() -> None:
+    assert names(cluster()) == [["cp-1"], ["cp-2"], ["cp-0"], ["w-0"], ["w-1"], ["w-2"]]
+    last = turns(cluster(), GROUPS, TO, LEADER)[2]
+    assert (last.reason, last.proof) == (
+        "the last of the control plane, since its member of etcd leads",
+        "etcd keeps 2 of 3 members",
+    )
+
+
+def test_unhealthy_components_on_a_ready_machine_go_first_and_then_what_a_person_wants() -> None:
+    seen = cluster(machine("cp-1", canary=True), parts=components("cp-2", ready=False))
+    assert names(seen)[:3] == [["cp-2"], ["cp-1"], ["cp-0"]]
+    unready = cluster(machine("cp-2", ready=False), parts=components("cp-2", ready=False))
+    assert names(unready)[:3] == [["cp-1"], ["cp-2"], ["cp-0"]]
+
+
+def test_a_canary_goes_before_the_workers_of_its_group() -> None:
+    assert names(cluster(machine("w-2", canary=True)), "3")[3:] == [["w-2"], ["w-0", "w-1"]]
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [(None, [["w-1"], ["w-0"], ["w-2"]]), ("2", [["w-1"], ["w-0", "w-2"]]), ("100%", [["w-1"], ["w-0", "w-2"]])],
+)
+def test_workers_of_a_batch_are_of_one_zone(most: str | None, expected: list[list[str]]) -> None:
+    seen = cluster(machine("w-0", zone="b"), machine("w-1", zone="a"), machine("w-2", zone="b"))
+    assert names(seen, most)[3:] == expected
+
+
+def test_a_machine_on_the_target_is_left_out_and_one_with_an_old_component_is_not() -> None:
+    done = machine("cp-1", kubelet=TO)
+    assert names(cluster(done, parts=components("cp-1", TO)))[:2] == [["cp-2"], ["cp-0"]]
+    assert names(cluster(done))[0] == ["cp-1"]
+
+
+def test_the_first_machine_of_the_control_plane_gets_apply_and_all_others_node() -> None:
+    assert courses(cluster(), ["cp-1"], TO) == {"cp-1": "apply"}
+    assert courses(cluster(configured=TO), ["cp-1"], TO) == {"cp-1": "node"}
+    assert courses(cluster(), ["w-0"], TO) == {"w-0": "node"}
+
+
+def test_where_cluster_api_owns_the_control_plane_all_get_node() -> None:
+    seen = cluster(*[machine(name, owner="KubeadmControlPlane") for name in CONTROL_PLANE])
+    assert courses(seen, ["cp-0"], TO) == {"cp-0": "node"}
+
+
+def test_consent_covers_the_machines_and_not_how_far_they_are() -> None:
+    assert digest(TO, GROUPS, None) == digest(TO, {each: GROUPS[each][::-1] for each in reversed(GROUPS)}, "1")
+    assert (
+        len({digest(TO, GROUPS, None), digest(TO, GROUPS, "2"), digest(FROM, GROUPS, None), digest(TO, {}, None)}) == 4
+    )
