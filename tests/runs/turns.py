@@ -10,7 +10,7 @@ import contextvars
 import itertools
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -175,6 +175,11 @@ class PoolOfTurns:
 
         self._turns.queued(done)
         return future
+
+    def map(self, work: Callable[..., Any], *arguments: Iterable[Any]) -> Iterator[Any]:
+        """See `concurrent.futures.Executor`."""
+        futures = [self.submit(work, *each) for each in zip(*arguments, strict=False)]
+        return (each.result() for each in futures)
 
 
 class _FutureInTurn(Future[Any]):
