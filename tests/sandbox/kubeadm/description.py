@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 ETCD, API_SERVER = "etcd", "kube-apiserver"
 COMPONENTS = (ETCD, API_SERVER, "kube-controller-manager", "kube-scheduler")
-"""The static pods of a machine of the control plane, in the order in which kubeadm upgrades them (`StaticPodControlPlane`
-in `cmd/kubeadm/app/phases/upgrade/staticpods.go`)."""
+"""The static pods of a machine of the control plane, in the order in which kubeadm upgrades them.
+
+`StaticPodControlPlane` in `cmd/kubeadm/app/phases/upgrade/staticpods.go`.
+"""
 PROXY, DNS = "kube-proxy", "coredns"
 PACKAGES = ("kubeadm", "kubelet", "kubectl")
 REGISTRY = "registry.test"
@@ -67,9 +69,8 @@ def image_of(component: str, version: str) -> str:
 
 def images_of(version: str) -> list[str]:
     """The images that `kubeadm config images list` shows."""
-    return [*(image_of(each, version) for each in (*COMPONENTS[1:], PROXY, DNS)), f"{REGISTRY}/pause:3.10.1"] + [
-        image_of(ETCD, version)
-    ]
+    of_version = (*COMPONENTS[1:], PROXY, DNS, ETCD)
+    return [*(image_of(each, version) for each in of_version), f"{REGISTRY}/pause:3.10.1"]
 
 
 def numbers_of(version: str) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass, field
+from functools import partial
 
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubeadm.addons import Addons
@@ -18,6 +19,8 @@ from tests.sandbox.kubernetes.objects import condition_of
 LOOK = 1.0
 """Seconds between two looks of kubeadm."""
 _STACK = "To see the stack trace of this error execute with --v=5 or higher"
+_PUT_BACK = "[upgrade/staticpods] couldn't upgrade control plane. kubeadm has tried to recover everything into the earlier state."
+_TOO_HIGH = 'Specified version to upgrade to "v{}" is too high; kubeadm can upgrade only 1 minor version at a time'
 _REFUSED = 'Get "https://api.test:6443/api/v1": dial tcp: connect: connection refused'
 
 
@@ -97,18 +100,13 @@ def _components(shared: Shared, machine: OnMachine, version: str) -> Generator[f
         # The kubelet does this by itself, whatever becomes of kubeadm.
         plane.take_down(machine.name, component)
         if component not in machine.broken:
-            shared.clock.later(shared.pace.static_pod, lambda name=component: plane.bring_up(machine.name, name))  # type: ignore[misc]
+            shared.clock.later(shared.pace.static_pod, partial(plane.bring_up, machine.name, component))
         end = shared.clock.now() + shared.pace.patience
         while not (plane.answers and (machine.name, component) not in plane.away):
             if shared.clock.now() >= end:
                 yield from _put_back(shared, machine.name, before)
-                why = machine.broken.get(
-                    component, "client rate limiter Wait returned an error: context deadline exceeded"
-                )
-                return (
-                    f"[upgrade/staticpods] couldn't upgrade control plane. kubeadm has tried to recover everything into the "
-                    f"earlier state. Errors faced: {component}: {why}"
-                )
+                why = machine.broken.get(component, "context deadline exceeded")
+                return f"{_PUT_BACK} Errors faced: {component}: {why}"
             yield LOOK
     return ""
 
@@ -139,7 +137,6 @@ def _fault(shared: Shared, own_version: str, target: str) -> str:
     if target and numbers_of(target) > numbers_of(own_version):
         said = f'Specified version to upgrade to "v{target}" is higher than the kubeadm version "v{own_version}".'
     elif target and numbers_of(target)[1] > numbers_of(shared.version())[1] + 1:
-        said = f'Specified version to upgrade to "v{target}" is too high; kubeadm can upgrade only 1 minor version at a time'
-    return (
-        f"[upgrade/version] FATAL: the --version argument is invalid due to these errors:\n\n\t- {said}" if said else ""
-    )
+        said = _TOO_HIGH.format(target)
+    invalid = "[upgrade/version] FATAL: the --version argument is invalid due to these errors:\n\n\t- "
+    return f"{invalid}{said}" if said else ""
