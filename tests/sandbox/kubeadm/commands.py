@@ -18,6 +18,7 @@ from tests.sandbox.plain_hosts.jobs import UnknownModule
 if TYPE_CHECKING:
     from tests.sandbox.kubeadm.machine import Machine
 
+FREE = 20 * 2**30
 CONTAINER = "0123456789ab"
 """The id of the container of etcd."""
 YEAR = 365 * 86400.0
@@ -41,6 +42,8 @@ class Commands:
         """By path."""
         self.snapshots_broken = False
         """Whether a snapshot of etcd has another content than etcd has sent."""
+        self.free = {"/": FREE, "/var/lib": FREE}
+        """The bytes that are free, by folder."""
         self.images = set(images_of(written.kubelet_configuration))
         """Those that are on the machine."""
 
@@ -65,6 +68,8 @@ class Commands:
                 "\n".join(each for each in argv[2:] if each in self._packages.held)
             ),
             "dpkg-deb": lambda _argv, _stdin: self._told(""),
+            "df": lambda _argv, _stdin: self._told("\n".join(["Avail", *map(str, self.free.values())])),
+            "mv": lambda argv, _stdin: self._moved(*argv[-2:]),
         }
         name = argv[0].rpartition("/")[2]
         if name not in known:
@@ -73,6 +78,10 @@ class Commands:
 
     def _told(self, text: str) -> Steps:
         return after(self._shared.pace.look, Ended(0, text))
+
+    def _moved(self, source: str, target: str) -> Steps:
+        self.snapshots[target] = self.snapshots.pop(source)
+        return self._told("")
 
     def _upgrade(self, argv: Sequence[str], machine: Machine) -> Steps:
         target = next((each.removeprefix("v") for each in argv if each[:2] == "v1"), "") if "apply" in argv else ""
@@ -123,7 +132,7 @@ class Commands:
         raise UnknownModule(f"command {argv}")
 
     def _apt_get(self, argv: Sequence[str], _stdin: str) -> Steps:
-        if "--download-only" not in argv:
+        if "--download-only" not in argv and argv[-2] != "download":
             raise UnknownModule(f"command {argv}")
         faults = [self._packages.fetch(*named(each)) for each in argv if "=" in each and not each.startswith("-")]
         said = next(filter(None, faults), "")

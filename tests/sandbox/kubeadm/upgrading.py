@@ -19,7 +19,7 @@ from tests.sandbox.kubernetes.objects import condition_of
 LOOK = 1.0
 """Seconds between two looks of kubeadm."""
 _STACK = "To see the stack trace of this error execute with --v=5 or higher"
-_PUT_BACK = "[upgrade/staticpods] couldn't upgrade control plane. kubeadm has tried to recover everything into the earlier state."
+_PUT_BACK = "couldn't upgrade control plane. kubeadm has tried to recover everything into the earlier state."
 _TOO_HIGH = 'Specified version to upgrade to "v{}" is too high; kubeadm can upgrade only 1 minor version at a time'
 _REFUSED = 'Get "https://api.test:6443/api/v1": dial tcp: connect: connection refused'
 

@@ -1,0 +1,105 @@
+"""The filter kubeadm_answer."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: kubeadm_answer
+short_description: Read what kubeadm, crictl and etcd have said on a machine
+description:
+  - Reads the results of commands for the role C(stateful.upgrade.member_kubeadm).
+author:
+  - The stateful.upgrade authors (@stateful-upgrade)
+version_added: 0.1.0
+options:
+  _input:
+    description: What O(read) says of it.
+    type: raw
+    required: true
+  read:
+    description:
+      - V(machine) makes the fact C(member_machine) from the results of the loop that asks for the versions and the free
+        space, with O(certificates) and O(etcd).
+      - V(version) gives the version in the answer of a program, such as 1.36.1, or an empty text.
+      - V(failure) gives the last lines of a result that say something, as one line.
+      - V(lacking_space) gives the sentence about file systems of C(member_machine) with less than O(least) free, or an
+        empty text.
+      - V(snapshot) gives C(path), C(hash), C(revision), C(size) and C(fault) of a snapshot of etcd from its status.
+      - V(missing_images) gives those of the listed images that are not in O(present).
+      - V(changed_files) says whether the files of a find differ from O(after).
+    type: str
+    choices: [machine, version, failure, lacking_space, snapshot, missing_images, changed_files]
+    required: true
+  certificates:
+    description: The result of C(kubeadm certs check-expiration -o json).
+    type: dict
+  etcd:
+    description: The result of C(etcdctl endpoint status -w json).
+    type: dict
+  least:
+    description: The bytes that have to be free.
+    type: int
+  path:
+    description: The file of the snapshot.
+    type: str
+  seen:
+    description: The revision that etcd had before.
+    type: int
+  present:
+    description: The output of C(crictl images -o json).
+    type: str
+  after:
+    description: The files that a later find has found.
+    type: list
+    elements: dict
+"""
+
+EXAMPLES = r"""
+- name: Show the end of a command that has failed
+  ansible.builtin.debug:
+    msg: "{{ kubeadm_ended | stateful.upgrade.kubeadm_answer('failure') }}"
+"""
+
+RETURN = r"""
+_value:
+  description: What O(read) says.
+  type: raw
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible.errors import AnsibleFilterError
+
+from ..plugin_utils import kubeadm_answers
+
+READERS: Mapping[str, Callable[..., Any]] = {
+    "machine": kubeadm_answers.machine_of,
+    "version": kubeadm_answers.version_in,
+    "failure": kubeadm_answers.said_last,
+    "lacking_space": kubeadm_answers.space_fault,
+    "snapshot": kubeadm_answers.snapshot_of,
+    "missing_images": kubeadm_answers.missing_images,
+    "changed_files": kubeadm_answers.differing,
+}
+
+
+def kubeadm_answer(value: Any, read: str, **given: Any) -> Any:
+    """One reading of an answer.
+
+    Raises:
+        AnsibleFilterError: there is no such reading, or the answer is none.
+    """
+    if read not in READERS:
+        raise AnsibleFilterError(f"The filter kubeadm_answer reads {', '.join(READERS)}, and not {read}.")
+    try:
+        return READERS[read](value, **given)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise AnsibleFilterError(f"The filter kubeadm_answer cannot read {read}: {error!r}.") from error
+
+
+class FilterModule:
+    """The filters of this file."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Each filter by its name."""
+        return {"kubeadm_answer": kubeadm_answer}

@@ -1,0 +1,166 @@
+"""What kubeadm, the kubelet, crictl and etcd say on a machine, read for the role member_kubeadm. It asks nothing itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..module_utils.common.words import printable, shortened
+
+Json = Mapping[str, Any]
+SPACE = ("/", "/var/lib")
+"""The folders whose file systems are asked for their free space, in this order."""
+_VERSION = re.compile(r"\bv?(\d+\.\d+\.\d+[\w.+-]*)")
+_KLOG = re.compile(r"^[EF]\d{4} [\d:.]+\s+\d+ \S+\] ")
+_IDLE = re.compile(
+    r"^$|^[IW]\d{4} |^To see the stack trace|^\[preflight\] If you know what you are doing|^Can be bypassed if"
+)
+"""Lines that say nothing about a failure: hints of kubeadm, and warnings of its log."""
+_LINES, _LONGEST = 3, 600
+GIBI = 2**30
+
+
+def machine_of(seen: Iterable[Json], certificates: Json, etcd: Json) -> dict[str, Any]:
+    """The fact `member_machine`, from the results of the commands that ask for it.
+
+    Args:
+        seen: Results of a loop, each with its name in `item.key`: kubeadm, kubelet, kubectl, space.
+        certificates: That of `kubeadm certs check-expiration -o json`.
+        etcd: That of `etcdctl endpoint status -w json`.
+    """
+    said = {str(each["item"]["key"]): _stdout(each) for each in seen}
+    programs = {name: version_in(said.get(name, "")) for name in ("kubeadm", "kubelet", "kubectl")}
+    return {
+        **programs,
+        "free": _free(said.get("space", "")),
+        "certificates": _certificates(_stdout(certificates)),
+        "etcd": _member(_stdout(etcd)),
+    }
+
+
+def version_in(text: str) -> str:
+    """The version in the answer of a program, such as 1.35.1; empty if there is none."""
+    found = _VERSION.search(text)
+    return found[1] if found else ""
+
+
+def said_last(result: Json) -> str:
+    """The last lines of a command that say something, as one line; the message of Ansible if it has written nothing."""
+    for each in ("stderr", "stdout", "msg"):
+        lines = [_KLOG.sub("", line.strip()) for line in str(result.get(each) or "").splitlines()]
+        lines = [line for line in lines if not _IDLE.search(line)]
+        if lines:
+            return shortened(printable(" ".join(lines[-_LINES:])), _LONGEST).rstrip(".")
+    return "it has said nothing"
+
+
+def space_fault(machine: Json, least: int) -> str:
+    """The sentence about the file systems with too little space; empty if each has enough.
+
+    Args:
+        machine: The fact `member_machine`. A member of etcd needs the size of its database in addition, since kubeadm
+            copies it before it replaces etcd (`BackupEtcd` in `cmd/kubeadm/app/phases/upgrade/staticpods.go`).
+        least: The bytes that each has to have.
+    """
+    needed = int(least) + int((machine.get("etcd") or {}).get("size") or 0)
+    free = machine.get("free") or {}
+    unknown = [path for path in SPACE if path not in free]
+    if unknown:
+        return f"The free space of {' and '.join(unknown)} could not be read."
+    few = [f"{path} has {_shown(int(free[path]))} free" for path in SPACE if int(free[path]) < needed]
+    return f"{', '.join(few)}, and {_shown(needed)} are needed." if few else ""
+
+
+def snapshot_of(said: str, path: str, seen: int) -> dict[str, Any]:
+    """A snapshot of etcd: its path, hash, revision and size in bytes, and its fault, which is empty if it is whole.
+
+    Args:
+        said: The answer of `etcdutl snapshot status -w json`.
+        path: The file in which it is kept.
+        seen: The revision that etcd had before the snapshot.
+    """
+    found = _read(said)
+    numbers = (
+        {name: found.get(name) for name in ("hash", "revision", "totalSize")} if isinstance(found, Mapping) else {}
+    )
+    if not numbers or not all(isinstance(each, int) for each in numbers.values()):
+        return {"path": path, "fault": "its status cannot be read"}
+    fault = ""
+    if numbers["revision"] < int(seen):
+        fault = f"it ends at revision {numbers['revision']}, and etcd was at {seen} before"
+    elif not numbers["totalSize"]:
+        fault = "it is empty"
+    shown = {"hash": str(numbers["hash"]), "revision": numbers["revision"], "size": numbers["totalSize"]}
+    return {"path": path, **shown, "fault": fault}
+
+
+def missing_images(listed: str, present: str) -> list[str]:
+    """The images that are not on the machine.
+
+    Args:
+        listed: The answer of `kubeadm config images list`, one image a line.
+        present: The answer of `crictl images -o json`.
+    """
+    found = _read(present)
+    items = found.get("images") or [] if isinstance(found, Mapping) else []
+    there = {tag for each in items for tag in each.get("repoTags") or []}
+    wanted = [line.strip() for line in listed.splitlines() if "/" in line and " " not in line.strip()]
+    return [each for each in wanted if each not in there]
+
+
+def differing(before: Iterable[Json], after: Iterable[Json]) -> bool:
+    """Whether files have changed: each has its path and its checksum."""
+    found = [{str(each["path"]): each.get("checksum") for each in files} for files in (before, after)]
+    return found[0] != found[1]
+
+
+def _stdout(result: Json) -> str:
+    return str(result.get("stdout") or "") if result.get("rc", 1) == 0 else ""
+
+
+def _free(text: str) -> dict[str, int]:
+    """The bytes below the heading of `df --output=avail`."""
+    numbers = [int(each) for each in text.split()[1:] if each.isdigit()]
+    return dict(zip(SPACE, numbers, strict=True)) if len(numbers) == len(SPACE) else {}
+
+
+def _certificates(text: str) -> list[dict[str, str]]:
+    """Those of `output.kubeadm.k8s.io/v1alpha3`, without those that are not there."""
+    found = _read(text)
+    lists = [found.get(each) or [] for each in ("certificates", "certificateAuthorities")] if found else []
+    return [
+        {"name": str(each["name"]), "expires": str(each["expirationDate"])}
+        for items in lists
+        for each in items
+        if not each.get("missing") and each.get("expirationDate")
+    ]
+
+
+def _member(text: str) -> dict[str, Any]:
+    """The member of etcd itself; ids have 64 bits, which not every reader of JSON keeps."""
+    found = _read(text)
+    if not isinstance(found, list) or not found:
+        return {}
+    status = found[0].get("Status") or {}
+    header = status.get("header") or {}
+    if "member_id" not in header:
+        return {}
+    ids = {"member": str(header["member_id"]), "leader": str(status.get("leader", 0))}
+    return {**ids, "revision": int(header.get("revision", 0)), "size": int(status.get("dbSize", 0))}
+
+
+def _read(text: str) -> Any:
+    """JSON that was read; an empty dictionary where it is none. kubeadm may write a warning before it."""
+    starts = [text.find(each) for each in "[{" if each in text]
+    for start in sorted(starts):
+        try:
+            return json.loads(text[start:])
+        except ValueError:
+            continue
+    return {}
+
+
+def _shown(size: int) -> str:
+    return f"{size / GIBI:.1f} GiB"
