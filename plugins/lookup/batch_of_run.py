@@ -26,7 +26,7 @@ options:
       - V(parts) gives the task files of the role C(stateful.upgrade.roll) for this host. V(first_parts) are those
         before the batch goes down, and V(pools) its pools, as the plan has them.
       - For members on hosts of the inventory, V(started) gives those on whose hosts all has succeeded, and V(trouble)
-        a sentence for each other host.
+        a sentence for each other host. V(ready_role) is the role that works there if the user names none.
     type: list
     elements: str
     required: true
@@ -50,7 +50,8 @@ from typing import Any
 
 from ..plugin_utils.answering import Answering
 from ..plugin_utils.batch_of_run import ANSWERS, batch_of_run, parts_of_host
-from ..plugin_utils.run_options import GivenVariables, answers
+from ..plugin_utils.run_options import SYSTEM, GivenVariables, answers
+from ..plugin_utils.variables import ready_role
 
 
 class LookupModule(Answering):
@@ -61,6 +62,8 @@ class LookupModule(Answering):
         (question,) = terms
         if question == "parts":
             return parts_of_host(variables, given)
+        if question == "ready_role":
+            return [ready_role(given(SYSTEM))]
         batch = batch_of_run(variables, given)
         if batch is None:
             return [False] if question == "upgraded" else []

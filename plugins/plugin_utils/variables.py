@@ -16,6 +16,7 @@ from ansible.module_utils.common.yaml import yaml_load  # with the parser in C, 
 
 PREFIX = "upgrade_"
 FOLDER = Path(__file__).absolute().parents[2] / "meta" / "variables"
+MEMBER_ROLE = f"{PREFIX}member_role"
 EVERY, ANY = "every", "any"
 """In place of names of playbooks: those of every system, and any, though only one uses it."""
 SELECTORS = "selectors"
@@ -180,6 +181,14 @@ def drains(system: Any) -> bool:
     """Whether the members of a system, by the whole name of its role, are machines of Kubernetes."""
     collection, _dot, role = str(system or "").rpartition(".")
     return collection == OWN and any(each.machines for each in PLAYBOOKS.values() if each.role == role)
+
+
+def ready_role(system: Any) -> str:
+    """The role that works on the hosts of the members of a system as long as the user names none; empty if the user
+    has to name one."""
+    role = str(system or "").rpartition(".")[2]
+    names = [name for name, each in PLAYBOOKS.items() if each.hosts and each.role == role]
+    return str(table()[MEMBER_ROLE].specification(names[0]).get("default") or "") if names else ""
 
 
 def path_of_module(name: str) -> str:

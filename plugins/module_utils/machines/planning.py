@@ -92,7 +92,8 @@ def order(task: Task) -> Outcome:
         unit="machines",
         digest=digest(str(target), groups, task.params["max_unavailable"], conditions),
         deployed_version=seen.configured,
-        kubernetes_nodes={name: name for name in versions(seen, groups)} if batches else {},
+        # One that a person has cordoned stays so.
+        kubernetes_nodes={name: name for name in versions(seen, groups) if batches and not seen.machines[name].is_kept},
     )
 
 

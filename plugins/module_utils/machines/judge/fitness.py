@@ -48,7 +48,7 @@ def judge_machines(seen: KubeadmCluster, names: Collection[str], going: Collecti
     """
     for each in seen.machines.values():
         yield from _unfit(each)
-    closed = [name for name in names if seen.machines[name].closed and not seen.machines[name].carries_undo]
+    closed = [name for name in names if seen.machines[name].is_kept]
     if closed and not going:
         yield remark("stays_cordoned", f"Cordoned by another user, and left so: {enumerate_few(closed)}.")
     leaving = [name for name in names if seen.machines[name].leaving]

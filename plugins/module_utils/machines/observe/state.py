@@ -34,6 +34,11 @@ class Machine:
     pressures: tuple[str, ...] = ()
     """The things that it has too little of, in words."""
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether it is cordoned, and by no run."""
+        return self.closed and not self.carries_undo
+
 
 @dataclass(frozen=True)
 class Component:

@@ -1,0 +1,233 @@
+"""Upgrades of machines of kubeadm as one call: the control plane one by one, then the workers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, machines
+from tests.runs.turns import Killed
+from tests.runs.world import World, is_act, world
+from tests.sandbox.kubernetes.kinds import NODES
+from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.web import Request
+from tests.scenarios.cluster import USER
+from tests.scenarios.playbook import Played
+
+FROM, TO = "1.35.4", "1.36.1"
+FILES = Path(__file__).parents[2] / "roles" / "machines" / "files"
+SERVED = {"upgrade_system": PLAYBOOK}
+
+
+def shipped_rights() -> list[Json]:
+    """The shipped roles, bound to the user."""
+    found: list[Json] = []
+    for file, namespace in (("role", NAMESPACE), ("system_role", "kube-system"), ("cluster_role", "")):
+        role = yaml.safe_load((FILES / f"{file}.yml").read_text(encoding="utf-8"))
+        kind, name = role["kind"], role["metadata"]["name"]
+        metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+        binding = {"apiVersion": role["apiVersion"], "kind": f"{kind}Binding", "metadata": metadata}
+        binding["roleRef"] = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+        binding["subjects"] = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}]
+        found += [{**role, "metadata": metadata}, binding]
+    return found
+
+
+@pytest.fixture
+def here() -> Iterator[World]:
+    """A world of this test alone, with hosts."""
+    with world() as made:
+        yield made
+
+
+@pytest.fixture
+def found(here: World) -> Iterator[Machines]:
+    """Three machines of the control plane and three workers, and the user with the shipped rights."""
+    with machines(here, FROM, [TO]) as made:
+        here.sandbox.apply(shipped_rights())
+        yield made
+
+
+def cordoned(found: Machines) -> list[str]:
+    """The machines that are cordoned."""
+    return [name for name in found.machines if found.cluster.node(name)["spec"].get("unschedulable")]
+
+
+def is_upgraded(found: Machines) -> None:
+    """Fails unless all is on the target, and nothing is left behind."""
+    assert found.cluster.is_upgraded(TO)
+    assert cordoned(found) == []
+    assert not [
+        name
+        for name in found.machines
+        if "annotations" in found.cluster.node(name)["metadata"]
+        and any("undo" in each for each in found.cluster.node(name)["metadata"]["annotations"])
+    ]
+    assert found.cluster.control_plane.least_voters >= 2
+
+
+def codes(played: Played) -> list[str]:
+    """The codes of the reasons with which a playbook ended."""
+    said = re.search(r'"upgrade_reasons": (\[[^\]]*\])', played.output)
+    return json.loads(said[1]) if said else []
+
+
+def upgraded(found: Machines, **more: Any) -> Played:
+    """A run of the user with the shipped rights, with consent to the present plan."""
+    return found.upgraded(TO, user=USER, **more)
+
+
+def planned(found: Machines, target: str = TO, **more: Any) -> Played:
+    """The plan, which changes nothing."""
+    given = found.variables(target, user=USER, **more)
+    return found.here.play(PLAYBOOK, given, *found.arguments, CHECK)
+
+
+def test_machines_are_upgraded_one_after_the_other(found: Machines) -> None:
+    ended = upgraded(found)
+    assert ended.code == 0, ended.output
+    is_upgraded(found)
+    assert "6 upgraded to 1.36.1 · everything put back · all machines are Ready" in ended.output
+    applied = [name for name, each in found.machines.items() if any(" apply " in one for one in each.commands.ran)]
+    # The leader of etcd goes last.
+    assert applied == ["cp-2"]
+    steps = [
+        [one.split()[2] for one in each.commands.ran if one.startswith("kubeadm upgrade")]
+        for each in found.machines.values()
+    ]
+    assert steps == [["node"], ["apply"], ["node"], ["node"], ["node"], ["node"]]
+
+
+def test_a_second_run_has_nothing_to_do(found: Machines) -> None:
+    assert upgraded(found).code == 0
+    ran = {name: len(each.commands.ran) for name, each in found.machines.items()}
+    found.here.calling.answered.clear()
+    again = upgraded(found)
+    assert again.code == 0, again.output
+    assert "0 to upgrade, 6 already on 1.36.1" in again.output
+    assert not any(
+        " upgrade " in one for name, each in found.machines.items() for one in each.commands.ran[ran[name] :]
+    )
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(each, marks=() if place % 3 == 0 else (pytest.mark.soak,))
+        for place, each in enumerate(range(3, 75, 4))
+    ],
+)
+def test_a_run_that_is_killed_behind_an_act_goes_on(found: Machines, number: int) -> None:
+    left = number
+
+    def count(request: Request) -> None:
+        nonlocal left
+        left -= is_act(request.method, request.path)
+        if left == 0:
+            raise Killed
+
+    found.here.calling.after = count
+    with pytest.raises(Killed):
+        upgraded(found)
+    found.here.calling.after = lambda _request: None
+    # The lock of a killed run lapses, and the commands that it has started come to their ends.
+    found.here.later(900)
+    ended = upgraded(found)
+    assert ended.code == 0, ended.output
+    is_upgraded(found)
+
+
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [("1.35.3", "not_greater"), ("1.37.0", "minor_skipped"), ("latest", "version_unreadable")],
+)
+def test_a_target_that_kubeadm_cannot_reach_is_refused(found: Machines, target: str, code: str) -> None:
+    refused = planned(found, target)
+    assert refused.code != 0
+    assert code in codes(refused), refused.output
+
+
+def test_a_failed_step_of_kubeadm_ends_the_run_before_the_drain_and_the_next_one_goes_on(found: Machines) -> None:
+    found.machines["cp-2"].commands.fails["kubeadm upgrade apply"] = (
+        "[ERROR CoreDNSUnsupportedPlugins]: there are unsupported plugins"
+    )
+    failed = upgraded(found)
+    assert failed.code != 0
+    assert "CoreDNSUnsupportedPlugins" in failed.message
+    assert cordoned(found) == []
+    assert {each.kubelet.version for each in found.machines.values()} == {FROM}
+    found.machines["cp-2"].commands.fails.clear()
+    ended = upgraded(found)
+    assert ended.code == 0, ended.output
+    is_upgraded(found)
+
+
+def test_nothing_goes_down_before_all_machines_are_prepared(found: Machines) -> None:
+    found.machines["worker-3"].packages.available.clear()
+    failed = upgraded(found)
+    assert failed.code != 0
+    assert "worker-3" in failed.message
+    assert not any(" upgrade " in one for each in found.machines.values() for one in each.commands.ran)
+    assert not [path for method, path in found.here.acts() if method == "PATCH" and path.startswith("/api/v1/nodes")]
+
+
+def test_a_machine_that_a_person_has_cordoned_is_upgraded_and_stays_cordoned(found: Machines) -> None:
+    node = found.cluster.node("worker-2")
+    node["spec"]["unschedulable"] = True
+    found.here.sandbox.kubernetes.server.resources.store.put(NODES, node)
+    ended = upgraded(found)
+    assert ended.code == 0, ended.output
+    assert found.cluster.is_upgraded(TO)
+    assert cordoned(found) == ["worker-2"]
+    assert "Cordoned by another user, and left so: worker-2." in ended.output
+
+
+def test_a_control_plane_of_one_machine_takes_consent(here: World) -> None:
+    with machines(here, FROM, [TO], control_plane=1, workers=1) as found:
+        here.sandbox.apply(shipped_rights())
+        assert codes(planned(found)) == ["etcd_quorum"]
+        ended = upgraded(found, upgrade_allow_quorum_loss=True)
+        assert ended.code == 0, ended.output
+        assert found.cluster.is_upgraded(TO)
+
+
+def test_a_gate_of_a_workload_that_fails_ends_the_run_with_the_machine_up(found: Machines, tmp_path: Path) -> None:
+    gate = tmp_path / "gate.yml"
+    gate.write_text(
+        "- ansible.builtin.fail: {msg: a shard is not safe}\n  when: \"'worker-1' in upgrade_batch.members\"\n"
+    )
+    failed = upgraded(found, upgrade_workload_gate=str(gate))
+    assert failed.code != 0
+    assert "a shard is not safe" in failed.message
+    assert cordoned(found) == []
+    assert [each.kubelet.version for each in found.machines.values()] == [TO, TO, TO, FROM, FROM, FROM]
+
+
+def test_without_a_right_the_plan_names_it(here: World) -> None:
+    with machines(here, FROM, [TO]) as found:
+        here.sandbox.apply([each for each in shipped_rights() if each["kind"] != "ClusterRoleBinding"])
+        refused = planned(found)
+        assert refused.code != 0
+        assert "nodes" in refused.message
+
+
+def test_the_playbooks_that_serve_every_upgrade(found: Machines, tmp_path: Path) -> None:
+    gate = tmp_path / "gate.yml"
+    gate.write_text("- ansible.builtin.fail: {msg: not now}\n  when: \"'worker-1' in upgrade_batch.members\"\n")
+    assert upgraded(found, upgrade_workload_gate=str(gate)).code != 0
+    kept = {
+        name: value
+        for name, value in found.variables(TO, user=USER).items()
+        if name in ("upgrade_namespace", "upgrade_kubernetes")
+    }
+    status = found.here.play("stateful.upgrade.status", {**kept, **SERVED})
+    assert status.code == 0, status.output
+    assert "3/6" in status.message, status.output
+    settled = found.here.play("stateful.upgrade.settle", {**kept, **SERVED})
+    assert settled.code == 0, settled.output
