@@ -59,6 +59,11 @@ options:
       - The image of the release by its digest. Its registry is asked for its version, which is the target.
       - Its update is desired whether the channel lists it or not, and is never forced.
     type: str
+  through:
+    description: The versions on the way to the target, in their order, for an upgrade of several minor versions.
+    type: list
+    elements: str
+    default: []
   update_service:
     description: The update graph, if it is not at the C(spec.upstream) of the ClusterVersion.
     type: dict
@@ -234,6 +239,12 @@ channel:
   returned: with O(state=planned) or O(state=begun)
   type: str
   sample: stable-4.19
+channels:
+  description: The channels that the run sets, one after the other.
+  returned: with O(state=planned) or O(state=begun)
+  type: list
+  elements: str
+  sample: [stable-4.19]
 present_channel:
   description: The channel that the cluster has.
   returned: with O(state=planned) or O(state=begun)
@@ -309,16 +320,13 @@ adds:
   type: list
   elements: str
   sample: [3 spare MachineSets]
-settings:
-  description: Empty, since nothing of the run is kept in the settings of a cluster of OpenSearch.
-  returned: with O(state=begun)
-  type: dict
-  sample: {}
+settings: {description: Empty for this system., returned: with O(state=begun), type: dict, sample: {}}
 digest:
   description: The digest of the plan, which consent names.
   returned: with O(state=planned) or O(state=begun)
   type: str
   sample: p5f0c1d2e3a4
+told: {description: The line of a chain., returned: with a plan, type: list, elements: str, sample: [control plane to 4.19.4]}
 lines: {description: The plan as text., returned: with O(state=planned), type: list, elements: str}
 unit: {description: The word for a batch's parts., returned: with a plan, type: str, sample: Kubernetes node}
 deed: {description: V(upgrade)., returned: with a plan, type: str, sample: upgrade}
@@ -359,17 +367,8 @@ lock:
   returned: with O(state=begun), if the run has begun
   type: dict
   sample: {run: 20261121-020000-3f2a5b6c, name: stateful-upgrade-0a1b2c3d4e, kept_in: kubernetes}
-record:
-  description: The record as written.
-  returned: with O(state=ended)
-  type: dict
-  sample: {phase: Completed}
-actions:
-  description: Each act with its time.
-  returned: always
-  type: list
-  elements: dict
-  sample: []
+record: {description: The record as written., returned: with O(state=ended), type: dict, sample: {phase: Completed}}
+actions: {description: Each act with its time., returned: always, type: list, elements: dict, sample: []}
 waited:
   description: Each reason that was waited for, with its seconds, the longest first.
   returned: always
@@ -377,11 +376,7 @@ waited:
   elements: dict
   sample:
     - {code: kubernetes_node_updating, message: Kubernetes node worker-0 reboots on its way to 4.18.9., seconds: 184.2}
-next:
-  description: The next step.
-  returned: always
-  type: str
-  sample: begin
+next: {description: The next step., returned: always, type: str, sample: begin}
 """
 
 from ..module_utils.entry.entry import run_as_module

@@ -85,7 +85,8 @@ class BatchOfRun:
         if module == "node_engine_switch":
             # Consent covers this image, whatever Longhorn has as its default by now.
             return {"nodes": batch["members"], "image": self._plan["image"]}
-        return {}
+        # A batch of a chain of upgrades may lead to a version on the way, whatever the target of the run is.
+        return {"target_version": batch["target_version"]} if batch.get("target_version") else {}
 
     @cached_property
     def _localhost(self) -> Mapping[str, Any]:

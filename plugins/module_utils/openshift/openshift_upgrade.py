@@ -26,6 +26,7 @@ from ..run.record.going_down import note_down
 from ..run.runs import contract_of, work_of
 from . import spare_workers
 from .act.changes import Acts
+from .between_hops import judge_next, removed_next
 from .act.commencing import commence
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_whole
 from .judge.order import lowered
@@ -42,7 +43,7 @@ from .judge.progress import (
     taken_spare_ones,
 )
 from .observe.look import Looking
-from .observe.looking_at_target import LookingAtTarget, release_of
+from .observe.looking_at_target import LookingAtTarget, chain_in, release_of
 from .observe.release import Release
 from .observe.state import MachineConfigPool, OpenShift
 from .planning import IDENTITY, OPTIONS, options_of, order, words
@@ -248,14 +249,16 @@ def _restore(task: Task) -> Outcome:
     the machine config operator would take them without any gate.
     """
     client = connect(task.params["kubernetes"])
-    acts, going = Acts(task, client), set(task.params["batch"])
+    acts, chain = Acts(task, client), chain_in(task.params) if task.params["batch"] else []
 
     def again() -> tuple[bool, Verdict]:
         seen = Looking(client).look()
-        reasons = []
+        reasons, reached = [], seen.version.commenced_of(chain)
         for pool in (each for each in seen.worker_pools if each.carries_undo):
-            left = [name for name in seen.planned[pool.name] if going and not seen.is_done(name, _target(task))]
-            if left and seen.version.is_commenced(str(_target(task))):
+            left = [
+                name for name in seen.planned[pool.name] if reached and not seen.is_done(name, release_of(reached))
+            ]
+            if left:
                 reasons.append(_stays(pool.name, len(left)))
             else:
                 reasons += acts.put_back(pool.name)
@@ -275,14 +278,19 @@ def _stays(pool: str, left: int) -> Reason:
 
 def _gate(task: Task) -> Outcome:
     """Wait until OpenShift is fit for the next batch: its operators are well, and its Kubernetes nodes are Ready."""
-    target = _target(task)
+    target, client, at_target = _target(task), connect(task.params["kubernetes"]), LookingAtTarget(task.params)
+    chained = bool(at_target.through)
 
     def judged(seen: OpenShift) -> Verdict:
         if not seen.version.has_completed(str(target)) and seen.version.is_commenced(str(target)):
             return Verdict()
-        return combine((judge_operators(seen), judge_nodes(seen, spare=True)))
+        next_one = chained and _is_control_plane(seen, task)
+        allowed = judge_next(task, client, seen, at_target) if next_one else Verdict()
+        return combine((judge_operators(seen), judge_nodes(seen, spare=True), allowed))
 
-    _seen, verdict = _look_and_act(task, lambda _seen, _acts: None, judged, stoppable=True)
+    seen, verdict = _look_and_act(task, lambda _seen, _acts: None, judged, stoppable=True)
+    if verdict.passed and chained and _is_control_plane(seen, task):
+        verdict = combine((verdict, task.ask(lambda: removed_next(client, seen, target))))
     return Outcome(verdict)
 
 
@@ -301,7 +309,7 @@ SYSTEM = System(
         "updated": _follow,
         "proven": _prove,
         "restored": _restore,
-        "expanded": lambda task: spare_workers.expand(task, str(_target(task))),
+        "expanded": lambda task: spare_workers.expand(task, chain_in(task.params)),
         "reduced": spare_workers.reduce,
     },
     guess=SECONDS_A_BATCH,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from ..common.task import Outcome, Task
@@ -14,16 +15,20 @@ from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words, counted
 from ..run.start.schedule import WindowEnd
 from . import spare_workers
+from .between_hops import judge_chain
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_pools, left_alone
 from .judge.left_out import ARO, DELAYED_CHECK, OPTIONAL, OSD, PROCEDURES, TYPES, left_out, remark_on
+from .judge.legs import legs_of, legs_text
 from .judge.order import digest, in_windows, lowered, measured, turns, versions
 from .observe.kinds import MASTER, WORKER
 from .observe.look import Looking
 from .observe.looking_at_target import LookingAtTarget
 from .observe.state import OpenShift
-from .observe.target import UpgradeTarget
-from .preflight import judge_update
+from .observe.release import Release
+from .observe.target import UpgradeTarget, stages
 
+Hops = Sequence[UpgradeTarget]
+"""The upgrades of a chain that are left, the last of which leads to the target."""
 IDENTITY = "openshift"
 """The name of the cluster for its lock and its record: a Kubernetes API has one OpenShift."""
 PLATFORM = 'namespace=~"openshift.*|kube-.*|default"'
@@ -44,6 +49,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "accept_risks": {"type": "list", "elements": "str", "default": []},
     "channel": {"type": "str"},
     "release_image": {"type": "str"},
+    "through": {"type": "list", "elements": "str", "default": []},
     "update_service": {"type": "dict", "options": {"url": {"type": "str"}, **_SERVER}},
     "registry": {
         "type": "dict",
@@ -70,49 +76,67 @@ def order(task: Task) -> Outcome:
     rungs = rungs_in(task.params["allow_forced_drains"])
     readable_most(task.params["max_unavailable"])
 
-    def look() -> tuple[OpenShift, UpgradeTarget, Verdict]:
+    def look() -> tuple[OpenShift, Hops, Verdict]:
         seen = looking.look()
-        target = at_target.target(seen)
-        return seen, target, judge_update(client, seen, target, without)
+        hops = at_target.hops(seen)
+        return seen, hops, judge_chain(client, seen, hops, at_target.through, without)
 
-    def judged(looked: tuple[OpenShift, UpgradeTarget, Verdict]) -> Verdict:
-        seen, target, allowed = looked
-        fit = () if seen.version.is_commenced(str(target)) else (judge_operators(seen), judge_nodes(seen))
+    def judged(looked: tuple[OpenShift, Hops, Verdict]) -> Verdict:
+        seen, hops, allowed = looked
+        fit = () if seen.version.is_commenced(str(hops[0])) else (judge_operators(seen), judge_nodes(seen))
         whole = combine((allowed, judge_pools(seen), Verdict(remark_on(without)), *fit))
         # A plan that is refused waits for nothing, and all that stands in its way is said at once.
         return whole.without_waiting() if whole.state is State.REFUSED else whole
 
-    (seen, target, _allowed), verdict = task.wait(look, judged)
-    spare = spare_workers.planned(task, seen, str(target))
-    batches = _batches(task, seen, target, spare.coming)
+    (seen, hops, _allowed), verdict = task.wait(look, judged)
+    target, through = hops[-1], at_target.through
+    spare = spare_workers.planned(task, seen, [*map(str, (*through, target))])
+    batches = _batches(task, seen, target, spare.coming, through)
     return ordered(
         Whole(IDENTITY, seen.planned, versions(seen, target.release)),
         str(target),
         batches,
         combine((verdict, spare.verdict)),
         unit="nodes",
-        image=target.update(seen.version).image,
+        image=[hop.update(stage.version).image for stage, hop in stages(seen, hops)][-1],
         adds=list(spare.adds),
-        digest=digest(seen, target, [*without, *map(str, rungs)], spare.patterns),
-        **_of_pools(task, seen, target, spare.coming, begins=bool(batches)),
+        digest=digest(seen, target, [*without, *map(str, rungs)], spare.patterns, through),
+        **_of_pools(task, seen, hops, spare.coming, begins=bool(batches)),
         deployed_version=seen.version.present,
-        # Once the update is commenced, a channel that a person sets is none of the run's.
-        channel=seen.version.channel if seen.version.is_commenced(str(target)) else target.channel,
-        present_channel=seen.version.channel,
+        **_of_channels(seen, hops),
+        told=_told(seen, target, through, batches),
         measured=measured(seen, batches),
         file_integrity=task.params["fedramp"] and PROCEDURES not in without,
     )
 
 
-def _batches(task: Task, seen: OpenShift, target: UpgradeTarget, coming: Mapping[str, int]) -> list[Turn]:
-    batches = turns(seen, target.release, task.params["max_unavailable"], coming)
+def _batches(
+    task: Task, seen: OpenShift, target: UpgradeTarget, coming: Mapping[str, int], through: Sequence[Release]
+) -> list[Turn]:
+    batches = turns(seen, target.release, task.params["max_unavailable"], coming, through)
     if not task.params["alertmanager"]["url"]:
         return batches
     return in_windows(batches, seen.masters, task.params["control_plane_silences"], task.params["worker_silences"])
 
 
+def _of_channels(seen: OpenShift, hops: Hops) -> dict[str, Any]:
+    """The channel that the cluster has, and those that the run sets one after the other."""
+    present, version = seen.version.channel, seen.version
+    # Once an update is commenced, a channel that a person sets is none of the run's.
+    channels = [present, *(hop.channel for hop in hops if not version.is_commenced(str(hop)))]
+    changes = [after for before, after in pairwise(channels) if before != after]
+    return {"channel": channels[-1], "present_channel": present, "channels": changes}
+
+
+def _told(seen: OpenShift, target: UpgradeTarget, through: Sequence[Release], batches: Sequence[Turn]) -> list[str]:
+    """The line of the plan about its chain."""
+    workers = any(set(seen.masters).isdisjoint(each.members) for each in batches)
+    said = legs_text(legs_of(seen, target.release, through), workers=workers) if through and batches else ""
+    return [said] if said else []
+
+
 def _of_pools(
-    task: Task, seen: OpenShift, target: UpgradeTarget, coming: Mapping[str, int], *, begins: bool
+    task: Task, seen: OpenShift, hops: Hops, coming: Mapping[str, int], *, begins: bool
 ) -> dict[str, Any]:
     """The parts of the plan that are about pools and their Kubernetes nodes."""
     held = [pool for pool in seen.worker_pools if is_held_by_person(pool)]
@@ -120,7 +144,7 @@ def _of_pools(
     return {
         "left": [name for pool in held for name in seen.planned[pool.name]],
         "lowered": [pool.name for pool in free if lowered(seen, pool, most, coming.get(pool.name, 0))],
-        "kubernetes_nodes": {name: name for name in left_alone(seen, target.release)} if begins else {},
+        "kubernetes_nodes": {name: name for name in left_alone(seen, hops[0].release)} if begins else {},
     }
 
 
@@ -133,7 +157,7 @@ def words(plan: Mapping[str, Any]) -> Words:
     if plan["lowered"]:
         changes.append(f"maxUnavailable of {counted(len(plan['lowered']), 'pool')}")
     changes += plan["adds"]
-    channel = f"channel {plan['channel']}" if plan["channel"] != plan["present_channel"] else ""
+    channel = f"channel {', then '.join(plan['channels'])}" if plan["channels"] else ""
     return Words("Kubernetes node", "OpenShift", changes=changes, stays=[channel, "desired update"])
 
 

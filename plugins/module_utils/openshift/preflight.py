@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..common.side_by_side import ParallelWork
@@ -22,18 +22,25 @@ from .observe.look import other_upgrader
 from .observe.release import release_in
 from .observe.removed_apis import removed_apis
 from .observe.state import OpenShift
-from .observe.target import UpgradeTarget
+from .observe.target import UpgradeTarget, stages
 from .rights import CLUSTER_ROLE, FEDRAMP, SPARE_WORKERS, rights_for
 
 
-def judge_update(client: KubernetesClient, seen: OpenShift, target: UpgradeTarget, without: Collection[str]) -> Verdict:
+def judge_update(
+    client: KubernetesClient, seen: OpenShift, hops: Sequence[UpgradeTarget], without: Collection[str]
+) -> Verdict:
     """Whether the cluster may go to the target; for another minor version all acknowledgements have to be given.
 
-    `without` are the named steps that are left out.
+    `hops` are the upgrades of the chain that are left, of which the last one leads to the target, and `without` the
+    named steps that are left out.
 
     Raises:
         Refusal: the acknowledgements cannot be had or understood, and not for a missing right.
     """
+    return combine(_judge_hop(client, stage, hop, without) for stage, hop in stages(seen, hops))
+
+
+def _judge_hop(client: KubernetesClient, seen: OpenShift, target: UpgradeTarget, without: Collection[str]) -> Verdict:
     present = release_in(seen.version.present)
     if present is None or not is_next_minor(seen.version, target):
         return judge_target(seen, target, (), without)
@@ -71,8 +78,12 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
 
     def workloads(given: Task) -> Outcome:
         client, params = _looking(given)
-        batches = {each["name"]: each["members"] for each in planned.more["batches"]}
-        workers = {each["name"]: each["members"] for each in planned.more["batches"] if each["pools"] != [MASTER]}
+        # In a chain later batches have the same members.
+        firsts = dict[tuple[str, ...], Mapping[str, Any]]()
+        for each in planned.more["batches"]:
+            firsts.setdefault(tuple(each["members"]), each)
+        batches = {each["name"]: each["members"] for each in firsts.values()}
+        workers = {each["name"]: each["members"] for each in firsts.values() if each["pools"] != [MASTER]}
         return Outcome(judge_drains(client, batches, workers, rungs_in(params["allow_forced_drains"])))
 
     for run in (rights, removals, workloads):

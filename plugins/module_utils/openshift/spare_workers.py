@@ -56,8 +56,9 @@ class SparePlan:
     """The pools that consent covers."""
 
 
-def planned(task: Task, seen: OpenShift, target: str) -> SparePlan:
-    """The spare workers that a run makes and removes. Once the upgrade is under way it makes none."""
+def planned(task: Task, seen: OpenShift, chain: Sequence[str]) -> SparePlan:
+    """The spare workers that a run makes and removes. Once an upgrade to a version of the chain is under way it makes
+    none."""
     left = [name for name, each in seen.nodes.items() if each.is_spare]
     said = f"Spare Kubernetes nodes are in no batch: {enumerate_few(left)}."
     notes = (remark("spare_workers_there", said, "The run removes them at its end."),) if left else ()
@@ -65,7 +66,7 @@ def planned(task: Task, seen: OpenShift, target: str) -> SparePlan:
         return SparePlan(Verdict(notes))
     client, patterns = connect(task.params["kubernetes"]), tuple(task.params["extra_worker_pools"])
     found = task.ask(lambda: _found(client))
-    if seen.version.is_commenced(target):
+    if seen.version.commenced_of(chain):
         return SparePlan(Verdict(notes), {}, _words(len(found.ours)), patterns)
     wanted = wanted_sets(found, seen, patterns)
     # Without the rights nothing is known, and the preflight names them.
@@ -97,14 +98,14 @@ def _found(client: KubernetesClient) -> Machines:
         return NOTHING
 
 
-def expand(task: Task, target: str) -> Outcome:
+def expand(task: Task, chain: Sequence[str]) -> Outcome:
     """Make the spare sets that are missing, and wait until each has a Kubernetes node that takes pods."""
     client, patterns = connect(task.params["kubernetes"]), task.params["extra_worker_pools"]
     looking, acts = Looking(client), Acts(task, client)
 
     def again() -> Verdict:
         seen = looking.look()
-        if seen.version.is_commenced(target):
+        if seen.version.commenced_of(chain):
             return Verdict()
         found = look_at_machines(client)
         wanted = wanted_sets(found, seen, patterns)

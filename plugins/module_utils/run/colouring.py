@@ -197,6 +197,8 @@ class Turn:
     """The cause for which its units may be away together."""
     silences: Sequence[str] = ()
     """Selectors of the alerts that are hidden while it is at work, next to those of the whole run."""
+    target: str = ""
+    """The version on the way that its units are led to; empty if it is that of the run."""
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ def ordered(
             "reason": turn.reason,
             "proof": turn.proof,
             **({"silences": [*turn.silences]} if turn.silences else {}),
+            **({"target_version": turn.target} if turn.target else {}),
         }
         for number, turn in enumerate(turns, start=1)
     ]

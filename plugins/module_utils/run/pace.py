@@ -35,10 +35,10 @@ def placed(batches: Sequence[Mapping[str, Any]], whole: int) -> list[dict[str, A
 
 def earlier_of(records: Iterable[Record], target: str, plan: Mapping[str, Any]) -> dict[str, Any]:
     """Since when the upgrade of this plan is under way, and how many batches are done; empty if it begins now."""
-    going = {member for batch in plan["batches"] for member in batch["members"]}
+    going = {(each.get("target_version") or "", member) for each in plan["batches"] for member in each["members"]}
     for record in records:
         same = (record.cluster, record.target_version) == (plan["cluster_uuid"], target)
-        done = sum(going.isdisjoint(batch.members) for batch in record.batches)
+        done = sum(going.isdisjoint(batch.led) for batch in record.batches)
         if same and record.phase is not Phase.COMPLETED and done:
             return {"started": record.started, "done": done}
     return {}

@@ -86,20 +86,10 @@ def _shortest(present: Release, target: Release, edges: Collection[Edge]) -> lis
     return path
 
 
-def chain_text(present: Release, target: Release, hops: Sequence[Hop]) -> str:
-    """The sentences that name the upgrades to request, one after the other; empty without any.
-
-    Workers may pass over an odd minor version between two even ones (OpenShift's manual, "Performing a Control Plane
-    Only update", with the pools paused).
-    """
+def chain_text(present: Release, target: Release, hops: Sequence[Hop], *, added: bool = False) -> str:
+    """The sentences that name the versions on the way; empty without any. `added` is whether others are named."""
     if not hops:
         return ""
-    said = f"Request one upgrade after the other: {' → '.join([str(present), *map(str, hops)])}."
-    if present.minor % 2 or target.minor % 2:
-        return said
-    odd = ", ".join(f"{target.major}.{minor}" for minor in range(present.minor + 1, target.minor, 2))
-    return (
-        f"{said} {present.major}.{present.minor} and {target.major}.{target.minor} are even: if you pause the worker"
-        " pools before an upgrade to an odd minor version, and let them go before the next one to an even version,"
-        f" their Kubernetes nodes pass over {odd}."
-    )
+    between = ",".join(each.version for each in hops[:-1])
+    named = f"Add {between} to upgrade_through, before {target}" if added else f"Set upgrade_through={between}"
+    return f"{named}, so that one run makes the upgrades {' → '.join([str(present), *map(str, hops)])}."

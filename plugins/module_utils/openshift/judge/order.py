@@ -8,29 +8,47 @@ from dataclasses import replace
 from ...run.colouring import Turn, most_of
 from ...run.record.figures import seconds_between
 from ...run.start.approvals import digest_text
-from ..observe.release import Release
+from ..observe.release import Release, release_in
 from ..observe.state import COMPLETED, MachineConfigPool, OpenShift
 from ..observe.target import UpgradeTarget
 from .health import is_held_by_person
+from .legs import Leg, legs_of
 
 
 def turns(
-    seen: OpenShift, target: Release, most: str | None = None, coming: Mapping[str, int] | None = None
+    seen: OpenShift,
+    target: Release,
+    most: str | None = None,
+    coming: Mapping[str, int] | None = None,
+    through: Sequence[Release] = (),
 ) -> list[Turn]:
     """The batches in their order: those of a pool are as large as it lets go at once, in the order of the operator.
 
     With `most` they are no larger than that. Spare Kubernetes nodes are in no batch. By pool, `coming` are those that
     the run adds first. A share of a pool is one of them, too, and with a smaller batch the operator would take others
-    that no gate was asked for.
+    that no gate was asked for. `through` are the versions on the way.
     """
-    found = []
-    if not seen.version.has_completed(str(target)):
-        proof = "its Kubernetes nodes go one by one, so that etcd keeps its majority"
-        found.append(Turn(list(seen.masters), "the control plane goes first", proof))
+    found = list[Turn]()
+    for leg in legs_of(seen, target, through):
+        own = _of_leg(seen, leg, most, coming or {}) if leg.of_workers else [_of_masters(seen, leg, chained=through)]
+        found += own if leg.release == target else [_on_the_way(each, leg) for each in own]
+    return found
+
+
+def _of_masters(seen: OpenShift, leg: Leg, chained: Sequence[Release]) -> Turn:
+    reason = f"the control plane goes to {leg.release}" if chained else "the control plane goes first"
+    return Turn(list(seen.masters), reason, "its Kubernetes nodes go one by one, so that etcd keeps its majority")
+
+
+def _of_leg(seen: OpenShift, leg: Leg, most: str | None, coming: Mapping[str, int]) -> Iterator[Turn]:
     for pool in seen.worker_pools:
         if not is_held_by_person(pool):
-            found += _of_pool(seen, pool, target, most, (coming or {}).get(pool.name, 0))
-    return found
+            yield from _of_pool(seen, pool, leg.release, most, coming.get(pool.name, 0))
+
+
+def _on_the_way(turn: Turn, leg: Leg) -> Turn:
+    reason = f"{turn.reason}, to {leg.release}" if leg.of_workers else turn.reason
+    return replace(turn, reason=reason, target=str(leg.release))
 
 
 def lowered(seen: OpenShift, pool: MachineConfigPool, most: str | None, coming: int = 0) -> int | None:
@@ -63,7 +81,7 @@ def _of_pool(
 
 
 def measured(seen: OpenShift, batches: Sequence[Turn]) -> dict[str, int]:
-    """The batches whose time the history of the ClusterVersion tells: that of the control plane, by its last update.
+    """The batches whose time the history of the ClusterVersion tells: those of the control plane, by its last update.
 
     The oldest entry is the installation. Empty if there was no update, or the control plane is not to be updated.
     """
@@ -71,21 +89,29 @@ def measured(seen: OpenShift, batches: Sequence[Turn]) -> dict[str, int]:
     if not updates or not batches or set(batches[0].members).isdisjoint(seen.masters):
         return {}
     seconds = seconds_between(updates[0].started, updates[0].completed)
-    return {"batches": 1, "seconds": round(seconds)} if seconds is not None and seconds > 0 else {}
+    times = sum(not {*each.members}.isdisjoint(seen.masters) for each in batches)
+    return {"batches": times, "seconds": times * round(seconds)} if seconds is not None and seconds > 0 else {}
 
 
-def digest(seen: OpenShift, target: UpgradeTarget, without: Collection[str] = (), spare: Collection[str] = ()) -> str:
+def digest(
+    seen: OpenShift,
+    target: UpgradeTarget,
+    without: Collection[str] = (),
+    spare: Collection[str] = (),
+    through: Sequence[Release] = (),
+) -> str:
     """The digest of the result of the plan and its conditions, and not of how far it has come.
 
     Kubernetes nodes come and go by themselves (autoscaling), so consent covers their pools. A channel that no one has
     asked for is not the run's, and may change once the update is commenced. `without` are the steps that are left out
-    and further conditions, and `spare` the pools that get spare workers.
+    and further conditions, `spare` the pools that get spare workers, and `through` the versions on the way.
     """
     pools = sorted(pool.name for pool in seen.worker_pools if not is_held_by_person(pool))
     asked = {
         **({"channel": target.channel} if target.is_asked_for else {}),
         **({"image": str(target.image)} if target.image else {}),
         **({"spare": sorted(spare)} if spare else {}),
+        **({"through": [*map(str, through)]} if through else {}),
     }
     own = [seen.version.cluster_id, str(target), sorted([*target.accepted, *without]), pools]
     return digest_text([*own, asked] if asked else own)
@@ -94,7 +120,15 @@ def digest(seen: OpenShift, target: UpgradeTarget, without: Collection[str] = ()
 def versions(seen: OpenShift, target: Release) -> dict[str, str]:
     """The version of each Kubernetes node by name."""
     return {
-        name: str(target) if seen.is_done(name, target) else seen.version.present
+        name: str(target) if seen.is_done(name, target) else _version_of(seen, name, str(target))
         for names in seen.planned.values()
         for name in names
     }
+
+
+def _version_of(seen: OpenShift, name: str, target: str) -> str:
+    """The version of a Kubernetes node that is not on the target: the newest one in the history of its kubelet."""
+    minor, history = seen.nodes[name].minor, [each.version for each in seen.version.history if each.state == COMPLETED]
+    left = [each for each in history if each != target]
+    own = (each for each in left if (found := release_in(each)) is not None and found.minor == minor)
+    return next(own, next(iter(left), seen.version.present))

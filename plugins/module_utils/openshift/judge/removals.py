@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from ...common.verdict import Reason, as_verdict, remark
 from ..observe.release import Release
-from ..observe.state import RemovedApi
+from ..observe.state import KUBERNETES_AHEAD, RemovedApi
 
-KUBERNETES_AHEAD = 13
-"""OpenShift 4.N has Kubernetes 1.(N + 13) (release notes: 4.18 "uses Kubernetes 1.31")."""
 MOST_USERS = 3
 """The users of an API that a sentence names."""
 

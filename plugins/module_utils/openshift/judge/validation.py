@@ -54,8 +54,9 @@ def judge_target(
 
 
 def _skipped(present: Release, target: UpgradeTarget) -> Reason:
-    """The refusal, whose remedy names the upgrades to request one after the other."""
-    remedy = chain_text(present, target.release, chain_of(present, target.release, target.chain))
+    """The refusal, whose remedy names the versions on the way."""
+    hops = chain_of(present, target.release, target.chain)
+    remedy = chain_text(present, target.release, hops, added=target.is_chained)
     if not remedy:
         remedy = f"Upgrade to a version {present.major}.{present.minor + 1} first."
         if target.without_chain:

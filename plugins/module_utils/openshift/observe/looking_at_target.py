@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 from ...common.errors import Refusal, Unreachable, refusal
 from ...common.verdict import Verdict, combine
+from ...common.words import unique
 from .registry import Registry
 from .release import Release, release_in
 from .release_image import ImageReference, ReleaseImage
 from .state import ClusterVersion, OpenShift
-from .target import UpgradeTarget
+from .target import UpgradeTarget, ahead_of
 from .update_graph import UpdateGraph
 from .update_service import UpdateService
 
@@ -30,6 +32,32 @@ def release_of(given: object) -> Release:
         ) from None
 
 
+def through_of(params: Mapping[str, Any]) -> tuple[Release, ...]:
+    """The versions on the way to the target that a user has named. Raises Refusal: one of them is none."""
+    return tuple(map(release_of, params["through"]))
+
+
+def chain_in(params: Mapping[str, Any]) -> list[str]:
+    """The versions on the way and the target, in their order; without one that is that of an image.
+
+    Raises:
+        Refusal: one of them is no version.
+    """
+    target = params["target_version"]
+    return [*map(str, through_of(params)), *([str(release_of(target))] if target else [])]
+
+
+def _check_order(through: Sequence[Release], target: Release) -> None:
+    versions = [*through, target]
+    wrong = next((pair for pair in pairwise(versions) if not pair[0] < pair[1]), None)
+    if wrong is not None:
+        raise refusal(
+            "chain_unordered",
+            f"The versions on the way to {target} are in no order: {wrong[0]} stands before {wrong[1]}.",
+            "Name each once, the lowest first, and without the target (upgrade_through).",
+        )
+
+
 class LookingAtTarget:
     """The looks of one task. Each graph and the image are asked for once, as soon as they can be had."""
 
@@ -45,31 +73,76 @@ class LookingAtTarget:
             raise refusal("target_missing", said, "Give one of them, such as target_version=4.18.9.")
         self._channel = str(params["channel"] or "").strip()
         self._version = release_of(version) if version else None
-        self._image = _reference(str(image)) if image else None
+        self.through = through_of(params)
+        """The versions on the way that a user has named."""
+        self._is_between = self._version in self.through
+        # The image is that of the last version.
+        self._image = _reference(str(image)) if image and not self._is_between else None
         self._accepted = tuple(params["accept_risks"])
         self._service = UpdateService(params["update_service"])
         self._registry = Registry(self._image, params["registry"]) if self._image else None
 
     def target(self, seen: OpenShift) -> UpgradeTarget:
-        """The target, for OpenShift as it is now. A thing that cannot be had is a reason in `trouble`.
+        """The target, for OpenShift as it is now, see `hops`. Raises as that does."""
+        return self.hops(seen)[-1]
+
+    def hops(self, seen: OpenShift) -> tuple[UpgradeTarget, ...]:
+        """The upgrades that are left, in their order: those to the versions on the way, then that to the target.
+
+        A thing that cannot be had is a reason in `trouble`.
 
         Raises:
             Unreachable: the version is that of an image, and cannot be had now.
-            Refusal: the version is that of an image, and this has none.
+            Refusal: the version is that of an image, and this has none; or the versions on the way are in no order.
         """
-        version = seen.version
         release, metadata, trouble = self._release(seen)
-        channel = self._channel or version.channel
-        target = UpgradeTarget(
-            release, channel, bool(self._channel), self._image, metadata, self._accepted, trouble=trouble
-        )
+        # A version on the way may be the target of a batch.
+        before = tuple(each for each in self.through if each < release) if self._is_between else self.through
+        _check_order(before, release)
+        found = list[UpgradeTarget]()
+        for each in ahead_of(seen.version, before):
+            between = UpgradeTarget(each, seen.version.channel, accepted=self._accepted, is_chained=True)
+            found.append(self._asked(seen, between))
+            seen = seen.after(str(each), found[-1].channel)
+        named = "" if self._is_between else self._channel
+        own = (self._image, metadata, self._accepted, bool(self.through))
+        last = UpgradeTarget(release, named or seen.version.channel, bool(named), *own, trouble=trouble)
+        return (*found, self._asked(seen, last))
+
+    def _asked(self, seen: OpenShift, target: UpgradeTarget) -> UpgradeTarget:
+        """The target of one upgrade with all that has to be asked of update graphs."""
+        version = seen.version
         present = release_in(version.present)
         if present is None or version.is_commenced(str(target)) or target.release <= present:
             return target
         minors = present.minors_to(target.release)
         if minors > 1:
             return self._with_chain(seen, target, present) if minors <= FARTHEST else target
+        if target.is_chained and not target.is_asked_for and target.image is None:
+            return self._in_channel(seen, target)
         return self._with_graph(seen, target) if self._needs_graph(version, target, minors) else target
+
+    def _in_channel(self, seen: OpenShift, target: UpgradeTarget) -> UpgradeTarget:
+        """The target in the channel that leads there: the one that the cluster has by then, if it can stay.
+
+        Others are the one that a user has named, then those of its minor version and of the next one, such as
+        `eus-4.20` for a version 4.19.
+        """
+        version, release = seen.version, target.release
+        if target.listed(version) is not None:
+            return replace(target, channel=version.channel)
+        kind, _dash, _minor = (self._channel or version.channel).rpartition("-")
+        of_minors = [f"{kind}-{release.major}.{minor}" for minor in (release.minor, release.minor + 1) if kind]
+        names = unique(filter(None, (version.channel, self._channel, *of_minors)))
+        try:
+            graphs = [self._service.graph(seen, name) for name in names]
+        except Refusal as error:
+            return replace(target, trouble=combine((target.trouble, _verdict_of(error))))
+        leading = [each for each in graphs if str(target) in each.updates(version.present)]
+        safe = [each for each in leading if not each.updates(version.present)[str(target)].risks]
+        wanted = self._channel or next(iter(of_minors), version.channel)
+        found = next(iter((*safe, *leading)), None) or next((each for each in graphs if each.channel == wanted), None)
+        return target if found is None else replace(target, channel=found.channel, graph=found)
 
     def _release(self, seen: OpenShift) -> tuple[Release, ReleaseImage | None, Verdict]:
         """The version, the metadata of the image, and the reasons for which these could not be had."""

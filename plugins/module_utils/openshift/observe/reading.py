@@ -120,4 +120,5 @@ def node(name: str, item: Json) -> ConfiguredNode:
         wanted_drain=notes.get(DESIRED_DRAIN, ""),
         last_drain=notes.get(LAST_DRAIN, ""),
         pressures=tuple(said for name, said in PRESSURES.items() if found.get(name, UNKNOWN).true),
+        kubelet=within(status, "nodeInfo", lambda info: text(info, "kubeletVersion", ""), {}),
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ...kubernetes.conditions import UNKNOWN, StatusCondition
@@ -18,6 +19,9 @@ DONE, DEGRADED = "Done", ("Degraded", "Unreconcilable")
 """States of a Kubernetes node, as its daemon says (`pkg/daemon/constants/constants.go` of machine-config-operator)."""
 
 
+KUBERNETES_AHEAD = 13
+"""OpenShift 4.N has Kubernetes 1.(N + 13) (release notes: 4.18 "uses Kubernetes 1.31")."""
+_KUBELET = re.compile(r"v?1\.(\d+)\.")
 RECOMMENDED = StatusCondition("True")
 """An update without risks is recommended."""
 
@@ -95,6 +99,19 @@ class ClusterVersion:
         """
         return version in {self.wanted, self.desired, *(each.version for each in self.history[:1])}
 
+    def commenced_of(self, versions: Iterable[str]) -> str:
+        """The last of these versions, in their order, whose update is commenced; empty if none is."""
+        return next((each for each in reversed([*versions]) if self.is_commenced(each)), "")
+
+    def after(self, version: str, channel: str) -> ClusterVersion:
+        """As it will be once the update to this version in this channel is completed, as far as that can be known.
+
+        Nothing is known of the updates that it will have on offer, nor of its conditions.
+        """
+        history = (HistoryEntry(version, COMPLETED, "", ""), *self.history)
+        reached = replace(self, channel=channel, wanted="", wanted_image="", desired=version)
+        return replace(reached, history=history, updates={}, conditions={})
+
 
 @dataclass(frozen=True)
 class Operator:
@@ -157,6 +174,14 @@ class ConfiguredNode:
     """The one that was done last."""
     pressures: tuple[str, ...] = ()
     """The things that it has too little of, each in words such as `is under memory pressure`."""
+    kubelet: str = ""
+    """The version of its kubelet, such as `v1.31.5`; empty if it does not say."""
+
+    @property
+    def minor(self) -> int | None:
+        """The minor version of OpenShift that its kubelet is of; None if that cannot be read."""
+        found = _KUBELET.match(self.kubelet)
+        return int(found[1]) - KUBERNETES_AHEAD if found else None
 
     @property
     def is_spare(self) -> bool:
@@ -243,6 +268,10 @@ class OpenShift:
     def pool_of(self, node: str) -> MachineConfigPool:
         """The pool of a Kubernetes node. Raises KeyError: it is in none."""
         return next(self.pools[name] for name, nodes in self.members.items() if node in nodes)
+
+    def after(self, version: str, channel: str) -> OpenShift:
+        """As it will be once the update to this version is completed, see `ClusterVersion.after`."""
+        return replace(self, version=self.version.after(version, channel))
 
     def is_done(self, node: str, target: Release) -> bool:
         """Whether a Kubernetes node is on the target: it has the configuration of its pool, which belongs to it."""

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...common.verdict import Verdict
-from .release import Release
+from .release import Release, release_in
 from .release_image import ImageReference, ReleaseImage
-from .state import ClusterVersion, Update
+from .state import ClusterVersion, OpenShift, Update
 from .update_graph import UpdateGraph
 
 NOTHING = Verdict()
+
+
+def ahead_of(version: ClusterVersion, through: Sequence[Release]) -> list[Release]:
+    """Those of the versions on the way that are not reached; one that is under way is not."""
+    present = release_in(version.present)
+    return [each for each in through if present is None or present < each]
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,8 @@ class UpgradeTarget:
     """The metadata of that image, if they were asked for."""
     accepted: tuple[str, ...] = ()
     """The names of the risks that a user accepts."""
+    is_chained: bool = False
+    """Whether it is part of a chain of upgrades, of which a user has named the versions on the way."""
     graph: UpdateGraph | None = None
     """The update graph of the channel, if it was needed and could be had."""
     chain: tuple[UpdateGraph, ...] = ()
@@ -54,3 +63,10 @@ class UpgradeTarget:
             return Update(str(self), str(self.image))
         of_graph = self.graph.updates(version.present).get(str(self)) if self.graph else None
         return self.listed(version) or of_graph or Update(str(self), "")
+
+
+def stages(seen: OpenShift, hops: Sequence[UpgradeTarget]) -> Iterator[tuple[OpenShift, UpgradeTarget]]:
+    """Each upgrade of a chain, with OpenShift as it will be when its time comes."""
+    for hop in hops:
+        yield seen, hop
+        seen = seen.after(str(hop), hop.channel)

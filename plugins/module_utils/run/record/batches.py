@@ -46,6 +46,8 @@ class BatchRecord:
     waited: Items = ()
     cures: bool = False
     """Whether its members are only brought back as their pool is, to be upgraded in a later batch."""
+    target_version: str = ""
+    """The version on the way that it leads to, in a chain of upgrades; empty if it is that of the upgrade."""
     health: str = ""
     """The word of the system for its health when the gate of this batch had passed."""
     health_away: str = ""
@@ -63,6 +65,16 @@ class BatchRecord:
         """The batch after it began or came further in this run, with the results so far."""
         started, ended = at if state == "upgrading" else self.started, "" if state in NOT_ENDED else at
         return replace(self, state=state, run=run, started=started, ended=ended, took=took, waited=waited)
+
+    @property
+    def led(self) -> frozenset[tuple[str, str]]:
+        """Its members, each with the version on the way: in a chain several batches have the same members."""
+        return frozenset((self.target_version, name) for name in self.members)
+
+    @property
+    def upgraded(self) -> tuple[str, ...]:
+        """The members that are on the version of the upgrade once it is done."""
+        return () if self.cures or self.target_version else self.members
 
     @property
     def touched(self) -> bool:
@@ -83,7 +95,7 @@ def batches_of(
     `updated` is the time at which the earlier ones were last written, which ends those that a killed run left.
     """
     batches = tuple(_batch_of(each, earlier, plan["before"]) for each in plan["batches"])
-    going = {name for batch in batches for name in batch.members}
+    going = {each for batch in batches for each in batch.led}
     return _named_apart(_kept(earlier, going, plan), earlier, batches) + tuple(_with_tries(batches, earlier, updated))
 
 
@@ -108,6 +120,7 @@ def _batch_of(planned: Mapping[str, Any], earlier: Sequence[BatchRecord], before
         tuple(planned["pools"]),
         members,
         cures=planned["cures"],
+        target_version=planned.get("target_version") or "",
         outdated=tuple(name for name in members if name in outdated),
     )
 
@@ -116,7 +129,7 @@ def _with_tries(batches: Sequence[BatchRecord], earlier: Sequence[BatchRecord], 
     """The planned batches with the earlier tries of their members, each at the first batch that has one of these."""
     left = [each for batch in earlier for each in (*batch.tries, _as_try(batch, updated)) if _counts(each)]
     for batch in batches:
-        ours = [each for each in left if not {*each.members}.isdisjoint(batch.members)]
+        ours = [each for each in left if not each.led.isdisjoint(batch.led)]
         left = [each for each in left if each not in ours]
         yield replace(batch, tries=tuple(sorted(ours, key=lambda each: each.started)[-KEPT_TRIES:]))
 
@@ -131,13 +144,19 @@ def _counts(batch: BatchRecord) -> bool:
     return bool(batch.started) and (batch.state != "waiting" or batch.touched) and not brought_back
 
 
-def _kept(batches: Sequence[BatchRecord], going: set[str], plan: Mapping[str, Any]) -> tuple[BatchRecord, ...]:
-    """The earlier batches that are not planned again; one that a killed run left under way has come to its end."""
+def _kept(
+    batches: Sequence[BatchRecord], going: set[tuple[str, str]], plan: Mapping[str, Any]
+) -> tuple[BatchRecord, ...]:
+    """The earlier batches that are not planned again; one that a killed run left under way has come to its end.
+
+    So has one of a version on the way, which is planned again as long as it is not reached. Without a start it was
+    never needed.
+    """
     there = {name for name, version in plan["before"].items() if version == plan["target_version"]}
     return tuple(
-        replace(each, state="done") if there.issuperset(each.members) else each
+        replace(each, state="done") if each.target_version or there.issuperset(each.members) else each
         for each in batches
-        if not going & {*each.members}
+        if going.isdisjoint(each.led) and (each.begun or not each.target_version)
     )
 
 

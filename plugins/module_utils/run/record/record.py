@@ -208,7 +208,7 @@ def started_again(plan: Mapping[str, Any], run: str, who: str, at: str) -> Recor
     fresh = planned_record(None, None, plan, run, who, at)
     done = plan.get("done") or ()
     batches = with_done(fresh.batches, run, done)
-    upgraded = [name for each in batches if each.state == "done" and not each.cures for name in each.members]
+    upgraded = [name for each in batches if each.state == "done" for name in each.upgraded]
     fresh = replace(
         fresh,
         started=plan.get("started") or at,
@@ -287,13 +287,14 @@ def batch_changed(
         return None
     comes = (state, record.run, at, tuple(took), longest_first(waited))
     batches = tuple(each.come_to(*comes) if each.name == name else each for each in record.batches)
-    upgraded = [member for each in batches if each.name == name and not each.cures for member in each.members]
+    changed = next(each for each in batches if each.name == name)
+    going, done = (() if changed.cures else changed.members), state == "done" and bool(changed.upgraded)
     return replace(
         record,
         phase=follow(record.phase, UpgradeEvent.STOPPED if state == "failed" else UpgradeEvent.BEGUN),
         reason=one_sentence(summary) or f"Batch {name} was stopped." if state == "failed" else "",
         batches=batches,
-        pools=rolled(record.pools, upgraded, record.deed, done=state == "done"),
+        pools=rolled(record.pools, going, record.deed, done=done),
         updated=at,
     )
 

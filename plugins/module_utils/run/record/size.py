@@ -83,11 +83,18 @@ def _no_detail(batch: BatchRecord) -> BatchRecord:
 
 
 def _length(batch: BatchRecord) -> int:
-    return len(_narrow(asdict(batch)))
+    return len(_narrow(_plain(batch)))
+
+
+def _plain(batch: BatchRecord) -> dict[str, Any]:
+    """A batch as it is written: only those of chains of upgrades have a version of their own."""
+    own = () if batch.target_version else ("target_version",)
+    plain = {name: value for name, value in asdict(batch).items() if name not in own}
+    return {**plain, "tries": [_plain(each) for each in batch.tries]}
 
 
 def _dumped(record: Record, most: int) -> str:
-    plain = asdict(record)
+    plain = {**asdict(record), "batches": [_plain(each) for each in record.batches]}
     indented = json.dumps(plain, indent=1)
     return indented if len(indented) <= most else _narrow(plain)
 

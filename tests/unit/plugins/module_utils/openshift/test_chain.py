@@ -56,16 +56,12 @@ def test_without_a_chain_nothing_is_said() -> None:
     assert chain_text(Release(4, 18, 1), Release(4, 20, 2), []) == ""
 
 
-def test_the_text_names_the_odd_version_that_workers_pass_over() -> None:
-    hops = [Hop("4.19.9", "stable-4.19"), Hop("4.20.2", "stable-4.20")]
-    said = chain_text(Release(4, 18, 1), Release(4, 20, 2), hops)
-    assert said.startswith(
-        "Request one upgrade after the other: 4.18.1 → 4.19.9 in stable-4.19 → 4.20.2 in stable-4.20."
-    )
-    assert said.endswith("their Kubernetes nodes pass over 4.19.")
-    far = chain_text(Release(4, 16, 1), Release(4, 20, 2), hops)
-    assert far.endswith("pass over 4.17, 4.19.")
-    assert "even" not in chain_text(Release(4, 17, 1), Release(4, 19, 2), hops)
+def test_the_text_names_the_versions_on_the_way_as_the_option_has_them() -> None:
+    hops = [Hop("4.18.5", "stable-4.18"), Hop("4.19.9", "stable-4.19"), Hop("4.20.2", "stable-4.20")]
+    way = "so that one run makes the upgrades 4.18.1 → 4.18.5 in stable-4.18 → 4.19.9 in stable-4.19 → 4.20.2 in"
+    asked = Release(4, 18, 1), Release(4, 20, 2), hops
+    assert chain_text(*asked) == f"Set upgrade_through=4.18.5,4.19.9, {way} stable-4.20."
+    assert chain_text(*asked, added=True) == f"Add 4.18.5,4.19.9 to upgrade_through, before 4.20.2, {way} stable-4.20."
 
 
 def test_each_chain_of_random_graphs_is_one_and_the_shortest() -> None:

@@ -1,0 +1,79 @@
+"""The chain of upgrades as it is planned and begun, and the gate between two of its upgrades."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from ..common.task import Task
+from ..common.verdict import State, Verdict, combine
+from ..kubernetes.client import KubernetesClient
+from .judge.left_out import left_out
+from .judge.legs import legs_of
+from .judge.removals import judge_removed
+from .observe.looking_at_target import LookingAtTarget
+from .observe.optional import asked
+from .observe.release import Release, release_in
+from .observe.removed_apis import removed_apis
+from .observe.state import OpenShift
+from .observe.target import UpgradeTarget
+from .preflight import judge_update
+
+UPGRADEABLE, ACKNOWLEDGEMENT = "not_upgradeable", "acknowledgement_missing"
+"""Codes of reasons that pass once operators and kubelets are of the version before, or a person has done something."""
+
+
+def judge_chain(
+    client: KubernetesClient,
+    seen: OpenShift,
+    hops: Sequence[UpgradeTarget],
+    through: Collection[Release],
+    without: Collection[str],
+) -> Verdict:
+    """Whether the cluster may go the rest of its chain; `hops` are the upgrades that are left.
+
+    One that is at a version on the way already is not refused for kubelets that are behind if these go first, nor for
+    operators that have just been updated.
+
+    Raises:
+        Refusal: something that is needed cannot be had or understood.
+    """
+    if release_in(seen.version.present) not in through:
+        return judge_update(client, seen, hops, without)
+    if legs_of(seen, hops[-1].release, [*through])[0].of_workers:
+        known = {name: said for name, said in seen.version.conditions.items() if name != "Upgradeable"}
+        seen = replace(seen, version=replace(seen.version, conditions=known))
+    return _patient(judge_update(client, seen, hops, without), (UPGRADEABLE,))
+
+
+def judge_next(task: Task, client: KubernetesClient, seen: OpenShift, at_target: LookingAtTarget) -> Verdict:
+    """The gate before an upgrade of a chain: whether OpenShift may go on to that version from the one before it.
+
+    Raises:
+        Refusal: something that is needed cannot be had or understood.
+    """
+    verdict = judge_update(client, seen, at_target.hops(seen), left_out(task.params))
+    return _patient(verdict, (UPGRADEABLE, ACKNOWLEDGEMENT))
+
+
+def removed_next(client: KubernetesClient, seen: OpenShift, target: Release) -> Verdict:
+    """A remark for each API in use that the next version of a chain has no more.
+
+    Raises:
+        Refusal: they cannot be had or understood, and not for a missing right.
+    """
+    present = release_in(seen.version.present)
+    if present is None or present.minors_to(target) < 1:
+        return Verdict()
+    apis, remarks = asked(lambda: removed_apis(client), "the APIs in use that the target has no more")
+    return combine((judge_removed(apis or (), present, target), Verdict(remarks)))
+
+
+def _patient(verdict: Verdict, codes: Collection[str]) -> Verdict:
+    """The verdict, in which refusals with these codes wait."""
+    return Verdict(
+        tuple(
+            replace(each, state=State.WAITING) if each.state is State.REFUSED and each.code in codes else each
+            for each in verdict.reasons
+        )
+    )

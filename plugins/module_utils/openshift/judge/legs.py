@@ -1,0 +1,71 @@
+"""The legs of an upgrade: the control plane from version to version, and the workers where they must not stay. Pure.
+
+Kubelets may be one minor version behind the API server, and two behind one of an even minor version of OpenShift
+(`minSupportedKubeletSkewForOpenShiftVersion` in `pkg/operator/kubeletversionskewcontroller` of
+cluster-kube-apiserver-operator). So workers pass over an odd minor version between two even ones, as in OpenShift's
+manual, "Performing a Control Plane Only update". Other workers go before the control plane does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..observe.release import Release, release_in
+from ..observe.state import OpenShift
+from ..observe.target import ahead_of
+from .health import is_held_by_person
+
+
+@dataclass(frozen=True)
+class Leg:
+    """One part of the way."""
+
+    release: Release
+    """The version to which it leads."""
+    of_workers: bool = False
+    """Whether the workers go. Otherwise it is the control plane."""
+
+
+def legs_of(seen: OpenShift, target: Release, through: Sequence[Release] = ()) -> list[Leg]:
+    """The legs that are left. `through` are the versions on the way, also those that are reached."""
+    return list(_legs(seen, target, through))
+
+
+def _legs(seen: OpenShift, target: Release, through: Sequence[Release]) -> Iterator[Leg]:
+    present = release_in(seen.version.present)
+    last = [] if seen.version.has_completed(str(target)) else [target]
+    at, minor = present if present in through else None, _lowest_minor(seen)
+    for hop in (*ahead_of(seen.version, through), *last):
+        if at is not None and minor is not None and hop.minor - minor > most_behind(hop):
+            yield Leg(at, of_workers=True)
+            minor = at.minor
+        yield Leg(hop)
+        at = hop
+    yield Leg(target, of_workers=True)
+
+
+def most_behind(release: Release) -> int:
+    """The minor versions that kubelets may be behind a version of OpenShift."""
+    return 1 if release.minor % 2 else 2
+
+
+def _lowest_minor(seen: OpenShift) -> int | None:
+    """The lowest minor version of a worker that the run upgrades; None without any.
+
+    One that cannot be read is that of the control plane.
+    """
+    present = release_in(seen.version.present)
+    names = [name for pool in seen.worker_pools if not is_held_by_person(pool) for name in seen.planned[pool.name]]
+    found = [seen.nodes[name].minor for name in names]
+    return min((each if each is not None else present.minor if present else 0 for each in found), default=None)
+
+
+def legs_text(legs: Sequence[Leg], *, workers: bool) -> str:
+    """The sentence of a plan about its legs, such as `control plane to 4.15.9, then to 4.16.3`. `workers` is whether
+    some are upgraded."""
+    control_plane = [str(each.release) for each in legs if not each.of_workers]
+    stops = [str(each.release) for each in legs if each.of_workers] if workers else []
+    parts = [f"control plane to {', then to '.join(control_plane)}"] if control_plane else []
+    parts += [f"workers {'once, ' if len(stops) == 1 else ''}to {', then to '.join(stops)}"] if stops else []
+    return "; ".join(parts)
