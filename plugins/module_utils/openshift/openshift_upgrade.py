@@ -26,8 +26,8 @@ from ..run.record.going_down import note_down
 from ..run.runs import contract_of, work_of
 from . import spare_workers
 from .act.changes import Acts
-from .between_hops import judge_next, removed_next
 from .act.commencing import commence
+from .between_hops import judge_next, removed_next
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_whole
 from .judge.order import lowered
 from .judge.progress import (
@@ -255,9 +255,7 @@ def _restore(task: Task) -> Outcome:
         seen = Looking(client).look()
         reasons, reached = [], seen.version.commenced_of(chain)
         for pool in (each for each in seen.worker_pools if each.carries_undo):
-            left = [
-                name for name in seen.planned[pool.name] if reached and not seen.is_done(name, release_of(reached))
-            ]
+            left = [name for name in seen.planned[pool.name] if reached and not seen.is_done(name, release_of(reached))]
             if left:
                 reasons.append(_stays(pool.name, len(left)))
             else:

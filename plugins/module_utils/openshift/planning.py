@@ -22,9 +22,9 @@ from .judge.legs import legs_of, legs_text
 from .judge.order import digest, in_windows, lowered, measured, turns, versions
 from .observe.kinds import MASTER, WORKER
 from .observe.look import Looking
-from .observe.looking_at_target import LookingAtTarget
-from .observe.state import OpenShift
+from .observe.looking_at_target import LookingAtTarget, check_chain
 from .observe.release import Release
+from .observe.state import OpenShift
 from .observe.target import UpgradeTarget, stages
 
 Hops = Sequence[UpgradeTarget]
@@ -74,6 +74,7 @@ def order(task: Task) -> Outcome:
     client, without = connect(task.params["kubernetes"]), left_out(task.params)
     looking, at_target = Looking(client), LookingAtTarget(task.params)
     rungs = rungs_in(task.params["allow_forced_drains"])
+    check_chain(task.params)
     readable_most(task.params["max_unavailable"])
 
     def look() -> tuple[OpenShift, Hops, Verdict]:
@@ -135,9 +136,7 @@ def _told(seen: OpenShift, target: UpgradeTarget, through: Sequence[Release], ba
     return [said] if said else []
 
 
-def _of_pools(
-    task: Task, seen: OpenShift, hops: Hops, coming: Mapping[str, int], *, begins: bool
-) -> dict[str, Any]:
+def _of_pools(task: Task, seen: OpenShift, hops: Hops, coming: Mapping[str, int], *, begins: bool) -> dict[str, Any]:
     """The parts of the plan that are about pools and their Kubernetes nodes."""
     held = [pool for pool in seen.worker_pools if is_held_by_person(pool)]
     most, free = task.params["max_unavailable"], [pool for pool in seen.worker_pools if pool not in held]

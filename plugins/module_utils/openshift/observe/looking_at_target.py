@@ -47,6 +47,12 @@ def chain_in(params: Mapping[str, Any]) -> list[str]:
     return [*map(str, through_of(params)), *([str(release_of(target))] if target else [])]
 
 
+def check_chain(params: Mapping[str, Any]) -> None:
+    """Check that the target is none of the versions on the way, as it may be for a batch alone. Raises Refusal."""
+    if params["target_version"]:
+        _check_order(through_of(params), release_of(params["target_version"]))
+
+
 def _check_order(through: Sequence[Release], target: Release) -> None:
     versions = [*through, target]
     wrong = next((pair for pair in pairwise(versions) if not pair[0] < pair[1]), None)
