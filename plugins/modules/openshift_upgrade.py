@@ -89,45 +89,6 @@ options:
       - The most Kubernetes nodes of a pool that are away at a time, as a number or a percentage. A pool whose
         C(maxUnavailable) is more has this one until the run has put it back. By default that of the pool counts.
     type: str
-  allow_forced_drains:
-    description:
-      - Rungs by which pods are deleted that a drain cannot evict. Pods of StatefulSets, pods with claims, and those of
-        the platform never are, and no finalizer is removed. Each act is in the record.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      rung:
-        description: V(delete) deletes a pod with its grace period, V(delete_now) without any.
-        type: str
-        required: true
-        choices: [delete, delete_now]
-      after:
-        description: Seconds since the Kubernetes nodes of the batch were taken.
-        type: int
-        required: true
-      namespaces:
-        description: The namespaces in which that is allowed, as patterns.
-        type: list
-        elements: str
-        required: true
-  control_plane_silences:
-    description:
-      - Selectors of the alerts that a run hides while the control plane is updated, if O(alertmanager) is given. The
-        plan names them with its batches.
-    type: list
-    elements: str
-    default:
-      - "alertname=~\"ClusterOperatorDown|ClusterOperatorDegraded|KubeDeploymentReplicasMismatch|\
-        MachineWithNoRunningPhase|etcdMembersDown\",namespace=~\"openshift.*|kube-.*|default\""
-      - severity=~"warning|info",namespace=~"openshift.*|kube-.*|default"
-  worker_silences:
-    description:
-      - Selectors of the alerts that a run hides while the Kubernetes nodes of the other pools are updated, if
-        O(alertmanager) is given.
-    type: list
-    elements: str
-    default: ['severity=~"warning|info",namespace=~"openshift.*|kube-.*|default"']
   upgrade_type:
     description:
       - V(osd) takes all named steps. V(aro) leaves out UpgradeDelayedCheck, IsUpgradeable and PostUpgradeProcedures.
@@ -146,24 +107,6 @@ options:
     description: Whether the File Integrity Operator is to make its baseline again after the upgrade.
     type: bool
     default: false
-  extra_workers:
-    description: Whether MachineSets of workers have spare ones for the time of the upgrade.
-    type: bool
-    default: false
-  extra_worker_pools:
-    description:
-      - The pools whose MachineSets have spare ones, as patterns. A pool is that of the label
-        C(hive.openshift.io/machine-pool), and without it the MachineConfigPool of the Kubernetes nodes.
-    type: list
-    elements: str
-    default: [worker]
-  capacity_policy:
-    description:
-      - With V(stop) a MachineSet that can have no spare one is refused.
-      - With V(continue) it is named in a remark, and the others have theirs.
-    type: str
-    choices: [stop, continue]
-    default: stop
   batch:
     description: The Kubernetes nodes of the batch at hand.
     type: list
@@ -185,6 +128,7 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
+  - stateful.upgrade.openshift
   - stateful.upgrade.connections
   - stateful.upgrade.task
   - stateful.upgrade.runs
@@ -290,13 +234,22 @@ members:
   type: list
   sample: [master-0, worker-0]
 left:
-  description:
-    - The Kubernetes nodes of pools that another user has paused.
-    - With O(state=taken) those of the O(batch) that are not taken yet, since spare Kubernetes nodes came first.
-  returned: with O(state=planned), O(state=begun) or O(state=taken)
+  description: The Kubernetes nodes of pools that another user has paused.
+  returned: with O(state=planned) or O(state=begun)
   type: list
   elements: str
   sample: []
+rest:
+  description: The Kubernetes nodes of the O(batch) that are not taken yet, since spare Kubernetes nodes came first.
+  returned: with O(state=taken)
+  type: list
+  elements: str
+  sample: []
+interruptions:
+  description: The number of Kubernetes nodes that are in no batch, and that may be taken before those of one.
+  returned: with O(state=planned) or O(state=begun)
+  type: int
+  sample: 3
 lowered:
   description: The pools that have a lower C(maxUnavailable) for the time of the run.
   returned: with O(state=planned) or O(state=begun)

@@ -204,6 +204,10 @@ class BatchOfRun:
         due = {"own_tasks.yml": self.own_files(), "soak.yml": soaks, "silences.yml": silenced}
         return [part for part, is_due in due.items() if is_due]
 
+    def again_parts(self) -> list[str]:
+        """The task files of the role roll for the rest of a batch: as many as others can come before members of it."""
+        return ["again.yml"] * int(self._plan.get("interruptions") or 0)
+
     def _own_variable(self) -> str:
         return "upgrade_tasks_before" if self.is_first() else "upgrade_tasks_between"
 
@@ -249,8 +253,12 @@ def parts_of_host(variables: Mapping[str, Any], given: GivenVariables) -> list[s
     batch = batch_of_run(variables, given)
     requested = (localhost(variables).get("begin_request") or {}).get("variables")
     on_hosts = "hosts_drained.yml" if drains(given(SYSTEM)) else "hosts.yml"
-    own = [on_hosts] if batch is None or given("upgrade_places") else [*batch.first_parts(), "down.yml", "back.yml"]
+    own = [on_hosts] if batch is None or given("upgrade_places") else _parts(batch)
     return [*(["requested.yml"] if requested else []), *own]
+
+
+def _parts(batch: BatchOfRun) -> list[str]:
+    return [*batch.first_parts(), "down.yml", *batch.again_parts(), "back.yml"]
 
 
 def localhost(variables: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -328,6 +336,8 @@ def _hosts(variables: Mapping[str, Any], given: GivenVariables, batch: Mapping[s
 ANSWERS: Mapping[str, Callable[[BatchOfRun], Any]] = {
     "held_up": lambda batch: batch.so_far.held_up(),
     "upgraded": lambda batch: batch.so_far.upgraded(),
+    "rest": lambda batch: batch.so_far.rest(),
+    "earlier": lambda batch: batch.so_far.earlier(),
     "members": lambda batch: batch.so_far.members(),
     "pools": lambda batch: batch.pools(),
     "gate": lambda batch: batch.gate(),

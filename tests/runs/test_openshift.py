@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from tests.runs.observer.looking import RECORD
 from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, kills, shipped_rights
 from tests.runs.world import World
-from tests.sandbox.kubernetes.kinds import NODES
+from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.openshift.asking import GRAPH, NEXT, SMALL, history, pool
 from tests.sandbox.openshift.description import OPERATORS, ConditionalEdge, Described, Risk
@@ -59,6 +60,12 @@ class CalledOpenShift:
     def upgrade(self, **more: Any) -> Played:
         """Plan, consent and upgrade."""
         return self.here.play(PLAYBOOK, self.agreed(**more))
+
+    def record(self) -> dict[str, Any]:
+        """The record of its one upgrade."""
+        maps = self.openshift.resources.store.each(CONFIG_MAPS, NAMESPACE)
+        (found,) = [each["data"][RECORD] for each in maps if RECORD in (each.get("data") or {})]
+        return dict(json.loads(found))
 
     def paused(self) -> list[str]:
         """The pools that are paused."""

@@ -119,6 +119,21 @@ def test_the_gate_is_asked_again_behind_a_spare_worker_that_is_taken_first(here:
     cluster.is_upgraded()
 
 
+def test_ansible_asks_again_for_the_rest_of_a_batch_and_the_record_has_all_acts(
+    with_executor: World, tmp_path: Path
+) -> None:
+    cluster = WithSpareWorkers(with_executor)
+    gate = tmp_path / "gate.yml"
+    gate.write_text("- name: Asked\n  ansible.builtin.assert:\n    that: true\n")
+    ended = cluster.upgrade(upgrade_workload_gate=str(gate))
+    assert ended.code == 0, ended.output
+    cluster.is_upgraded()
+    # Once for each of four batches, and again behind two of the three spare workers.
+    assert ended.output.count(": Asked]") == 6
+    pool = [each for each in cluster.record()["events"] if each["about"] == "MachineConfigPool worker"]
+    assert {each["kind"]: each["times"] for each in pool} == {"changed": 6, "put_back": 6}
+
+
 @pytest.mark.parametrize("most", [2, "50%"])
 def test_spare_workers_are_taken_together_with_others_too(here: World, most: int | str) -> None:
     two = replace(MACHINED, pools=(pool("master"), Pool("worker", max_unavailable=most)))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.timestamps import timestamp_of
 
-from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM
+from tests.runs.openshift import PLAYBOOK, SYSTEM
 from tests.runs.test_openshift import TARGET, CalledOpenShift, codes
 from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import BUDGETS, CLUSTER_ROLES, CONFIG_MAPS, DEFINITIONS, PODS
@@ -203,12 +202,7 @@ def test_the_steps_of_a_run_prove_that_kubernetes_nodes_are_fit_before_and_after
     cluster = CalledOpenShift(here)
     ended = cluster.upgrade()
     assert ended.code == 0, ended.output
-    (record,) = [
-        json.loads(each["data"]["record.json"])
-        for each in cluster.openshift.resources.store.each(CONFIG_MAPS, NAMESPACE)
-        if "record.json" in (each.get("data") or {})
-    ]
-    steps = {each["type"]: each["reason"] for each in record["conditions"]}
+    steps = {each["type"]: each["reason"] for each in cluster.record()["conditions"]}
     assert (steps["nodes"], steps["nodes_after"]) == ("completed", "completed")
 
 

@@ -127,7 +127,7 @@ def _take(task: Task) -> Outcome:
     if task.check_mode:
         return Outcome(Verdict(), bool(task.journal.as_result()))
     rest = [name for name in names if went and name in seen.nodes and not is_taken(seen, name, target)]
-    return Outcome(verdict, bool(task.journal.as_result()), more={"left": rest})
+    return Outcome(verdict, bool(task.journal.as_result()), more={"rest": rest})
 
 
 def _under_way(seen: OpenShift, names: Collection[str], target: Release) -> list[str]:

@@ -101,6 +101,7 @@ def order(task: Task) -> Outcome:
         unit="nodes",
         image=[hop.update(stage.version).image for stage, hop in stages(seen, hops)][-1],
         adds=list(spare.adds),
+        interruptions=spare.interruptions,
         digest=digest(seen, target, [*without, *map(str, rungs)], spare.patterns, through),
         **_of_pools(task, seen, hops, spare.coming, begins=bool(batches)),
         deployed_version=seen.version.present,

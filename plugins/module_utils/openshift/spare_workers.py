@@ -50,10 +50,17 @@ class SparePlan:
     verdict: Verdict = field(default_factory=Verdict)
     coming: Mapping[str, int] = field(default_factory=dict)
     """By pool, the spare Kubernetes nodes that the run adds to those that are there."""
+    there: int = 0
+    """The spare Kubernetes nodes that are there."""
     adds: tuple[str, ...] = ()
     """The words for what is added, and removed at the end."""
     patterns: tuple[str, ...] = ()
     """The pools that consent covers."""
+
+    @property
+    def interruptions(self) -> int:
+        """The most times that the machine config operator can take one before a Kubernetes node of a batch."""
+        return self.there + sum(self.coming.values())
 
 
 def planned(task: Task, seen: OpenShift, chain: Sequence[str]) -> SparePlan:
@@ -63,18 +70,18 @@ def planned(task: Task, seen: OpenShift, chain: Sequence[str]) -> SparePlan:
     said = f"Spare Kubernetes nodes are in no batch: {enumerate_few(left)}."
     notes = (remark("spare_workers_there", said, "The run removes them at its end."),) if left else ()
     if not task.params["extra_workers"]:
-        return SparePlan(Verdict(notes))
+        return SparePlan(Verdict(notes), there=len(left))
     client, patterns = connect(task.params["kubernetes"]), tuple(task.params["extra_worker_pools"])
     found = task.ask(lambda: _found(client))
     if seen.version.commenced_of(chain):
-        return SparePlan(Verdict(notes), {}, _words(len(found.ours)), patterns)
+        return SparePlan(Verdict(notes), {}, len(left), _words(len(found.ours)), patterns)
     wanted = wanted_sets(found, seen, patterns)
     # Without the rights nothing is known, and the preflight names them.
     judged = _judged(task, wanted, found) if found is not NOTHING else Verdict()
     fit = possible(wanted, found)
     there = {each.labels.get(SPARE) for each in seen.nodes.values()}
     coming = Counter(each.pool for each in fit if each.name not in there)
-    return SparePlan(Verdict((*judged.reasons, *notes)), coming, _words(len(fit)), patterns)
+    return SparePlan(Verdict((*judged.reasons, *notes)), coming, len(left), _words(len(fit)), patterns)
 
 
 def _words(count: int) -> tuple[str, ...]:

@@ -19,6 +19,8 @@ Result = Mapping[str, Any]
 
 ALWAYS_HELD_BY = ("roll_soaked", "roll_begun")
 """The tasks that hold up a batch also in a run that waits: for a pause, an approval or a request that has changed."""
+EARLIER = "roll_earlier"
+"""The results of tasks that were made again for the rest of their batch."""
 KEPT = "batch_upgraded"
 """The code of a batch that another user or tool has upgraded."""
 LONGEST = 2_147_483_647
@@ -68,6 +70,16 @@ class BatchSoFar:
             for reason in _reasons(result)
             if reason["state"] == waiting
         ]
+
+    def rest(self) -> Sequence[str]:
+        """The members that the system has not taken, since it had to take others first; empty if the batch waits."""
+        found = [each["rest"] for _name, each in self.results if each.get("rest")]
+        return [] if not found or self.held_up() else found[-1]
+
+    def earlier(self) -> dict[str, Any]:
+        """The results that the tasks for the rest of the batch will replace, behind those that were replaced before."""
+        replaced = [{**each, "rest": []} for _name, each in self.results if each.get("rest")]
+        return {"results": [*(each for name, each in self.results if name == EARLIER), *replaced]}
 
     def upgraded(self) -> bool:
         """Whether the gate has found that another user or tool has upgraded the batch."""

@@ -160,3 +160,33 @@ def test_a_task_of_the_user_that_has_failed_is_named() -> None:
     said = "A task of upgrade_tasks_before has failed, so the batch was not begun: Disk full."
     assert (own["message"], own["codes"], own["batch"]) == (said, ["own_tasks_failed"], "batch-01")
     assert batch(**failed).failure()["message"] == "Disk full."
+
+
+OPENSHIFT = "stateful.upgrade.openshift"
+PASSED: Json = {"verdict": {"state": "passed", "reasons": []}, "failed": False}
+
+
+def test_the_rest_of_a_batch_is_asked_for_as_often_as_others_can_come_first() -> None:
+    again = parts({"begin_plan": {"interruptions": 2}}, upgrade_system=OPENSHIFT)
+    assert again == ["down.yml", "again.yml", "again.yml", "back.yml"]
+    assert parts({"begin_plan": {"interruptions": 0}}) == ["down.yml", "back.yml"]
+
+
+def test_results_that_are_replaced_for_the_rest_of_a_batch_are_kept() -> None:
+    first = {**PASSED, "rest": ["worker-1", "worker-2"], "actions": [{"action": "restored", "target": "first"}]}
+    second = {**PASSED, "rest": ["worker-2"], "actions": [{"action": "restored", "target": "second"}]}
+    found = batch(upgrade_system=OPENSHIFT, openshift_roll_taken=first).so_far
+    assert found.rest() == ["worker-1", "worker-2"]
+    again = batch(upgrade_system=OPENSHIFT, roll_earlier=found.earlier(), openshift_roll_taken=second).so_far
+    assert again.rest() == ["worker-2"]
+    last = batch(upgrade_system=OPENSHIFT, roll_earlier=again.earlier(), openshift_roll_taken={**PASSED, "rest": []})
+    assert last.so_far.rest() == []
+    assert [each["target"] for each in last.so_far.record()["acts"]] == ["first", "second"]
+
+
+def test_the_rest_of_a_batch_is_not_asked_for_while_it_waits() -> None:
+    waits = {"code": "operator_unwell", "state": "waiting", "message": "An operator is not well.", "remedy": ""}
+    fit = {"verdict": {"state": "waiting", "reasons": [waits]}, "failed": False}
+    taken = {**PASSED, "rest": ["worker-1"]}
+    held = batch(upgrade_system=OPENSHIFT, upgrade_wait=False, openshift_roll_fit=fit, openshift_roll_taken=taken)
+    assert held.so_far.rest() == []
