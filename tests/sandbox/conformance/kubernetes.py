@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.lab.lab import Lab
 from tests.sandbox.conformance import kubernetes_admission as admitted
 from tests.sandbox.conformance import kubernetes_controlled as definitions
+from tests.sandbox.conformance import kubernetes_evictions as evicting
 from tests.sandbox.conformance import kubernetes_execution as execution
 from tests.sandbox.conformance import kubernetes_objects as cases
 from tests.sandbox.conformance.kubernetes_asking import Case, OfLab, Seen, seen
@@ -35,6 +36,7 @@ CASES: dict[str, Case] = {
         admitted.quotas,
         definitions.definitions,
         definitions.pools,
+        evicting.evictions,
         execution.commands,
         execution.followed,
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from fnmatch import fnmatchcase
+from typing import Any
 
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
 from ..observe.workloads import PlacedPod
 
-ALLOW_UNMANAGED: dict[str, object] = {"type": "list", "elements": "str", "default": []}
+ALLOW_UNMANAGED: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
 """The option `allow_unmanaged_pods`: patterns of namespaces."""
 
 

@@ -55,7 +55,9 @@ def _node(client: KubernetesClient, name: str) -> DrainedNode | None:
     with reading_object("Node", item):
         spec = part(item, "spec", {})
         cordoned = flag(spec, "unschedulable", default=False)
-        tainted = [text(each, "timeAdded", "") for each in listed(spec, "taints", dict, ()) if each["key"] == _TAINT]
+        tainted = [
+            text(each, "timeAdded", "") for each in listed(spec, "taints", dict, ()) if text(each, "key", "") == _TAINT
+        ]
     undo = carried_undo(item, is_cordon)
     since = undo.writer.at if undo is not None else next(iter(tainted), "")
     return DrainedNode(name, cordoned, undo is not None, since if cordoned else "")
