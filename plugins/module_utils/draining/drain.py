@@ -19,7 +19,7 @@ from .act.draining import Draining
 from .act.forcing import Forcing
 from .judge.drained import EvictionAnswers, evictable, judge_drained, left
 from .judge.forced_drains import ForcedRung
-from .judge.undrainable import judge_undrainable, unmanaged
+from .judge.undrainable import judge_startable, judge_undrainable, unmanaged
 from .observe.drain_look import look_at_drain
 from .observe.drain_state import DrainLook
 
@@ -59,9 +59,9 @@ def drain(
     """
     rules = rules or DrainRules()
     acts, before = len(task.journal.as_result()), task.ask(lambda: look_at_drain(client, names))
-    foreseen = judge_undrainable(before.pods, names, rules.unmanaged)
+    foreseen = judge_startable(before, names, rules.unmanaged)
     if foreseen.state is State.REFUSED:
-        return Outcome(Verdict(foreseen.deciding()), before=_shown(before))
+        return Outcome(foreseen, before=_shown(before))
     draining = Draining(task, client, module)
     for name in names:
         task.ask(partial(draining.cordon, name))

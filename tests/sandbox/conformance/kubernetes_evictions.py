@@ -20,7 +20,7 @@ def _evict(ask: Asking, pod: str, *, named: str = "", dry_run: bool = False, **o
     return ask("POST", f"{_HERE}/pods/{pod}/eviction", {"apiVersion": "policy/v1", "kind": "Eviction", **body}, **query)
 
 
-def _told(answer: Answer) -> list[Any]:
+def _worded(answer: Answer) -> list[Any]:
     """The outcome, with the words of the causes."""
     causes = answer.body.get("details", {}).get("causes", [])
     return [outcome(answer), [each.get("message") for each in causes], "reason" in answer.body]
@@ -33,28 +33,28 @@ def evictions(ask: Asking) -> Iterator[Any]:
     ask("POST", f"/apis/apps/v1/namespaces/{_NAMESPACE}/statefulsets", probe_set("data"))
     path = f"/apis/apps/v1/namespaces/{_NAMESPACE}/statefulsets/data"
     ask.until(lambda: ask("GET", path).body.get("status", {}).get("readyReplicas") == 3)
-    yield _told(_evict(ask, "data-9"))
-    yield _told(_evict(ask, "data-0", named="data-1"))
-    yield _told(_evict(ask, "data-0", preconditions={"uid": "another"}))
-    yield _told(_evict(ask, "data-0", dry_run=True))
+    yield _worded(_evict(ask, "data-9"))
+    yield _worded(_evict(ask, "data-0", named="data-1"))
+    yield _worded(_evict(ask, "data-0", preconditions={"uid": "another"}))
+    yield _worded(_evict(ask, "data-0", dry_run=True))
     _budget(ask, "one")
     ask.until(lambda: _status(ask).get("disruptionsAllowed") == 1)
-    yield _told(_evict(ask, "data-0", dry_run=True))
+    yield _worded(_evict(ask, "data-0", dry_run=True))
     yield _status(ask)["disruptionsAllowed"]
     _budget(ask, "two")
-    yield _told(_evict(ask, "data-0"))
+    yield _worded(_evict(ask, "data-0"))
     ask("DELETE", f"{_BUDGETS}/two")
     uid = _uid(ask, "data-0")
-    yield _told(_evict(ask, "data-0", preconditions={"uid": uid}))
+    yield _worded(_evict(ask, "data-0", preconditions={"uid": uid}))
     ask.until(lambda: _status(ask).get("currentHealthy") == 2)
-    yield _told(_evict(ask, "data-1"))
-    yield _told(_evict(ask, "data-1", dry_run=True))
+    yield _worded(_evict(ask, "data-1"))
+    yield _worded(_evict(ask, "data-1", dry_run=True))
     ask.until(lambda: _uid(ask, "data-0") not in {"", uid} and _status(ask).get("disruptionsAllowed") == 1)
     # The budget counts the pod before the server sees that it is another one.
-    yield _told(_evict(ask, "data-1", preconditions={"uid": "another"}))
+    yield _worded(_evict(ask, "data-1", preconditions={"uid": "another"}))
     ask.until(lambda: _status(ask).get("currentHealthy") == 2)
     yield [_status(ask)["disruptionsAllowed"], sorted(_status(ask)["disruptedPods"])]
-    yield _told(_evict(ask, "data-1"))
+    yield _worded(_evict(ask, "data-1"))
     ask("DELETE", path)
     ask.until(lambda: not ask("GET", f"{_HERE}/pods").body["items"])
 

@@ -159,8 +159,8 @@ def _still_attached(held: HeldVolume) -> Reason:
     )
 
 
-def _since(moment: str) -> str:
-    return f" since {moment}" if moment else ""
+def _since(at: str) -> str:
+    return f" since {at}" if at else ""
 
 
 def left(seen: DrainLook) -> tuple[float, ...]:

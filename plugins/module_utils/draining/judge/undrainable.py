@@ -8,6 +8,7 @@ from typing import Any
 
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
+from ..observe.drain_state import DrainLook
 from ..observe.workloads import PlacedPod
 
 ALLOW_UNMANAGED: dict[str, Any] = {"type": "list", "elements": "str", "default": []}
@@ -27,6 +28,19 @@ def unmanaged(
         and not (each.owner or each.ended or each.terminating)
         and not any(fnmatchcase(each.namespace, pattern) for pattern in allowed)
     )
+
+
+@as_verdict
+def judge_startable(seen: DrainLook, drained: Collection[str], allowed: Collection[str] = ()) -> Iterator[Reason]:
+    """Whether a drain may start: all of these Kubernetes nodes are there, and no pod would be deleted for ever."""
+    missing = set(drained) - {each.name for each in seen.nodes}
+    if missing:
+        yield refused(
+            "kubernetes_node_missing",
+            f"There is no Kubernetes node {enumerate_few(missing)}, which was to be drained.",
+            "Correct the name (upgrade_member of the host), or choose another cluster with kubernetes.context.",
+        )
+    yield from judge_undrainable(seen.pods, drained, allowed).deciding()
 
 
 @as_verdict

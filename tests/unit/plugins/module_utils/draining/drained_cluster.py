@@ -11,10 +11,11 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common import timestamps
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
-from ansible_collections.stateful.upgrade.plugins.module_utils.draining.act.draining import Draining
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.act.draining import AT_ONCE, Draining
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.drain import DrainRules, drain
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.drain_look import ATTACHMENTS
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.rights import DRAIN, FORCED_DRAIN
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import Right
 
 from tests.lab.namespace import probe_container, probe_set
 from tests.sandbox.clock import Clock
@@ -23,8 +24,6 @@ from tests.sandbox.kubernetes.cluster import Kubernetes
 from tests.sandbox.kubernetes.in_process import TOKEN, InProcess
 from tests.sandbox.kubernetes.kinds import (
     BUDGETS,
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
     NODES,
     PODS,
 )
@@ -71,21 +70,18 @@ class DrainedCluster:
         self.apply(probe_set("data"))
         assert self.kubernetes.until(lambda: [self.is_ready(f"data-{number}") for number in range(3)] == [True] * 3)
         self.kubernetes.server.rights.users[TOKEN] = User("upgrader")
-        self._grant()
+        self.grant((*DRAIN, *FORCED_DRAIN))
         self.api = KillingConnection(server=self.kubernetes.server, namespaces=())
         self.run = "run-1"
 
-    def _grant(self) -> None:
-        resources = self.kubernetes.server.resources
-        rules = [
-            {"apiGroups": [each.group], "resources": [each.resource], "verbs": [each.verb]}
-            for each in (*DRAIN, *FORCED_DRAIN)
-        ]
-        resources.create(CLUSTER_ROLES, "", {"metadata": {"name": "drain"}, "rules": rules})
+    def grant(self, rights: Sequence[Right]) -> None:
+        """Give the user exactly these rights."""
+        rules = [{"apiGroups": [each.group], "resources": [each.resource], "verbs": [each.verb]} for each in rights]
+        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "drain"}}
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "drain"}
         user = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "upgrader"}
-        bound = {"metadata": {"name": "drain"}, "roleRef": reference, "subjects": [user]}
-        resources.create(CLUSTER_ROLE_BINDINGS, "", bound)
+        bound = {**role, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": [user]}
+        self.kubernetes.apply([{**role, "rules": rules}, bound])
 
     def apply(self, item: Json) -> None:
         """Make an object in the namespace."""
@@ -144,10 +140,10 @@ class DrainedCluster:
 
         return perform(run, self.task(**given))
 
-    def draining(self, **given: Any) -> tuple[Draining, Task]:
+    def draining(self, at_once: int = AT_ONCE) -> tuple[Draining, Task]:
         """The acts of a task, and the task."""
-        task = self.task(**given)
-        return Draining(task, self.api.client(), "machine_upgrade"), task
+        task = self.task()
+        return Draining(task, self.api.client(), "machine_upgrade", at_once), task
 
     def is_ready(self, name: str) -> bool:
         """Whether a pod is Ready."""

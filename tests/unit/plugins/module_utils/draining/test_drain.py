@@ -8,6 +8,8 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.drain import DrainRules
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.judge.forced_drains import rungs_in
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.placed_pods import placed_pods
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.rights import DRAIN
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import Right
 
 from tests.sandbox.kubernetes.kinds import PODS
 from tests.unit.plugins.module_utils.draining.drained_cluster import (
@@ -235,8 +237,53 @@ def test_another_pod_of_the_same_name_is_not_evicted(cluster: DrainedCluster) ->
     draining, task = cluster.draining()
     answers = draining.evict([replace(each, uid="another") for each in pods])
     assert (answers.kept, answers.refused, task.journal.as_result(), cluster.uid("data-1")) == ({}, {}, [], uid)
-    gone = draining.evict([replace(each, name="nobody") for each in pods])
+    gone = draining.evict([replace(each, name="missing") for each in pods])
     assert (gone.kept, gone.refused, task.journal.as_result()) == ({}, {}, [])
+
+
+def test_a_server_out_of_reach_is_not_asked_for_the_eviction_of_each_pod(cluster: DrainedCluster) -> None:
+    pods = [each for each in placed_pods(cluster.api.client(), NODE) if each.name == "data-1"] * 5
+    draining, task = cluster.draining(at_once=2)
+    cluster.api.away = True
+    cluster.api.asked.clear()
+    answers = draining.evict(pods)
+    assert len(cluster.api.asked) == 2
+    assert list(answers.refused) == [cluster.uid("data-1")]
+    assert {each["answer"] for each in task.journal.as_result()} == {"lost"}
+
+
+def test_a_user_who_may_not_see_budgets_gets_the_words_of_the_server(cluster: DrainedCluster) -> None:
+    cluster.budget(minAvailable=3)
+    cluster.grant([each for each in DRAIN if not each.explains])
+    (reason,) = cluster.drain(wait=False)["verdict"]["reasons"]
+    assert reason["code"] == "drain_blocked"
+    assert "The disruption budget data needs 3 healthy pods and has 3 currently" in reason["message"]
+
+
+@pytest.mark.parametrize("right", [each for each in DRAIN if not each.explains and each.verb != "get"], ids=str)
+def test_a_right_that_is_missing_is_named(cluster: DrainedCluster, right: Right) -> None:
+    cluster.grant([each for each in DRAIN if each != right])
+    if right == Right("list", "", "nodes"):
+        # A gate and a plan list them; a drain looks at its own alone.
+        assert cluster.drain()["verdict"]["state"] == "passed"
+        return
+    cluster.run = ""
+    refused = cluster.drain()
+    assert codes(refused)[0] == "kubernetes_rights"
+    assert right.resource in refused["msg"]
+
+
+def test_a_kubernetes_node_that_is_not_there_refuses_before_another_is_cordoned(cluster: DrainedCluster) -> None:
+    done = cluster.drain([NODE, "node-x"])
+    assert (codes(done), done["actions"]) == (["kubernetes_node_missing"], [])
+    assert "node-x" in done["msg"]
+
+
+def test_several_kubernetes_nodes_are_all_cordoned_before_a_pod_moves(cluster: DrainedCluster) -> None:
+    cluster.budget()
+    cluster.pod("web", "ReplicaSet")
+    done = cluster.drain([NODE, "node-a1"], wait=False)
+    assert [each[0] for each in acts(done)] == ["changed", "changed", "evicted", "evicted"]
 
 
 def test_a_server_that_fails_at_one_pod_keeps_no_other_from_going(cluster: DrainedCluster) -> None:
