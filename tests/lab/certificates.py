@@ -25,7 +25,7 @@ class Identity:
 
 
 class Authority:
-    """Signs certificates; its own key is never written anywhere."""
+    """Signs certificates. Its own key is written nowhere, unless someone asks for it with `key`."""
 
     def __init__(self, name: str) -> None:
         self._name, self._key = name, ec.generate_private_key(ec.SECP256R1())
@@ -35,6 +35,11 @@ class Authority:
             .add_extension(_key_usage(signs_certificates=True), critical=True)
         )
         self.certificate = builder.sign(self._key, hashes.SHA256()).public_bytes(_PEM)
+
+    @property
+    def key(self) -> bytes:
+        """Its own key, as PEM that no password protects."""
+        return private_bytes(self._key)
 
     def issue(self, name: str, addresses: Sequence[str] = (), names: Sequence[str] = ("localhost",)) -> Identity:
         """Gives an identity with that common name, which serves and connects, at the addresses and host names."""

@@ -19,7 +19,6 @@ from tests.lab.go import toolchain
 
 NO_DEBUGGER = "-gcflags=all=-dwarf=false"
 """The linker drops what a debugger reads; the compiler takes a fifth longer to write it."""
-INPUTS = ("main.go", "go.mod", "go.sum")
 Change = Callable[[str], str]
 
 
@@ -35,7 +34,7 @@ class Patched:
 
 @dataclass(frozen=True)
 class GoProgram:
-    """The program of a folder with `main.go`, `go.mod` and `go.sum`."""
+    """The program of a folder with its Go files, `go.mod` and `go.sum`."""
 
     name: str
     """Also the name of its folder in the cache."""
@@ -49,7 +48,8 @@ class GoProgram:
 
     def path(self) -> Path:
         """The path of the binary of this very source."""
-        parts = [(self.source / name).read_bytes() for name in INPUTS]
+        inputs = [*sorted(self.source.glob("*.go")), self.source / "go.mod", self.source / "go.sum"]
+        parts = [path.read_bytes() for path in inputs]
         digest = hashlib.sha256(b"".join([*parts, self.recipe.encode()])).hexdigest()
         return cache_root() / f"{self.name}-{digest[:12]}" / self.name
 

@@ -8,13 +8,16 @@ from pathlib import Path
 from tests.lab.go_program import GoProgram
 
 
-def _linker_flags() -> str:
-    """Strip the binary, and tell it its Kubernetes version: /version and the feature gates go by it."""
-    version = CONTROL_PLANE.requirement(r"^\tk8s\.io/kubernetes v(\S+)$")
+def version_flags(version: str) -> str:
+    """The linker flags that strip a binary, and give it a Kubernetes version: /version and the feature gates go by it."""
     major, minor, _patch = version.split(".")
     package = "k8s.io/component-base/version"
     values = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
     return " ".join(["-s", "-w", *(f"-X {package}.{name}={value}" for name, value in values.items())])
+
+
+def _linker_flags() -> str:
+    return version_flags(CONTROL_PLANE.requirement(r"^\tk8s\.io/kubernetes v(\S+)$"))
 
 
 CONTROL_PLANE = GoProgram("control-plane", Path(__file__).parent, "5 minutes", _linker_flags)

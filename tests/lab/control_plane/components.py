@@ -70,6 +70,8 @@ class ControlPlane:
             "tls-cert-file": str(secrets.certificate),
             "tls-private-key-file": str(secrets.key),
             "token-auth-file": str(secrets.token_file),
+            # For machines that kubeadm has set up; all others have tokens.
+            "client-ca-file": str(secrets.authority),
             "authorization-mode": "Node,RBAC",
             "service-account-issuer": "https://kubernetes.default.svc",
             "service-account-key-file": str(secrets.service_account_public_key),

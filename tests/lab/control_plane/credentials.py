@@ -38,6 +38,10 @@ class Credentials:
         return self.directory / "ca.crt"
 
     @property
+    def authority_key(self) -> Path:
+        return self.directory / "ca.key"
+
+    @property
     def certificate(self) -> Path:
         return self.directory / "server.crt"
 
@@ -81,6 +85,7 @@ def create(directory: Path, server: str, addresses: Sequence[str]) -> Credential
     authority = Authority("stateful-upgrade lab authority")
     server_identity = authority.issue("stateful-upgrade lab", addresses)
     write_private(credentials.authority, authority.certificate)
+    write_private(credentials.authority_key, authority.key)
     write_private(credentials.certificate, server_identity.certificate)
     write_private(credentials.key, server_identity.key)
     account_key = ec.generate_private_key(ec.SECP256R1())

@@ -1,0 +1,220 @@
+"""A cluster of kubeadm on machines: the lab's real API server, and beside it machines with real SSH servers.
+
+kubeadm itself makes the certificates, the kubeconfig files and the manifests of the static pods. The API server and
+etcd are those of the lab: etcd is an external one, and the static pods are only mirrored (see kubelet.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from kubernetes import client
+
+from tests.lab.control_plane.components import API_SERVER_PORT, SERVICE_NETWORK
+from tests.lab.lab import Lab
+from tests.lab.machines import operating_system
+from tests.lab.machines.build import INSTALLED, NEXT, kubeadm_of
+from tests.lab.machines.machine import Machine
+from tests.lab.machines.objects import SOCKET, cluster_configuration, node_object, objects_of_kubeadm
+from tests.lab.machines.packages import NAMES, SOURCE, make_repository, package_version
+from tests.lab.waiting import until
+
+READY = 120.0
+CONTROL_PLANE, WORKERS = "control_plane", "workers"
+"""The groups of the inventory."""
+_CONFIGURATION = "/root/kubeadm.json"
+_SSHD = """\
+ListenAddress {address}
+AuthorizedKeysFile /etc/ssh/lab_keys
+PasswordAuthentication no
+UseDNS no
+"""
+_RUNTIME = f"""\
+[Unit]
+Description=The stand-in of a container runtime
+[Service]
+ExecStart=/srv/container-runtime {SOCKET.removeprefix("unix://")} /var/lib/container-runtime
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+@dataclass(frozen=True)
+class KubeadmCluster:
+    """One cluster; the name of a machine is that of its Kubernetes node."""
+
+    directory: Path
+    lab: Lab
+    groups: dict[str, list[Machine]]
+
+    @property
+    def machines(self) -> dict[str, Machine]:
+        """Every machine by its name."""
+        return {machine.name: machine for group in self.groups.values() for machine in group}
+
+    @property
+    def images(self) -> Path:
+        """The folder in which a file makes an image missing everywhere; see container_runtime.go."""
+        return self.directory / "shared"
+
+    def inventory(self) -> Path:
+        """The inventory as its users write it."""
+        options = f"-o UserKnownHostsFile={self.directory / 'known_hosts'} -o ControlMaster=no"
+        of_all = {
+            "ansible_user": operating_system.USER,
+            "ansible_ssh_private_key_file": str(self.directory / "key"),
+            "ansible_ssh_common_args": options,
+            "ansible_python_interpreter": "/usr/bin/python3",
+        }
+        groups = {
+            group: {"hosts": {machine.name: {"ansible_host": machine.address} for machine in machines}}
+            for group, machines in self.groups.items()
+        }
+        path = self.directory / "inventory.json"
+        path.write_text(json.dumps({"all": {"children": groups, "vars": of_all}}))
+        return path
+
+    def nodes(self) -> dict[str, Any]:
+        """Every Kubernetes node by its name."""
+        with self.lab.client() as api:
+            return {item.metadata.name: item for item in client.CoreV1Api(api).list_node().items}
+
+    def versions(self) -> dict[str, str]:
+        """The version of the kubelet of each Kubernetes node that is Ready."""
+        return {
+            name: node.status.node_info.kubelet_version.removeprefix("v")
+            for name, node in self.nodes().items()
+            if any((each.type, each.status) == ("Ready", "True") for each in node.status.conditions or [])
+        }
+
+    def images_of_control_plane(self) -> dict[str, str]:
+        """The image of each mirror pod of the control plane."""
+        with self.lab.client() as api:
+            found = client.CoreV1Api(api).list_namespaced_pod("kube-system", label_selector="tier=control-plane").items
+        return {pod.metadata.name: pod.spec.containers[0].image for pod in found}
+
+
+@contextlib.contextmanager
+def kubeadm_cluster(
+    directory: Path, control_plane: Sequence[str], workers: Sequence[str], version: str = INSTALLED
+) -> Iterator[KubeadmCluster]:
+    """A cluster of these machines on that version for the length of the block. Raises LabError."""
+    operating_system.ensure_made()
+    shared = directory / "shared"
+    make_repository(shared / "repository", (INSTALLED, NEXT))
+    shutil.copy(kubeadm_of(INSTALLED).path(), shared / "container-runtime")
+    with Lab.up("machines", directory / "lab", nodes_per_zone=0) as lab:
+        machines = _machines(directory, lab, (*control_plane, *workers))
+        groups = {
+            CONTROL_PLANE: [machines[name] for name in control_plane],
+            WORKERS: [machines[name] for name in workers],
+        }
+        cluster = KubeadmCluster(directory, lab, groups)
+        try:
+            _rise(cluster, version)
+            yield cluster
+        finally:
+            for machine in machines.values():
+                machine.stop()
+
+
+def _machines(directory: Path, lab: Lab, names: Sequence[str]) -> dict[str, Machine]:
+    """The machines, each with an address in the lab's range, with all files but those of kubeadm."""
+    key = directory / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    public = Path(f"{key}.pub").read_text()
+    host_key = (operating_system.path() / "etc/ssh/ssh_host_ed25519_key.pub").read_text()
+    network = lab.address_range.removesuffix(".0/16")
+    machines = {}
+    for number, name in enumerate(names):
+        machine = Machine(name, directory / "machines" / name, f"{network}.{10 + number}", directory / "shared")
+        machine.write("/etc/ssh/sshd_config.d/lab.conf", _SSHD.format(address=machine.address))
+        machine.write("/etc/ssh/lab_keys", public)
+        machine.write("/etc/hostname", f"{name}\n")
+        machine.write("/etc/hosts", f"127.0.0.1 localhost\n{machine.address} {name}\n")
+        machine.write("/etc/apt/sources.list", SOURCE)
+        machine.write("/etc/systemd/system/containerd.service", _RUNTIME)
+        machines[name] = machine
+    lines = [f"{machine.address} {host_key}" for machine in machines.values()]
+    (directory / "known_hosts").write_text("".join(lines))
+    return machines
+
+
+def _rise(cluster: KubeadmCluster, version: str) -> None:
+    """All machines as kubeadm sets them up, until their Kubernetes nodes are Ready."""
+    endpoint = f"{_address(cluster)}:{API_SERVER_PORT}"
+    etcd = f"http://{_address(cluster)}:2379"
+    described = cluster_configuration(version, etcd, SERVICE_NETWORK)
+    cluster.lab.apply(objects_of_kubeadm(described))
+    first = cluster.groups[CONTROL_PLANE][0]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda each: _install(cluster, each, described, version), cluster.machines.values()))
+        for group, machines in cluster.groups.items():
+            cluster.lab.apply([node_object(each.name, group == CONTROL_PLANE) for each in machines])
+        list(pool.map(lambda each: _set_up_control_plane(cluster, each, endpoint), cluster.groups[CONTROL_PLANE]))
+        list(pool.map(lambda each: _set_up_worker(first, each, endpoint), cluster.groups[WORKERS]))
+    for addon in ("coredns", "kube-proxy"):
+        command = ("kubeadm", "init", "phase", "addon", addon, "--print-manifest", "--config", _CONFIGURATION)
+        cluster.lab.apply([each for each in yaml.safe_load_all(first.run(*command)) if each])
+    until("The machines to be Ready", lambda: set(cluster.versions()) == set(cluster.machines), READY)
+    mirrored = 3 * len(cluster.groups[CONTROL_PLANE])
+    until("The static pods", lambda: len(cluster.images_of_control_plane()) == mirrored, READY)
+
+
+def _install(cluster: KubeadmCluster, machine: Machine, described: dict[str, Any], version: str) -> None:
+    machine.start()
+    number = int(machine.address.rpartition(".")[2])
+    init = {
+        "apiVersion": described["apiVersion"],
+        "kind": "InitConfiguration",
+        "nodeRegistration": {"name": machine.name, "criSocket": SOCKET},
+        # kubeadm takes no loopback address; none of these is asked for anything (RFC 5737).
+        "localAPIEndpoint": {"advertiseAddress": f"192.0.2.{number}", "bindPort": API_SERVER_PORT},
+    }
+    documents = f"{json.dumps(init)}\n---\n{json.dumps(described)}\n"
+    machine.run("sh", "-c", f"umask 077; cat > {_CONFIGURATION}", given=documents)
+    machine.run("systemctl", "enable", "--now", "containerd")
+    machine.run("apt-get", "update")
+    machine.run("apt-get", "install", "-y", *(f"{name}={package_version(version)}" for name in NAMES))
+    machine.run("apt-mark", "hold", *NAMES)
+
+
+def _set_up_control_plane(cluster: KubeadmCluster, machine: Machine, endpoint: str) -> None:
+    secrets = cluster.lab.directory / "secrets"
+    machine.run("mkdir", "-p", "/etc/kubernetes/pki")
+    shared = {"ca.crt": "ca.crt", "ca.key": "ca.key", "sa.key": "service-account.key", "sa.pub": "service-account.pub"}
+    for name, of_lab in shared.items():
+        content = (secrets / of_lab).read_text()
+        machine.run("sh", "-c", f"umask 077; cat > /etc/kubernetes/pki/{name}", given=content)
+    for phase in ("certs", "kubeconfig", "control-plane"):
+        machine.run("kubeadm", "init", "phase", phase, "all", "--config", _CONFIGURATION)
+    _start_kubelet(machine, endpoint)
+
+
+def _set_up_worker(first: Machine, machine: Machine, endpoint: str) -> None:
+    command = ["kubeadm", "kubeconfig", "user", "--config", _CONFIGURATION, "--org", "system:nodes"]
+    made = first.run(*command, "--client-name", f"system:node:{machine.name}")
+    machine.run("mkdir", "-p", "/etc/kubernetes/manifests")
+    machine.run("sh", "-c", "umask 077; cat > /etc/kubernetes/kubelet.conf", given=made)
+    _start_kubelet(machine, endpoint)
+
+
+def _start_kubelet(machine: Machine, endpoint: str) -> None:
+    """Lead all kubeconfig files to the lab's API server, at another name than ENDPOINT, which upgrades would replace."""
+    machine.run("sh", "-c", f"sed -i 's,server: .*,server: https://{endpoint},' /etc/kubernetes/*.conf")
+    machine.run("kubeadm", "init", "phase", "kubelet-start", "--config", _CONFIGURATION)
+    machine.run("systemctl", "enable", "kubelet")
+
+
+def _address(cluster: KubeadmCluster) -> str:
+    """The address of the lab's API server."""
+    return f"{cluster.lab.address_range.removesuffix('.0.0/16')}.0.1"
