@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from ..common.task import Task
 from ..common.verdict import State, Verdict, combine
+from ..draining.observe.optional import asked
 from ..kubernetes.client import KubernetesClient
 from .judge.left_out import left_out
 from .judge.legs import legs_of
 from .judge.removals import judge_removed
 from .observe.looking_at_target import LookingAtTarget
-from .observe.optional import asked
 from .observe.release import Release, release_in
 from .observe.removed_apis import removed_apis
 from .observe.state import OpenShift

@@ -100,7 +100,7 @@ class KubeadmCluster:
         """The image of each mirror pod of the control plane."""
         with self.lab.client() as api:
             found = client.CoreV1Api(api).list_namespaced_pod("kube-system", label_selector="tier=control-plane").items
-        return {pod.metadata.name: pod.spec.containers[0].image for pod in found}
+        return {pod.metadata.name: str(pod.spec.containers[0].image) for pod in found}
 
 
 @contextlib.contextmanager

@@ -67,7 +67,9 @@ class Machine:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
         until(f"The start of the machine {self.name}", self._runs, BOOT)
         # Where this machine has some control groups of version 1, those of version 2 lack them, and kubeadm would refuse.
-        self.run("sh", "-c", f"echo '{_ALL_CONTROLLERS}' > /run/controllers; mount --bind /run/controllers {CONTROLLERS}")
+        self.run(
+            "sh", "-c", f"echo '{_ALL_CONTROLLERS}' > /run/controllers; mount --bind /run/controllers {CONTROLLERS}"
+        )
 
     def write(self, path: str, content: str, mode: int = 0o644) -> None:
         """Write a file before the machine is switched on; `path` starts at its root."""
@@ -93,7 +95,9 @@ class Machine:
         if self.process is None or self.process.poll() is not None:
             log = (self.directory / "console.log").read_text(encoding="utf-8", errors="replace")
             raise LabError(f"The machine {self.name} is off: {log[-500:]}")
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="utf-8").split()
+        children = (
+            Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text(encoding="utf-8").split()
+        )
         named = children and Path(f"/proc/{children[0]}/comm").read_text(encoding="utf-8").strip() == "systemd"
         return int(children[0]) if named else 0
 

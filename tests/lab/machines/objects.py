@@ -23,7 +23,7 @@ def cluster_configuration(version: str, etcd: str, services: str) -> Json:
         "kubernetesVersion": f"v{version}",
         "controlPlaneEndpoint": ENDPOINT,
         "certificatesDir": "/etc/kubernetes/pki",
-        "imageRepository": "registry.k8s.io",
+        "imageRepository": "registry.test",
         "networking": {"serviceSubnet": services, "podSubnet": "10.1.0.0/16", "dnsDomain": "cluster.local"},
         "etcd": {"external": {"endpoints": [etcd], "caFile": "", "certFile": "", "keyFile": ""}},
     }

@@ -78,9 +78,7 @@ def _mirror(folder: Path) -> str:
 def _run(command: Sequence[str], folder: Path, own: Mapping[str, str] | None = None) -> str:
     environment = {**os.environ, **(own or {})}
     try:
-        return subprocess.run(
-            command, cwd=folder, env=environment, check=True, capture_output=True, text=True
-        ).stdout
+        return subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:
         said = (str(getattr(error, "stderr", "") or getattr(error, "stdout", "")) or str(error)).strip()[-500:]
         raise LabError(f"A small Debian cannot be made with {command[0]}: {said}") from error

@@ -26,7 +26,7 @@ _REFUSED = 'Get "https://api.test:6443/api/v1": dial tcp: connect: connection re
 
 @dataclass
 class Shared:
-    """What the machines of one cluster have in common."""
+    """The things that the machines of one cluster have in common."""
 
     kubernetes: Kubernetes
     control_plane: ControlPlane
@@ -47,7 +47,7 @@ class Shared:
 
 @dataclass
 class OnMachine:
-    """What kubeadm writes on one machine."""
+    """The things that kubeadm writes on one machine."""
 
     name: str
     kubelet_configuration: str
