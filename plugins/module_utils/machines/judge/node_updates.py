@@ -1,0 +1,97 @@
+"""The next step of work on a machine that something else carries out for a run. Pure.
+
+The wanted work is stored in an object of its own for each machine, a NodeUpdate. The next step follows from that object
+alone, so that a run that was killed goes on with the work that is under way, and starts none twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from ..observe.node_updates import FailureKind, NodePhase, NodeUpdate
+
+
+class NodeStep(str, Enum):
+    """The next step."""
+
+    READY = "ready"
+    """The machine is as it is wanted; there is nothing more to do."""
+    CREATE = "create"
+    FOLLOW = "follow"
+    """Work is under way. Its result is read at the next look."""
+    RETRY = "retry"
+    ABORT = "abort"
+    REPLACE = "replace"
+    """Work for another specification has ended; its object makes room for a new one."""
+    FAILED = "failed"
+    ABORTED = "aborted"
+
+
+@dataclass(frozen=True)
+class WantedWork:
+    """The work that the run wants to be done on a machine."""
+
+    digest: str
+    """Of the specification that is wanted."""
+    differs: bool
+    """Whether the machine is not yet as it is wanted, as far as the cluster shows it."""
+    budgets: Mapping[FailureKind, int]
+    """The retries of each kind of failure."""
+    withdrawn: bool = False
+    """Whether the upgrade is to be aborted."""
+
+
+@dataclass(frozen=True)
+class NodeDecision:
+    """The next step and its cause; the cause is empty where the step says all."""
+
+    step: NodeStep
+    cause: str = ""
+
+
+def next_step(seen: NodeUpdate | None, wanted: WantedWork, now: datetime) -> NodeDecision:
+    """The next step from the object as it is seen; None stands for none."""
+    if seen is None:
+        if wanted.withdrawn:
+            return NodeDecision(NodeStep.ABORTED)
+        return NodeDecision(NodeStep.CREATE if wanted.differs else NodeStep.READY)
+    if seen.leaving:
+        return NodeDecision(NodeStep.FOLLOW, "it is being deleted")
+    if seen.is_under_way:
+        return _under_way(seen, wanted, now)
+    if wanted.withdrawn:
+        return NodeDecision(NodeStep.ABORTED)
+    if seen.digest != wanted.digest:
+        return NodeDecision(NodeStep.REPLACE)
+    if seen.phase is NodePhase.READY:
+        return NodeDecision(NodeStep.READY)
+    if seen.phase is NodePhase.ABORTED:
+        late = seen.is_late(now)
+        return NodeDecision(NodeStep.FAILED, "its time was over") if late else NodeDecision(NodeStep.RETRY)
+    return _failed(seen, wanted)
+
+
+def _under_way(seen: NodeUpdate, wanted: WantedWork, now: datetime) -> NodeDecision:
+    """Work that is under way comes to a defined end, whatever becomes of the run."""
+    causes = {
+        "the upgrade is aborted": wanted.withdrawn,
+        "another specification is wanted": seen.digest != wanted.digest,
+        "its time is over": seen.is_late(now),
+    }
+    cause = next((said for said, holds in causes.items() if holds), "")
+    if cause and not seen.aborting:
+        return NodeDecision(NodeStep.ABORT, cause)
+    return NodeDecision(NodeStep.FOLLOW, f"{cause}, and it comes to its end" if cause else "")
+
+
+def _failed(seen: NodeUpdate, wanted: WantedWork) -> NodeDecision:
+    budget = wanted.budgets.get(seen.failure, 0)
+    said = ": ".join(filter(None, (seen.failure_reason, seen.failure_message))) or "no cause is given"
+    if seen.failure is FailureKind.TERMINAL:
+        return NodeDecision(NodeStep.FAILED, said)
+    if seen.retried.get(seen.failure, 0) < budget:
+        return NodeDecision(NodeStep.RETRY, said)
+    return NodeDecision(NodeStep.FAILED, f"{said} (after {budget} retries)")

@@ -1,0 +1,61 @@
+"""An UpgradeTask, as it is seen: a request for an upgrade of machines, and how far it has come.
+
+Its definition is `roles/machines/files/upgrade_task.yml`. Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from ...common.reading import Json
+
+GROUP, VERSION = "upgrade.stateful", "v1alpha1"
+API = f"/apis/{GROUP}/{VERSION}"
+UPGRADE_TASK, UPGRADE_TASKS = "UpgradeTask", "upgradetasks"
+
+
+class TaskPhase(str, Enum):
+    """The phase of an upgrade task."""
+
+    ONGOING = "Ongoing"
+    ABORT = "Abort"
+    COMPLETE = "Complete"
+
+
+ENDED = (TaskPhase.ABORT.value, TaskPhase.COMPLETE.value)
+
+
+@dataclass(frozen=True)
+class RequestedMachine:
+    """A machine that a task names."""
+
+    name: str
+    """The name of the Machine of Cluster API."""
+    kubernetes_node: str
+    spec: Mapping[str, Any] | None
+    """Its specification as it is now; None if the task does not give it."""
+
+
+@dataclass(frozen=True)
+class UpgradeTaskState:
+    """An upgrade task, as it is seen."""
+
+    name: str
+    uid: str
+    owner: str
+    """The kind, namespace and name of the control plane or MachineDeployment; empty if it names none."""
+    machines: tuple[RequestedMachine, ...]
+    wanted: Mapping[str, Any]
+    """The specification that the machines are to have."""
+    covers: tuple[str, ...]
+    """Patterns of fields that its upgrader changes in place."""
+    upgrader: Mapping[str, Any]
+    """The reference to its upgrader; empty without one."""
+    ends: bool
+    """Whether it is to be aborted, or is being deleted."""
+    phase: str
+    """The phase in its status; empty before it has begun."""
+    raw: Json
