@@ -52,6 +52,11 @@ options:
         C(etcd) has the ids C(member) and C(leader), and the C(revision).
     type: dict
     default: {}
+  only:
+    description: The names of the machines that are upgraded. By default all of O(groups) are.
+    type: list
+    elements: str
+    default: []
   max_unavailable:
     description:
       - The most workers of a group and zone that go down together, as a number or a percentage. By default it is one.

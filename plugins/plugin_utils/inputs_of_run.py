@@ -88,7 +88,7 @@ def options_of_inputs(module: str, given: GivenVariables) -> dict[str, Any]:
         return {}
     place = request_source(given)
     record = {"request": place, "retention": given("upgrade_record_retention")}
-    return record if module == "upgrade_record" else {"source": place}
+    return record if module == "upgrade_record" else {"source": place, "claims": given("inputs_of") != "plan"}
 
 
 def request_source(given: GivenVariables) -> str:

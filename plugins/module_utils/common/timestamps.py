@@ -45,3 +45,8 @@ def timestamp_of(text: str) -> datetime:
 def now_seconds() -> int:
     """Now, in whole seconds since 1970, as Ansible's `now().timestamp()` counts."""
     return int(time.time())
+
+
+def in_seconds(time: str) -> str:
+    """A time without parts of a second, as an API server of Kubernetes writes times; empty for an empty one."""
+    return f"{time.partition('.')[0].rstrip('Z')}Z" if time else ""

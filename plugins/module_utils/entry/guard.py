@@ -14,12 +14,17 @@ from typing import Any
 from ..common.task import Contract, Outcome, Task, perform
 from ..opensearch.act.cluster_lock import lock_store
 from ..opensearch.observe.cluster import uuid_for
+from ..machines.upgrade_task import BEGINNING as UPGRADE_TASK
+from ..machines.upgrade_task import UpgradeTask
 from ..openshift.upgrade_config import UPGRADE_CONFIG, UpgradeConfig
 from ..run.lock.guarding import under_lock
 from ..run.lock.upgrade_lock import manage_lock
 from ..run.start.request_sources import RequestKind
 
-REQUEST_KINDS: Mapping[str, RequestKind] = {UPGRADE_CONFIG: UpgradeConfig.named}
+REQUEST_KINDS: Mapping[str, RequestKind] = {
+    UPGRADE_CONFIG: UpgradeConfig.named,
+    UPGRADE_TASK: UpgradeTask.named,
+}
 """The kinds of objects of systems that hold a request, by the beginning of its source."""
 
 

@@ -16,7 +16,8 @@ from ..kubernetes.client import KubernetesClient, connect
 from ..run.begin_and_end import System
 from ..run.runs import contract_of, work_of
 from .judge.fitness import judge_control_plane, judge_machines, judge_quorum
-from .judge.order import courses
+from .judge.order import courses, narrowed
+from .judge.preflight import judge_available
 from .judge.progress import UPDATING, judge_returned, judge_whole, left_of
 from .observe.look import look
 from .observe.state import KubeadmCluster
@@ -50,6 +51,7 @@ def _fit(task: Task) -> Outcome:
                 judge_machines(seen, going, going),
                 judge_control_plane(seen, going),
                 judge_quorum(seen, going, accepted=accepted),
+                judge_available(seen, task.params["groups"] or {}, going, task.params["max_unavailable"]),
             )
         )
 
@@ -80,7 +82,8 @@ def _uncordoned(task: Task, client: KubernetesClient, names: list[str]) -> tuple
 def _proven(task: Task) -> Outcome:
     """Wait until all machines of the run are on the target, and well."""
     target = str(target_of(task))
-    names = [name for group in (task.params["groups"] or {}).values() for name in group]
+    groups = narrowed(task.params["groups"] or {}, task.params["only"])
+    names = [name for group in groups.values() for name in group]
 
     def judged(seen: KubeadmCluster) -> Verdict:
         there = [name for name in names if name in seen.machines]

@@ -20,7 +20,8 @@ from ..run.colouring import readable_most
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words
 from .judge.fitness import judge_control_plane, judge_facts, judge_machines, judge_members, judge_quorum
-from .judge.order import digest, turns, versions
+from .judge.order import digest, narrowed, turns, versions
+from .judge.preflight import judge_only
 from .judge.skew import judge_versions
 from .observe.facts import facts_in
 from .observe.look import look
@@ -33,6 +34,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "namespace": {"type": "str"},
     "groups": {"type": "dict"},
     "machines": {"type": "dict", "default": {}},
+    "only": {"type": "list", "elements": "str", "default": []},
     "max_unavailable": {"type": "str"},
     "allow_quorum_loss": {"type": "bool", "default": False},
     "allow_forced_drains": FORCED,
@@ -59,7 +61,9 @@ def target_of(task: Task) -> Release:
 def order(task: Task) -> Outcome:
     """The machines in their order. A plan waits until all are fit."""
     client, target = connect(task.params["kubernetes"]), target_of(task)
-    groups: Mapping[str, list[str]] = task.params["groups"] or {}
+    given: Mapping[str, list[str]] = task.params["groups"] or {}
+    only: list[str] = task.params["only"]
+    groups = narrowed(given, only)
     facts, accepted = facts_in(task.params["machines"]), task.params["allow_quorum_loss"]
     readable_most(task.params["max_unavailable"])
 
@@ -70,7 +74,8 @@ def order(task: Task) -> Outcome:
         whole = combine(
             (
                 judge_versions(seen, target, left),
-                judge_members(seen, groups, str(target)),
+                judge_only(seen, [name for each in given.values() for name in each], only, str(target)),
+                judge_members(seen, given, str(target)),
                 judge_facts(seen, facts, left, utc_now()),
                 judge_machines(seen, names),
                 judge_control_plane(seen),

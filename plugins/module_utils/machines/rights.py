@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..draining.rights import DRAIN
 from ..kubernetes.rights import Right
+from .observe.upgrade_tasks import GROUP, UPGRADE_TASKS
 
 CLUSTER_ROLE = DRAIN
 """The rights in the whole cluster."""
@@ -19,6 +20,12 @@ ROLE = (
     *_RECORD,
 )
 """The rights in the namespace of the lock and the record."""
+REQUEST = (
+    *(Right(verb, GROUP, UPGRADE_TASKS) for verb in ("get", "list", "patch")),
+    Right("patch", GROUP, f"{UPGRADE_TASKS}/status"),
+)
+"""The rights in the namespace of an UpgradeTask. They are not asked for: one that cannot be read is refused, and a
+status that cannot be written is a warning."""
 
 
 def rights_for(*, records: bool) -> tuple[Right, ...]:

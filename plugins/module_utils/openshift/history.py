@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ..common.timestamps import in_seconds
 from ..common.words import shortened
 from ..run.record.conditions import KEPT_UPGRADES, Upgrade
 from ..run.record.phases import Phase
@@ -108,11 +109,6 @@ def _condition(name: str, reason: str, message: str, since: str, done: str, look
         "message": shortened(message, LONGEST),
         **{each: in_seconds(time) for each, time in _filled(times).items()},
     }
-
-
-def in_seconds(time: str) -> str:
-    """A time without parts of a second, as the API server writes times."""
-    return f"{time.partition('.')[0].rstrip('Z')}Z"
 
 
 def _filled(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from ..observe.facts import MachineFacts
 from ..observe.state import KubeadmCluster
 
 APPLY, NODE = "apply", "node"
+BEGUN = "first, since a run has begun to upgrade it"
 CLUSTER_API = "KubeadmControlPlane"
 """The owner that writes the ClusterConfiguration itself, before it touches the first machine (cluster-api,
 `controlplane/kubeadm/pkg/workload_cluster.go`)."""
@@ -30,25 +31,31 @@ def turns(
     names = [name for name in unique(each for group in groups.values() for each in group) if name in seen.machines]
     left = [name for name in names if not seen.is_done(name, target)]
     return [
-        *_of_control_plane(seen, [name for name in left if seen.machines[name].control_plane], facts),
-        *(turn for group, members in groups.items() for turn in _of_group(seen, group, members, left, most)),
+        *_of_control_plane(seen, [name for name in left if seen.machines[name].control_plane], target, facts),
+        *(turn for group, members in groups.items() for turn in _of_group(seen, group, members, left, target, most)),
     ]
 
 
-def _of_control_plane(seen: KubeadmCluster, left: Sequence[str], facts: Mapping[str, MachineFacts]) -> Iterator[Turn]:
-    """One machine at a time: first those with unhealthy components on a Kubernetes node that is Ready, then those that
-    a person wants first, and the leader of etcd last. Among equals the oldest goes first."""
+def _of_control_plane(
+    seen: KubeadmCluster, left: Sequence[str], target: str, facts: Mapping[str, MachineFacts]
+) -> Iterator[Turn]:
+    """One machine at a time: first one that is half upgraded, then those with unhealthy components on a Kubernetes node
+    that is Ready, then those that a person wants first, and the leader of etcd last. Among equals the oldest goes
+    first."""
     leaders = {name for name, each in facts.items() if each.etcd is not None and each.etcd.leads}
 
-    def place(name: str) -> tuple[bool, bool, bool, str, str]:
+    def place(name: str) -> tuple[bool, bool, bool, bool, str, str]:
         machine = seen.machines[name]
         unhealthy = machine.ready and not seen.is_well(name)
-        return name in leaders, not unhealthy, not machine.canary, machine.created, name
+        begun = seen.is_begun(name, target)
+        return not begun, name in leaders, not unhealthy, not machine.canary, machine.created, name
 
     voters = len(seen.voters)
     for name in sorted(left, key=place):
         reason = "next of the control plane"
-        if name in leaders:
+        if seen.is_begun(name, target):
+            reason = BEGUN
+        elif name in leaders:
             reason = "the last of the control plane, since its member of etcd leads"
         elif not seen.is_well(name):
             reason = "first, since components on it are not Ready"
@@ -60,17 +67,19 @@ def _of_control_plane(seen: KubeadmCluster, left: Sequence[str], facts: Mapping[
 
 
 def _of_group(
-    seen: KubeadmCluster, group: str, members: Sequence[str], left: Collection[str], most: str | None
+    seen: KubeadmCluster, group: str, members: Sequence[str], left: Collection[str], target: str, most: str | None
 ) -> Iterator[Turn]:
-    """The workers of a group, zone by zone, those that a person wants first before the others."""
+    """The workers of a group: those that are half upgraded, those that a person wants first, the others by zone."""
     workers = [name for name in members if name in seen.machines and not seen.machines[name].control_plane]
     at_once = most_of(most or "1", len(workers)) or 1
-    canaries = [name for name in workers if name in left and seen.machines[name].canary]
-    for name in canaries:
-        yield Turn([name], f"first of {group}, since it carries the annotation for it", _proof(group, len(workers), 1))
+    begun = [name for name in workers if name in left and seen.is_begun(name, target)]
+    canaries = [name for name in workers if name in left and name not in begun and seen.machines[name].canary]
+    for name in (*begun, *canaries):
+        said = BEGUN if name in begun else f"first of {group}, since it carries the annotation for it"
+        yield Turn([name], said, _proof(group, len(workers), 1))
     zones: dict[str, list[str]] = {}
     for name in sorted(workers, key=lambda each: (seen.machines[each].zone, seen.machines[each].created, each)):
-        if name in left and name not in canaries:
+        if name in left and name not in (*begun, *canaries):
             zones.setdefault(seen.machines[name].zone, []).append(name)
     for zone, there in zones.items():
         for start in range(0, len(there), at_once):
@@ -93,6 +102,12 @@ def courses(seen: KubeadmCluster, names: Sequence[str], target: str) -> dict[str
     owned = any(each.owner == CLUSTER_API for each in seen.machines.values())
     first = not owned and seen.configured != target
     return {name: APPLY if first and seen.machines[name].control_plane else NODE for name in names}
+
+
+def narrowed(groups: Mapping[str, Sequence[str]], only: Collection[str]) -> dict[str, list[str]]:
+    """The machines of each group that are to be upgraded: all, unless some are named."""
+    kept = {group: [name for name in names if not only or name in only] for group, names in groups.items()}
+    return {group: names for group, names in kept.items() if names}
 
 
 def digest(target: str, groups: Mapping[str, Sequence[str]], most: str | None, conditions: Collection[str] = ()) -> str:

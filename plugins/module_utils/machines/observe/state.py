@@ -92,6 +92,13 @@ class KubeadmCluster:
         own = [each for each in self.by_name.get(name, ()) if each.name in (API_SERVER, *FOLLOWING)]
         return machine.kubelet == target and all(each.version == target for each in own)
 
+    def is_begun(self, name: str, target: str) -> bool:
+        """Whether a machine is half upgraded: a run has cordoned it, or a part of it is on the target already."""
+        machine = self.machines[name]
+        own = [each for each in self.by_name.get(name, ()) if each.name in (API_SERVER, *FOLLOWING)]
+        parts = any(each.version == target for each in own) and self.configured == target
+        return not self.is_done(name, target) and (machine.carries_undo or parts)
+
     def is_well(self, name: str) -> bool:
         """Whether all components of a machine are Ready."""
         return all(each.ready for each in self.by_name.get(name, ()))

@@ -14,7 +14,8 @@ from typing import Any
 from ...common.errors import refusal
 from ...common.packages import needed
 from ...common.reading import Json, text
-from ...common.verdict import Reason, as_verdict, waiting
+from ...common.verdict import Reason, as_verdict, refused, waiting
+from ..end import STOPPED_BY_REQUEST
 
 TYPE = "type"
 """The key that names the system whose upgrade is requested."""
@@ -115,9 +116,20 @@ def judge_due(request: Requested | None, done: Requested | None, at: str) -> Ite
 
 
 @as_verdict
-def judge_unchanged(request: Request | None, expected: str, where: str) -> Iterator[Reason]:
-    """Whether the request is still the one with the digest that is `expected`; None stands for one that is gone."""
-    if request is None:
+def judge_unchanged(
+    request: Request | None, expected: str, where: str, *, aborts: bool = False
+) -> Iterator[Reason]:
+    """Whether the request is still the one with the digest that is `expected`; None stands for one that is gone.
+
+    `aborts` says that the upgrade ends with its request.
+    """
+    if request is None and aborts:
+        yield refused(
+            STOPPED_BY_REQUEST,
+            f"The request in {where} was aborted or deleted, which aborts the upgrade.",
+            "Request the upgrade again, or leave it as it is.",
+        )
+    elif request is None:
         yield waiting(
             "request_withdrawn",
             f"The request in {where} was withdrawn, so no further batch is begun.",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from ...common.errors import Unreachable, refusal
@@ -61,6 +61,18 @@ class AnsweredSource(Source, Protocol):
 
         Raises:
             Refusal: it cannot be told.
+        """
+
+
+@runtime_checkable
+class ClaimingSource(Protocol):
+    """A place that takes the place of others. Its withdrawal aborts the upgrade, where that of another pauses it."""
+
+    def claim(self) -> tuple[str, ...]:
+        """Have the upgrades aborted whose place it takes. The result names them.
+
+        Raises:
+            Refusal: that is not possible.
         """
 
 

@@ -15,7 +15,7 @@ from ..lock.lock import name_for
 from ..record.measures import measures_of_request
 from ..record.metrics import publisher_of
 from .request import Request, Requested, judge_unchanged, read_request
-from .request_sources import Source, source_of
+from .request_sources import ClaimingSource, Source, source_of
 
 STATES = (
     "invalid",
@@ -40,6 +40,7 @@ CONTRACT = Contract(
         "wait_timeout": {"type": "int", "default": 120},
         "state": {"type": "str", "default": "read", "choices": ["read", "noted"]},
         "expected": {"type": "str"},
+        "claims": {"type": "bool", "default": False},
         "request_state": {"type": "str", "choices": list(STATES)},
         "cause": {"type": "str", "default": ""},
     },
@@ -62,7 +63,8 @@ def unchanged(task: Task, requested: Requested) -> Verdict:
         Refusal: it cannot be read.
     """
     source = source_of(requested.source, connect, task.params, task.request_kinds)
-    return judge_unchanged(_found(task, source), requested.digest, source.where)
+    aborts = isinstance(source, ClaimingSource)
+    return judge_unchanged(_found(task, source), requested.digest, source.where, aborts=aborts)
 
 
 def note_state(task: Task, requested: Requested, state: str, cause: str) -> Verdict:
@@ -91,10 +93,20 @@ def _read(task: Task, source: Source) -> Outcome:
         said = f"There is no request in {source.where}."
         raise refusal("request_missing", said, "Request the upgrade there, or correct upgrade_request.")
     verdict = source.judge()
+    _claim(task, source)
     for reason in verdict.reasons:
         # The result of reading a request is not shown.
         task.voice.show(reason.message)
     return Outcome(verdict, more={"request": found.as_result()})
+
+
+def _claim(task: Task, source: Source) -> None:
+    """Have a run that acts take the place of others, even if its request turns out to be one that is declined."""
+    if not (isinstance(source, ClaimingSource) and task.params["claims"]) or task.check_mode:
+        return
+    task.still_wanted()
+    for name in source.claim():
+        task.voice.show(f"{name} is asked to abort, since {source.where} has the same owner.")
 
 
 def _note(task: Task, source: Source, state: str, cause: str) -> Outcome:

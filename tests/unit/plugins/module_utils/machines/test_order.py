@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.order import courses, digest, turns
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.order import (
+    courses,
+    digest,
+    narrowed,
+    turns,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.facts import EtcdMember, MachineFacts
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.state import KubeadmCluster
 
@@ -70,3 +75,15 @@ def test_consent_covers_the_machines_and_not_how_far_they_are() -> None:
     assert (
         len({digest(TO, GROUPS, None), digest(TO, GROUPS, "2"), digest(FROM, GROUPS, None), digest(TO, {}, None)}) == 4
     )
+
+
+def test_a_machine_that_is_half_upgraded_is_finished_before_another_is_chosen() -> None:
+    cordoned = cluster(machine("w-2", carries_undo=True), machine("w-1", canary=True))
+    assert names(cordoned)[3:] == [["w-2"], ["w-1"], ["w-0"]]
+    half = cluster(machine("cp-2", canary=True), parts=components("cp-0", TO), configured=TO)
+    assert names(half)[:3] == [["cp-0"], ["cp-2"], ["cp-1"]], "even the leader"
+
+
+def test_a_run_is_narrowed_to_machines() -> None:
+    assert narrowed(GROUPS, []) == GROUPS
+    assert narrowed(GROUPS, ["w-1", "w-9"]) == {"workers": ["w-1"]}

@@ -1,0 +1,122 @@
+"""The status of an UpgradeTask, from the record of the upgrade that it has requested. Pure.
+
+Its conditions are `Accepted` and, for each machine and for all of them together, `MachineUpToDate`. A task that was
+aborted has the latter no more: nothing works on its machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..common.reading import Json, listed, text
+from ..common.timestamps import in_seconds
+from ..common.words import shortened
+from ..run.record.batches import BatchRecord
+from ..run.record.events import EventKind, of_kind
+from ..run.record.phases import Phase
+from ..run.record.record import Record
+from .judge.up_to_date import LONGEST, UP_TO_DATE, MachineProgress, UpToDate, all_moved, whole_progress
+from .observe.upgrade_tasks import TaskPhase
+
+ACCEPTED = "Accepted"
+DECLINED = ("invalid", "refused")
+"""The states of a request that is declined."""
+PHASES = {Phase.COMPLETED: TaskPhase.COMPLETE, Phase.ABORTED: TaskPhase.ABORT}
+"""The phases of a task by that of its record; every other is Ongoing."""
+_IN_PROGRESS = ("upgrading", "waiting")
+
+
+def status_of(record: Record, nodes: Sequence[str], kept: Json) -> dict[str, Any]:
+    """The whole status; `nodes` are the Kubernetes nodes of the task, and `kept` is the status that it has.
+
+    Raises:
+        Unreadable: the status that it has cannot be read.
+    """
+    phase = PHASES.get(record.phase, TaskPhase.ONGOING)
+    if phase is TaskPhase.ABORT:
+        return ended_status(kept)
+    machines = all_moved(_before(kept), list(_machines(record, nodes)))
+    progress, message = whole_progress(machines)
+    since = max((each.since for each in machines if each.progress is progress), default=record.updated)
+    whole = UpToDate("", progress, shortened(message, LONGEST), since).as_condition()
+    return {
+        "phase": phase.value,
+        **({"run": record.run} if record.run else {}),
+        "conditions": [*_others(kept, UP_TO_DATE), whole],
+        "machines": [{"nodeName": each.machine, "conditions": [each.as_condition()]} for each in machines],
+    }
+
+
+def ended_status(kept: Json) -> dict[str, Any]:
+    """The status of a task that was aborted. Nothing works on its machines any more."""
+    run = {"run": kept["run"]} if kept.get("run") else {}
+    return {"phase": TaskPhase.ABORT.value, **run, "conditions": _others(kept, UP_TO_DATE), "machines": []}
+
+
+def with_decision(kept: Json, state: str, message: str, at: str) -> dict[str, Any]:
+    """The status once a request was accepted or declined, with all reasons; unchanged if that is known."""
+    declined = state in DECLINED
+    condition = {
+        "type": ACCEPTED,
+        "status": "False" if declined else "True",
+        "reason": "Declined" if declined else ACCEPTED,
+        "message": shortened(message, LONGEST) if declined else "",
+    }
+    before = next((each for each in kept.get("conditions", ()) if each.get("type") == ACCEPTED), {})
+    same = {name: before.get(name, "") for name in condition} == condition
+    times = {"lastTransitionTime": before.get("lastTransitionTime", at) if same else at}
+    return {**kept, "conditions": [{**condition, **times}, *_others(kept, ACCEPTED)]}
+
+
+def _others(kept: Json, without: str) -> list[Json]:
+    return [each for each in kept.get("conditions", ()) if each.get("type") != without]
+
+
+def _before(kept: Json) -> dict[str, UpToDate]:
+    found = (each for one in listed(kept, "machines", _of_machine, ()) for each in one)
+    return {each.machine: each for each in found}
+
+
+def _of_machine(item: Json) -> tuple[UpToDate, ...]:
+    name, known = text(item, "nodeName"), {each.value for each in MachineProgress}
+    conditions = listed(item, "conditions", dict, ())
+    return tuple(
+        UpToDate(name, MachineProgress(each["reason"]), text(each, "message", ""), text(each, "lastTransitionTime", ""))
+        for each in conditions
+        if each.get("type") == UP_TO_DATE and each.get("reason") in known
+    )
+
+
+def _machines(record: Record, nodes: Sequence[str]) -> Iterator[UpToDate]:
+    """Each machine as its last batch has left it. One in no batch of a plan was on the target before."""
+    batches: dict[str, BatchRecord] = {name: each for each in record.batches for name in each.members}
+    for name in nodes:
+        batch = batches.get(name)
+        if batch is None:
+            found = (MachineProgress.DONE, "It was on the target already.") if record.run else _WAITS
+            yield UpToDate(name, *found, in_seconds(record.started))
+        else:
+            yield _of_batch(record, batch, name)
+
+
+_WAITS = (MachineProgress.WAITING, "")
+
+
+def _of_batch(record: Record, batch: BatchRecord, name: str) -> UpToDate:
+    at = in_seconds(batch.ended or batch.started or record.started)
+    if batch.state == "done":
+        return UpToDate(name, MachineProgress.DONE, "", at)
+    if batch.state == "failed":
+        # A machine that was stopped before its drain serves as before, and nobody is to replace it.
+        drained = any(each.about == f"Node {name}" for each in of_kind(record.events, EventKind.CHANGED))
+        progress = MachineProgress.FAILED if drained else MachineProgress.IN_PROGRESS
+        return UpToDate(name, progress, record.reason if drained else f"Stopped before its drain. {record.reason}", at)
+    if batch.state in _IN_PROGRESS:
+        return UpToDate(name, MachineProgress.IN_PROGRESS, record.reason, at)
+    return UpToDate(name, *_WAITS, in_seconds(record.started))
+
+
+def names_of(kept: Mapping[str, Any]) -> list[str]:
+    """The machines in a status."""
+    return [str(each["nodeName"]) for each in kept.get("machines", ())]

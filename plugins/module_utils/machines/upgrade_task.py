@@ -1,0 +1,170 @@
+"""The UpgradeTask as request, and as the place in which its upgrade is answered.
+
+Its definition is `roles/machines/files/upgrade_task.yml`. One that is deleted, or whose phase is Abort, aborts its
+upgrade; a new one of the same owner aborts those before it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..common.attempts import until_unchanged
+from ..common.errors import refusal
+from ..common.reading import part, text, within
+from ..common.timestamps import now_text
+from ..common.verdict import Verdict
+from ..kubernetes.answers import reading_object
+from ..kubernetes.client import Json, KubernetesClient
+from ..kubernetes.paths import in_namespace
+from ..run.record.record import Record
+from ..run.start.request import Request, read_request
+from ..run.start.request_sources import STATE
+from .judge.upgrade_task import faults_in, variables_of
+from .observe.reading_tasks import upgrade_task
+from .observe.upgrade_tasks import API, ENDED, UPGRADE_TASK, UPGRADE_TASKS, TaskPhase, UpgradeTaskState
+from .task_status import ended_status, status_of, with_decision
+
+BEGINNING = "upgradetask/"
+"""The beginning of a source that is an UpgradeTask."""
+SYSTEM = "machines"
+"""The type of the request."""
+SUPERSEDE = {"upgrade_supersede": "true"}
+DECIDED = ("invalid", "refused", "waiting", "delayed", "started")
+"""The states of a request by which it is accepted or declined."""
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class UpgradeTask:
+    """One UpgradeTask."""
+
+    client: KubernetesClient
+    namespace: str
+    name: str
+
+    @classmethod
+    def named(cls, given: str, connect: Any, options: Mapping[str, Any]) -> UpgradeTask:
+        """The one that a source names: `upgradetask/NAME`, or `upgradetask/NAMESPACE/NAME`.
+
+        Raises:
+            Refusal: no namespace is given.
+        """
+        namespace, _slash, name = given.removeprefix(BEGINNING).rpartition("/")
+        namespace = namespace or options.get("namespace") or ""
+        if not namespace:
+            said = f"The request is in {given}, and no namespace is given that has it."
+            raise refusal("request_unusable", said, "Give upgrade_namespace, or upgradetask/NAMESPACE/NAME.")
+        return cls(connect(options["kubernetes"]), namespace, name)
+
+    @property
+    def where(self) -> str:
+        """Its name."""
+        return f"{UPGRADE_TASK} {self.name} in namespace {self.namespace}"
+
+    def state(self) -> UpgradeTaskState | None:
+        """It, as it is now; None if it is gone.
+
+        Raises:
+            Refusal: it cannot be had or understood.
+        """
+        found = self.client.get(self._path())
+        return upgrade_task(found) if found is not None else None
+
+    def read(self) -> Request | None:
+        """The request that its spec is; None if it is aborted or deleted.
+
+        One that has not begun takes the place of the upgrade of an earlier one of its owner.
+        """
+        seen = self.state()
+        if seen is None or seen.ends:
+            return None
+        document = json.dumps({"type": SYSTEM, **variables_of(seen)}, ensure_ascii=False)
+        request = read_request(document, self.where)
+        # The digest says what is requested, which another task does not change.
+        supersedes = SUPERSEDE if not seen.phase and any(True for _each in self._others(seen)) else {}
+        faults = (*faults_in(seen), *request.faults)
+        return replace(request, faults=faults, variables={**request.variables, **supersedes})
+
+    def claim(self) -> tuple[str, ...]:
+        """Abort the earlier tasks of the same owner. The result names those that were not yet to be aborted.
+
+        Raises:
+            Refusal: they cannot be had, or not be changed.
+        """
+        seen, asked = self.state(), list[str]()
+        for each in self._others(seen) if seen is not None and not seen.ends else ():
+            if each.ends:
+                continue
+            body: Json = {"metadata": {"uid": each.uid}, "spec": {"phase": TaskPhase.ABORT.value}}
+            self.client.patch(self._path(each.name), body, "merge")
+            asked.append(each.name)
+            if not each.phase:
+                self._write(lambda kept, _seen: ended_status(kept), each.name)
+        return tuple(asked)
+
+    def note(self, state: str) -> bool:
+        """In an annotation, and as the condition Accepted with all reasons."""
+        body: Json = {"metadata": {"annotations": {STATE: state}}}
+        self.client.patch(self._path(), body, "merge")
+        told = json.loads(state)
+        if told.get("state") in DECIDED:
+            decision = (told["state"], str(told.get("message") or ""), now_text())
+            self._write(lambda kept, _seen: with_decision(kept, *decision))
+        return True
+
+    def judge(self) -> Verdict:
+        """The connection to Kubernetes is judged elsewhere."""
+        return Verdict()
+
+    def answer(self, record: Record) -> None:
+        """Tell in its status how far the upgrade of the record has come, and end the tasks that it has followed.
+
+        Raises:
+            Refusal: it cannot be read or written.
+        """
+        self._write(lambda kept, seen: status_of(record, [each.kubernetes_node for each in seen.machines], kept))
+        seen = self.state()
+        for each in self._others(seen) if seen is not None and record.run else ():
+            if each.ends and each.phase not in ENDED:
+                self._write(lambda kept, _seen: ended_status(kept), each.name)
+
+    def _others(self, seen: UpgradeTaskState) -> list[UpgradeTaskState]:
+        """The tasks of the same owner that are not complete, but for this one and newer ones."""
+        found = [upgrade_task(each) for each in self.client.list(self._path(""))]
+        return [
+            each
+            for each in found
+            if each.owner == seen.owner != ""
+            and each.uid != seen.uid
+            and each.phase != TaskPhase.COMPLETE.value
+            and _age(each) <= _age(seen)
+        ]
+
+    def _write(self, change: Callable[[Json, UpgradeTaskState], Json], name: str | None = None) -> None:
+        """Write the status that comes of the one that is there, over the object that was read."""
+
+        def attempt() -> None:
+            found = self.client.get(self._path(name))
+            if found is None:
+                return
+            seen = upgrade_task(found)
+            with reading_object(UPGRADE_TASK, found):
+                kept = dict(part(found, "status", {}))
+                version = within(found, "metadata", lambda metadata: text(metadata, "resourceVersion"))
+                status = change(kept, seen)
+            if status != kept:
+                body: Json = {"metadata": {"resourceVersion": version}, "status": status}
+                self.client.patch(self._path(name, "status"), body, "merge")
+
+        until_unchanged(attempt, ATTEMPTS)
+
+    def _path(self, name: str | None = None, subresource: str = "") -> str:
+        return in_namespace(API, self.namespace, UPGRADE_TASKS, self.name if name is None else name, subresource)
+
+
+def _age(seen: UpgradeTaskState) -> tuple[str, str]:
+    metadata = seen.raw["metadata"]
+    return str(metadata.get("creationTimestamp", "")), seen.name
