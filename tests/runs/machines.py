@@ -11,11 +11,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.runs.calling import CalledPort
+from tests.runs.random_runs.resident import Resident
 from tests.runs.over_ssh import SSH, over_ssh
 from tests.runs.world import World
 from tests.sandbox.kubeadm.cluster import KubeadmCluster
 from tests.sandbox.kubeadm.description import Described, Pace
 from tests.sandbox.kubeadm.machine import Machine
+from tests.sandbox.kubernetes.kinds import NODES
+from tests.sandbox.kubernetes.store import Change
 from tests.scenarios.playbook import Played, digest_in
 
 PLAYBOOK, NAMESPACE = "stateful.upgrade.machines", "upgrades"
@@ -118,3 +121,20 @@ def machines(
     }
     with TemporaryDirectory(prefix="machines-") as folder, over_ssh(here.calling):
         yield Machines(here, cluster, doors, Path(folder))
+
+
+class Tenant(Resident):
+    """An OpenSearch on the workers. It notes whenever one of them is cordoned although a member on it cannot be spared."""
+
+    def __init__(self, found: Machines) -> None:
+        self._workers = found.cluster.described.workers
+        resources = found.here.sandbox.kubernetes.server.resources
+        super().__init__(found.here, resources, found.cluster.described.control_plane)
+        resources.store.listeners.append(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        name = change.item["metadata"]["name"]
+        if change.kind != NODES or change.before is None or change.type == "DELETED" or name not in self._workers:
+            return
+        if change.item["spec"].get("unschedulable") and not change.before["spec"].get("unschedulable"):
+            self.breaches += [f"{name}: {each}" for each in self.spares({name})]

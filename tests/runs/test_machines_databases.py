@@ -1,0 +1,49 @@
+"""An OpenSearch that lives on the workers of a kubeadm cluster, and is asked before each of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.runs.machines import Machines, Tenant, machines
+from tests.runs.world import World, world
+
+FROM, TO = "1.35.4", "1.36.1"
+FIRST_ZONE = ("worker-1", "worker-4")
+"""The workers that go first."""
+
+
+@pytest.fixture
+def found() -> Iterator[Machines]:
+    """Three machines of the control plane and six workers."""
+    with world() as here, machines(here, FROM, [TO], workers=6) as made:
+        yield made
+
+
+def slow(tenant: Tenant) -> str:
+    """The member on the first workers, which does not start again for a long time."""
+    (member,) = (name for name, place in tenant.places().items() if place in FIRST_ZONE)
+    tenant.slow_to_return(member, 1200.0)
+    return member
+
+
+def test_no_machine_goes_whose_members_cannot_be_spared(found: Machines, tmp_path: Path) -> None:
+    tenant = Tenant(found)
+    member = slow(tenant)
+    ended = found.upgraded(TO, upgrade_workload_gate=tenant.gate(tmp_path))
+    assert ended.code == 0, ended.output
+    assert found.cluster.is_upgraded(TO)
+    tenant.cluster.until_green()
+    assert tenant.breaches == []
+    assert re.search(rf"waiting 1\d min[^:]*: .*{member}", ended.output)
+    assert len(tenant.moved) > len(tenant.places())
+
+
+def test_without_the_gate_a_machine_goes_too_early(found: Machines) -> None:
+    tenant = Tenant(found)
+    slow(tenant)
+    assert found.upgraded(TO).code == 0
+    assert tenant.breaches
