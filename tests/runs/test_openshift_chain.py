@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,6 +33,7 @@ from tests.sandbox.openshift.kinds import (
     rendered,
 )
 from tests.sandbox.openshift.observer import PERSON
+from tests.scenarios.playbook import Played
 
 EVEN = replace(FEW, version="4.18.2", graph=FAR)
 TO_EVEN: dict[str, Any] = {"target_version": "4.20.2", "upgrade_through": ["4.19.4"]}
@@ -71,12 +75,18 @@ class Chained(Reached):
         self.openshift.faults.when(VERSIONS, is_there, then)
 
 
+def plan_text(planned: Played) -> str:
+    """The plan as it is shown."""
+    return str(json.loads(re.findall(r'"upgrade_plan_text": ("(?:[^"\\]|\\.)+")', planned.output)[0]))
+
+
 @pytest.mark.parametrize("habits", [KIND, Habits()], ids=["kind", "worst"])
 def test_workers_pass_over_the_odd_version_between_two_even_ones(here: World, habits: Habits) -> None:
     cluster = Chained(here, habits=habits)
     planned = goes(cluster.plan(**TO_EVEN))
     assert "control plane to 4.19.4, then to 4.20.2; workers once, to 4.20.2" in planned.output
     assert "stays: channel stable-4.19, then stable-4.20, desired update" in planned.output
+    assert plan_text(planned) in (Path(__file__).parents[2] / "docs" / "openshift.md").read_text(encoding="utf-8")
     goes(cluster.upgrade(**TO_EVEN))
     cluster.has_come("4.19.4", "4.20.2")
     assert cluster.taken == [("worker-0", rendered("worker", "4.20.2")), ("worker-1", rendered("worker", "4.20.2"))]
