@@ -11,16 +11,17 @@ from typing import Any
 
 import pytest
 
-from tests.runs.openshift import PLAYBOOK, SYSTEM, kills
+from tests.runs.openshift import PLAYBOOK, SYSTEM, kills, shipped_rights
 from tests.runs.test_openshift import SETTLE, codes
-from tests.runs.test_openshift_target import FAR, FEW, Reached, goes
+from tests.runs.test_openshift_capacity import SETS
+from tests.runs.test_openshift_target import FEW, Reached, goes
 from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.kubernetes.store import Change
-from tests.sandbox.openshift.asking import history
-from tests.sandbox.openshift.description import ConditionalEdge, Described, Graph, Release, Risk
+from tests.sandbox.openshift.asking import FAR, LONG, history, pool
+from tests.sandbox.openshift.description import ConditionalEdge, Described, Graph, Pool, Risk
 from tests.sandbox.openshift.habits import KIND, Habits
 from tests.sandbox.openshift.kinds import (
     ACKS,
@@ -96,16 +97,8 @@ def test_workers_pass_over_the_odd_version_between_two_even_ones(here: World, ha
     assert len(cluster.openshift.observer.writes) == before
 
 
-LONG = Graph(
-    (
-        Release("4.19.4", ("stable-4.19", "stable-4.20")),
-        Release("4.20.2", ("stable-4.20", "stable-4.21")),
-        Release("4.21.0", ("stable-4.21", "stable-4.22")),
-        Release("4.22.1", ("stable-4.22",)),
-    ),
-    (("4.19.4", "4.20.2"), ("4.20.2", "4.21.0"), ("4.21.0", "4.22.1")),
-)
 ODD = replace(FEW, version="4.19.4", channel="stable-4.19", graph=LONG)
+NEXT_ONE = "stable-4.20"
 TO_FAR: dict[str, Any] = {"target_version": "4.22.1", "upgrade_through": ["4.20.2", "4.21.0"]}
 
 
@@ -273,3 +266,42 @@ def test_one_channel_that_leads_all_the_way_is_set_once(here: World) -> None:
     goes(cluster.upgrade(upgrade_channel=channel, **TO_EVEN))
     cluster.has_come("4.19.4", "4.20.2")
     assert len(cluster.openshift.observer.writes_of("spec.channel")) == 1
+
+
+def test_a_pool_that_a_person_has_paused_may_not_stay_too_far_behind(here: World) -> None:
+    paused = pool("infra", 1, paused=True)
+    cluster = Chained(here, replace(ODD, pools=(*ODD.pools, paused)))
+    said = cluster.refused("pool_left_behind", **TO_FAR)
+    assert "MachineConfigPool infra is paused by another user, and its kubelets would be too far behind 4.21.0." in (
+        said.output
+    )
+    assert (
+        cluster.plan(**{**TO_FAR, "target_version": "4.20.2", "upgrade_through": []}, upgrade_channel=NEXT_ONE).code
+        == 0
+    )
+
+
+def test_a_lower_limit_of_a_pool_lasts_for_the_whole_chain(here: World) -> None:
+    cluster = Chained(here, replace(ODD, pools=(pool("master"), pool("worker", 2, max_unavailable=2))))
+    goes(cluster.upgrade(upgrade_max_unavailable=1, **TO_FAR))
+    cluster.has_come("4.20.2", "4.21.0", "4.22.1")
+    assert cluster.openshift.pool("worker")["spec"]["maxUnavailable"] == 2
+
+
+def test_spare_workers_are_updated_on_the_way_too(here: World) -> None:
+    """Their kubelets would keep OpenShift from another minor version."""
+    cluster = Chained(here, replace(ODD, pools=(pool("master"), Pool("worker")), machine_sets=SETS))
+    here.sandbox.apply(shipped_rights(spare_workers=True))
+    goes(cluster.upgrade(upgrade_extra_workers=True, **TO_FAR))
+    cluster.has_come("4.20.2", "4.21.0", "4.22.1")
+    configurations = {configuration for name, configuration in cluster.taken if "-spare-" in name}
+    assert rendered("worker", "4.20.2") in configurations
+
+
+def test_an_api_that_the_next_version_has_no_more_is_told_between(here: World) -> None:
+    api = {"flowschemas.v1beta3.flowcontrol.apiserver.k8s.io": ("1.33", 40)}
+    cluster = Chained(here, replace(EVEN, removed_apis=api))
+    said = "The API flowschemas.v1beta3.flowcontrol.apiserver.k8s.io is in use"
+    assert said in goes(cluster.plan(**TO_EVEN)).output
+    ended = goes(cluster.upgrade(**TO_EVEN))
+    assert ended.output.count(said) == 2, ended.output

@@ -14,8 +14,8 @@ from tests.runs.openshift import PLAYBOOK
 from tests.runs.test_openshift import CalledOpenShift, codes
 from tests.runs.turns import Killed
 from tests.runs.world import World
-from tests.sandbox.openshift.asking import GRAPH, NEXT, SMALL, STABLE, history, pool
-from tests.sandbox.openshift.description import ConditionalEdge, Described, Graph, Release, Risk
+from tests.sandbox.openshift.asking import FAR, GRAPH, NEXT, SMALL, STABLE, history, pool
+from tests.sandbox.openshift.description import ConditionalEdge, Described, Graph, Risk
 from tests.sandbox.openshift.habits import KIND, Habits
 from tests.sandbox.openshift.kinds import CURRENT, VERSION, VERSIONS, annotations_of, rendered
 from tests.sandbox.openshift.registry import HOST, LABEL, STORE, image_for_several, image_of
@@ -237,17 +237,6 @@ def test_a_risk_that_appears_with_the_channel_stops_the_run_before_the_update(he
     assert "has the risk SlowPods, which applies to this cluster" in ended.output
     assert not cluster.openshift.observer.writes_of("spec.desiredUpdate")
     assert cluster.paused() == []
-
-
-FAR = Graph(
-    (
-        Release("4.18.2", (STABLE, NEXT)),
-        Release("4.19.0", (NEXT, "stable-4.20")),
-        Release("4.19.4", (NEXT, "stable-4.20")),
-        Release("4.20.2", ("stable-4.20",)),
-    ),
-    (("4.18.2", "4.19.0"), ("4.18.2", "4.19.4"), ("4.19.0", "4.20.2"), ("4.19.4", "4.20.2")),
-)
 
 
 def test_a_minor_version_that_would_be_skipped_names_the_chain(here: World) -> None:

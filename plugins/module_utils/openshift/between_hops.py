@@ -10,7 +10,7 @@ from ..common.verdict import State, Verdict, combine
 from ..draining.observe.optional import asked
 from ..kubernetes.client import KubernetesClient
 from .judge.left_out import left_out
-from .judge.legs import legs_of
+from .judge.legs import judge_left_behind, legs_of
 from .judge.removals import judge_removed
 from .observe.looking_at_target import LookingAtTarget
 from .observe.release import Release, release_in
@@ -38,12 +38,14 @@ def judge_chain(
     Raises:
         Refusal: something that is needed cannot be had or understood.
     """
+    # The last version alone is asked for by a user who names no others, as the one upgrade that it is.
+    left_behind = judge_left_behind(seen, [each.release for each in hops] if through else [])
     if release_in(seen.version.present) not in through:
-        return judge_update(client, seen, hops, without)
+        return combine((judge_update(client, seen, hops, without), left_behind))
     if legs_of(seen, hops[-1].release, [*through])[0].of_workers:
         known = {name: said for name, said in seen.version.conditions.items() if name != "Upgradeable"}
         seen = replace(seen, version=replace(seen.version, conditions=known))
-    return _patient(judge_update(client, seen, hops, without), (UPGRADEABLE,))
+    return combine((_patient(judge_update(client, seen, hops, without), (UPGRADEABLE,)), left_behind))
 
 
 def judge_next(task: Task, client: KubernetesClient, seen: OpenShift, at_target: LookingAtTarget) -> Verdict:
@@ -56,17 +58,21 @@ def judge_next(task: Task, client: KubernetesClient, seen: OpenShift, at_target:
     return _patient(verdict, (UPGRADEABLE, ACKNOWLEDGEMENT))
 
 
-def removed_next(client: KubernetesClient, seen: OpenShift, target: Release) -> Verdict:
-    """A remark for each API in use that the next version of a chain has no more.
+def told_of_removals(task: Task, client: KubernetesClient, seen: OpenShift, target: Release) -> Verdict:
+    """A remark for each API in use that the next version of a chain has no more, which is also told at once.
 
     Raises:
         Refusal: they cannot be had or understood, and not for a missing right.
     """
     present = release_in(seen.version.present)
-    if present is None or present.minors_to(target) < 1:
+    if present is None or seen.version.is_commenced(str(target)) or present.minors_to(target) < 1:
         return Verdict()
-    apis, remarks = asked(lambda: removed_apis(client), "the APIs in use that the target has no more")
-    return combine((judge_removed(apis or (), present, target), Verdict(remarks)))
+    named = "the APIs in use that the target has no more"
+    apis, remarks = task.ask(lambda: asked(lambda: removed_apis(client), named))
+    found = combine((judge_removed(apis or (), present, target), Verdict(remarks)))
+    for each in found.reasons:
+        task.progress(each.sentence())
+    return found
 
 
 def _patient(verdict: Verdict, codes: Collection[str]) -> Verdict:

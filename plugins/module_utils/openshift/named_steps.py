@@ -144,9 +144,10 @@ def _workers(course: UpgradeCourse) -> Progress | None:
     since = begun_at(course.workers)
     if not since:
         return None
-    done = sum(len(each.members) for each in course.workers if each.state == "done")
-    whole = sum(len(each.members) for each in course.workers)
-    return Progress(since, done_at(course.workers), f"{done} of {whole} Kubernetes nodes")
+    whole = {name for each in course.workers for name in each.members}
+    # In a chain one may be in several batches.
+    left = {name for each in course.workers if each.state != "done" for name in each.members}
+    return Progress(since, done_at(course.workers), f"{len(whole - left)} of {len(whole)} Kubernetes nodes")
 
 
 def _worker_window_removed(course: UpgradeCourse) -> Progress | None:

@@ -27,7 +27,7 @@ from ..run.runs import contract_of, work_of
 from . import spare_workers
 from .act.changes import Acts
 from .act.commencing import commence
-from .between_hops import judge_next, removed_next
+from .between_hops import judge_next, told_of_removals
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_whole
 from .judge.order import lowered
 from .judge.progress import (
@@ -106,7 +106,8 @@ def _take(task: Task) -> Outcome:
         else:
             for pool, own in _pools_of(seen, task):
                 went.update(taken_spare_ones(seen, pool.name, target))
-                _let_take(seen, acts, pool, own, target, task.params["max_unavailable"], held=bool(went))
+                how = {"held": bool(went), "on_the_way": target in at_target.through}
+                _let_take(seen, acts, pool, own, target, task.params["max_unavailable"], **how)
 
     def judged(seen: OpenShift) -> Verdict:
         if _is_control_plane(seen, task):
@@ -189,13 +190,16 @@ def _let_take(
     most: str | None,
     *,
     held: bool,
+    on_the_way: bool,
 ) -> None:
     """Let a pool go until its Kubernetes nodes of the batch are taken, then hold it again.
 
     It is `held` earlier if a spare one was taken: the others would follow it later, and no gate would be asked then.
+    On the way of a chain the last spare ones are let follow, since their kubelets would hold up the next upgrade.
     """
+    in_turn = seen.planned[pool.name] if on_the_way else seen.members[pool.name]
     if held or all(is_taken(seen, name, target) for name in names):
-        if any(not is_taken(seen, name, target) for name in seen.members[pool.name]):
+        if any(not is_taken(seen, name, target) for name in in_turn):
             acts.hold(pool.name)
     elif (fewer := lowered(seen, pool, most)) is not None:
         # An earlier run has held it with its own maxUnavailable.
@@ -288,7 +292,7 @@ def _gate(task: Task) -> Outcome:
 
     seen, verdict = _look_and_act(task, lambda _seen, _acts: None, judged, stoppable=True)
     if verdict.passed and chained and _is_control_plane(seen, task):
-        verdict = combine((verdict, task.ask(lambda: removed_next(client, seen, target))))
+        verdict = combine((verdict, told_of_removals(task, client, seen, target)))
     return Outcome(verdict)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from unittest.mock import patch
@@ -71,17 +71,22 @@ class OpenShiftObserver(Watching[Sight]):
     """It watches one OpenShift, from now on. It forgets nothing, over all runs."""
 
     def __init__(
-        self, sandbox: Sandbox, openshift: OpenShift, namespace: str, target: str, left: Collection[str]
+        self, sandbox: Sandbox, openshift: OpenShift, namespace: str, versions: Sequence[str], left: Collection[str]
     ) -> None:
-        """`left` are the pools that a person has paused."""
+        """`versions` are those to which it goes, one after the other, and `left` the pools that a person has paused."""
         super().__init__(sandbox, Looking(openshift, namespace), Held())
-        self._openshift, self._target, self._left, self._told = openshift, target, left, 0
+        self._openshift, self._versions, self._left, self._told = openshift, versions, left, 0
+        self._passed_over: Collection[str] = ()
         self._early_for: Callable[[], list[str]] = list
         self._hidden: Callable[[], list[str]] = list
 
     def watch(self, taken_early: Callable[[], list[str]], hidden: Callable[[], list[str]]) -> None:
         """Heed the workers that were taken although a database on them said no, and the alerts that are hidden."""
         self._early_for, self._hidden = taken_early, hidden
+
+    def watch_over(self, versions: Collection[str]) -> None:
+        """Heed the workers that are taken to one of these versions, over which workers pass."""
+        self._passed_over = versions
 
     def ended(self, code: int, *, target: str = "") -> None:
         """See `Watching`."""
@@ -131,16 +136,19 @@ class OpenShiftObserver(Watching[Sight]):
 
     def _early(self) -> list[str]:
         """The workers that are taken before the control plane is done, though no person has let their pool go."""
-        last = self._openshift.version()["status"]["history"][0]
-        if (last["version"], last["state"]) == (self._target, "Completed"):
+        history = self._openshift.version()["status"]["history"]
+        reached = {each["version"] for each in history if each["state"] == "Completed"}
+        not_yet = [each for each in self._versions if each not in reached or each in self._passed_over]
+        if not not_yet:
             return []
         let_go = {name for manager, name in self._openshift.observer.writes_of("spec.paused") if manager == PERSON}
         return [
-            f"Kubernetes node {node.name} is taken before the control plane is on {self._target}"
+            f"Kubernetes node {node.name} is taken to {version}, and the control plane is not on it, or passes it"
             for pool in self._openshift.described.pools[1:]
             for node in pool.nodes
+            for version in not_yet
             if pool.name not in let_go
-            and annotations_of(self._openshift.node(node.name))[DESIRED] == rendered(pool.name, self._target)
+            and annotations_of(self._openshift.node(node.name))[DESIRED] == rendered(pool.name, version)
         ]
 
 

@@ -20,6 +20,27 @@ GRAPH = Graph(
     ),
     (("4.18.1", "4.18.2"), ("4.18.1", "4.18.3"), ("4.18.2", "4.18.3"), ("4.18.2", "4.19.0"), ("4.18.3", "4.19.0")),
 )
+
+FAR = Graph(
+    (
+        Release("4.18.2", (STABLE, NEXT)),
+        Release("4.19.0", (NEXT, "stable-4.20")),
+        Release("4.19.4", (NEXT, "stable-4.20")),
+        Release("4.20.2", ("stable-4.20",)),
+    ),
+    (("4.18.2", "4.19.0"), ("4.18.2", "4.19.4"), ("4.19.0", "4.20.2"), ("4.19.4", "4.20.2")),
+)
+"""From an even minor version over an odd one to the next even one."""
+LONG = Graph(
+    (
+        Release("4.19.4", ("stable-4.19", "stable-4.20")),
+        Release("4.20.2", ("stable-4.20", "stable-4.21")),
+        Release("4.21.0", ("stable-4.21", "stable-4.22")),
+        Release("4.22.1", ("stable-4.22",)),
+    ),
+    (("4.19.4", "4.20.2"), ("4.20.2", "4.21.0"), ("4.21.0", "4.22.1")),
+)
+"""From an odd minor version over three others."""
 ZONES = ("a", "b", "c")
 FEW = ("etcd", "kube-apiserver", "monitoring", "machine-config")
 

@@ -8,9 +8,10 @@ manual, "Performing a Control Plane Only update". Other workers go before the co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ...common.verdict import Reason, as_verdict, refused
 from ..observe.release import Release, release_in
 from ..observe.state import OpenShift
 from ..observe.target import ahead_of
@@ -45,6 +46,21 @@ def _legs(seen: OpenShift, target: Release, through: Sequence[Release]) -> Itera
     yield Leg(target, of_workers=True)
 
 
+@as_verdict
+def judge_left_behind(seen: OpenShift, hops: Sequence[Release]) -> Iterator[Reason]:
+    """Whether pools that a person has paused may stay as they are while the control plane goes from hop to hop."""
+    for pool in filter(is_held_by_person, seen.worker_pools):
+        minor = _lowest_of(seen, seen.members[pool.name])
+        far = next((hop for hop in hops if minor is not None and hop.minor - minor > most_behind(hop)), None)
+        if far is not None:
+            yield refused(
+                "pool_left_behind",
+                f"MachineConfigPool {pool.name} is paused by another user, and its kubelets would be too far behind"
+                f" {far}.",
+                "Have it not paused any more, or give a target that leaves it less far behind.",
+            )
+
+
 def most_behind(release: Release) -> int:
     """The minor versions that kubelets may be behind a version of OpenShift."""
     return 1 if release.minor % 2 else 2
@@ -55,9 +71,13 @@ def _lowest_minor(seen: OpenShift) -> int | None:
 
     One that cannot be read is that of the control plane.
     """
+    free = [pool for pool in seen.worker_pools if not is_held_by_person(pool)]
+    return _lowest_of(seen, [name for pool in free for name in seen.planned[pool.name]])
+
+
+def _lowest_of(seen: OpenShift, names: Iterable[str]) -> int | None:
     present = release_in(seen.version.present)
-    names = [name for pool in seen.worker_pools if not is_held_by_person(pool) for name in seen.planned[pool.name]]
-    found = [seen.nodes[name].minor for name in names]
+    found = (seen.nodes[name].minor for name in names)
     return min((each if each is not None else present.minor if present else 0 for each in found), default=None)
 
 

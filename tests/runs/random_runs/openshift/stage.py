@@ -9,12 +9,13 @@ from tests.runs.observer.openshift import OpenShiftObserver
 from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, shipped_rights
 from tests.runs.random_runs.openshift.database import Database
 from tests.runs.random_runs.openshift.events import HappeningToOpenShift
-from tests.runs.random_runs.openshift.story import NEW, OpenShiftStory
+from tests.runs.random_runs.openshift.story import OpenShiftStory
 from tests.runs.random_runs.playing import ByPlaybook
 from tests.runs.random_runs.story import Event
 from tests.runs.world import World
 from tests.sandbox.monitoring.alertmanager import Alertmanager
 from tests.sandbox.openshift.openshift import OpenShift
+from tests.sandbox.openshift.update_service import URL
 from tests.scenarios.cluster import USER
 from tests.scenarios.playbook import Played
 
@@ -23,10 +24,9 @@ class OpenShiftStage(ByPlaybook):
     """See `tests.runs.random_runs.playing.Stage`."""
 
     playbook = PLAYBOOK
-    target = NEW
 
     def __init__(self, here: World, story: OpenShiftStory) -> None:
-        self.world, self._story = here, story
+        self.world, self._story, self.target = here, story, story.way.new
         self.openshift = OpenShift(story.described(), story.habits, kubernetes=here.sandbox.kubernetes)
         here.sandbox.apply(shipped_rights(spare_workers=bool(story.machine_sets)))
         if story.never_boots:
@@ -37,14 +37,18 @@ class OpenShiftStage(ByPlaybook):
         if self._database is not None and story.seed % 2:
             # Once it is drained, it is away for longer than the machine config operator takes.
             self._database.slow_to_return("opensearch-data-0", 1200.0)
-        self.observer = OpenShiftObserver(here.sandbox, self.openshift, NAMESPACE, NEW, story.left)
+        if story.way.through:
+            here.calling.serve(self.openshift.updates, URL.split("/")[2], 443)
+        self.observer = OpenShiftObserver(here.sandbox, self.openshift, NAMESPACE, story.way.versions, story.left)
+        self.observer.watch_over(story.way.not_for_workers)
         self.observer.watch(self._taken_early, self._hidden)
         self._happening = HappeningToOpenShift(here, self.openshift, story)
 
     def variables(self) -> dict[str, Any]:
         """See `Stage`."""
         kubernetes = {"kubeconfig": str(self.world.sandbox.kubeconfig(USER))}
-        own = {"target_version": NEW, "upgrade_namespace": NAMESPACE, "upgrade_kubernetes": kubernetes}
+        own = {"target_version": self.target, "upgrade_namespace": NAMESPACE, "upgrade_kubernetes": kubernetes}
+        own |= {"upgrade_through": [*self._story.way.through]} if self._story.way.through else {}
         gate = {"upgrade_workload_gate": self._database.gate()} if self._database is not None else {}
         alerts = {"upgrade_alertmanager_url": self._alerts_at} if self._alerts is not None else {}
         return {**own, **gate, **alerts, **self._story.options}
@@ -83,8 +87,8 @@ class OpenShiftStage(ByPlaybook):
 
     def is_done(self) -> bool:
         """See `Stage`."""
-        return not self.observer.behind(NEW)
+        return not self.observer.behind(self.target)
 
     def is_upgraded(self) -> None:
         """See `Stage`."""
-        assert self.is_done(), self.observer.behind(NEW)
+        assert self.is_done(), self.observer.behind(self.target)

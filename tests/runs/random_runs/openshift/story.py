@@ -8,11 +8,36 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from tests.runs.random_runs.story import Story, events_of
-from tests.sandbox.openshift.asking import FEW, GRAPH, pool
-from tests.sandbox.openshift.description import Described, MachineSet, Pool
+from tests.sandbox.openshift.asking import FAR, FEW, GRAPH, LONG, pool
+from tests.sandbox.openshift.description import Described, Graph, MachineSet, Pool
 from tests.sandbox.openshift.habits import KIND, Habits
 
 OLD, NEW = "4.18.1", "4.18.2"
+
+
+@dataclass(frozen=True)
+class Way:
+    """The versions of an upgrade."""
+
+    old: str
+    new: str
+    through: tuple[str, ...] = ()
+    graph: Graph = GRAPH
+    not_for_workers: tuple[str, ...] = ()
+    """The versions over which workers pass."""
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions to which it leads, in their order."""
+        return (*self.through, self.new)
+
+
+ALONE = Way(OLD, NEW)
+CHAINS = (
+    Way("4.18.2", "4.20.2", ("4.19.4",), FAR, ("4.19.4",)),
+    Way("4.19.4", "4.21.0", ("4.20.2",), LONG),
+    Way("4.19.4", "4.22.1", ("4.20.2", "4.21.0"), LONG, ("4.21.0",)),
+)
 ACTS = 60
 """The acts of a run on the control plane, and on each batch, about: it renews its lock while it waits."""
 WAITS_OF_BATCH = 6
@@ -28,6 +53,7 @@ class OpenShiftStory(Story):
 
     pools: tuple[Pool, ...]
     habits: Habits
+    way: Way = ALONE
     database: bool = False
     """Whether an OpenSearch lives on the workers, and is asked before each batch."""
     windows: bool = False
@@ -40,11 +66,15 @@ class OpenShiftStory(Story):
     @property
     def passes(self) -> int:
         """See `Story`."""
-        return 0 if self.options.get("upgrade_wait") is not False else WAITS_OF_BATCH * sum(map(_count, self.pools))
+        waits = WAITS_OF_BATCH * len(self.way.versions)
+        return 0 if self.options.get("upgrade_wait") is not False else waits * sum(map(_count, self.pools))
 
     def described(self) -> Described:
         """The OpenShift."""
-        return Described(OLD, GRAPH, self.pools, operators=FEW, machine_sets=self.machine_sets)
+        channel = f"stable-{self.way.old.rpartition('.')[0]}"
+        return Described(
+            self.way.old, self.way.graph, self.pools, channel, operators=FEW, machine_sets=self.machine_sets
+        )
 
     @property
     def left(self) -> list[str]:
@@ -55,12 +85,15 @@ class OpenShiftStory(Story):
         """See `Story`."""
         habits = [each.name for each in fields(Habits) if getattr(self.habits, each.name) != getattr(KIND, each.name)]
         more = [name for name in ("database", "windows") if getattr(self, name)]
+        more += [" → ".join((self.way.old, *self.way.versions))] if self.way.through else []
         sets = [f"MachineSet {each.name} in zone {each.zone}" for each in self.machine_sets]
         away = [f"no machine for a spare one of {self.never_boots}"] if self.never_boots else []
         return [*map(_shown, self.pools), *sets, *away, f"habits: {', '.join(habits) or 'kind'}", *more]
 
     def with_smaller_cluster(self) -> Iterator[OpenShiftStory]:
         """See `Story`."""
+        if self.way.through:
+            yield replace(self, way=ALONE)
         if self.habits != KIND:
             yield replace(self, habits=KIND)
         if self.never_boots:
@@ -114,10 +147,16 @@ def story_of(seed: int) -> OpenShiftStory:
         # With the policy `stop` such a run ends by itself, and nothing would be upgraded.
         policy = "continue" if never_boots else own.choice(("stop", "continue"))
         options |= {"upgrade_extra_workers": True, "upgrade_capacity_policy": policy}
+    way = own.choice(CHAINS) if own.random() < 0.25 else ALONE
+    if way.through:
+        # A pool that a person has paused would stay too far behind.
+        pools = [replace(each, paused=False) for each in pools]
+        events = tuple(replace(each, act=each.act * len(way.versions)) for each in events)
     return OpenShiftStory(
         seed,
         tuple(pools),
         habits,
+        way,
         database=database,
         windows=windows,
         machine_sets=sets,
