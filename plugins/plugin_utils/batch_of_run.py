@@ -152,7 +152,8 @@ class BatchOfRun:
             own = {"deadline": self.so_far.deadline, "pause_at": self._plan.get("pause_at"), "wait": self.so_far.waits}
             return {**of_batch, **own, "requested": requested(self._localhost.get("begin_request"))}
         if "batch_state" not in arguments and self.so_far.held_up():
-            return {**of_batch, "batch_state": "waiting", "results": self.so_far.members()}
+            so_far = self.so_far.record()
+            return {**of_batch, "batch_state": "waiting", "results": so_far["results"], "acts": so_far["acts"]}
         of_failure = self._of_failure() if arguments.get("batch_state") == "failed" else {}
         return {**of_batch, "batch_state": "done", **self.so_far.record(), **of_failure}
 

@@ -17,7 +17,7 @@ from ...common.timestamps import timestamp_text
 from ...common.words import shortened
 from .figures import figure, timestamp
 
-CHANGES = ("set", "changed", "excluded", "removed", "patch_stateful_set", "lower_partition")
+CHANGES = ("set", "changed", "excluded", "removed", "forced", "patch_stateful_set", "lower_partition")
 PUT_BACK = ("restored", "included")
 """The actions of modules that change something for a while or for good, and that put it back."""
 DOWN = ("delete_pod", "stopped_process")
@@ -52,6 +52,9 @@ class EventKind(str, Enum):
     CHANGED = "changed"
     PUT_BACK = "put_back"
     """The message of both is the action of the module."""
+    LASTS = "lasts_since"
+    """The event is about a thing that is in a state for a long time, its message is the state, and its time the start
+    of that."""
     BATCH_STARTED = "batch_started"
     BATCH_ENDED = "batch_ended"
     """The event is about the batch, and its message is the outcome."""
@@ -149,8 +152,8 @@ def later(began: str, seconds: float | None, precision: str = "seconds") -> str:
 
 
 def stays(target: str) -> bool:
-    """Whether a change of this target is meant to stay."""
-    return target.startswith(f"{IMAGE} of ")
+    """Whether a change of this target is meant to stay: an image, or a pod that is gone."""
+    return target.startswith((f"{IMAGE} of ", "Pod "))
 
 
 def _targets(action: Mapping[str, Any]) -> Sequence[str]:
