@@ -10,19 +10,21 @@ class ModuleDocFragment:
 options:
   allow_forced_drains:
     description:
-      - Rungs by which pods are deleted that a drain cannot evict. Pods of StatefulSets, pods with claims, and those of
-        the platform never are, and no finalizer is removed. Each act is in the record.
+      - Rungs by which pods are removed that hold a drain up. Pods of StatefulSets and pods with claims are never
+        deleted, nothing is done to those of the platform, and no finalizer is removed. Each act is in the record.
     type: list
     elements: dict
     default: []
     suboptions:
       rung:
-        description: V(delete) deletes a pod with its grace period, V(delete_now) without any.
+        description:
+          - V(evict) evicts a pod again, as soon as its budgets let it go.
+          - V(delete) deletes it with its grace period, V(delete_now) without any, whatever budgets say.
         type: str
         required: true
-        choices: [delete, delete_now]
+        choices: [evict, delete, delete_now]
       after:
-        description: Seconds since the Kubernetes nodes of the batch were taken.
+        description: Seconds since the start of the drain, whatever becomes of a cordon or of a run.
         type: int
         required: true
       namespaces:

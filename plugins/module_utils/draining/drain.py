@@ -65,15 +65,14 @@ def drain(
     draining = Draining(task, client, module)
     for name in names:
         task.ask(partial(draining.cordon, name))
-    forced: list[Forcing] = []
+    forcing = Forcing(task, client, rules.rungs)
 
     def step() -> DrainPass:
         seen = look_at_drain(client, names)
         spared = [each.uid for each in unmanaged(seen.pods, names, rules.unmanaged)]
         answers = draining.evict(evictable(seen, spared))
         if rules.rungs and not task.check_mode:
-            forced[:] = forced or [Forcing(task, client, rules.rungs, _began(task, seen))]
-            forced[0].force([each.name for each in seen.nodes])
+            forcing.force(seen.pods, _ages(seen), {each.uid for each in seen.kept})
         return DrainPass(seen, answers)
 
     found, verdict = task.wait(
@@ -114,11 +113,11 @@ def _remaining(
     return remaining
 
 
-def _began(task: Task, seen: DrainLook) -> float:
-    """The time on the clock of the task at which the first of these Kubernetes nodes was cordoned."""
-    since = [timestamp_of(each) for each in seen.since.values()]
-    passed = max(((utc_now() - each).total_seconds() for each in since), default=0.0)
-    return task.clock.now() - max(0.0, passed)
+def _ages(seen: DrainLook) -> dict[str, float]:
+    """The seconds since each of these Kubernetes nodes was cordoned."""
+    now = utc_now()
+    since = {name: timestamp_of(each) for name, each in seen.since.items()}
+    return {each.name: max(0.0, (now - since.get(each.name, now)).total_seconds()) for each in seen.nodes}
 
 
 def _shown(seen: DrainLook) -> dict[str, Any]:

@@ -16,9 +16,7 @@ from ..common.errors import Conflict, Refusal
 from ..common.task import Outcome, Task, attempt
 from ..common.verdict import Reason, Verdict, combine, remark, waiting
 from ..common.words import unique
-from ..draining.act.forcing import Forcing
 from ..draining.judge.forced_drains import rungs_in
-from ..draining.observe.kept_pods import kept_pods
 from ..draining.observe.workloads import KeptPod
 from ..kubernetes.client import connect
 from ..run.begin_and_end import System
@@ -28,12 +26,12 @@ from . import spare_workers
 from .act.changes import Acts
 from .act.commencing import commence
 from .between_hops import judge_next, told_of_removals
+from .drain_watch import DrainWatch
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_whole
 from .judge.order import lowered
 from .judge.progress import (
     CONTROL_PLANE,
     UPDATING,
-    is_drained,
     is_taken,
     judge_control_plane,
     judge_taken,
@@ -95,7 +93,7 @@ def _look_and_act(
 def _take(task: Task) -> Outcome:
     """Have the batch taken: the update is commenced for the control plane, a pool let go for its Kubernetes nodes."""
     target, names, at_target = _target(task), task.params["batch"], LookingAtTarget(task.params)
-    left, went = list[Reason](), set[str]()
+    left, went, drains = list[Reason](), set[str](), DrainWatch(task, connect(task.params["kubernetes"]))
     # It waits even in one pass, at the end of which no pool may be left open. In check mode nothing becomes of a wait.
     task = replace(task, params={**task.params, "wait": not task.check_mode})
 
@@ -104,17 +102,17 @@ def _take(task: Task) -> Outcome:
             left[:] = [_not_begun(target)]
             left[:] = commence(seen, at_target.target(seen), acts, task.params)
         else:
-            for pool, own in _pools_of(seen, task):
-                went.update(taken_spare_ones(seen, pool.name, target))
-                how = {"held": bool(went), "on_the_way": target in at_target.through}
-                _let_take(seen, acts, pool, own, target, task.params["max_unavailable"], **how)
+            _take_nodes(task, seen, acts, at_target, went)
+            if went and not task.check_mode:
+                drains.look(seen, _under_way(seen, names, target))
 
     def judged(seen: OpenShift) -> Verdict:
         if _is_control_plane(seen, task):
             return Verdict(tuple(left))
         taken = judge_taken(seen, names, target)
         # The rest of the batch is gone on with later, once the gates were asked again.
-        return taken if taken.passed or not went else judge_updated(seen, _under_way(seen, names, target), target)
+        under_way = _under_way(seen, names, target)
+        return taken if taken.passed or not went else judge_updated(seen, under_way, target, drains.kept)
 
     try:
         seen, verdict = _look_and_act(task, step, judged, lambda seen: _left(seen, names, target), between=WHILE_OPEN)
@@ -129,6 +127,15 @@ def _take(task: Task) -> Outcome:
         return Outcome(Verdict(), bool(task.journal.as_result()))
     rest = [name for name in names if went and name in seen.nodes and not is_taken(seen, name, target)]
     return Outcome(verdict, bool(task.journal.as_result()), more={"rest": rest})
+
+
+def _take_nodes(task: Task, seen: OpenShift, acts: Acts, at_target: LookingAtTarget, went: set[str]) -> None:
+    """Let the pools go for their Kubernetes nodes of the batch. `went` gets the spare ones that were taken first."""
+    target = _target(task)
+    for pool, own in _pools_of(seen, task):
+        went.update(taken_spare_ones(seen, pool.name, target))
+        how = {"held": bool(went), "on_the_way": target in at_target.through}
+        _let_take(seen, acts, pool, own, target, task.params["max_unavailable"], **how)
 
 
 def _under_way(seen: OpenShift, names: Collection[str], target: Release) -> list[str]:
@@ -211,18 +218,15 @@ def _let_take(
 def _follow(task: Task) -> Outcome:
     """Wait until the batch is on the target, and back."""
     names, target, began = task.params["batch"], _target(task), task.clock.now()
-    client, kept = connect(task.params["kubernetes"]), list[KeptPod]()
-    forcing = Forcing(task, client, rungs_in(task.params["allow_forced_drains"]), began)
-
-    def look_at_drains(seen: OpenShift, _acts: Acts) -> None:
-        drained = [each.name for each in seen.nodes.values() if is_drained(each)]
-        forcing.force(drained)
-        kept[:] = kept_pods(client, drained) if drained else ()
+    drains = DrainWatch(task, connect(task.params["kubernetes"]))
 
     def judged(seen: OpenShift) -> Verdict:
         if set(names) & set(seen.masters):
-            return judge_control_plane(seen, target)
-        return judge_updated(seen, _with_spare(seen, names, target), target, kept)
+            return judge_control_plane(seen, target, drains.kept)
+        return judge_updated(seen, _with_spare(seen, names, target), target, drains.kept)
+
+    def look_at_drains(seen: OpenShift, _acts: Acts) -> None:
+        drains.look(seen, _with_spare(seen, names, target))
 
     _seen, verdict = _look_and_act(task, look_at_drains, judged, lambda seen: _left(seen, names, target))
     took = round(task.clock.now() - began, 1)

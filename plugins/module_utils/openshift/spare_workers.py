@@ -16,7 +16,7 @@ from ..common.task import Outcome, Task, passed_or_raise
 from ..common.timestamps import timestamp_of, utc_now
 from ..common.verdict import State, Verdict, combine, remark
 from ..common.words import enumerate_few
-from ..draining.observe.kept_pods import kept_pods
+from ..draining.observe.kept_pods import kept_pods, pods_on
 from ..kubernetes.client import KubernetesClient, connect
 from ..run.lock.lock_watch import writer_of
 from ..run.output.plan_text import counted
@@ -160,7 +160,8 @@ def reduce(task: Task) -> Outcome:
                     acts.remove(each)
         nodes = looking.look().nodes
         there = spare_nodes(found, nodes)
-        judged = judge_gone(found, nodes, kept_pods(client, there) if there else ())
+        since = {name: nodes[name].closed_since for name in there}
+        judged = judge_gone(found, nodes, kept_pods(client, pods_on(client, there), since))
         # Nothing is changed in check mode, so nothing would come of waiting.
         return Verdict() if task.check_mode else judged
 

@@ -1,39 +1,40 @@
-"""Deleting pods that a drain cannot evict, where a user has allowed it."""
+"""Evicting and deleting pods that hold a drain up, where a user has allowed it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
+from ...common.errors import Conflict
 from ...common.task import Task
 from ...kubernetes.client import KubernetesClient
+from ...kubernetes.evictions import EvictionKept, PodGone, evict
 from ...kubernetes.pods import pod_path
-from ..judge.forced_drains import DELETE_NOW, ForcedRung, rung_due
-from ..observe.placed_pods import placed_pods
+from ..judge.forced_drains import DELETE_NOW, EVICT, ForcedRung, rung_due
+from ..observe.workloads import PlacedPod
 
 
 @dataclass
 class Forcing:
-    """The forced acts of one batch. The time counts from its start, whatever becomes of a cordon."""
+    """The forced acts of one task."""
 
     task: Task
     client: KubernetesClient
     rungs: Sequence[ForcedRung]
-    since: float
     _done: set[tuple[str, str]] = field(default_factory=set)
     """The pods by UID, and the rungs that were made for them."""
 
-    def force(self, nodes: Collection[str]) -> None:
-        """Delete the pods on these Kubernetes nodes, which are drained, for which a rung is due. Each one once a rung.
+    def force(self, pods: Iterable[PlacedPod], seconds: Mapping[str, float], kept: Collection[str]) -> None:
+        """Remove the pods for which a rung is due. Each one once a rung.
+
+        `seconds` is the age of the drain of each Kubernetes node, and `kept` has the UIDs of pods that budgets keep.
 
         Raises:
-            Refusal: the user may not delete them.
+            Refusal: the user may not do that.
         """
-        seconds = self.task.clock.now() - self.since
-        if not any(each.after <= seconds for each in self.rungs):
-            return
-        for pod in (each for node in nodes for each in placed_pods(self.client, node)):
-            rung = rung_due(pod, self.rungs, seconds)
+        for pod in (each for each in pods if each.kubernetes_node in seconds):
+            rung = rung_due(pod, self.rungs, seconds[pod.kubernetes_node], kept=pod.uid in kept)
             # A deletion with its grace period is under way already.
             if not rung or (pod.terminating and rung != DELETE_NOW) or (pod.uid, rung) in self._done:
                 continue
@@ -41,4 +42,12 @@ class Forcing:
             self.task.still_wanted()
             said = {"rung": rung, "kubernetes_node": pod.kubernetes_node}
             with self.task.journal.doing(("forced", f"Pod {pod.namespace}/{pod.name}", said)):
-                self.client.delete(pod_path(pod.namespace, pod.name), pod.uid, 0 if rung == DELETE_NOW else None)
+                self._remove(pod, rung)
+
+    def _remove(self, pod: PlacedPod, rung: str) -> None:
+        if rung == EVICT:
+            # One that a budget keeps, or that is gone meanwhile, is seen at the next look.
+            with suppress(EvictionKept, PodGone, Conflict):
+                evict(self.client, pod.namespace, pod.name, pod.uid)
+        else:
+            self.client.delete(pod_path(pod.namespace, pod.name), pod.uid, 0 if rung == DELETE_NOW else None)

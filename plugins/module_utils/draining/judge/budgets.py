@@ -82,9 +82,10 @@ def _placed(kept: Sequence[PlacedPod]) -> str:
 
 
 def drain_blocked(stays: Sequence[KeptPod]) -> Reason:
-    """The reason for a drain that does not end: the first pod that is kept, and by which budget."""
+    """The reason for a drain that does not end: since when, the first pod that is kept, and by which budget."""
     first, budget = stays[0], stays[0].budget
     more = f" (and {len(stays) - 1} more)" if len(stays) > 1 else ""
+    since = f" since {first.since}" if first.since else ""
     cause = (
         f"it lets {budget.allowed} go, with {budget.healthy} of {budget.expected} healthy, and {budget.desired} have"
     )
@@ -94,8 +95,8 @@ def drain_blocked(stays: Sequence[KeptPod]) -> Reason:
         remedy = "Change the selectors, so that one budget covers it."
     return waiting(
         "drain_blocked",
-        f"Kubernetes node {first.kubernetes_node} is drained, and PodDisruptionBudget {first.namespace}/{budget.name}"
-        f" keeps pod {first.name} there{more}: {cause}.",
+        f"Kubernetes node {first.kubernetes_node} is drained{since}, and PodDisruptionBudget"
+        f" {first.namespace}/{budget.name} keeps pod {first.name} there{more}: {cause}.",
         remedy,
         about=f"{first.kubernetes_node} {first.name}",
     )

@@ -1,7 +1,8 @@
-"""The pods that may be deleted although a drain cannot evict them, by rungs that a user has allowed. Pure.
+"""The pods that may be removed although a drain has not done so, by rungs that a user has allowed. Pure.
 
 The rungs are those of managed-upgrade-operator (`pkg/drain`), without the removal of finalizers, and only in namespaces
-that are named. A drain evicts again by itself, so that is no rung.
+that are named. The first one evicts: after ten minutes the machine config operator does that every five minutes alone
+(`DrainRequeueFailingDelay` in `pkg/controller/drain/drain_controller.go`).
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from ...common.verdict import Reason, as_verdict, remark
 from ...common.words import enumerate_few
 from ..observe.workloads import PlacedPod
 
-DELETE, DELETE_NOW = "delete", "delete_now"
-RUNGS = (DELETE, DELETE_NOW)
-"""Deleted with the grace period of the pod, and without any. The later one of two that are due counts."""
+EVICT, DELETE, DELETE_NOW = "evict", "delete", "delete_now"
+RUNGS = (EVICT, DELETE, DELETE_NOW)
+"""Evicted as soon as the budgets let the pod go, deleted with its grace period, and without any. The last one of those
+that are due counts."""
 PROTECTED = ("default", "openshift", "openshift-*", "kube-*")
 """The namespaces of the platform, in which nothing is forced."""
-KEPT_OWNERS = ("StatefulSet", "DaemonSet")
+KEPT_OWNER = "StatefulSet"
+"""The kind of controller whose pods are not deleted."""
 FORCED: dict[str, Any] = {
     "type": "list",
     "elements": "dict",
@@ -40,7 +43,7 @@ class ForcedRung:
 
     rung: str
     after: int
-    """Seconds since the Kubernetes node was taken."""
+    """Seconds since the drain of the Kubernetes node began."""
     namespaces: tuple[str, ...]
     """Patterns of the namespaces in which it is allowed."""
 
@@ -55,20 +58,24 @@ def rungs_in(given: Iterable[Mapping[str, Any]]) -> tuple[ForcedRung, ...]:
 
 
 def may_be_forced(pod: PlacedPod, rungs: Collection[ForcedRung]) -> bool:
-    """Whether any rung covers a pod: none of the platform, none with data of its own, and none that stays anyway."""
-    return any(_covers(each, pod) for each in rungs)
+    """Whether any rung deletes a pod, whatever budgets say."""
+    return any(_covers(each, pod) for each in rungs if each.rung != EVICT)
 
 
-def rung_due(pod: PlacedPod, rungs: Collection[ForcedRung], seconds: float) -> str:
-    """The last rung that is due for a pod on a Kubernetes node that was taken so many seconds ago; empty if none is."""
+def rung_due(pod: PlacedPod, rungs: Collection[ForcedRung], seconds: float, *, kept: bool) -> str:
+    """The last rung that is due for a pod on a Kubernetes node that is drained for so many seconds; empty if none is.
+
+    A pod that is `kept` by a budget is not evicted.
+    """
     due = [each.rung for each in rungs if _covers(each, pod) and each.after <= seconds]
-    return due[-1] if due else ""
+    return due[-1] if due and not (kept and due[-1] == EVICT) else ""
 
 
 def _covers(rung: ForcedRung, pod: PlacedPod) -> bool:
-    if pod.is_static or pod.owner in KEPT_OWNERS or pod.claims or _is_in(pod.namespace, PROTECTED):
+    """Whether a rung is for a pod: none of the platform, none that a drain leaves, and none with data is deleted."""
+    if not pod.is_evicted or _is_in(pod.namespace, PROTECTED) or not _is_in(pod.namespace, rung.namespaces):
         return False
-    return _is_in(pod.namespace, rung.namespaces)
+    return rung.rung == EVICT or not (pod.owner == KEPT_OWNER or pod.claims)
 
 
 def _is_in(namespace: str, patterns: Iterable[str]) -> bool:
@@ -85,7 +92,7 @@ def judge_forced(
         named = enumerate_few(f"{each.namespace}/{each.name}" for each in covered) or "none now"
         yield remark(
             "drains_forced",
-            f"Pods that a drain cannot evict are deleted ({'; '.join(map(str, rungs))}). {len(covered)} pods are"
-            f" covered: {named}.",
+            f"Pods that hold a drain up are forced ({'; '.join(map(str, rungs))}). {len(covered)} pods may be deleted:"
+            f" {named}.",
             "Take a namespace out of allow_forced_drains if its pods may not be deleted.",
         )

@@ -37,7 +37,7 @@ def look_at_drain(client: KubernetesClient, names: Collection[str]) -> DrainLook
     nodes = tuple(found for name in names if (found := _node(client, name)) is not None)
     present = [each.name for each in nodes]
     pods = tuple(pod for name in present for pod in _pods_on(client, name))
-    kept = kept_pods(client, present) if any(each.needs_budget for each in pods) else ()
+    kept = kept_pods(client, pods)
     seen = DrainLook(nodes, pods, kept)
     empty = [name for name in present if not seen.left_on(name)]
     held = client.list_as(ATTACHMENTS, partial(_held, empty)) if empty else []

@@ -119,6 +119,9 @@ class KeptPod:
     budget: Budget
     covered_twice: bool = False
     """Whether further budgets cover the pod, so that Kubernetes never evicts it."""
+    uid: str = ""
+    since: str = ""
+    """The time since which its Kubernetes node is drained; empty if that is not known."""
 
     @property
     def full_name(self) -> str:

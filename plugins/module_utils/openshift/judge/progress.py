@@ -19,8 +19,11 @@ cluster-version-operator; `pkg/operator/upgradebackupcontroller` of cluster-etcd
 
 
 @as_verdict
-def judge_control_plane(seen: OpenShift, target: Release) -> Iterator[Reason]:
-    """Whether the control plane is on the target, and the pools have their new configurations."""
+def judge_control_plane(seen: OpenShift, target: Release, kept: Sequence[KeptPod] = ()) -> Iterator[Reason]:
+    """Whether the control plane is on the target, and the pools have their new configurations.
+
+    `kept` are the pods that budgets keep on its Kubernetes nodes.
+    """
     version = seen.version
     accepted = version.condition("ReleaseAccepted")
     if version.wanted not in ("", str(target)):
@@ -45,6 +48,9 @@ def judge_control_plane(seen: OpenShift, target: Release) -> Iterator[Reason]:
             yield waiting("update_not_begun", said, "See the pod cluster-version-operator.")
             return
         yield waiting(CONTROL_PLANE, _of_control_plane(seen, target), "See oc adm upgrade.")
+        if kept:
+            # Its Kubernetes nodes are drained one by one.
+            yield drain_blocked(kept)
     else:
         for name, pool in seen.pools.items():
             if seen.members.get(name) and pool.release != str(target):

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...common.reading import Json, flag, listed, part, text, text_map, whole, within
 from ...kubernetes.conditions import UNKNOWN, conditions
-from ...kubernetes.node_fitness import PRESSURES
+from ...kubernetes.node_fitness import CORDONED, PRESSURES
 from ...run.undo.undo_annotation import UNDO
 from .kinds import CURRENT, DESIRED, DESIRED_DRAIN, LAST_DRAIN, REASON, STATE, ZONE
 from .state import (
@@ -119,6 +119,11 @@ def node(name: str, item: Json) -> ConfiguredNode:
         reason=notes.get(REASON, ""),
         wanted_drain=notes.get(DESIRED_DRAIN, ""),
         last_drain=notes.get(LAST_DRAIN, ""),
+        closed_since=dict(listed(spec, "taints", _taint, ())).get(CORDONED, ""),
         pressures=tuple(said for name, said in PRESSURES.items() if found.get(name, UNKNOWN).true),
         kubelet=within(status, "nodeInfo", lambda info: text(info, "kubeletVersion", ""), {}),
     )
+
+
+def _taint(item: Json) -> tuple[str, str]:
+    return text(item, "key"), text(item, "timeAdded", "")

@@ -172,6 +172,8 @@ class ConfiguredNode:
     """The drain that is asked for: `drain-…` or `uncordon-…`."""
     last_drain: str
     """The one that was done last."""
+    closed_since: str = ""
+    """The time of its last cordon; empty without one, or where no one has noted it."""
     pressures: tuple[str, ...] = ()
     """The things that it has too little of, each in words such as `is under memory pressure`."""
     kubelet: str = ""

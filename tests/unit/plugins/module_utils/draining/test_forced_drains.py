@@ -1,4 +1,4 @@
-"""The pods that may be deleted although a drain cannot evict them, and the time for that."""
+"""The pods that may be removed although a drain has not done so, and the time for that."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ POD = PlacedPod(
     ],
 )
 def test_the_last_rung_that_is_due_in_its_namespace_counts(namespace: str, seconds: float, rung: str) -> None:
-    assert rung_due(replace(POD, namespace=namespace), RUNGS, seconds) == rung
+    assert rung_due(replace(POD, namespace=namespace), RUNGS, seconds, kept=True) == rung
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,20 @@ def test_the_last_rung_that_is_due_in_its_namespace_counts(namespace: str, secon
 def test_a_pod_with_data_of_its_own_or_one_that_stays_is_never_forced(kept: dict[str, Any]) -> None:
     assert may_be_forced(POD, RUNGS)
     assert not may_be_forced(replace(POD, **kept), RUNGS)
-    assert rung_due(replace(POD, **kept), RUNGS, 10_000) == ""
+    assert rung_due(replace(POD, **kept), RUNGS, 10_000, kept=False) == ""
+
+
+EVICTED = rungs_in([{"rung": "evict", "after": 60, "namespaces": ["web", "kube-*"]}])
+
+
+@pytest.mark.parametrize("stays", [{"owner": "DaemonSet"}, {"is_static": True}, {"namespace": "kube-system"}], ids=str)
+def test_a_pod_is_evicted_again_once_its_budgets_let_it_go(stays: dict[str, Any]) -> None:
+    pod = replace(POD, namespace="web", owner="StatefulSet", claims=("data",))
+    assert rung_due(pod, EVICTED, 60, kept=False) == "evict"
+    assert rung_due(pod, EVICTED, 59, kept=False) == ""
+    assert rung_due(pod, EVICTED, 60, kept=True) == ""
+    assert rung_due(replace(pod, **stays), EVICTED, 60, kept=False) == ""
+    assert not may_be_forced(pod, EVICTED)
 
 
 def test_the_plan_names_what_is_allowed_and_the_pods_that_it_covers() -> None:
@@ -56,5 +69,5 @@ def test_the_plan_names_what_is_allowed_and_the_pods_that_it_covers() -> None:
     (reason,) = judge_forced([POD, elsewhere], ["worker-0"], RUNGS).reasons
     assert reason.code == "drains_forced"
     assert "delete after 300 s in web, jobs-*, openshift-*; delete_now after 600 s in jobs-*" in reason.message
-    assert "1 pods are covered: jobs-1/a." in reason.message
+    assert "1 pods may be deleted: jobs-1/a." in reason.message
     assert not judge_forced([POD], ["worker-0"], ()).reasons

@@ -177,10 +177,14 @@ def test_each_step_of_a_kubernetes_node_is_progress() -> None:
     assert left == [(3.0,), (2.0,), (1.0,), (0.0,)]
 
 
+SINCE = "2026-11-21T02:10:00Z"
+
+
 def test_a_drain_that_is_blocked_names_budget_and_pod() -> None:
     drained = with_node(upgraded(), "w-0", desired=ITS, wanted_drain=f"drain-{ITS}")
-    kept = [KeptPod("search", "data-1", "w-0", BUDGET), KeptPod("search", "data-2", "w-0", BUDGET)]
+    kept = [KeptPod("search", "data-1", "w-0", BUDGET, since=SINCE), KeptPod("search", "data-2", "w-0", BUDGET)]
     (reason,) = judge_updated(drained, ["w-0"], TARGET, kept).reasons
+    assert f"Kubernetes node w-0 is drained since {SINCE}" in reason.message
     assert "PodDisruptionBudget search/data keeps pod data-1 there (and 1 more)" in reason.message
     assert "it lets 0 go, with 2 of 3 healthy, and 3 have to be" in reason.message
 

@@ -1,0 +1,60 @@
+"""The time since which something lasts, over all passes and runs of an upgrade: the first one that its record has."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from ...common.errors import Refusal
+from ...common.task import Task
+from .events import EventKind, happened, of_kind
+from .record import Record
+from .record_keeping import change_record, unwritten
+from .upgrade_record import store_of
+
+
+@dataclass(frozen=True)
+class Lasting:
+    """A state that lasts, as it was seen now."""
+
+    about: str
+    """The thing that is in it."""
+    state: str
+    """The state in words that no earlier one of the same thing has."""
+    since: str
+    """The time since which it is seen, in the form of `timestamp_text`."""
+
+
+def note_lasting(task: Task, seen: Collection[Lasting]) -> dict[str, str]:
+    """The time since which each of these lasts, by what it is about. One that is new is noted in the record.
+
+    Without a record, or while it cannot be read and written, it is the time that was seen now.
+
+    Raises:
+        Refusal: something else has failed, such as the lock.
+    """
+    now, name = {each.about: each.since for each in seen}, (task.params["lock"] or {}).get("name")
+    if not name or not seen:
+        return now
+    try:
+        _before, record = change_record(task, store_of(task.params), name, lambda found: found and noted(found, seen))
+    except Refusal as error:
+        unwritten(error)
+        return now
+    return {**now, **(known_since(record, seen) if record is not None else {})}
+
+
+def noted(record: Record, seen: Collection[Lasting]) -> Record:
+    """The record with these, without those that it has."""
+    known = known_since(record, seen)
+    fresh = (each for each in seen if each.about not in known)
+    return record.with_events(
+        *(happened(EventKind.LASTS, each.since, record.run, each.about, each.state) for each in fresh)
+    )
+
+
+def known_since(record: Record, seen: Collection[Lasting]) -> dict[str, str]:
+    """The time that the record has for each of these, by what it is about."""
+    wanted = {(each.about, each.state) for each in seen}
+    found = of_kind(record.events, EventKind.LASTS)
+    return {each.about: each.at for each in found if (each.about, each.message) in wanted}
