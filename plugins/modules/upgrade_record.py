@@ -301,7 +301,7 @@ records:
     - C(conditions) has C(Scheduled), C(Started), C(GateBeforeUpgrade), C(GatesBeforeBatches), C(BatchesDone),
       C(NoticesSent), C(GateAfterUpgrade) and C(Ended) once each has begun, and one for each step by its name. Each has
       C(type), C(status), C(reason), C(message) and the times of its start, of its end, of the last look and of the
-      last change. C(upgrades) has those of former upgrades.
+      last change. C(upgrades) has those of former upgrades, C(named_steps) those of steps that OpenShift has names for.
     - C(hold) is the pause that a person has asked for, with C(by), C(at) and C(reason), or null. C(approvals) are the
       points that somebody has approved, each with C(name), C(by) and C(at). C(codes) are the codes of the reasons for
       which the last run has ended, or a batch was stopped.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -41,6 +42,7 @@ SAID = {
 }
 WHOLE = {name: f" is completed: {SAID[name]}" if name in SAID else " is completed" for name in NAMES}
 """The messages at the end, behind the names."""
+STATUS = "stateful.upgrade.status"
 STAGES = [
     ("SendStartedNotification", "False"),
     ("PreUpgradeHealthCheck", "False"),
@@ -165,6 +167,21 @@ def test_an_upgrade_at_a_later_time_is_pending_until_it_begins(here: World) -> N
     (entry,) = cluster.history()
     assert (entry["phase"], entry["conditions"][0]["type"]) == ("Failed", "FailedUpgrade")
     assert "no batch had begun then" in entry["conditions"][0]["message"]
+
+
+def test_status_has_a_line_for_each_step(here: World) -> None:
+    cluster = RequestedOpenShift(here)
+    cluster.request(at=7200)
+    cluster.openshift.faults.operator_stays_degraded("etcd")
+    cluster.openshift.clock.advance(60)
+    given = {name: cluster.variables()[name] for name in ("upgrade_namespace", "upgrade_kubernetes")}
+    here.play(PLAYBOOK, cluster.variables(upgrade_wait=False))
+    early = here.play(STATUS, given)
+    assert early.code == 0, early.output
+    assert "to be fixed before the start: ClusterOperator etcd is degraded" in early.output
+    assert "step PreUpgradeHealthCheck: in progress" in early.output
+    assert early.output.count("  step ") == 17
+    assert len(re.findall(r"  step \w+: pending", early.output)) == 16
 
 
 @pytest.mark.parametrize("number", kills(4, 35, 5, each=2))

@@ -108,6 +108,8 @@ class Task:
     guard: Guard | None = None
     request_kinds: Mapping[str, Any] = field(default_factory=dict)
     """The kinds of objects of systems that hold a request, by the beginning of its source, see `RequestKind`."""
+    named_steps: Mapping[str, Any] = field(default_factory=dict)
+    """The steps that a system has names for, by the name of the system, see `NamedSteps` in run/record."""
     first_answer: float | None = None
     """Seconds within which somebody has to be there at the first look of each wait; see `Patience`."""
     journal: Journal = field(default_factory=Journal)

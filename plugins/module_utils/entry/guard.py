@@ -16,9 +16,11 @@ from ..opensearch.act.cluster_lock import lock_store
 from ..opensearch.observe.cluster import uuid_for
 from ..machines.upgrade_task import BEGINNING as UPGRADE_TASK
 from ..machines.upgrade_task import UpgradeTask
-from ..openshift.upgrade_config import UPGRADE_CONFIG, UpgradeConfig
+from ..openshift.named_steps import conditions_of_steps
+from ..openshift.upgrade_config import SYSTEM, UPGRADE_CONFIG, UpgradeConfig
 from ..run.lock.guarding import under_lock
 from ..run.lock.upgrade_lock import manage_lock
+from ..run.record.record import NamedSteps
 from ..run.start.request_sources import RequestKind
 
 REQUEST_KINDS: Mapping[str, RequestKind] = {
@@ -26,11 +28,13 @@ REQUEST_KINDS: Mapping[str, RequestKind] = {
     UPGRADE_TASK: UpgradeTask.named,
 }
 """The kinds of objects of systems that hold a request, by the beginning of its source."""
+NAMED_STEPS: Mapping[str, NamedSteps] = {SYSTEM: conditions_of_steps}
+"""The steps that systems have names for, by the name of the system in its records."""
 
 
 def perform_guarded(contract: Contract, run: Callable[[Task], Outcome], task: Task) -> dict[str, Any]:
     """Run a module's work and give its result. If a lock is given, it works only while the run holds it."""
-    task = replace(task, request_kinds=REQUEST_KINDS)
+    task = replace(task, request_kinds=REQUEST_KINDS, named_steps=NAMED_STEPS)
     guarded = contract.guarded and bool(task.params.get("lock"))
     return perform(lambda given: run(under_lock(given, lock_store) if guarded else given), task)
 

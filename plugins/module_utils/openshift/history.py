@@ -87,14 +87,12 @@ def _conditions(record: Record, phase: str) -> Iterator[Entry]:
     if phase == FAILED:
         at = record.updated
         yield _condition("FailedUpgrade", "Upgrade failed", record.reason, at, at, at)
-    shown = steps_of(record)
-    under_way = next((each.name for each in shown if not each.progress.done), "")
-    for each in reversed(shown):
-        yield _of_step(each, record, stopped=record.reason if each.name == under_way else "")
+    for each in reversed(steps_of(record)):
+        yield _of_step(each, record)
 
 
-def _of_step(step: NamedProgress, record: Record, stopped: str) -> Entry:
-    since, done, said = step.progress.since, step.progress.done, stopped or step.progress.said
+def _of_step(step: NamedProgress, record: Record) -> Entry:
+    since, done, said = step.progress.since, step.progress.done, step.progress.said
     message = f"{step.name} {'is completed' if done else 'still in progress'}{f': {said}' if said else ''}"
     reason = f"{step.name} {'done' if done else 'not done'}"
     return _condition(step.name, reason, message, since, done, done or record.updated)

@@ -7,9 +7,9 @@ itself takes other steps, so each of these has a function that reads the record.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..run.record.conditions import Condition
+from ..run.record.conditions import NOT_BEGUN, Condition, StepState
 from ..run.record.record import Record
 from .course import SILENCES, UpgradeCourse, begun_at, done_at
 
@@ -61,7 +61,31 @@ def steps_of(record: Record) -> list[NamedProgress]:
             shown.append(NamedProgress(step.name, progress))
         elif course.begun:
             shown.append(NamedProgress(step.name, Progress(time, time, step.needless)))
-    return shown[::-1]
+    return _stopped(shown[::-1], record.reason)
+
+
+def _stopped(shown: Sequence[NamedProgress], reason: str) -> list[NamedProgress]:
+    """The steps, of which the one under way has the reason for which the upgrade has stopped, if it has."""
+    under_way = next((each for each in shown if not each.progress.done), None)
+    return [
+        replace(each, progress=replace(each.progress, said=reason or each.progress.said)) if each is under_way else each
+        for each in shown
+    ]
+
+
+def conditions_of_steps(record: Record) -> list[Condition]:
+    """All steps with their states, also those that have not begun and those that are left out."""
+    shown = {each.name: each.progress for each in steps_of(record)}
+    return [_condition(each.name, shown.get(each.name), record) for each in STEPS]
+
+
+def _condition(name: str, progress: Progress | None, record: Record) -> Condition:
+    if progress is None:
+        word = StepState.SKIPPED.value if name in record.skipped else NOT_BEGUN
+        return Condition(name, "False", word, "", "", "", "", "")
+    since, done, state = progress.since, progress.done, StepState.COMPLETED if progress.done else StepState.IN_PROGRESS
+    times = (since, done, done or record.updated, done or since)
+    return Condition(name, str(bool(done)), state.value, progress.said, *times)
 
 
 def _taken(conditions: Sequence[Condition]) -> Progress | None:

@@ -237,3 +237,11 @@ def test_a_report_is_of_the_last_record_in_the_folder_of_the_start(
     records = [{**RECORD, "digest": "p0"}, RECORD, {"name": "locked", "lock": {}}]
     made = report({"report_read": {"records": records}, "upgrade_report_path": "night.md"}.get)
     assert (made["path"], made["form"], made["record"]["digest"]) == (str(tmp_path / "night.md"), "md", "p1")
+
+
+def test_the_steps_that_a_system_has_names_for_have_a_line_each() -> None:
+    begun = {"type": "CommenceUpgrade", "reason": "in_progress", "message": "It waits.", "last_probe_time": "t1"}
+    pending = {"type": "ControlPlaneUpgraded", "reason": "pending", "message": "", "last_probe_time": ""}
+    lines = lines_of({"named_steps": [begun, pending]}, free=False)
+    assert "  step CommenceUpgrade: in progress, t1: It waits." in lines
+    assert "  step ControlPlaneUpgraded: pending" in lines

@@ -61,6 +61,8 @@ def _within(record: Record, free: bool) -> Iterator[str]:
         yield f"stops for approval: {', '.join(points)}"
     for each in record.get("conditions") or ():
         yield _condition(each)
+    for each in record.get("named_steps") or ():
+        yield f"step {_condition(each)}"
     for batch in record.get("batches") or ():
         yield from _batch(batch)
     for entry in record.get("history") or ():
@@ -109,7 +111,7 @@ def _of_start(record: Record) -> Iterator[str]:
 def _condition(condition: Mapping[str, Any]) -> str:
     """Those of steps have names in small letters."""
     name = str(condition["type"])
-    state = f"{condition['reason'].replace('_', ' ')}, {condition['last_probe_time']}"
+    state = ", ".join(filter(None, (condition["reason"].replace("_", " "), condition["last_probe_time"])))
     message = f": {condition['message']}" if condition["message"] else ""
     return f"{'step ' if name.islower() else ''}{name}: {state}{message}"
 

@@ -39,6 +39,8 @@ class StepState(str, Enum):
     """The upgrade goes on without it, and does not try it again. It counts as completed."""
 
 
+NOT_BEGUN = "pending"
+"""The word for a step that is known beforehand, and that no record has yet."""
 DONE = (StepState.COMPLETED, StepState.SKIPPED)
 
 

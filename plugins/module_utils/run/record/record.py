@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -179,6 +179,10 @@ class Record:
     def with_events(self, *fresh: RecordedEvent) -> Record:
         """The record with these events."""
         return replace(self, events=added(self.events, fresh))
+
+
+NamedSteps = Callable[[Record], Sequence[Condition]]
+"""Gives the steps that a system has names for, each in its state, also those that have not begun."""
 
 
 def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, at: str) -> Record | None:

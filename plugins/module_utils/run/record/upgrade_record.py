@@ -108,7 +108,7 @@ def run(task: Task) -> Outcome:
     read: Callable[[], Kept | None] = just_looked(None, lambda: None)
 
     def step() -> Outcome:
-        return show_records(store, _locks(task.params)) if reads else note(task, store, read())
+        return show_records(store, _locks(task.params), task.named_steps) if reads else note(task, store, read())
 
     # A step that waits has nothing half done, so that a run that is asked to stop ends there.
     stoppable = task.params["state"] == "step" and task.params["step_state"] == StepState.IN_PROGRESS.value

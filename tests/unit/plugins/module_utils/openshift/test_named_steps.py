@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.named_steps import STEPS, Progress, steps_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.named_steps import (
+    STEPS,
+    Progress,
+    conditions_of_steps,
+    steps_of,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import EventKind, happened
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 
@@ -173,3 +178,18 @@ def test_a_batch_that_a_killed_run_has_left_has_its_times_from_what_is_known() -
         if each.name == "CommenceUpgrade"
     ]
     assert found == Progress(LATER, COMMENCED)
+
+
+def test_each_step_has_a_state_also_before_it_has_begun() -> None:
+    skips = happened(EventKind.SKIPPED, BEGUN, "", "IsUpgradeable")
+    record = replace(recorded(COMMENCING), events=(skips,), reason="An operator is not well.")
+    found = {each.type: each for each in conditions_of_steps(record)}
+    assert list(found) == NAMES
+    assert found["IsUpgradeable"].reason == "skipped"
+    assert (found["UpgradeDelayedCheck"].reason, found["UpgradeDelayedCheck"].message) == (
+        "completed",
+        "it was not late",
+    )
+    under_way = found["CommenceUpgrade"]
+    assert (under_way.status, under_way.reason, under_way.message) == ("False", "in_progress", record.reason)
+    assert {found[name].reason for name in NAMES[NAMES.index("ControlPlaneUpgraded") :]} == {"pending"}
