@@ -15,6 +15,7 @@ from tests.sandbox.openshift.kinds import (
     MACHINE_ROLE,
     MACHINE_SET,
     MASTER,
+    OF_CLUSTER,
     REASON,
     RELEASE,
     REQUIRED,
@@ -101,7 +102,8 @@ def request_count_object(name: str, release: str, requests: int) -> Json:
 
 def machine_set_object(found: MachineSet) -> Json:
     """A MachineSet, as an installer makes it for a zone."""
-    chosen = {MACHINE_SET: found.name}
+    cluster = {OF_CLUSTER: "lab"}
+    chosen = {**cluster, MACHINE_SET: found.name}
     pool = {"hive.openshift.io/machine-pool": found.machine_pool} if found.machine_pool else {}
     role = {MACHINE_ROLE: WORKER, "machine.openshift.io/cluster-api-machine-type": WORKER}
     value = {"placement": {"availabilityZone": found.zone, "region": "lab"}, "instanceType": "m6i.xlarge"}
@@ -110,4 +112,4 @@ def machine_set_object(found: MachineSet) -> Json:
         "spec": {"metadata": {"labels": {f"{ROLE}/{WORKER}": ""}}, "providerSpec": {"value": value}},
     }
     spec = {"replicas": found.replicas, "selector": {"matchLabels": chosen}, "template": template}
-    return {"metadata": {"name": found.name, "labels": pool}, "spec": spec}
+    return {"metadata": {"name": found.name, "labels": {**cluster, **pool}}, "spec": spec}
