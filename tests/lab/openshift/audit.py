@@ -15,16 +15,24 @@ from tests.lab.waiting import RealClock
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.openshift.controllers import states
-from tests.sandbox.openshift.kinds import CURRENT, DESIRED, POOLS, VERSIONS, annotations_of
+from tests.sandbox.openshift.kinds import (
+    CURRENT,
+    DESIRED,
+    MACHINE_SETS,
+    MACHINES,
+    POOLS,
+    VERSIONS,
+    annotations_of,
+)
 from tests.sandbox.openshift.observer import TAKEN_WHILE_PAUSED, TOO_MANY
 
 _SECONDS = 2
 """Seconds after which a watch is begun anew, where it has ended."""
-_KINDS = (VERSIONS, POOLS, NODES)
+_KINDS = (VERSIONS, POOLS, NODES, MACHINE_SETS, MACHINES)
 
 
 class Changes:
-    """Changes of ClusterVersion, pools and Kubernetes nodes. The version of a resource is its place in their order."""
+    """Changes of ClusterVersion, pools, Kubernetes nodes and machines; the version of a resource gives their order."""
 
     def __init__(self) -> None:
         self._changes: list[tuple[int, Kind, str, Json]] = []

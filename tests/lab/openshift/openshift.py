@@ -16,7 +16,7 @@ from tests.lab.errors import LabError
 from tests.lab.lab import Lab
 from tests.lab.openshift.audit import Audit
 from tests.lab.openshift.definitions import DEFINITIONS
-from tests.lab.openshift.machines import NAMESPACE as NODE_LEASES
+from tests.lab.openshift.machine_api.machine_api import MachineApi
 from tests.lab.openshift.machines import Machines
 from tests.lab.openshift.payloads import NAMESPACE, Payloads
 from tests.lab.openshift.server import Server
@@ -24,7 +24,7 @@ from tests.lab.openshift.stand_ins import ClusterOperators, MachineConfigOperato
 from tests.lab.openshift.version_operator import VersionOperator
 from tests.lab.waiting import RealClock, until
 from tests.sandbox.clock import Clock
-from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, LEASES, NODES
+from tests.sandbox.kubernetes.kinds import CONFIG_MAPS
 from tests.sandbox.kubernetes.objects import Json, Kind, Refused
 from tests.sandbox.listening import Listening
 from tests.sandbox.openshift import building
@@ -57,17 +57,25 @@ class OpenShiftOnLab:
     but those of `unsigned` versions.
     """
 
-    def __init__(self, lab: Lab, directory: Path, described: Described, unsigned: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        directory: Path,
+        described: Described,
+        unsigned: Sequence[str] = (),
+        pace: RealPace | None = None,
+    ) -> None:
         self._lab, self.described, self._unsigned = lab, described, unsigned
         self.updates = UpdateService(described.graph)
         self._payloads = Payloads(directory / "payloads", described)
         self.version_operator = VersionOperator(lab.kubeconfig(), self._payloads, directory / "version-operator.log")
         self._api: client.ApiClient = lab.client()
         self._server = Server(self._api, "installer")
-        pace = RealPace()
+        pace = pace or RealPace()
         self.operators = ClusterOperators(Server(self._api, "operators"), described.operators, pace)
         self._pools = MachineConfigOperator(Server(self._api, "machine-config-operator"), pace)
-        self._machines = Machines(Server(self._api, "kubelet"), described, self._pools.is_booting)
+        self._machines = Machines(Server(self._api, "kubelet"), described, self._pools.is_booting, lab.faults)
+        self._machine_api = MachineApi(Server(self._api, "cloud"), directory, self._machines, pace)
         self._ending = threading.Event()
         self._failure: BaseException | None = None
         self.troubles: list[str] = []
@@ -107,6 +115,10 @@ class OpenShiftOnLab:
         self._thread = threading.Thread(target=self._run, name="openshift", daemon=True)
         self._services.callback(self._stop)
         self._thread.start()
+        if self.described.machine_sets:
+            self._services.callback(self._machine_api.end)
+            self._machine_api.start(self._lab.kubeconfig(), self.described.machine_sets)
+            self._services.callback(until, "The end of all machines", self._machine_api.are_gone, CLEARED)
 
     def _is_served(self) -> bool:
         known = self._server.ask("GET", _DEFINITIONS)["items"]
@@ -123,7 +135,8 @@ class OpenShiftOnLab:
             raise LabError(f"The stand-ins of OpenShift have failed: {self._failure}.") from self._failure
         status = self.version().get("status", {})
         done = [each["version"] for each in status.get("history") or [] if each["state"] == "Completed"]
-        return done[:1] == [self.described.version] and bool(status.get("availableUpdates"))
+        installed = done[:1] == [self.described.version] and bool(status.get("availableUpdates"))
+        return installed and self._machine_api.are_ready(self.described.machine_sets)
 
     def _run(self) -> None:
         replaced = partial(self.version_operator.step, self._server)
@@ -131,6 +144,7 @@ class OpenShiftOnLab:
             replaced,
             self.operators.step,
             self._pools.step,
+            self._machine_api.step,
             self._machines.step,
         )
         while not self._ending.is_set():
@@ -184,12 +198,7 @@ class OpenShiftOnLab:
                 self._server.ask("DELETE", kind.path(""))
         with contextlib.suppress(Refused):
             self._server.ask("DELETE", CONFIG_MAPS.path(NAMESPACE))
-        for name in self._machines.names:
-            for kind, namespace in ((NODES, ""), (LEASES, NODE_LEASES)):
-                with contextlib.suppress(Refused):
-                    self._server.ask("DELETE", kind.path(namespace, name))
-        left = {each["metadata"]["name"] for each in self._server.all(NODES)}
-        return not left & {*self._machines.names} and not any(self._server.all(kind) for kind in _KINDS)
+        return self._machines.are_cleared() and not any(self._server.all(kind) for kind in _KINDS)
 
 
 def _map(namespace: str, name: str) -> Json:

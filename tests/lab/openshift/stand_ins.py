@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tests.lab.openshift.drains import Drains
 from tests.lab.openshift.payloads import NAMESPACE, deployed
 from tests.lab.openshift.server import Server
 from tests.sandbox.kubernetes.controllers.work import with_condition
@@ -50,6 +51,8 @@ class RealPace:
     """Until an operator is of another version."""
     reboot: float = 1.0
     """Until a Kubernetes node is Ready again."""
+    boot: float = 1.0
+    """Until a new machine is a Kubernetes node."""
 
 
 class ClusterOperators:
@@ -123,6 +126,7 @@ class MachineConfigOperator:
 
     def __init__(self, server: Server, pace: RealPace) -> None:
         self._server, self._pace = server, pace
+        self._drains = Drains(server)
         self._booting: dict[str, float] = {}
         """By Kubernetes node: the time at which its reboot began."""
 
@@ -167,7 +171,8 @@ class MachineConfigOperator:
             self._annotate(node, {DESIRED_DRAIN: drain})
         elif found[DESIRED_DRAIN] == drain and found[LAST_DRAIN] != drain:
             self._server.merge(NODES, name, {"spec": {"unschedulable": True}})
-            self._annotate(node, {LAST_DRAIN: drain})
+            if self._drains.is_over(name):
+                self._annotate(node, {LAST_DRAIN: drain})
         elif found[DESIRED_DRAIN] == drain and found.get(POST_ACTION) != "Rebooting":
             self._annotate(node, {POST_ACTION: "Rebooting"})
             self._booting[name] = time.monotonic()
