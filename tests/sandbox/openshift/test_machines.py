@@ -5,10 +5,18 @@ from __future__ import annotations
 import pytest
 
 from tests.sandbox.kubernetes.kinds import NODES
-from tests.sandbox.kubernetes.objects import Json, Refused
+from tests.sandbox.kubernetes.objects import Json, Refused, copied
 from tests.sandbox.openshift.asking import built, pool, status
 from tests.sandbox.openshift.description import MachineSet, Pool
-from tests.sandbox.openshift.kinds import CURRENT, MACHINE_API, MACHINE_SETS, MACHINES, annotations_of, rendered
+from tests.sandbox.openshift.kinds import (
+    CURRENT,
+    MACHINE_API,
+    MACHINE_SETS,
+    MACHINES,
+    OF_CLUSTER,
+    annotations_of,
+    rendered,
+)
 from tests.sandbox.openshift.openshift import OpenShift
 
 SETS = (MachineSet("workers-a", "a", 2), MachineSet("workers-b", "b"))
@@ -58,6 +66,19 @@ def test_counts_that_are_zero_are_left_out() -> None:
     found.clock.advance(3600)
     assert "readyReplicas" not in found.machine_set("spare")["status"]
     assert phases(found, "spare") == ["Provisioning"]
+
+
+def test_a_machine_that_names_no_cluster_never_gets_a_kubernetes_node() -> None:
+    found = with_sets()
+    spec = copied(found.machine_set("workers-a")["spec"])
+    for labels in (spec["selector"]["matchLabels"], spec["template"]["metadata"]["labels"]):
+        del labels[OF_CLUSTER]
+    spare: Json = {"metadata": {"name": "spare"}, "spec": {**spec, "replicas": 1}}
+    found.resources.create(MACHINE_SETS, MACHINE_API, spare)
+    found.clock.advance(3600)
+    (machine,) = found.controllers.machines.of_set("spare")
+    assert "phase" not in machine.get("status", {})
+    assert ready(found, "spare") == 0
 
 
 def test_a_deleted_set_takes_its_machines_and_their_kubernetes_nodes() -> None:

@@ -22,6 +22,7 @@ from tests.sandbox.openshift.kinds import (
     MACHINE_API,
     MACHINE_SETS,
     MACHINES,
+    OF_CLUSTER,
     OF_MACHINE,
     POOLS,
     annotations_of,
@@ -92,9 +93,11 @@ class Machines:
         name = f"{of['metadata']['name']}-{self._shared.resources.store.new_suffix()}"
         metadata = {"name": name, "labels": dict(template["metadata"]["labels"]), "finalizers": [FINALIZER]}
         metadata["ownerReferences"] = [owner_of(MACHINE_SETS, of)]
-        body = {"metadata": metadata, "spec": template["spec"], "status": {"phase": "Provisioning"}}
-        self._hand.create(MACHINES, MACHINE_API, body)
-        self._shared.clock.later(self.boot / 2, lambda: self._provisioned(name, of["metadata"]["name"]))
+        # One that names no cluster is refused by the controller of machines for ever (`validateMachine`).
+        status = {"phase": "Provisioning"} if metadata["labels"].get(OF_CLUSTER) else {}
+        self._hand.create(MACHINES, MACHINE_API, {"metadata": metadata, "spec": template["spec"], "status": status})
+        if status:
+            self._shared.clock.later(self.boot / 2, lambda: self._provisioned(name, of["metadata"]["name"]))
 
     def _provisioned(self, name: str, of: str) -> None:
         if self._is_going(name):
