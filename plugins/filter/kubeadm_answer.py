@@ -12,7 +12,7 @@ author:
 version_added: 0.1.0
 options:
   _input:
-    description: What O(read) says of it.
+    description: The answer that is read.
     type: raw
     required: true
   read:
@@ -61,7 +61,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _value:
-  description: What O(read) says.
+  description: The reading that O(read) names.
   type: raw
 """
 

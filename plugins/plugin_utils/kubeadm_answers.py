@@ -1,4 +1,4 @@
-"""What kubeadm, the kubelet, crictl and etcd say on a machine, read for the role member_kubeadm. It asks nothing itself."""
+"""Answers of kubeadm, the kubelet, crictl and etcd on a machine, read for the role member_kubeadm. It asks nothing."""
 
 from __future__ import annotations
 

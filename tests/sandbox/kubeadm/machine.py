@@ -26,7 +26,7 @@ class Machine:
         self.packages = Packages(version, available)
         self.kubelet = Kubelet(shared, name, self.packages)
         self.written = OnMachine(name, version, shared.clock.now())
-        """The things that kubeadm has written on it, and the components that do not come up."""
+        """The files that kubeadm has written on it, and the components that do not come up."""
         self.lines: dict[str, str] = {}
         """By path the line of a file that was written."""
         self.commands = Commands(shared, self.written, self.packages)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import Any
 
+import pytest
+
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubeadm.cluster import KubeadmCluster
-from tests.sandbox.kubeadm.description import Described
+from tests.sandbox.kubeadm.commands import CONTAINER
+from tests.sandbox.kubeadm.description import COMPONENTS, Described
 from tests.sandbox.kubernetes.cluster import Kubernetes
 from tests.sandbox.kubernetes.objects import condition_of
 from tests.sandbox.plain_hosts.jobs import JOBS, PATH, UNDER_WAY
-from tests.sandbox.web import Request
+from tests.sandbox.web import CutOff, Request
 
 FROM, TO = "1.35.4", "1.36.1"
 
@@ -75,3 +79,117 @@ def test_all_machines_one_after_the_other() -> None:
     assert cluster.until(lambda: cluster.is_upgraded(TO))
     # Only the API server of the first machine stands behind the address, and no member of etcd was away with another.
     assert (cluster.control_plane.outages, cluster.control_plane.least_voters) == (1, 2)
+
+
+def test_the_api_is_away_while_that_of_the_first_machine_restarts_and_behind_a_balancer_never() -> None:
+    for balanced, outages in ((False, 1), (True, 0)):
+        room = Room(balanced=balanced)
+        room.kubeadm("cp-1")
+        assert room.cluster.control_plane.outages == outages
+
+
+def test_the_api_is_away_without_a_quorum_of_etcd() -> None:
+    room = Room(balanced=True)
+    plane = room.cluster.control_plane
+    room.cluster.machines["cp-2"].power_off()
+    assert (plane.answers, plane.leader) == (True, "cp-1")
+    door = plane.door(room.cluster.kubernetes.server)
+    room.install("cp-1", "kubeadm")
+    job = room.begin("cp-1", "command", argv=["kubeadm", "upgrade", "apply", "-y", f"v{TO}"])
+    assert room.cluster.until(lambda: not plane.has_quorum, 60.0)
+    assert (plane.answers, plane.least_voters) == (False, 1)
+    with pytest.raises(ConnectionRefusedError):
+        door(Request("GET", "/api/v1/nodes"))
+    assert room.cluster.until(lambda: plane.has_quorum and room.ended("cp-1", job) is not None)
+    assert room.ended("cp-1", job)["rc"] == 0
+
+
+def test_kubeadm_cut_off_in_the_middle_goes_on_when_it_is_run_again() -> None:
+    room = Room()
+    machine = room.cluster.machines["cp-1"]
+    room.install("cp-1", "kubeadm")
+    machine.commands.cut_off_after = 2
+    job = room.begin("cp-1", "command", argv=["kubeadm", "upgrade", "apply", "-y", f"v{TO}"])
+    assert room.cluster.until(lambda: machine.commands.cut_off_after is None)
+    room.cluster.kubernetes.clock.advance(60.0)
+    with pytest.raises(CutOff):
+        room.ended("cp-1", job)
+    # The kubelet has brought up the static pod by itself, and nothing else has gone on.
+    assert (machine.written.upgraded, room.cluster.is_whole()) == (["etcd", "kube-apiserver"], True)
+    assert room.cluster.version() == FROM
+    assert room.kubeadm("cp-1")["rc"] == 0
+    assert machine.written.upgraded == [*COMPONENTS]
+    assert room.cluster.version() == TO
+
+
+def test_a_component_that_does_not_come_up_is_put_back() -> None:
+    room = Room()
+    machine = room.cluster.machines["cp-1"]
+    machine.written.broken["kube-scheduler"] = "timed out waiting for the condition"
+    done = room.kubeadm("cp-1")
+    assert done["rc"] == 1
+    assert "kube-scheduler: timed out waiting for the condition" in done["stderr"]
+    assert room.cluster.until(room.cluster.is_whole)
+    assert room.cluster.control_plane.version_of("cp-1") == f"v{FROM}"
+    machine.written.broken.clear()
+    assert room.kubeadm("cp-1")["rc"] == 0
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [("1.36.1", "is higher than the kubeadm version"), ("1.35.4", ""), ("1.37.0", "is higher than")],
+)
+def test_kubeadm_refuses_a_version_above_its_own(version: str, said: str) -> None:
+    done = Room().run("cp-1", f"kubeadm upgrade apply -y v{version}")
+    assert (done["rc"], said in done["stderr"]) == (int(bool(said)), True)
+
+
+def test_kubeadm_refuses_while_a_machine_of_the_control_plane_is_not_ready() -> None:
+    room = Room()
+    room.cluster.machines["cp-3"].kubelet.never_ready = True
+    room.do("cp-3", "systemd", name="kubelet", state="restarted")
+    assert "NotReady control-planes in the cluster: [cp-3]" in room.kubeadm("cp-1")["stderr"]
+
+
+def test_commands_fail_and_hang_on_demand() -> None:
+    room = Room()
+    commands = room.cluster.machines["worker-1"].commands
+    commands.fails["kubeadm upgrade"] = "no space left on device"
+    assert room.kubeadm("worker-1")["stderr"] == "no space left on device"
+    commands.fails.clear()
+    commands.hangs.add("kubeadm upgrade")
+    job = room.begin("worker-1", "command", argv=["kubeadm", "upgrade", "node"])
+    room.cluster.kubernetes.clock.advance(7200.0)
+    assert room.ended("worker-1", job) is None
+
+
+def test_a_held_package_is_changed_only_on_demand_and_what_cannot_be_fetched_not_at_all() -> None:
+    room = Room()
+    packages = room.cluster.machines["worker-1"].packages
+    assert "Held packages were changed" in room.do("worker-1", "apt", name=f"kubelet={TO}-*")["msg"]
+    packages.repository_away = True
+    assert "Could not connect" in room.install("worker-1", "kubelet")["msg"]
+    packages.repository_away = False
+    assert [room.install("worker-1", "kubelet")["changed"] for _time in range(2)] == [True, False]
+    # Only a restart runs the new program.
+    assert room.cluster.machines["worker-1"].kubelet.is_old
+
+
+def test_a_snapshot_of_etcd_is_of_its_revision() -> None:
+    room = Room()
+    assert room.run("cp-1", f"crictl exec {CONTAINER} etcdctl snapshot save /var/lib/etcd/a.db")["rc"] == 0
+    said = json.loads(room.run("cp-1", f"crictl exec {CONTAINER} etcdutl snapshot status /var/lib/etcd/a.db")["stdout"])
+    assert 0 < said["revision"] <= room.cluster.kubernetes.server.store.version
+
+
+def test_with_the_power_the_static_pods_and_the_modules_go_and_come_back() -> None:
+    room = Room()
+    machine = room.cluster.machines["cp-2"]
+    machine.power_off()
+    with pytest.raises(ConnectionRefusedError):
+        room.begin("cp-2", "ping")
+    assert not room.cluster.is_whole()
+    room.cluster.kubernetes.clock.advance(60.0)
+    assert not room.ready("cp-2")
+    machine.power_on()
+    assert room.cluster.until(lambda: room.ready("cp-2") and room.cluster.is_whole())

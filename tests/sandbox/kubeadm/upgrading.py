@@ -26,7 +26,7 @@ _REFUSED = 'Get "https://api.test:6443/api/v1": dial tcp: connect: connection re
 
 @dataclass
 class Shared:
-    """The things that the machines of one cluster have in common."""
+    """All that the machines of one cluster have in common."""
 
     kubernetes: Kubernetes
     control_plane: ControlPlane
@@ -47,7 +47,7 @@ class Shared:
 
 @dataclass
 class OnMachine:
-    """The things that kubeadm writes on one machine."""
+    """The files that kubeadm writes on one machine, and its faults."""
 
     name: str
     kubelet_configuration: str

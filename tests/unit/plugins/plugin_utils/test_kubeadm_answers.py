@@ -1,0 +1,150 @@
+"""Reading what kubeadm, crictl and etcd say on a machine."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from ansible.errors import AnsibleFilterError
+from ansible_collections.stateful.upgrade.plugins.filter.kubeadm_answer import READERS, kubeadm_answer
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_answers import (
+    differing,
+    machine_of,
+    missing_images,
+    said_last,
+    snapshot_of,
+    space_fault,
+    version_in,
+)
+
+GIBI = 2**30
+KUBECTL = json.dumps({"clientVersion": {"major": "1", "gitVersion": "v1.35.1", "goVersion": "go1.25.0"}})
+FACTS = {"free": {"/": 3 * GIBI, "/var/lib": 2 * GIBI}, "etcd": {}}
+STATUS = {"header": {"member_id": 18_000_000_000_000_000_001, "revision": 77}, "leader": 2**63, "dbSize": GIBI}
+
+
+def told(text: str, key: str = "", rc: int = 0) -> dict[str, Any]:
+    """The result of a command that has written this."""
+    return {"item": {"key": key}, "rc": rc, "stdout": text}
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("v1.35.1", "1.35.1"),
+        ("Kubernetes v1.36.0-rc.1", "1.36.0-rc.1"),
+        (KUBECTL, "1.35.1"),
+        ("go1.25.0", ""),
+        ("", ""),
+    ],
+)
+def test_versions(text: str, version: str) -> None:
+    assert version_in(text) == version
+
+
+def test_the_fact_of_a_machine_of_the_control_plane() -> None:
+    seen = [told("v1.35.1", "kubeadm"), told("Kubernetes v1.35.0", "kubelet"), told(KUBECTL, "kubectl")]
+    seen.append(told("      Avail\n 500\n 600", "space"))
+    expiring = {
+        "certificates": [
+            {"name": "apiserver", "expirationDate": "2027-01-02T03:04:05Z"},
+            {"name": "etcd-peer", "expirationDate": "0001-01-01T00:00:00Z", "missing": True},
+        ],
+        "certificateAuthorities": [{"name": "ca", "expirationDate": "2036-01-02T03:04:05Z"}],
+    }
+    # kubeadm warns on its output where it cannot read the ConfigMap.
+    said = told(f"[check-expiration] Error reading configuration\n{json.dumps(expiring)}")
+    found = machine_of(seen, said, told(json.dumps([{"Status": STATUS}])))
+    assert found == {
+        "kubeadm": "1.35.1",
+        "kubelet": "1.35.0",
+        "kubectl": "1.35.1",
+        "free": {"/": 500, "/var/lib": 600},
+        "certificates": [
+            {"name": "apiserver", "expires": "2027-01-02T03:04:05Z"},
+            {"name": "ca", "expires": "2036-01-02T03:04:05Z"},
+        ],
+        "etcd": {"member": "18000000000000000001", "leader": str(2**63), "revision": 77, "size": GIBI},
+    }
+
+
+@pytest.mark.parametrize("etcd", [{"skipped": True}, told("", rc=1), told("[]"), told("no JSON"), told('[{"Status": {}}]')])
+def test_the_fact_of_a_machine_that_has_nothing(etcd: dict[str, Any]) -> None:
+    seen = [told("", name, 2) for name in ("kubeadm", "kubelet", "kubectl", "space")]
+    found = machine_of(seen, {"skipped": True}, etcd)
+    nothing = {"kubeadm": "", "kubelet": "", "kubectl": "", "free": {}, "certificates": [], "etcd": {}}
+    assert found == nothing
+
+
+@pytest.mark.parametrize(
+    ("result", "sentence"),
+    [
+        (
+            {"stderr": "W0101 a warning\nerror execution phase preflight: it is bad\nTo see the stack trace of this error"},
+            "error execution phase preflight: it is bad",
+        ),
+        ({"stderr": "E0101 10:00:00.1  1 x.go:1] no quorum.\n", "stdout": "x"}, "no quorum"),
+        ({"stderr": "\n", "stdout": "1\n2\n3\n4", "msg": "non-zero return code"}, "2 3 4"),
+        ({"msg": "Timed out after 5 second(s)."}, "Timed out after 5 second(s)"),
+        ({}, "it has said nothing"),
+    ],
+)
+def test_the_last_lines_of_a_failure(result: dict[str, Any], sentence: str) -> None:
+    assert said_last(result) == sentence
+
+
+def test_space_is_enough_or_named() -> None:
+    assert space_fault(FACTS, 2 * GIBI) == ""
+    # A copy of the database needs its size in addition.
+    few = {**FACTS, "etcd": {"size": GIBI}}
+    assert space_fault(few, 2 * GIBI) == "/var/lib has 2.0 GiB free, and 3.0 GiB are needed."
+    assert space_fault(few, 3 * GIBI) == "/ has 3.0 GiB free, /var/lib has 2.0 GiB free, and 4.0 GiB are needed."
+    assert space_fault({}, 1) == "The free space of / and /var/lib could not be read."
+
+
+@pytest.mark.parametrize(
+    ("status", "fault"),
+    [
+        ({"hash": 3, "revision": 7, "totalSize": 20}, ""),
+        ({"hash": 3, "revision": 6, "totalSize": 20}, "it ends at revision 6, and etcd was at 7 before"),
+        ({"hash": 3, "revision": 7, "totalSize": 0}, "it is empty"),
+        ({"revision": 7, "totalSize": 20}, "its status cannot be read"),
+        ([], "its status cannot be read"),
+    ],
+)
+def test_a_snapshot_is_whole_or_has_a_fault(status: Any, fault: str) -> None:
+    found = snapshot_of(json.dumps(status), "/snapshots/a.db", 7)
+    assert (found["path"], found["fault"]) == ("/snapshots/a.db", fault)
+    if not fault:
+        assert (found["hash"], found["revision"], found["size"]) == ("3", 7, 20)
+
+
+def test_images_that_are_not_there() -> None:
+    listed = "W0101 x y\nregistry.test/a:v1\nregistry.test/b:v1\n"
+    present = json.dumps({"images": [{"repoTags": ["registry.test/a:v1"]}, {"repoTags": None}]})
+    assert missing_images(listed, present) == ["registry.test/b:v1"]
+    assert missing_images(listed, "") == ["registry.test/a:v1", "registry.test/b:v1"]
+
+
+def test_files_that_differ() -> None:
+    one, other = [{"path": "/a", "checksum": "1"}], [{"path": "/a", "checksum": "2"}]
+    assert [differing(one, [*one]), differing(one, other), differing(one, [])] == [False, True, True]
+
+
+def test_the_filter_has_every_reading_and_refuses_others() -> None:
+    assert kubeadm_answer("v1.36.1", "version") == "1.36.1"
+    assert kubeadm_answer(FACTS, "lacking_space", least=1) == ""
+    with pytest.raises(AnsibleFilterError, match="and not size"):
+        kubeadm_answer("", "size")
+    with pytest.raises(AnsibleFilterError, match="cannot read machine"):
+        kubeadm_answer(["no result"], "machine", certificates={}, etcd={})
+    assert READERS.keys() == {
+        "machine",
+        "version",
+        "failure",
+        "lacking_space",
+        "snapshot",
+        "missing_images",
+        "changed_files",
+    }
