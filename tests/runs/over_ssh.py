@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 from unittest.mock import patch
 
+from ansible._internal._errors._task_timeout import TaskTimeoutError
 from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 from ansible.plugins.connection.ssh import Connection
@@ -48,7 +49,7 @@ def over_ssh(calling: Calling) -> Iterator[None]:
 
 
 def _result(
-    calling: Calling, address: str, module: str, options: Mapping[str, Any], *, checks: bool, limit: float
+    calling: Calling, address: str, module: str, options: Mapping[str, Any], *, checks: bool, limit: int
 ) -> Any:
     method = "GET" if module in ASKING or checks else "POST"
     begun = _asked(calling, address, method, module, {**options, **({CHECKS: True} if checks else {})})
@@ -58,8 +59,8 @@ def _result(
         if answer.status != UNDER_WAY:
             return answer.body
         if limit and time.time() >= end:
-            # As the timeout of a task, which counts the seconds of the controller. The module goes on.
-            return {"failed": True, "msg": f"Timed out after {limit} second(s).", "timedout": {"period": limit}}
+            # As the alarm of a task, which counts the seconds of the controller. The module goes on.
+            raise TaskTimeoutError(limit)
         time.sleep(PAUSE)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 from tests.runs import executor
 from tests.runs.machines import ROLE, Machines, host_of, machines
 from tests.runs.world import world
+from tests.sandbox.kubeadm.control_plane import FIRST_MEMBER
+from tests.sandbox.kubeadm.description import images_of
 from tests.sandbox.kubernetes.objects import condition_of
 from tests.scenarios.playbook import Played
 
@@ -55,3 +58,135 @@ def test_a_machine_of_the_control_plane_and_a_worker_are_upgraded(made: Machines
         made.here.later(60.0)
         assert condition_of(made.cluster.node(name), "Ready")["status"] == "True"
     assert made.cluster.is_upgraded(TO)
+
+
+def facts_in(done: Played) -> dict[str, Any]:
+    """The fact member_machine that a run has shown."""
+    found = re.search(r'"member_machine": (\{.*?\n    \})', done.output, re.DOTALL)
+    assert found, done.output
+    fact: dict[str, Any] = json.loads(found[1])
+    return fact
+
+
+def test_the_look_gives_the_facts_and_changes_nothing(made: Machines) -> None:
+    done = take(made, FIRST)
+    fact = facts_in(done)
+    assert (fact["kubeadm"], fact["kubelet"], fact["kubectl"]) == (FROM, FROM, FROM)
+    assert (fact["free"].keys(), fact["etcd"]["member"]) == ({"/", "/var/lib"}, str(FIRST_MEMBER))
+    assert {"apiserver", "ca"} <= {each["name"] for each in fact["certificates"]}
+    assert done.changed == {"h-cp-1": 0}
+    of_worker = facts_in(take(made, WORKER))
+    assert (of_worker["certificates"], of_worker["etcd"]) == ([], {})
+
+
+def test_preparing_changes_nothing_that_runs_and_fetches_once(made: Machines) -> None:
+    machine = made.machines[FIRST]
+    before = dict(machine.packages.installed)
+    done = take(made, FIRST, "prepare", member_kubeadm_repository="deb https://packages.test/v1.36/deb /")
+    assert done.code == 0
+    assert machine.packages.installed == before
+    assert {name for name, _version in machine.packages.fetched} == set(before)
+    assert machine.lines == {"/etc/apt/sources.list.d/kubernetes.list": "deb https://packages.test/v1.36/deb /"}
+    assert set(images_of(TO)) <= machine.commands.images
+    assert made.cluster.is_whole()
+    again = take(made, FIRST, "prepare", member_kubeadm_repository="deb https://packages.test/v1.36/deb /")
+    assert again.changed == {"h-cp-1": 0}
+    # All that was fetched is installed without the repository.
+    machine.packages.repository_away = True
+    assert take(made, FIRST, "before_drain", "after_drain").code == 0
+
+
+def test_a_machine_that_cannot_be_prepared_is_left_alone(made: Machines) -> None:
+    machine = made.machines[WORKER]
+    machine.packages.repository_away = True
+    said = take(made, WORKER, "prepare").message
+    assert "cannot be fetched and proven, so worker-1 was left alone" in said
+    assert "Could not connect to the repository. Correct their repository" in said
+    machine.packages.repository_away = False
+    machine.commands.free["/var/lib"] = 2**29
+    said = take(made, WORKER, "prepare").message
+    assert (
+        "worker-1 has too little space, so it was left alone: /var/lib has 0.5 GiB free, and 2.0 GiB are needed."
+        in said
+    )
+    machine.commands.free["/var/lib"] = 2**33
+    made.machines[FIRST].commands.fails["crictl pull"] = "connection refused by the registry"
+    assert "connection refused by the registry. Make them reachable" in take(made, FIRST, "prepare").message
+    assert take(made, WORKER, "prepare").code == 0
+
+
+def test_a_failure_of_kubeadm_is_one_sentence_and_the_next_run_goes_on(made: Machines) -> None:
+    machine = made.machines[FIRST]
+    machine.written.broken["kube-scheduler"] = "timed out waiting for the condition"
+    said = take(made, FIRST, "before_drain").message
+    assert f"kubeadm upgrade apply -y v{TO} has failed on cp-1: error execution phase control-plane: " in said
+    assert "kube-scheduler: timed out waiting for the condition. Correct that, and run again" in said
+    assert "stack trace" not in said
+    machine.written.broken.clear()
+    machine.commands.cut_off_after = 2
+    assert "UNREACHABLE" in take(made, FIRST, "before_drain").output
+    made.here.later(60.0)
+    assert take(made, FIRST, "before_drain", "after_drain").code == 0
+    assert made.cluster.version() == TO
+
+
+def test_a_step_that_hangs_ends_at_its_time(made: Machines) -> None:
+    made.machines[WORKER].commands.hangs.add("kubeadm upgrade")
+    done = take(made, WORKER, "before_drain", member_kubeadm_timeout=600)
+    assert done.code == 2
+    assert "kubeadm upgrade node has not ended well on worker-1: " in done.message
+    assert "Timed out after 600 second(s). It may still run there." in done.message
+
+
+def test_a_snapshot_is_proven_and_kept_outside_the_data(made: Machines) -> None:
+    commands = made.machines[FIRST].commands
+    commands.snapshots_broken = True
+    said = take(made, FIRST, "before_drain").message
+    assert "No snapshot of etcd could be taken on cp-1" in said
+    assert "The snapshot is not whole, since it ends at revision 1" in said
+    assert made.machines[FIRST].packages.installed["kubeadm"] == FROM
+    commands.snapshots_broken = False
+    commands.snapshots.clear()
+    done = take(made, FIRST, "before_drain")
+    assert [each.rpartition("/")[0] for each in commands.snapshots] == ["/var/lib/etcd-snapshots"]
+    assert '"fault": ""' in done.output
+    # A worker has none, and neither has a machine whose course is node.
+    assert take(made, WORKER, "before_drain").code == 0
+    assert len(commands.snapshots) == 1
+
+
+def test_a_second_time_changes_nothing_but_certificates(made: Machines) -> None:
+    assert take(made, WORKER, "before_drain", "after_drain").code == 0
+    again = take(made, WORKER, "before_drain", "after_drain")
+    assert (again.code, again.changed) == (0, {"worker-1": 0})
+    assert made.machines[WORKER].kubelet.restarts == 1
+
+
+def test_a_kubelet_that_was_installed_and_not_restarted_is_restarted(made: Machines) -> None:
+    machine = made.machines[WORKER]
+    assert take(made, WORKER, "before_drain").code == 0
+    for name in ("kubelet", "kubectl"):
+        machine.packages.install(name, TO, held_too=True)
+    assert machine.kubelet.is_old
+    assert take(made, WORKER, "after_drain").code == 0
+    assert (machine.kubelet.restarts, machine.kubelet.version) == (1, TO)
+
+
+def test_check_mode_changes_nothing(made: Machines) -> None:
+    done = take(made, FIRST, "prepare", "before_drain", "after_drain", check=True)
+    assert done.code == 0
+    machine = made.machines[FIRST]
+    assert (set(machine.packages.installed.values()), machine.kubelet.restarts) == ({FROM}, 0)
+    assert not machine.packages.fetched
+    assert not machine.commands.snapshots
+    assert made.cluster.version() == FROM
+
+
+def test_a_command_of_the_user_installs(made: Machines) -> None:
+    machine = made.machines[WORKER]
+    given = {"member_kubeadm_install_command": ["/opt/install"]}
+    assert "has no file /opt/install" in take(made, WORKER, "prepare", **given).message
+    machine.commands.programs.add("/opt/install")
+    done = take(made, WORKER, "prepare", "before_drain", "after_drain", **given)
+    assert done.code == 0
+    assert (set(machine.packages.installed.values()), machine.kubelet.version) == ({TO}, TO)

@@ -42,6 +42,8 @@ class Commands:
         """By path."""
         self.snapshots_broken = False
         """Whether a snapshot of etcd has another content than etcd has sent."""
+        self.programs: set[str] = set()
+        """The paths of programs of a user that install what they are given: its name and its version."""
         self.free = {"/": FREE, "/var/lib": FREE}
         """The bytes that are free, by folder."""
         self.images = set(images_of(written.kubelet_configuration))
@@ -71,6 +73,9 @@ class Commands:
             "df": lambda _argv, _stdin: self._told("\n".join(["Avail", *map(str, self.free.values())])),
             "mv": lambda argv, _stdin: self._moved(*argv[-2:]),
         }
+        if argv[0] in self.programs:
+            self._packages.installed[argv[-2]] = argv[-1]
+            return after(self._shared.pace.package, Ended())
         name = argv[0].rpartition("/")[2]
         if name not in known:
             raise UnknownModule(f"command {argv}")

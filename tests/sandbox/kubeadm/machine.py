@@ -159,7 +159,7 @@ class Machine:
         if path == f"/proc/{self.kubelet.pid}/exe":
             old = " (deleted)" if self.kubelet.is_old else ""
             return {"stat": {"exists": True, "islnk": True, "lnk_target": f"/usr/bin/kubelet{old}"}}
-        there = path in self._files() or path in self.commands.snapshots
+        there = path in {*self._files(), *self.commands.snapshots, *self.commands.programs}
         size = {"size": self.commands.snapshots[path]["totalSize"]} if path in self.commands.snapshots else {}
         return {"stat": {"exists": there, **size}}
 
