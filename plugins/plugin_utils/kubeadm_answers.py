@@ -82,18 +82,15 @@ def snapshot_of(said: str, path: str, seen: int) -> dict[str, Any]:
         seen: The revision that etcd had before the snapshot.
     """
     found = _read(said)
-    numbers = (
-        {name: found.get(name) for name in ("hash", "revision", "totalSize")} if isinstance(found, Mapping) else {}
-    )
-    if not numbers or not all(isinstance(each, int) for each in numbers.values()):
+    status = found if isinstance(found, Mapping) else {}
+    numbers = [each for each in map(status.get, ("hash", "revision", "totalSize")) if isinstance(each, int)]
+    if len(numbers) < 3:
         return {"path": path, "fault": "its status cannot be read"}
-    fault = ""
-    if numbers["revision"] < int(seen):
-        fault = f"it ends at revision {numbers['revision']}, and etcd was at {seen} before"
-    elif not numbers["totalSize"]:
-        fault = "it is empty"
-    shown = {"hash": str(numbers["hash"]), "revision": numbers["revision"], "size": numbers["totalSize"]}
-    return {"path": path, **shown, "fault": fault}
+    digest, revision, size = numbers
+    fault = "" if size else "it is empty"
+    if revision < int(seen):
+        fault = f"it ends at revision {revision}, and etcd was at {seen} before"
+    return {"path": path, "hash": str(digest), "revision": revision, "size": size, "fault": fault}
 
 
 def missing_images(listed: str, present: str) -> list[str]:

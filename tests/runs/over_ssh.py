@@ -26,6 +26,7 @@ SSH = 22
 USER_AGENT = {"User-Agent": "stateful.upgrade over ssh"}
 PAUSE = 0.25
 """Seconds between two looks whether a module has ended. A real controller waits for its output."""
+_FOLDER = "/root/.ansible/tmp/"
 ASKING = ("ping", "setup")
 
 
@@ -42,7 +43,16 @@ def over_ssh(calling: Calling) -> Iterator[None]:
         asked = {"checks": self._task.check_mode, "limit": self._task.timeout}
         return _result(calling, str(self._play_context.remote_addr), name, options, **asked)
 
-    reached = patch.object(ActionBase, "_execute_module", executed)
+    folder, remove = ActionBase._make_tmp_path, ActionBase._remove_tmp_path
+
+    def made(self: Any, *given: Any) -> Any:
+        # An action may make a folder before it calls a module that needs none, as copy does on the host.
+        return _FOLDER if self._connection.transport == "ssh" else folder(self, *given)
+
+    def removed(self: Any, *given: Any, **named: Any) -> Any:
+        return None if self._connection.transport == "ssh" else remove(self, *given, **named)
+
+    reached = patch.multiple(ActionBase, _execute_module=executed, _make_tmp_path=made, _remove_tmp_path=removed)
     nothing_else = patch.multiple(Connection, exec_command=_unknown, put_file=_unknown, fetch_file=_unknown)
     with reached, nothing_else:
         yield

@@ -15,6 +15,7 @@ from tests.runs.machines import ROLE, Machines, host_of, machines
 from tests.runs.world import world
 from tests.sandbox.kubeadm.control_plane import FIRST_MEMBER
 from tests.sandbox.kubeadm.description import images_of
+from tests.sandbox.kubeadm.packages import DNF
 from tests.sandbox.kubernetes.objects import condition_of
 from tests.scenarios.playbook import Played
 
@@ -145,8 +146,8 @@ def test_a_snapshot_is_proven_and_kept_outside_the_data(made: Machines) -> None:
     assert "No snapshot of etcd could be taken on cp-1" in said
     assert "The snapshot is not whole, since it ends at revision 1" in said
     assert made.machines[FIRST].packages.installed["kubeadm"] == FROM
+    assert not commands.snapshots
     commands.snapshots_broken = False
-    commands.snapshots.clear()
     done = take(made, FIRST, "before_drain")
     assert [each.rpartition("/")[0] for each in commands.snapshots] == ["/var/lib/etcd-snapshots"]
     assert '"fault": ""' in done.output
@@ -184,9 +185,34 @@ def test_check_mode_changes_nothing(made: Machines) -> None:
 
 def test_a_command_of_the_user_installs(made: Machines) -> None:
     machine = made.machines[WORKER]
-    given = {"member_kubeadm_install_command": ["/opt/install"]}
+    given: dict[str, Any] = {"member_kubeadm_install_command": ["/opt/install"]}
     assert "has no file /opt/install" in take(made, WORKER, "prepare", **given).message
     machine.commands.programs.add("/opt/install")
     done = take(made, WORKER, "prepare", "before_drain", "after_drain", **given)
     assert done.code == 0
     assert (set(machine.packages.installed.values()), machine.kubelet.version) == ({TO}, TO)
+
+
+def test_packages_of_dnf_are_installed_though_they_are_excluded(made: Machines) -> None:
+    for name in (FIRST, WORKER):
+        packages = made.machines[name].packages
+        packages.manager = DNF
+        packages.repository_away = True
+        assert "cannot be fetched and proven" in take(made, name, "prepare").message
+        packages.repository_away = False
+        done = take(
+            made, name, "prepare", "before_drain", "after_drain", member_kubeadm_repository="https://rpm.test/v1.36/"
+        )
+        assert done.code == 0
+        made.here.later(60.0)
+        assert made.machines[name].lines == {"/etc/yum.repos.d/kubernetes.repo": "baseurl=https://rpm.test/v1.36/"}
+    assert made.cluster.is_upgraded(TO)
+
+
+def test_single_programs_are_fetched_by_their_address(made: Machines) -> None:
+    given: dict[str, Any] = {"member_kubeadm_url": f"https://programs.test/v{TO}"}
+    for name in (FIRST, WORKER):
+        done = take(made, name, "prepare", "before_drain", "after_drain", **given)
+        assert done.code == 0
+        assert set(made.machines[name].packages.installed.values()) == {TO}
+        assert take(made, name, "prepare", "after_drain", **given).changed[host_of(name, made.cluster.described)] == 0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tests.sandbox.kubeadm.building import CONFIGURATION, SYSTEM
-from tests.sandbox.kubeadm.description import ETCD, images_of
+from tests.sandbox.kubeadm.description import ETCD, PACKAGES, images_of
 from tests.sandbox.kubeadm.packages import Packages, named
 from tests.sandbox.kubeadm.process import Ended, Steps, after, never
 from tests.sandbox.kubeadm.upgrading import LOOK, OnMachine, Shared, upgrade
@@ -51,21 +51,24 @@ class Commands:
 
     def steps(self, argv: Sequence[str], stdin: str, machine: Machine) -> Steps:
         """The command, by its words. Raises UnknownModule."""
-        line = " ".join(argv)
+        name = argv[0].rpartition("/")[2]
+        line = " ".join((name, *argv[1:]))
         self.ran.append(line)
         if any(line.startswith(each) for each in self.hangs):
             return never()
         for beginning, said in self.fails.items():
             if line.startswith(beginning):
                 return after(self._shared.pace.look, Ended(1, "", said))
-        if argv[:2] == ["kubeadm", "upgrade"]:
+        if line.startswith("kubeadm upgrade "):
             return self._upgrade(argv, machine)
         known: dict[str, Command] = {
             "kubeadm": self._kubeadm,
             "kubelet": lambda _argv, _stdin: self._told(f"Kubernetes v{self._packages.installed['kubelet']}"),
             "kubectl": self._kubectl,
             "crictl": self._crictl,
-            "apt-get": self._apt_get,
+            "apt-get": self._fetches,
+            "dnf": self._fetches,
+            "rpm": lambda _argv, _stdin: self._told(""),
             "apt-mark": lambda argv, _stdin: self._told(
                 "\n".join(each for each in argv[2:] if each in self._packages.held)
             ),
@@ -76,7 +79,6 @@ class Commands:
         if argv[0] in self.programs:
             self._packages.installed[argv[-2]] = argv[-1]
             return after(self._shared.pace.package, Ended())
-        name = argv[0].rpartition("/")[2]
         if name not in known:
             raise UnknownModule(f"command {argv}")
         return known[name](argv, stdin)
@@ -136,10 +138,12 @@ class Commands:
             return self._told(str(found["data"]["ClusterConfiguration"]))
         raise UnknownModule(f"command {argv}")
 
-    def _apt_get(self, argv: Sequence[str], _stdin: str) -> Steps:
-        if "--download-only" not in argv and argv[-2] != "download":
+    def _fetches(self, argv: Sequence[str], _stdin: str) -> Steps:
+        """A command of apt or dnf that installs nothing."""
+        if not {"--download-only", "download", "--downloadonly", "--setopt=tsflags=test"} & set(argv):
             raise UnknownModule(f"command {argv}")
-        faults = [self._packages.fetch(*named(each)) for each in argv if "=" in each and not each.startswith("-")]
+        wanted = [named(each) for each in argv if each.startswith(PACKAGES)]
+        faults = [self._packages.fetch(name, version) for name, version in wanted]
         said = next(filter(None, faults), "")
         return after(self._shared.pace.fetch, Ended(100 if said else 0, "", said))
 

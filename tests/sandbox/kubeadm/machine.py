@@ -27,6 +27,8 @@ class Machine:
         self.kubelet = Kubelet(shared, name, self.packages)
         self.written = OnMachine(name, version, shared.clock.now())
         """The files that kubeadm has written on it, and the components that do not come up."""
+        self.programs: dict[str, str] = {}
+        """The versions of programs that were fetched as single files, by path."""
         self.lines: dict[str, str] = {}
         """By path the line of a file that was written."""
         self.commands = Commands(shared, self.written, self.packages)
@@ -35,15 +37,18 @@ class Machine:
         self._jobs = Jobs(
             {
                 "ping": lambda _given: over({"ping": "pong"}),
-                "setup": lambda _given: over({"ansible_facts": self._facts()}),
+                "setup": lambda _given: over({"ansible_facts": {"ansible_pkg_mgr": self.packages.manager}}),
                 "command": self._command,
-                "apt": self._apt,
+                "apt": self._package,
+                "dnf": self._package,
+                "get_url": lambda given: over(self._got(given)),
+                "copy": lambda given: over(self._copied(given)),
                 "dpkg_selections": lambda given: over(self._held(given)),
                 "systemd": self._systemd,
                 "stat": lambda given: over(self._stat(given)),
                 "find": lambda given: over(self._found(given)),
                 "lineinfile": lambda given: over(self._line(given)),
-                "file": lambda _given: over({}),
+                "file": lambda given: over(self._folder(given)),
             }
         )
 
@@ -71,9 +76,6 @@ class Machine:
         self.has_power = True
         self.kubelet.power_on()
 
-    def _facts(self) -> Result:
-        return {"ansible_pkg_mgr": "apt"}
-
     def _command(self, options: Options) -> Job:
         argv = [str(each) for each in options.get("argv") or str(options.get("_raw_params", "")).split()]
         if options.get(CHECKS):
@@ -98,7 +100,7 @@ class Machine:
         self._processes.append(process)
         return process
 
-    def _apt(self, options: Options) -> Job:
+    def _package(self, options: Options) -> Job:
         if options.get("update_cache") and not options.get("name"):
             return over({})
         wanted = options.get("name") or []
@@ -116,7 +118,7 @@ class Machine:
 
         def job() -> Result | None:
             if process.ended is not None and not result:
-                result.update(self._installed(pairs, held_too=bool(options.get("allow_change_held_packages"))))
+                result.update(self._installed(pairs, held_too=_held_too(options)))
             return result or None
 
         return job
@@ -177,9 +179,36 @@ class Machine:
     def _files(self) -> dict[str, str]:
         return files_of(self.written, self._shared.control_plane.images.get(self.name, {}))
 
+    def _got(self, options: Options) -> Result:
+        name, path = str(options["url"]).rpartition("/")[2], str(options["dest"])
+        version = str(options["url"]).split("/")[-2].removeprefix("v")
+        fault = self.packages.fetch(name, version)
+        if fault:
+            return {"failed": True, "msg": f"Request failed: {fault}"}
+        changed = self.programs.get(path) != version
+        self.programs[path] = version
+        return {"changed": changed, "dest": path}
+
+    def _copied(self, options: Options) -> Result:
+        if not options.get("remote_src") or options["src"] not in self.programs:
+            raise UnknownModule(f"copy {dict(options)}")
+        name, version = str(options["dest"]).rpartition("/")[2], self.programs[str(options["src"])]
+        changed = self.packages.installed[name] != version
+        self.packages.installed[name] = version
+        return {"changed": changed, "dest": options["dest"]}
+
+    def _folder(self, options: Options) -> Result:
+        gone = options["state"] == "absent" and self.commands.snapshots.pop(str(options["path"]), None) is not None
+        return {"changed": gone}
+
     def _line(self, options: Options) -> Result:
         path, line = str(options["path"]), str(options["line"])
         changed = self.lines.get(path) != line
         if not options.get(CHECKS):
             self.lines[path] = line
         return {"changed": changed, "msg": "line replaced" if changed else ""}
+
+
+def _held_too(options: Options) -> bool:
+    """Whether packages that are held, or excluded, are changed too."""
+    return bool(options.get("allow_change_held_packages") or options.get("disable_excludes"))

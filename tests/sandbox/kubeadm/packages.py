@@ -1,4 +1,4 @@
-"""The packages of a machine of Debian: what is installed, what was fetched, what is held, and the repository."""
+"""The packages of a machine of Debian or Fedora: installed ones, fetched ones, held ones, and the repository."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from tests.sandbox.kubeadm.description import PACKAGES
 
-REVISION = "1.1"
-"""The revision of each package."""
+APT, DNF = "apt", "dnf"
 
 
 class Packages:
@@ -15,7 +14,9 @@ class Packages:
 
     def __init__(self, version: str, available: Iterable[str]) -> None:
         self.installed = dict.fromkeys(PACKAGES, version)
+        self.manager = APT
         self.held = set(PACKAGES)
+        """The packages that change only on demand: held ones of apt, excluded ones of dnf."""
         self.available = {version, *available}
         self.fetched: set[tuple[str, str]] = set()
         self.repository_away = False
@@ -43,12 +44,13 @@ class Packages:
         fault = self.fetch(name, version)
         if not fault:
             self.installed[name] = version
-            # The worst case: that the installation of a package ends its hold.
-            self.held.discard(name)
+            if self.manager == APT:
+                # The worst case: that the installation of a package ends its hold.
+                self.held.discard(name)
         return not fault, fault
 
 
 def named(wanted: str) -> tuple[str, str]:
-    """Name and version of a package as the modules write it, such as `kubeadm=1.36.1-*`."""
-    name, _equal, version = wanted.partition("=")
+    """Name and version of a package as the modules write it: `kubeadm=1.36.1-*` or `kubeadm-1.36.1`."""
+    name, _sign, version = wanted.replace("=", "-", 1).partition("-")
     return name, version.partition("-")[0]

@@ -124,6 +124,9 @@ def _put_back(shared: Shared, name: str, images: dict[str, str]) -> Generator[fl
 def _fault(shared: Shared, own_version: str, target: str) -> str:
     if not shared.control_plane.answers:
         return f"[upgrade/init config] FATAL: failed to get config map: {_REFUSED}"
+    if not target:
+        # Only apply looks at the health of the cluster (`cmd/phases/upgrade/apply/preflight.go`).
+        return ""
     nodes = [shared.kubernetes.server.resources.get(NODES, "", each) for each in shared.control_plane.images]
     away = [each["metadata"]["name"] for each in nodes if condition_of(each, "Ready").get("status") != "True"]
     if away:
@@ -134,9 +137,9 @@ def _fault(shared: Shared, own_version: str, target: str) -> str:
             "`--ignore-preflight-errors=...`"
         )
     said = ""
-    if target and numbers_of(target) > numbers_of(own_version):
+    if numbers_of(target) > numbers_of(own_version):
         said = f'Specified version to upgrade to "v{target}" is higher than the kubeadm version "v{own_version}".'
-    elif target and numbers_of(target)[1] > numbers_of(shared.version())[1] + 1:
+    elif numbers_of(target)[1] > numbers_of(shared.version())[1] + 1:
         said = _TOO_HIGH.format(target)
     invalid = "[upgrade/version] FATAL: the --version argument is invalid due to these errors:\n\n\t- "
     return f"{invalid}{said}" if said else ""

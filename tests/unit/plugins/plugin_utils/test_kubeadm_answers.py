@@ -69,7 +69,9 @@ def test_the_fact_of_a_machine_of_the_control_plane() -> None:
     }
 
 
-@pytest.mark.parametrize("etcd", [{"skipped": True}, told("", rc=1), told("[]"), told("no JSON"), told('[{"Status": {}}]')])
+@pytest.mark.parametrize(
+    "etcd", [{"skipped": True}, told("", rc=1), told("[]"), told("no JSON"), told('[{"Status": {}}]')]
+)
 def test_the_fact_of_a_machine_that_has_nothing(etcd: dict[str, Any]) -> None:
     seen = [told("", name, 2) for name in ("kubeadm", "kubelet", "kubectl", "space")]
     found = machine_of(seen, {"skipped": True}, etcd)
@@ -81,7 +83,7 @@ def test_the_fact_of_a_machine_that_has_nothing(etcd: dict[str, Any]) -> None:
     ("result", "sentence"),
     [
         (
-            {"stderr": "W0101 a warning\nerror execution phase preflight: it is bad\nTo see the stack trace of this error"},
+            {"stderr": "W0101 a warning\nerror execution phase preflight: it is bad\nTo see the stack trace"},
             "error execution phase preflight: it is bad",
         ),
         ({"stderr": "E0101 10:00:00.1  1 x.go:1] no quorum.\n", "stdout": "x"}, "no quorum"),
