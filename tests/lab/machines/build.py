@@ -1,4 +1,4 @@
-"""The real kubeadm in two versions, built once per machine and kept in the cache."""
+"""The real kubeadm and kubectl in two versions, built once per machine and kept in the cache."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ INSTALLED, NEXT = "1.36.3", "1.36.4"
 """The version of its source, which is that of the lab's control plane, and one that the same source poses as."""
 
 
-def kubeadm_of(version: str) -> GoProgram:
-    """Its program of this version. Only the linker knows it, so a second one takes seconds."""
-    return GoProgram("kubeadm", Path(__file__).parent, "2 minutes", partial(version_flags, version), recipe=version)
+def programs_of(version: str) -> GoProgram:
+    """kubeadm and kubectl of this version. Only the linker knows it, so a second one takes seconds."""
+    return GoProgram("kubernetes", Path(__file__).parent, "2 minutes", partial(version_flags, version), recipe=version)

@@ -22,7 +22,7 @@ from kubernetes import client
 from tests.lab.control_plane.components import API_SERVER_PORT, SERVICE_NETWORK
 from tests.lab.lab import Lab
 from tests.lab.machines import operating_system
-from tests.lab.machines.build import INSTALLED, NEXT, kubeadm_of
+from tests.lab.machines.build import INSTALLED, NEXT
 from tests.lab.machines.machine import Machine
 from tests.lab.machines.objects import SOCKET, cluster_configuration, node_object, objects_of_kubeadm
 from tests.lab.machines.packages import NAMES, SOURCE, make_repository, package_version
@@ -60,11 +60,6 @@ class KubeadmCluster:
     def machines(self) -> dict[str, Machine]:
         """Every machine by its name."""
         return {machine.name: machine for group in self.groups.values() for machine in group}
-
-    @property
-    def images(self) -> Path:
-        """The folder in which a file makes an image missing everywhere; see container_runtime.go."""
-        return self.directory / "shared"
 
     def inventory(self) -> Path:
         """The inventory as its users write it."""
@@ -110,8 +105,10 @@ def kubeadm_cluster(
     """A cluster of these machines on that version for the length of the block. Raises LabError."""
     operating_system.ensure_made()
     shared = directory / "shared"
-    make_repository(shared / "repository", (INSTALLED, NEXT))
-    shutil.copy(kubeadm_of(INSTALLED).path(), shared / "container-runtime")
+    make_repository(shared / "repository", shared / "programs", (INSTALLED, NEXT))
+    shutil.copyfile(Path(__file__).with_name("crictl.py"), shared / "crictl")
+    (shared / "crictl").chmod(0o755)
+    (shared / "container-runtime").symlink_to(f"/srv/programs/{INSTALLED}")
     with Lab.up("machines", directory / "lab", nodes_per_zone=0) as lab:
         machines = _machines(directory, lab, (*control_plane, *workers))
         groups = {
@@ -143,6 +140,8 @@ def _machines(directory: Path, lab: Lab, names: Sequence[str]) -> dict[str, Mach
         machine.write("/etc/hosts", f"127.0.0.1 localhost\n{machine.address} {name}\n")
         machine.write("/etc/apt/sources.list", SOURCE)
         machine.write("/etc/systemd/system/containerd.service", _RUNTIME)
+        machine.link("/usr/local/bin/crictl", "/srv/crictl")
+        machine.write("/etc/resolv.conf", "# No machine of the lab asks anyone outside.\n")
         machines[name] = machine
     lines = [f"{machine.address} {host_key}" for machine in machines.values()]
     (directory / "known_hosts").write_text("".join(lines))

@@ -149,8 +149,13 @@ def play(api: Connection, pod: Json) -> None:
             write(api, path, pod, "Succeeded")
         uid = {"preconditions": {"uid": metadata["uid"]}, "gracePeriodSeconds": 0}
         api.ask("DELETE", path, uid)
-    elif status.get("phase") == "Pending":
+    elif status.get("phase") == "Pending" or (status.get("phase") == "Running" and not is_ready(status)):
         write(api, path, pod, "Succeeded" if spec.get("restartPolicy") == "Never" else "Running")
+
+
+def is_ready(status: Json) -> bool:
+    """Whether a pod is Ready. While this kubelet is away, another one writes that it is not."""
+    return any((each["type"], each["status"]) == ("Ready", "True") for each in status.get("conditions", []))
 
 
 def write(api: Connection, path: str, pod: Json, phase: str) -> None:

@@ -78,6 +78,12 @@ class Machine:
         file.write_text(content, encoding="utf-8")
         file.chmod(mode)
 
+    def link(self, path: str, target: str) -> None:
+        """Make a symbolic link before the machine is switched on."""
+        link = self.directory / "upper" / path.lstrip("/")
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(target)
+
     def inside(self, *command: str) -> list[str]:
         """The command line that runs a command on the machine, as root and without SSH."""
         return ["nsenter", "--target", str(self._first()), *_NAMESPACES, "--root", "--wd", "--", *command]

@@ -1,4 +1,4 @@
-"""The packages of Kubernetes as apt finds them: the real kubeadm, and stand-ins of the kubelet and of kubectl."""
+"""The packages of Kubernetes as apt finds them: kubeadm and kubectl are the real ones, and the kubelet a stand-in."""
 
 from __future__ import annotations
 
@@ -7,20 +7,12 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.lab.machines.build import kubeadm_of
+from tests.lab.machines.build import programs_of
 
 REVISION = "1.1"
 """Debian's part of each version, as in the packages of the Kubernetes project."""
 NAMES = ("kubeadm", "kubectl", "kubelet")
 SOURCE = "deb [trusted=yes] file:/srv/repository ./\n"
-_KUBECTL = """\
-#!/bin/sh
-[ "$1" = version ] || { echo "the stand-in of kubectl knows its version only" >&2; exit 1; }
-case "$*" in
-  *json*) echo '{"clientVersion": {"gitVersion": "v%(version)s"}}' ;;
-  *) echo "Client Version: v%(version)s" ;;
-esac
-"""
 _UNIT = """\
 [Unit]
 Description=The stand-in of the kubelet
@@ -38,14 +30,22 @@ def package_version(version: str) -> str:
     return f"{version}-{REVISION}"
 
 
-def make_repository(folder: Path, versions: Sequence[str]) -> None:
-    """Make a repository of all packages in these versions. Raises LabError."""
+def make_repository(folder: Path, programs: Path, versions: Sequence[str]) -> None:
+    """Make a repository of all packages in these versions; the programs themselves are kept in a folder of /srv.
+
+    Raises:
+        LabError: the programs cannot be built.
+    """
     folder.mkdir(parents=True)
+    kubelet = Path(__file__).with_name("kubelet.py").read_text(encoding="utf-8")
+    unit = "lib/systemd/system/kubelet.service"
     for version in versions:
-        _pack(folder, "kubeadm", version, {}, kubeadm_of(version).ensure_built())
-        _pack(folder, "kubectl", version, {"usr/bin/kubectl": _KUBECTL % {"version": version}})
-        kubelet = Path(__file__).with_name("kubelet.py").read_text(encoding="utf-8")
-        unit = "lib/systemd/system/kubelet.service"
+        kept = programs / version
+        kept.parent.mkdir(exist_ok=True)
+        shutil.copyfile(programs_of(version).ensure_built(), kept)
+        kept.chmod(0o755)
+        for name in ("kubeadm", "kubectl"):
+            _pack(folder, name, version, {}, f"/srv/{programs.name}/{version}")
         files = {"usr/bin/kubelet": kubelet, "usr/lib/kubelet/version": f"{version}\n", unit: _UNIT}
         _pack(folder, "kubelet", version, files)
     index(folder)
@@ -58,7 +58,7 @@ def index(folder: Path) -> None:
     (folder / "Packages").write_text(listed, encoding="utf-8")
 
 
-def _pack(folder: Path, name: str, version: str, files: Mapping[str, str], program: Path | None = None) -> None:
+def _pack(folder: Path, name: str, version: str, files: Mapping[str, str], program: str = "") -> None:
     tree = folder / f"tree-{name}-{version}"
     control = (
         f"Package: {name}\nVersion: {package_version(version)}\nArchitecture: all\n"
@@ -68,12 +68,10 @@ def _pack(folder: Path, name: str, version: str, files: Mapping[str, str], progr
         (tree / path).parent.mkdir(parents=True, exist_ok=True)
         (tree / path).write_text(content, encoding="utf-8")
         (tree / path).chmod(0o755 if path.startswith("usr/bin/") else 0o644)
-    if program is not None:
+    if program:
         (tree / "usr/bin").mkdir(parents=True)
-        shutil.copyfile(program, tree / "usr/bin" / name)
-        (tree / "usr/bin" / name).chmod(0o755)
+        (tree / "usr/bin" / name).symlink_to(program)
     package = folder / f"{name}_{package_version(version)}_all.deb"
-    # The program is large, and no machine is far away.
     command = ["dpkg-deb", "-Znone", "--build", "--root-owner-group", str(tree), str(package)]
     subprocess.run(command, check=True, capture_output=True)
     shutil.rmtree(tree)
