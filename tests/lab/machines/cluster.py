@@ -63,7 +63,7 @@ class KubeadmCluster:
 
     def inventory(self) -> Path:
         """The inventory as its users write it."""
-        options = f"-o UserKnownHostsFile={self.directory / 'known_hosts'} -o ControlMaster=no"
+        options = f"-o UserKnownHostsFile={self.directory / 'known_hosts'}"
         of_all = {
             "ansible_user": operating_system.USER,
             "ansible_ssh_private_key_file": str(self.directory / "key"),

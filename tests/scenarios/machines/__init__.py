@@ -1,0 +1,1 @@
+"""Upgrades of kubeadm clusters whose machines are operating systems with SSH servers."""

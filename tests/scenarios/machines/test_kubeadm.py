@@ -1,0 +1,98 @@
+"""Upgrades of real kubeadm clusters, by the ready role over SSH, with drains by the real eviction API."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+
+from tests.lab.fixtures import lab_directory
+from tests.lab.machines.build import INSTALLED, NEXT
+from tests.lab.machines.cluster import kubeadm_cluster
+from tests.lab.machines.operating_system import why_not
+from tests.lab.waiting import until
+from tests.scenarios.interruptions import END, KILLS
+from tests.scenarios.machines.upgrades import Upgrades
+
+CLUSTER = (("cp-1", "cp-2"), ("w-1", "w-2"))
+MOMENT = 300.0
+
+
+@pytest.fixture
+def upgrades(ansible_environment: Mapping[str, str]) -> Iterator[Upgrades]:
+    """A cluster of two machines in the control plane and two workers, on the version before."""
+    if reason := why_not():
+        pytest.skip(reason)
+    directory = lab_directory()
+    environment = {**ansible_environment, "ANSIBLE_PIPELINING": "true"}
+    try:
+        with kubeadm_cluster(directory, *CLUSTER) as cluster:
+            made = Upgrades(cluster, environment)
+            made.prepare()
+            yield made
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def test_a_cluster_is_upgraded_machine_by_machine(upgrades: Upgrades) -> None:
+    before = upgrades.pods()
+    played = upgrades.run(upgrades.agreed())
+    assert played.code == 0, played.message
+    upgrades.is_whole()
+    # Each worker was drained, so that each pod has moved at least once.
+    assert not set(before) & set(upgrades.pods())
+
+
+@pytest.mark.soak
+def test_a_run_that_is_killed_goes_on(upgrades: Upgrades) -> None:
+    """Killed while kubeadm replaces the static pods, and while a worker is drained; then run again."""
+    variables = upgrades.agreed()
+    images = upgrades.cluster.images_of_control_plane
+
+    killed(upgrades, variables, lambda: any(image.endswith(f":v{NEXT}") for image in images().values()))
+    versions = upgrades.cluster.versions
+    killed(upgrades, variables, lambda: [*versions().values()].count(NEXT) == 2 and cordoned(upgrades, "w-"))
+    assert sorted(versions().values()) == [INSTALLED, INSTALLED, NEXT, NEXT]
+
+    played = upgrades.run(variables)
+    assert played.code == 0, played.message
+    upgrades.is_whole()
+    again = upgrades.run(upgrades.variables())
+    assert again.code == 0, again.message
+    assert not any(again.changed[name] for name in upgrades.cluster.machines)
+
+
+@pytest.mark.soak
+def test_no_machine_is_touched_while_one_lacks_an_image(upgrades: Upgrades) -> None:
+    """The images are pulled on all machines before the first is upgraded."""
+    scheduler = f"registry.k8s.io%2Fkube-scheduler:v{NEXT}"
+    missing = f"/var/lib/container-runtime/missing/{scheduler}"
+    upgrades.cluster.machines["cp-2"].run("touch", missing)
+    variables = upgrades.agreed()
+    refused = upgrades.run(variables)
+    assert refused.code != 0
+    assert "cp-2" in refused.message
+    assert f"kube-scheduler:v{NEXT}" in refused.message
+    assert set(upgrades.cluster.versions().values()) == {INSTALLED}
+    assert cordoned(upgrades) == []
+
+    upgrades.cluster.machines["cp-2"].run("rm", missing)
+    played = upgrades.run(variables)
+    assert played.code == 0, played.message
+    upgrades.is_whole()
+
+
+def cordoned(upgrades: Upgrades, start: str = "") -> list[str]:
+    """The machines of a name that are cordoned."""
+    return [name for name, node in upgrades.cluster.nodes().items() if node.spec.unschedulable and name.startswith(start)]
+
+
+def killed(upgrades: Upgrades, variables: Mapping[str, object], moment: Callable[[], object]) -> None:
+    """One run that is killed at a moment."""
+    run = upgrades.start(variables)
+    until("the moment of the kill", lambda: moment() or run.ended, MOMENT)
+    assert not run.ended, run.so_far
+    KILLS["SIGKILL to its process group"](run)
+    until("the controller's end", lambda: run.ended, END)
+    run.abandon()
