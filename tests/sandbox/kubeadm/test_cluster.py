@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +13,16 @@ from tests.sandbox.clock import Clock
 from tests.sandbox.kubeadm.cluster import KubeadmCluster
 from tests.sandbox.kubeadm.commands import CONTAINER
 from tests.sandbox.kubeadm.description import COMPONENTS, Described
+from tests.sandbox.kubeadm.process import Process
+from tests.sandbox.kubeadm.upgrading import OnMachine, upgrade
 from tests.sandbox.kubernetes.cluster import Kubernetes
 from tests.sandbox.kubernetes.objects import condition_of
 from tests.sandbox.plain_hosts.jobs import JOBS, PATH, UNDER_WAY
 from tests.sandbox.web import CutOff, Request
 
 FROM, TO = "1.35.4", "1.36.1"
+RECORDED = Path(__file__).with_name("recorded")
+"""The answers of the real kubeadm, which `tests/lab/machines/answers.py` takes."""
 
 
 class Room:
@@ -193,3 +198,18 @@ def test_with_the_power_the_static_pods_and_the_modules_go_and_come_back() -> No
     assert not room.ready("cp-2")
     machine.power_on()
     assert room.cluster.until(lambda: room.ready("cp-2") and room.cluster.is_whole())
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "own"),
+    [("apply_too_new", "1.36.9", "1.36.4"), ("apply_not_ready", "1.36.1", TO)],
+)
+def test_kubeadm_refuses_as_the_real_one(name: str, target: str, own: str) -> None:
+    room = Room()
+    shared = room.cluster.shared
+    if name == "apply_not_ready":
+        room.cluster.machines["cp-1"].kubelet.tell(ready=False)
+    process = Process(shared.clock, upgrade(shared, OnMachine("cp-1", FROM), own, target))
+    shared.clock.advance(shared.pace.preflight)
+    assert process.ended is not None
+    assert process.ended.stderr == (RECORDED / f"{name}.txt").read_text(encoding="utf-8")

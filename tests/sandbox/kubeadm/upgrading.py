@@ -19,7 +19,23 @@ from tests.sandbox.kubernetes.objects import condition_of
 LOOK = 1.0
 """Seconds between two looks of kubeadm."""
 _STACK = "To see the stack trace of this error execute with --v=5 or higher"
+_CONTROL_PLANE = "error: error execution phase control-plane: couldn't complete the static pod upgrade"
 _PUT_BACK = "couldn't upgrade control plane. kubeadm has tried to recover everything into the earlier state."
+_PREFLIGHT = "error: error execution phase preflight: "
+_NOT_READY = f"""[preflight] Some fatal errors occurred:
+\t[ERROR ControlPlaneNodesReady]: there are NotReady control-planes in the cluster: [{{}}]
+[preflight] If you know what you are doing, you can make a check non-fatal with `--ignore-preflight-errors=...`
+{_PREFLIGHT}preflight checks failed"""
+_TOO_NEW = f"""{_PREFLIGHT}the version argument is invalid due to these errors:
+
+\t- Specified version to upgrade to "v{{}}" is higher than the kubeadm version "v{{}}". Upgrade kubeadm first using the \
+tool you used to install kubeadm
+
+Can be bypassed if you pass the --force flag"""
+_FATAL = f"""{_PREFLIGHT}the version argument is invalid due to these fatal errors:
+
+{{}}
+Please fix the misalignments highlighted above and try upgrading again"""
 _TOO_HIGH = 'Specified version to upgrade to "v{}" is too high; kubeadm can upgrade only 1 minor version at a time'
 _REFUSED = 'Get "https://api.test:6443/api/v1": dial tcp: connect: connection refused'
 
@@ -71,7 +87,7 @@ def upgrade(shared: Shared, machine: OnMachine, own_version: str, target: str) -
     if machine.name in shared.control_plane.images:
         fault = yield from _components(shared, machine, version)
         if fault:
-            return Ended(1, "\n".join(said), f"error execution phase control-plane: {fault}\n{_STACK}\n")
+            return Ended(1, "\n".join(said), f"{_CONTROL_PLANE}: {fault}\n{_STACK}\n")
         machine.renewed = shared.clock.now()
         said.append("[upgrade/control-plane] The control plane instance for this node was successfully upgraded!")
     yield shared.pace.upload
@@ -122,24 +138,19 @@ def _put_back(shared: Shared, name: str, images: dict[str, str]) -> Generator[fl
 
 
 def _fault(shared: Shared, own_version: str, target: str) -> str:
+    """The end of its standard error, as the real one was recorded (`recorded`); empty if it may begin."""
     if not shared.control_plane.answers:
-        return f"[upgrade/init config] FATAL: failed to get config map: {_REFUSED}"
+        doing = "[upgrade] FATAL" if target else "unable to fetch the kubeadm-config ConfigMap"
+        return f"error: {doing}: failed to get config map: {_REFUSED}"
     if not target:
-        # Only apply looks at the health of the cluster (`cmd/phases/upgrade/apply/preflight.go`).
+        # `kubeadm upgrade node` looks at its own machine only.
         return ""
     nodes = [shared.kubernetes.server.resources.get(NODES, "", each) for each in shared.control_plane.images]
     away = [each["metadata"]["name"] for each in nodes if condition_of(each, "Ready").get("status") != "True"]
     if away:
-        return (
-            "error execution phase preflight: [preflight] Some fatal errors occurred:\n"
-            f"\t[ERROR ControlPlaneNodesReady]: there are NotReady control-planes in the cluster: [{' '.join(away)}]\n"
-            "[preflight] If you know what you are doing, you can make a check non-fatal with "
-            "`--ignore-preflight-errors=...`"
-        )
-    said = ""
+        return _NOT_READY.format(" ".join(away))
+    if numbers_of(target)[1] > numbers_of(shared.version())[1] + 1:
+        return _FATAL.format(f"\t- {_TOO_HIGH.format(target)}\n")
     if numbers_of(target) > numbers_of(own_version):
-        said = f'Specified version to upgrade to "v{target}" is higher than the kubeadm version "v{own_version}".'
-    elif numbers_of(target)[1] > numbers_of(shared.version())[1] + 1:
-        said = _TOO_HIGH.format(target)
-    invalid = "[upgrade/version] FATAL: the --version argument is invalid due to these errors:\n\n\t- "
-    return f"{invalid}{said}" if said else ""
+        return _TOO_NEW.format(target, own_version)
+    return ""

@@ -1,0 +1,100 @@
+"""Answers of the real kubeadm and crictl that a role reads: taken from a cluster, and kept for the machines in memory.
+
+`python -m tests.lab.machines.answers` takes them anew into `tests/sandbox/kubeadm/recorded`. Those of crictl there are
+of crictl 1.36.0, which was asked by hand: on the machines of the lab it is a stand-in.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.lab.errors import exit_code
+from tests.lab.fixtures import lab_directory
+from tests.lab.machines.build import NEXT
+from tests.lab.machines.cluster import KubeadmCluster, kubeadm_cluster
+from tests.lab.machines.machine import Machine
+from tests.lab.machines.packages import package_version
+from tests.lab.waiting import until
+
+RECORDED = Path(__file__).parents[2] / "sandbox" / "kubeadm" / "recorded"
+TOO_NEW, SKIPPING = "1.36.9", "1.38.0"
+MISSING = f"registry.k8s.io%2Fkube-scheduler:v{NEXT}"
+"""The image that cannot be pulled, as the stand-in of the container runtime names its file."""
+NOT_READY = 60.0
+ASKED: Mapping[str, tuple[str, ...]] = {
+    "certificates.json": ("kubeadm", "certs", "check-expiration", "-o", "json"),
+    "images.txt": ("kubeadm", "config", "images", "list", "--kubernetes-version", f"v{NEXT}"),
+    "plan.json": ("kubeadm", "upgrade", "plan", f"v{NEXT}", "-o", "json"),
+}
+"""The command by the file of its answer."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A command that has failed."""
+
+    code: int
+    said: str
+    """Its standard error."""
+
+
+@contextmanager
+def machine_of_control_plane() -> Iterator[tuple[KubeadmCluster, Machine]]:
+    """A cluster of one machine of the control plane and one worker, the next version of kubeadm on the former."""
+    directory = lab_directory()
+    try:
+        with kubeadm_cluster(directory, ("cp-1",), ("w-1",)) as cluster:
+            machine = cluster.machines["cp-1"]
+            package = f"kubeadm={package_version(NEXT)}"
+            machine.run("apt-get", "install", "-y", "--allow-change-held-packages", package)
+            yield cluster, machine
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def failures(cluster: KubeadmCluster, machine: Machine) -> Mapping[str, Failure]:
+    """The failures of `kubeadm upgrade apply` by their names; the machine is as before afterwards."""
+    found = {
+        "apply_too_new": failed(machine, "kubeadm", "upgrade", "apply", "-y", f"v{TOO_NEW}"),
+        "apply_skipping": failed(machine, "kubeadm", "upgrade", "apply", "-y", f"v{SKIPPING}"),
+    }
+    wanted = ("kubeadm", "upgrade", "apply", "-y", f"v{NEXT}")
+    folder = "/var/lib/container-runtime"
+    machine.run("sh", "-c", f"rm -f {folder}/images/{MISSING}; touch {folder}/missing/{MISSING}")
+    found["apply_without_image"] = failed(machine, *wanted)
+    machine.run("rm", f"{folder}/missing/{MISSING}")
+    machine.run("systemctl", "stop", "kubelet")
+    until("The machine to be missed", lambda: machine.name not in cluster.versions(), NOT_READY)
+    found["apply_not_ready"] = failed(machine, *wanted)
+    machine.run("systemctl", "start", "kubelet")
+    until("The machine to be Ready", lambda: machine.name in cluster.versions(), NOT_READY)
+    return found
+
+
+def failed(machine: Machine, *command: str) -> Failure:
+    """The end of a command that fails."""
+    done = subprocess.run(machine.inside(*command), check=False, capture_output=True, text=True)
+    return Failure(done.returncode, done.stderr)
+
+
+def main() -> int:
+    """Takes all of them; gives the exit code."""
+    return exit_code(_take)
+
+
+def _take() -> None:
+    with machine_of_control_plane() as (cluster, machine):
+        for name, command in ASKED.items():
+            (RECORDED / name).write_text(machine.run(*command), encoding="utf-8")
+        for name, failure in failures(cluster, machine).items():
+            (RECORDED / f"{name}.txt").write_text(failure.said, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

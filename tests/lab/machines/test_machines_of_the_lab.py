@@ -1,0 +1,70 @@
+"""The machines of the lab: the real kubeadm says what was recorded of it, and upgrades a whole machine."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.lab.machines.answers import ASKED, RECORDED, failures, machine_of_control_plane
+from tests.lab.machines.build import INSTALLED, NEXT
+from tests.lab.machines.cluster import KubeadmCluster
+from tests.lab.machines.machine import Machine
+from tests.lab.machines.operating_system import why_not
+
+CHANGING = re.compile(r"E\d{4} [\d:.]+ +\d+ |\d{4}-\d\d-\d\dT[\d:]+Z|(?<=\"residualTime\": )\d+")
+"""The parts of an answer that are others each time."""
+
+
+@pytest.fixture(scope="module")
+def made() -> Iterator[tuple[KubeadmCluster, Machine]]:
+    """The cluster for all tests: the last one upgrades it."""
+    if reason := why_not():
+        pytest.skip(reason)
+    with machine_of_control_plane() as found:
+        yield found
+
+
+def test_kubeadm_answers_as_it_was_recorded(made: tuple[KubeadmCluster, Machine]) -> None:
+    _cluster, machine = made
+    for name in ("certificates.json", "images.txt"):
+        assert same(machine.run(*ASKED[name]), (RECORDED / name).read_text(encoding="utf-8")), name
+    planned, recorded = json.loads(machine.run(*ASKED["plan.json"])), json.loads((RECORDED / "plan.json").read_text())
+    assert planned.keys() == recorded.keys()
+    components = planned["availableUpgrades"][0]["components"]
+    assert {each["newVersion"] for each in components if each["name"] != "CoreDNS"} == {f"v{NEXT}"}
+
+
+def test_kubeadm_refuses_as_it_was_recorded(made: tuple[KubeadmCluster, Machine]) -> None:
+    for name, failure in failures(*made).items():
+        assert failure.code == 1, name
+        assert same(failure.said, (RECORDED / f"{name}.txt").read_text(encoding="utf-8")), failure.said
+
+
+def test_kubeadm_upgrades_a_machine(made: tuple[KubeadmCluster, Machine]) -> None:
+    """Its own phases end, among them the job of its preflight, the new static pods and the new certificates."""
+    cluster, machine = made
+    before = expiry(machine)
+    dry = machine.run("kubeadm", "upgrade", "apply", "-y", "--dry-run", f"v{NEXT}")
+    assert "Finished dryrunning successfully" in dry
+    assert {image.rpartition(":")[2] for image in cluster.images_of_control_plane().values()} == {f"v{INSTALLED}"}
+    said = machine.run("kubeadm", "upgrade", "apply", "-y", f"v{NEXT}")
+    assert f'SUCCESS! A control plane node of your cluster was upgraded to "v{NEXT}"' in said
+    assert {image.rpartition(":")[2] for image in cluster.images_of_control_plane().values()} == {f"v{NEXT}"}
+    after = expiry(machine)
+    assert all(after[name] > before[name] for name in ("apiserver", "admin.conf", "scheduler.conf"))
+    assert after["ca"] == before["ca"], "kubeadm does not renew authorities"
+
+
+def expiry(machine: Machine) -> dict[str, str]:
+    """The end of each certificate."""
+    found = json.loads(machine.run(*ASKED["certificates.json"]))
+    items = found["certificates"] + found["certificateAuthorities"]
+    return {each["name"]: each["expirationDate"] for each in items}
+
+
+def same(answer: str, recorded: str) -> bool:
+    """Whether two answers differ in times and process ids only."""
+    return CHANGING.sub("", answer) == CHANGING.sub("", recorded)

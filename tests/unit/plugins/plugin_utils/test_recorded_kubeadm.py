@@ -1,0 +1,51 @@
+"""What the real kubeadm and crictl have said (tests/lab/machines), read by the role, and said by the machines in memory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_answers import (
+    machine_of,
+    missing_images,
+    said_last,
+    version_in,
+)
+
+RECORDED = Path(__file__).parents[3] / "sandbox" / "kubeadm" / "recorded"
+NEXT = "1.36.4"
+
+
+def recorded(name: str) -> str:
+    """An answer."""
+    return (RECORDED / name).read_text(encoding="utf-8")
+
+
+def test_certificates() -> None:
+    found = machine_of([], {"rc": 0, "stdout": recorded("certificates.json")}, {})["certificates"]
+    ends = {each["name"]: each["expires"] for each in found}
+    assert {"apiserver", "admin.conf", "scheduler.conf", "ca", "front-proxy-ca"} <= set(ends)
+    assert all(len(each) == len("2026-12-28T00:42:19Z") for each in ends.values())
+
+
+def test_images() -> None:
+    listed, present = recorded("images.txt"), recorded("crictl_images.json")
+    assert missing_images(listed, present) == []
+    fewer = json.loads(present)
+    fewer["images"] = [each for each in fewer["images"] if "kube-scheduler" not in each["id"]]
+    assert missing_images(listed, json.dumps(fewer)) == [f"registry.k8s.io/kube-scheduler:v{NEXT}"]
+    assert version_in(listed) == NEXT
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("apply_too_new", 'Specified version to upgrade to "v1.36.9" is higher than the kubeadm version "v1.36.4"'),
+        ("apply_skipping", 'Specified version to upgrade to "v1.38.0" is too high; kubeadm can upgrade only 1 minor'),
+        ("apply_without_image", f"failed to pull image registry.k8s.io/kube-scheduler:v{NEXT}"),
+        ("apply_not_ready", "there are NotReady control-planes in the cluster: [cp-1]"),
+    ],
+)
+def test_a_failure_is_said_with_its_cause(name: str, cause: str) -> None:
+    assert cause in said_last({"rc": 1, "stdout": "", "stderr": recorded(f"{name}.txt")})
