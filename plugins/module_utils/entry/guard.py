@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..common.task import Contract, Outcome, Task, perform
-from ..opensearch.act.cluster_lock import lock_store
-from ..opensearch.observe.cluster import uuid_for
 from ..machines.upgrade_task import BEGINNING as UPGRADE_TASK
 from ..machines.upgrade_task import UpgradeTask
+from ..opensearch.act.cluster_lock import lock_store
+from ..opensearch.observe.cluster import uuid_for
 from ..openshift.named_steps import conditions_of_steps
 from ..openshift.upgrade_config import SYSTEM, UPGRADE_CONFIG, UpgradeConfig
 from ..run.lock.guarding import under_lock

@@ -116,9 +116,7 @@ def judge_due(request: Requested | None, done: Requested | None, at: str) -> Ite
 
 
 @as_verdict
-def judge_unchanged(
-    request: Request | None, expected: str, where: str, *, aborts: bool = False
-) -> Iterator[Reason]:
+def judge_unchanged(request: Request | None, expected: str, where: str, *, aborts: bool = False) -> Iterator[Reason]:
     """Whether the request is still the one with the digest that is `expected`; None stands for one that is gone.
 
     `aborts` says that the upgrade ends with its request.
