@@ -30,13 +30,16 @@ options:
         O(batch). It says which subcommand of C(kubeadm upgrade) each machine of the batch gets.
       - V(drained) cordons the machines of the O(batch) and evicts their pods, and waits until their volumes are
         detached. A machine that a person has cordoned keeps that cordon.
+      - V(delegated) has the O(step) of the machines of the O(batch) carried out by something else, by an object NodeUpdate in
+        the O(namespace), and waits until that has ended. Work under way is aborted once O(wait_timeout) is over or its
+        UpgradeTask is aborted, and has as long again to come to its end.
       - V(returned) waits until the O(batch) is Ready on O(target_version), and uncordons what the run has cordoned.
       - V(proven) waits until all machines are on O(target_version), and well.
       - V(restored) uncordons the machines that runs have cordoned. One that is not Ready stays cordoned, and a remark
         says so.
       - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back.
     type: str
-    choices: [planned, begun, ended, fit, drained, returned, proven, restored]
+    choices: [planned, begun, ended, fit, drained, delegated, returned, proven, restored]
     default: planned
   target_version:
     description: The version of Kubernetes to upgrade to, such as 1.36.1. Needed unless O(state=ended) or O(state=restored).
@@ -93,6 +96,35 @@ options:
     type: list
     elements: str
     default: []
+  step:
+    description:
+      - With O(state=delegated) the part of the work. V(prepare) sees that the API knows NodeUpdates, and changes nothing.
+      - V(before_drain) is for the part of the control plane, V(after_drain) for all that restarts the kubelet.
+    type: str
+    choices: [prepare, before_drain, after_drain]
+  course:
+    description: With O(state=delegated) the subcommand of C(kubeadm upgrade), as O(state=fit) returns it for each machine.
+    type: str
+    choices: [apply, node]
+  task_source:
+    description:
+      - With O(state=delegated) the request of the run, such as V(upgradetask/next). Of an UpgradeTask the upgrader gets the
+        whole specification that is wanted.
+    type: str
+    default: ''
+  retries:
+    description: With O(state=delegated) the retries of failures that their upgrader calls passing.
+    type: dict
+    default: {}
+    suboptions:
+      transient:
+        description: The retries of failures of the class C(Transient).
+        type: int
+        default: 3
+      unreachable:
+        description: The retries of failures of the class C(Unreachable).
+        type: int
+        default: 5
   batch:
     description: The machines of the batch at hand.
     type: list
@@ -148,6 +180,15 @@ EXAMPLES = r"""
 - name: Drain a machine
   stateful.upgrade.machine_upgrade:
     state: drained
+    namespace: upgrades
+    target_version: 1.36.1
+    batch: [worker-0]
+    lock: "{{ begun.lock }}"
+
+- name: Have something else upgrade a machine whose pods have left
+  stateful.upgrade.machine_upgrade:
+    state: delegated
+    step: after_drain
     namespace: upgrades
     target_version: 1.36.1
     batch: [worker-0]

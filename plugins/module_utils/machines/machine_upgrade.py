@@ -15,6 +15,7 @@ from ..draining.judge.forced_drains import rungs_in
 from ..kubernetes.client import KubernetesClient, connect
 from ..run.begin_and_end import System
 from ..run.runs import contract_of, work_of
+from .delegated import delegated
 from .judge.fitness import judge_control_plane, judge_machines, judge_quorum
 from .judge.order import courses, narrowed
 from .judge.preflight import judge_available
@@ -130,6 +131,7 @@ SYSTEM = System(
     states={
         "fit": _fit,
         "drained": _drained,
+        "delegated": delegated,
         "returned": _returned,
         "proven": _proven,
         "restored": _restored,

@@ -19,6 +19,7 @@ from ..openshift.observe.release import Release, release_in
 from ..run.colouring import readable_most
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words
+from .delegated import OPTIONS as OF_DELEGATED
 from .judge.fitness import judge_control_plane, judge_facts, judge_machines, judge_members, judge_quorum
 from .judge.order import digest, narrowed, turns, versions
 from .judge.preflight import judge_only
@@ -39,6 +40,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "allow_quorum_loss": {"type": "bool", "default": False},
     "allow_forced_drains": FORCED,
     "allow_unmanaged_pods": ALLOW_UNMANAGED,
+    **OF_DELEGATED,
 }
 """The options of an upgrade of machines."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..draining.rights import DRAIN
 from ..kubernetes.rights import Right
+from .observe.node_updates import NODE_UPDATES
 from .observe.upgrade_tasks import GROUP, UPGRADE_TASKS
 
 CLUSTER_ROLE = DRAIN
@@ -26,6 +27,9 @@ REQUEST = (
 )
 """The rights in the namespace of an UpgradeTask. They are not asked for: one that cannot be read is refused, and a
 status that cannot be written is a warning."""
+DELEGATED = tuple(Right(verb, GROUP, NODE_UPDATES) for verb in ("get", "create", "patch", "delete"))
+"""The rights in the namespace of NodeUpdates, for the role member_delegated. They are not asked for: the first one that
+is missing is named before anything is done on the machine."""
 
 
 def rights_for(*, records: bool) -> tuple[Right, ...]:

@@ -63,7 +63,7 @@ def with_decision(kept: Json, state: str, message: str, at: str) -> dict[str, An
         "reason": "Declined" if declined else ACCEPTED,
         "message": shortened(message, LONGEST) if declined else "",
     }
-    before = next((each for each in kept.get("conditions", ()) if each.get("type") == ACCEPTED), {})
+    before: Json = next((each for each in kept.get("conditions", ()) if each.get("type") == ACCEPTED), {})
     same = {name: before.get(name, "") for name in condition} == condition
     times = {"lastTransitionTime": before.get("lastTransitionTime", at) if same else at}
     return {**kept, "conditions": [{**condition, **times}, *_others(kept, ACCEPTED)]}

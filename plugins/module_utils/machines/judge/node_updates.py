@@ -54,16 +54,18 @@ class NodeDecision:
 
 def next_step(seen: NodeUpdate | None, wanted: WantedWork, now: datetime) -> NodeDecision:
     """The next step from the object as it is seen; None stands for none."""
-    if seen is None:
-        if wanted.withdrawn:
-            return NodeDecision(NodeStep.ABORTED)
-        return NodeDecision(NodeStep.CREATE if wanted.differs else NodeStep.READY)
-    if seen.leaving:
+    if seen is not None and seen.leaving:
         return NodeDecision(NodeStep.FOLLOW, "it is being deleted")
-    if seen.is_under_way:
+    if seen is not None and seen.is_under_way:
         return _under_way(seen, wanted, now)
     if wanted.withdrawn:
         return NodeDecision(NodeStep.ABORTED)
+    if seen is None:
+        return NodeDecision(NodeStep.CREATE if wanted.differs else NodeStep.READY)
+    return _ended(seen, wanted, now)
+
+
+def _ended(seen: NodeUpdate, wanted: WantedWork, now: datetime) -> NodeDecision:
     if seen.digest != wanted.digest:
         return NodeDecision(NodeStep.REPLACE)
     if seen.phase is NodePhase.READY:

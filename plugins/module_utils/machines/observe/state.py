@@ -88,16 +88,19 @@ class KubeadmCluster:
 
     def is_done(self, name: str, target: str) -> bool:
         """Whether a machine is on the target: its kubelet, and its part of the control plane."""
-        machine = self.machines[name]
-        own = [each for each in self.by_name.get(name, ()) if each.name in (API_SERVER, *FOLLOWING)]
-        return machine.kubelet == target and all(each.version == target for each in own)
+        return self.machines[name].kubelet == target and self.is_controlled_by(name, target)
+
+    def is_controlled_by(self, name: str, target: str) -> bool:
+        """Whether all of the control plane on a machine is on the target, if there is any."""
+        return all(each.version == target for each in self._controlling(name))
+
+    def _controlling(self, name: str) -> list[Component]:
+        return [each for each in self.by_name.get(name, ()) if each.name in (API_SERVER, *FOLLOWING)]
 
     def is_begun(self, name: str, target: str) -> bool:
         """Whether a machine is half upgraded: a run has cordoned it, or a part of it is on the target already."""
-        machine = self.machines[name]
-        own = [each for each in self.by_name.get(name, ()) if each.name in (API_SERVER, *FOLLOWING)]
-        parts = any(each.version == target for each in own) and self.configured == target
-        return not self.is_done(name, target) and (machine.carries_undo or parts)
+        parts = self.configured == target and any(each.version == target for each in self._controlling(name))
+        return not self.is_done(name, target) and (self.machines[name].carries_undo or parts)
 
     def is_well(self, name: str) -> bool:
         """Whether all components of a machine are Ready."""

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.timestamps import in_seconds
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.history import (
     PHASES,
     history_of,
-    in_seconds,
     with_new,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import Upgrade

@@ -1,0 +1,181 @@
+"""Work on a machine that something else carries out: a NodeUpdate asks for it, and the run follows it to its end.
+
+The definition of NodeUpdate is `roles/machines/files/node_update.yml`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from ..common.attempts import until_unchanged
+from ..common.errors import Refusal, refusal
+from ..common.task import Outcome, Task
+from ..common.timestamps import utc_now
+from ..common.verdict import Reason, Verdict, refused, waiting
+from ..common.waiting import Patience
+from ..kubernetes.client import KubernetesClient, connect
+from ..kubernetes.paths import in_namespace
+from ..run.end import STOPPED_BY_REQUEST
+from ..run.start.approvals import digest_text
+from .act.node_updates import NodeUpdateChanges
+from .judge.differences import OBJECTS, VERSION
+from .judge.node_updates import NodeDecision, NodeStep, WantedWork, next_step
+from .observe.look import look
+from .observe.node_updates import NODE_UPDATE, NODE_UPDATES, FailureKind
+from .observe.reading_tasks import node_update
+from .observe.state import KubeadmCluster, plain
+from .observe.upgrade_tasks import API, GROUP, UpgradeTaskState
+from .upgrade_task import BEGINNING, UpgradeTask
+
+STEPS = {"before_drain": "BeforeDrain", "after_drain": "AfterDrain"}
+"""The steps of a machine by the names of its task files."""
+PREPARE = "prepare"
+"""The step before the first machine goes down: the API has to know NodeUpdates."""
+RETRIES = {FailureKind.TRANSIENT: 3, FailureKind.UNREACHABLE: 5}
+"""The retries of each kind of failure, if none are given."""
+TASK_LABEL = f"{GROUP}/upgrade-task"
+OPTIONS: dict[str, dict[str, Any]] = {
+    "step": {"type": "str", "choices": [PREPARE, *STEPS]},
+    "course": {"type": "str", "choices": ["apply", "node"]},
+    "task_source": {"type": "str", "default": ""},
+    "retries": {
+        "type": "dict",
+        "default": {},
+        "options": {each.value.lower(): {"type": "int", "default": count} for each, count in RETRIES.items()},
+    },
+}
+"""The options of the state `delegated`."""
+
+
+def delegated(task: Task) -> Outcome:
+    """Have a step of the machines of the batch carried out by something else, and wait until it has ended.
+
+    Work under way is never left: it is aborted once its time (`wait_timeout`) is over or the upgrade is, and has as
+    long again to come to its end.
+
+    Raises:
+        Refusal: an object cannot be had, or not be written.
+    """
+    if task.params["step"] is None:
+        raise refusal("step_missing", "No step is given that is to be delegated.", f"Give one of {', '.join(STEPS)}.")
+    if task.check_mode or task.params["step"] == PREPARE:
+        return Outcome(task.ask(lambda: _served(connect(task.params["kubernetes"]), task.params["namespace"])))
+    seconds = float(task.params["wait_timeout"])
+    client, until = connect(task.params["kubernetes"]), utc_now() + timedelta(seconds=seconds)
+    works = [_Work(task, client, name, until) for name in task.params["batch"]]
+
+    def again() -> Verdict:
+        return Verdict(tuple(reason for each in works for reason in until_unchanged(each.again, 3)))
+
+    patience = Patience(2 * seconds, float(task.params["wait_sleep"]))
+    _found, verdict = task.wait_apart(again, lambda found: found, patience)
+    return Outcome(verdict, bool(task.journal.as_result()))
+
+
+def _served(client: KubernetesClient, namespace: str) -> Verdict:
+    """Whether the API knows NodeUpdates, and lets this user see them."""
+    try:
+        client.get(in_namespace(API, namespace, NODE_UPDATES, "any"))
+    except Refusal as error:
+        if error.verdict.reasons[0].code != "kubernetes_not_found":
+            raise
+        said = f"The Kubernetes API at {client.host} does not know {NODE_UPDATE}, by which work on machines is delegated."
+        return Verdict((refused("node_update_undefined", said, "Run kubectl apply -f roles/machines/files/node_update.yml."),))
+    return Verdict()
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The work on one machine."""
+
+    task: Task
+    client: KubernetesClient
+    machine: str
+    until: datetime
+
+    def again(self) -> tuple[Reason, ...]:
+        """Look, act, and say how far it has come.
+
+        Raises:
+            Refusal: an object cannot be had, or not be written.
+        """
+        requested = self._requested()
+        wanted = self._spec(requested)
+        found = self.client.get(self._changes.path(self._name))
+        seen = node_update(found) if found is not None else None
+        differs = seen is not None or self._differs(wanted)
+        withdrawn = bool(self.task.params["task_source"].startswith(BEGINNING)) and (requested is None or requested.ends)
+        work = WantedWork(wanted["digest"], differs, self._budgets(), withdrawn)
+        decision = next_step(seen, work, utc_now())
+        if decision.step is NodeStep.CREATE:
+            name = self.task.params["task_source"].rpartition("/")[2]
+            self._changes.create(self._name, wanted, self.until, {TASK_LABEL: name} if requested else {})
+        elif seen is not None and decision.step is NodeStep.RETRY:
+            self._changes.retry(seen, self.until)
+        elif seen is not None and decision.step is NodeStep.ABORT:
+            self._changes.abort(seen)
+        elif seen is not None and decision.step is NodeStep.REPLACE:
+            self._changes.remove(seen)
+        return self._reasons(decision)
+
+    @property
+    def _changes(self) -> NodeUpdateChanges:
+        return NodeUpdateChanges(self.task, self.client, self.task.params["namespace"])
+
+    @property
+    def _name(self) -> str:
+        return f"{self.machine}-{self.task.params['step'].replace('_', '-')}"
+
+    def _requested(self) -> UpgradeTaskState | None:
+        source = self.task.params["task_source"]
+        if not source.startswith(BEGINNING):
+            return None
+        return UpgradeTask.named(source, connect, self.task.params).state()
+
+    def _spec(self, requested: UpgradeTaskState | None) -> dict[str, Any]:
+        version = {VERSION: f"v{plain(str(self.task.params['target_version'] or ''))}"}
+        objects = {name: requested.wanted[name] for name in OBJECTS if requested.wanted.get(name)} if requested else {}
+        course = self.task.params["course"]
+        own = {
+            "nodeName": self.machine,
+            "step": STEPS[self.task.params["step"]],
+            "newMachineSpec": {**objects, **version},
+            **({"kubeadm": course} if course else {}),
+            **({"upgraderRef": dict(requested.upgrader)} if requested and requested.upgrader else {}),
+        }
+        # The subcommand of kubeadm changes once the first machine has written the version, and asks for no other work.
+        return {**own, "digest": digest_text([own["nodeName"], own["step"], own["newMachineSpec"]])}
+
+    def _differs(self, wanted: Mapping[str, Any]) -> bool:
+        """Whether the cluster shows that there is work. Of the objects of Cluster API it shows nothing."""
+        if any(name in wanted["newMachineSpec"] for name in OBJECTS):
+            return True
+        seen, target = look(self.client), plain(wanted["newMachineSpec"][VERSION])
+        return self.machine not in seen.machines or not _is_done(seen, self.machine, target, wanted["step"])
+
+    def _budgets(self) -> dict[FailureKind, int]:
+        given = self.task.params["retries"] or {}
+        return {each: int(given.get(each.value.lower(), count)) for each, count in RETRIES.items()}
+
+    def _reasons(self, decision: NodeDecision) -> tuple[Reason, ...]:
+        step, cause, named = decision.step, decision.cause, f"{NODE_UPDATE} {self._name}"
+        if step is NodeStep.READY:
+            return ()
+        if step is NodeStep.FAILED:
+            remedy = f"Fix the cause, delete {named} in namespace {self.task.params['namespace']}, and run again."
+            return (refused("node_update_failed", f"The work on machine {self.machine} has failed: {cause}.", remedy),)
+        if step is NodeStep.ABORTED:
+            said = f"The upgrade was aborted, and no work on machine {self.machine} is under way."
+            return (refused(STOPPED_BY_REQUEST, said, "Request the upgrade again, or leave it as it is."),)
+        said = f"The upgrader of machine {self.machine} is at work ({named}{f'; {cause}' if cause else ''})."
+        return (waiting("node_update_under_way", said, "See its status, and the log of its upgrader.", self.machine),)
+
+
+def _is_done(seen: KubeadmCluster, name: str, target: str, step: str) -> bool:
+    """Whether a step is done: before the drain that is the part of the control plane."""
+    if step == STEPS["before_drain"] and seen.machines[name].control_plane:
+        return seen.is_controlled_by(name, target)
+    return seen.is_done(name, target)
