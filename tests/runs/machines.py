@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.runs.calling import CalledPort
-from tests.runs.random_runs.resident import Resident
 from tests.runs.over_ssh import SSH, over_ssh
+from tests.runs.random_runs.resident import Resident
 from tests.runs.world import World
 from tests.sandbox.kubeadm.cluster import KubeadmCluster
 from tests.sandbox.kubeadm.description import Described, Pace

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.runs.machines import Machines, Tenant, machines
-from tests.runs.world import World, world
+from tests.runs.world import world
 
 FROM, TO = "1.35.4", "1.36.1"
 FIRST_ZONE = ("worker-1", "worker-4")

@@ -326,7 +326,9 @@ def test_machines_are_upgraded_by_something_else_each_step_once(tasks: Tasks) ->
     upgrader = Upgrader(tasks)
     ended = tasks.play(tasks.agreed(**DELEGATED))
     assert ended.code == 0, ended.output
-    assert sorted(upgrader.began) == sorted((f"{name}-{step}-drain", 1) for name in EVERY for step in ("before", "after"))
+    assert sorted(upgrader.began) == sorted(
+        (f"{name}-{step}-drain", 1) for name in EVERY for step in ("before", "after")
+    )
     assert (tasks.phase(), tasks.progress()) == ("Complete", dict.fromkeys(EVERY, "UpToDate"))
     spec = tasks.resources.get(upgrader.kind, NAMESPACE, "worker-1-after-drain")["spec"]
     assert spec["upgraderRef"] == {"kind": "Trident", "name": "os"}

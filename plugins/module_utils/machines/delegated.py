@@ -82,8 +82,12 @@ def _served(client: KubernetesClient, namespace: str) -> Verdict:
     except Refusal as error:
         if error.verdict.reasons[0].code != "kubernetes_not_found":
             raise
-        said = f"The Kubernetes API at {client.host} does not know {NODE_UPDATE}, by which work on machines is delegated."
-        return Verdict((refused("node_update_undefined", said, "Run kubectl apply -f roles/machines/files/node_update.yml."),))
+        said = (
+            f"The Kubernetes API at {client.host} does not know {NODE_UPDATE}, by which work on machines is delegated."
+        )
+        return Verdict(
+            (refused("node_update_undefined", said, "Run kubectl apply -f roles/machines/files/node_update.yml."),)
+        )
     return Verdict()
 
 
@@ -107,7 +111,9 @@ class _Work:
         found = self.client.get(self._changes.path(self._name))
         seen = node_update(found) if found is not None else None
         differs = seen is not None or self._differs(wanted)
-        withdrawn = bool(self.task.params["task_source"].startswith(BEGINNING)) and (requested is None or requested.ends)
+        withdrawn = bool(self.task.params["task_source"].startswith(BEGINNING)) and (
+            requested is None or requested.ends
+        )
         work = WantedWork(wanted["digest"], differs, self._budgets(), withdrawn)
         decision = next_step(seen, work, utc_now())
         if decision.step is NodeStep.CREATE:

@@ -16,8 +16,6 @@ from ..common.errors import Conflict, Refusal
 from ..common.task import Outcome, Task, attempt
 from ..common.verdict import Reason, Verdict, combine, remark, waiting
 from ..common.words import unique
-from ..draining.judge.forced_drains import rungs_in
-from ..draining.observe.workloads import KeptPod
 from ..kubernetes.client import connect
 from ..run.begin_and_end import System
 from ..run.record.going_down import note_down

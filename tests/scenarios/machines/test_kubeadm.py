@@ -85,7 +85,9 @@ def test_no_machine_is_touched_while_one_lacks_an_image(upgrades: Upgrades) -> N
 
 def cordoned(upgrades: Upgrades, start: str = "") -> list[str]:
     """The machines of a name that are cordoned."""
-    return [name for name, node in upgrades.cluster.nodes().items() if node.spec.unschedulable and name.startswith(start)]
+    return [
+        name for name, node in upgrades.cluster.nodes().items() if node.spec.unschedulable and name.startswith(start)
+    ]
 
 
 def killed(upgrades: Upgrades, variables: Mapping[str, object], moment: Callable[[], object]) -> None:
