@@ -92,6 +92,7 @@ def machines(
     control_plane: int = 3,
     workers: int = 3,
     balanced: bool = False,
+    external_etcd: bool = False,
     pace: Pace | None = None,
 ) -> Iterator[Machines]:
     """A cluster that is whole; until the block ends, runs reach its machines, and its API behind one address.
@@ -103,13 +104,14 @@ def machines(
         control_plane: The number of its machines.
         workers: The number of the others.
         balanced: Whether a balancer stands before the API; without one its address is that of the first machine.
+        external_etcd: Whether etcd runs elsewhere.
         pace: The seconds that things take.
     """
     names = (
         tuple(f"cp-{each + 1}" for each in range(control_plane)),
         tuple(f"worker-{each + 1}" for each in range(workers)),
     )
-    described = Described(version, *names, balanced=balanced)
+    described = Described(version, *names, balanced=balanced, external_etcd=external_etcd)
     with here.calling.lock:
         cluster = KubeadmCluster(here.sandbox.kubernetes, described, available, pace)
     port: Any = here.sandbox.server_port

@@ -151,6 +151,8 @@ def test_a_snapshot_is_proven_and_kept_outside_the_data(made: Machines) -> None:
     done = take(made, FIRST, "before_drain")
     assert [each.rpartition("/")[0] for each in commands.snapshots] == ["/var/lib/etcd-snapshots"]
     assert '"fault": ""' in done.output
+    made.machines[FIRST].commands.fails["crictl ps"] = "no such runtime"
+    assert "crictl finds no running container of etcd (no such runtime)" in take(made, FIRST, "before_drain").message
     # A worker has none, and neither has a machine whose course is node.
     assert take(made, WORKER, "before_drain").code == 0
     assert len(commands.snapshots) == 1
@@ -216,3 +218,15 @@ def test_single_programs_are_fetched_by_their_address(made: Machines) -> None:
         assert done.code == 0
         assert set(made.machines[name].packages.installed.values()) == {TO}
         assert take(made, name, "prepare", "after_drain", **given).changed[host_of(name, made.cluster.described)] == 0
+
+
+def test_an_external_etcd_is_said_to_have_no_snapshot() -> None:
+    with (
+        world(executor.play) as here,
+        machines(here, FROM, [TO], control_plane=1, workers=0, external_etcd=True) as found,
+    ):
+        done = take(found, FIRST, "before_drain", "after_drain")
+        assert "its etcd is an external one. Take one there." in done.output.replace("\n", " ")
+        assert (done.code, found.machines[FIRST].commands.snapshots) == (0, {})
+        here.later(60.0)
+        assert found.cluster.is_upgraded(TO)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.sandbox.kubeadm.description import COMPONENTS, DNS, PROXY, REGISTRY, image_of
+from tests.sandbox.kubeadm.description import COMPONENTS, DNS, ETCD, PROXY, REGISTRY, image_of
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json, Kind, owner_of
 
@@ -127,6 +127,6 @@ def _template(name: str, image: str, labels: Json, tolerations: list[Json]) -> J
     }
 
 
-def all_components(version: str) -> dict[str, str]:
+def all_components(version: str, *, external_etcd: bool) -> dict[str, str]:
     """The images of the static pods of a version."""
-    return {each: image_of(each, version) for each in COMPONENTS}
+    return {each: image_of(each, version) for each in COMPONENTS if each != ETCD or not external_etcd}

@@ -8,7 +8,7 @@ from tests.sandbox.kubeadm import building
 from tests.sandbox.kubeadm.addons import Addons
 from tests.sandbox.kubeadm.building import CONFIGURATION, SYSTEM
 from tests.sandbox.kubeadm.control_plane import ControlPlane
-from tests.sandbox.kubeadm.description import COMPONENTS, Described, Pace, image_of
+from tests.sandbox.kubeadm.description import DNS, PROXY, Described, Pace, image_of
 from tests.sandbox.kubeadm.machine import Machine
 from tests.sandbox.kubeadm.upgrading import Shared
 from tests.sandbox.kubernetes.cluster import Kubernetes
@@ -68,17 +68,18 @@ class KubeadmCluster:
     def is_whole(self) -> bool:
         """Whether the API answers, and each static pod and addon is there and Ready."""
         pods = self.pods()
-        count = len(self.described.control_plane) * len(COMPONENTS) + len(self.described.machines) + 2
+        count = sum(map(len, self.control_plane.images.values())) + len(self.described.machines) + 2
         return self.control_plane.answers and len(pods) == count and all(is_ready(each) for each in pods)
 
     def is_upgraded(self, version: str) -> bool:
         """Whether all machines, static pods and addons are of a version, and whole."""
         names = self.described.control_plane
-        wanted = {image_of(each, version) for each in (*COMPONENTS, "kube-proxy", "coredns")}
+        components = building.all_components(version, external_etcd=self.described.external_etcd)
+        wanted = {*components.values(), image_of(PROXY, version), image_of(DNS, version)}
         of_kubelets = all(
             self.node(name)["status"]["nodeInfo"]["kubeletVersion"] == f"v{version}" for name in self.described.machines
         )
-        static = all(self.control_plane.images[name] == building.all_components(version) for name in names)
+        static = all(self.control_plane.images[name] == components for name in names)
         images = {each["spec"]["containers"][0]["image"] for each in self.pods()}
         return of_kubelets and static and images == wanted and self.version() == version and self.is_whole()
 

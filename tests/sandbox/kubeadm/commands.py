@@ -150,7 +150,8 @@ class Commands:
     def _crictl(self, argv: Sequence[str], _stdin: str) -> Steps:
         if argv[1] == "ps":
             name, plane = self._written.name, self._shared.control_plane
-            return self._told(CONTAINER if name in plane.images and (name, ETCD) not in plane.away else "")
+            runs = ETCD in plane.images.get(name, ()) and (name, ETCD) not in plane.away
+            return self._told(CONTAINER if runs else "")
         if argv[1] == "images":
             return self._told(json.dumps({"images": [{"repoTags": [each]} for each in sorted(self.images)]}))
         if argv[1] == "pull":

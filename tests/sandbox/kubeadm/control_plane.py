@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.sandbox.kubeadm import building
 from tests.sandbox.kubeadm.building import SYSTEM
-from tests.sandbox.kubeadm.description import API_SERVER, COMPONENTS, ETCD, Described
+from tests.sandbox.kubeadm.description import API_SERVER, ETCD, Described
 from tests.sandbox.kubernetes.cluster import Kubernetes
 from tests.sandbox.kubernetes.kinds import NODES, PODS
 from tests.sandbox.web import Answer, Handler, Pending, Request
@@ -19,7 +19,7 @@ class ControlPlane:
     def __init__(self, kubernetes: Kubernetes, described: Described) -> None:
         self._kubernetes, self._described = kubernetes, described
         self._resources = kubernetes.server.resources
-        components = building.all_components(described.version)
+        components = building.all_components(described.version, external_etcd=described.external_etcd)
         self.images = {name: dict(components) for name in described.control_plane}
         self.away: set[tuple[str, str]] = set()
         """Machine and component of each static pod that is down."""
@@ -67,7 +67,7 @@ class ControlPlane:
 
     def take_down(self, name: str, *components: str) -> None:
         """Static pods of a machine end."""
-        for component in components or COMPONENTS:
+        for component in components or self.images[name]:
             self.away.add((name, component))
             if self._resources.store.kept(PODS, SYSTEM, f"{component}-{name}") is not None:
                 options = {"gracePeriodSeconds": 0}
@@ -76,7 +76,7 @@ class ControlPlane:
 
     def bring_up(self, name: str, *components: str) -> None:
         """Static pods of a machine start, with the images that their manifests name."""
-        for component in components or COMPONENTS:
+        for component in components or self.images[name]:
             self.away.discard((name, component))
             if self._resources.store.kept(PODS, SYSTEM, f"{component}-{name}") is None:
                 self._show(name, component, self.images[name][component])

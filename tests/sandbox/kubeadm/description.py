@@ -51,6 +51,8 @@ class Described:
     workers: tuple[str, ...] = ("worker-1", "worker-2", "worker-3")
     balanced: bool = False
     """Whether its address is that of a balancer. Otherwise it is that of the first machine, which is the worst case."""
+    external_etcd: bool = False
+    """Whether etcd runs elsewhere, and never ends."""
     etcd_size: int = 64 * 2**20
 
     @property

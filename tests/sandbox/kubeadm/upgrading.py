@@ -10,7 +10,7 @@ from tests.sandbox.clock import Clock
 from tests.sandbox.kubeadm.addons import Addons
 from tests.sandbox.kubeadm.building import CONFIGURATION, SYSTEM, configuration
 from tests.sandbox.kubeadm.control_plane import ControlPlane
-from tests.sandbox.kubeadm.description import COMPONENTS, Pace, image_of, numbers_of
+from tests.sandbox.kubeadm.description import Pace, image_of, numbers_of
 from tests.sandbox.kubeadm.process import Ended, Steps
 from tests.sandbox.kubernetes.cluster import Kubernetes
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES
@@ -107,7 +107,7 @@ def upgrade(shared: Shared, machine: OnMachine, own_version: str, target: str) -
 def _components(shared: Shared, machine: OnMachine, version: str) -> Generator[float, None, str]:
     """Replace the static pods one after the other; gives the fault, before which all are put back."""
     plane, before = shared.control_plane, dict(shared.control_plane.images[machine.name])
-    for component in COMPONENTS:
+    for component in before:
         image = image_of(component, version)
         if plane.images[machine.name][component] == image:
             continue
