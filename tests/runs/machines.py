@@ -91,9 +91,8 @@ def machines(
     *,
     control_plane: int = 3,
     workers: int = 3,
-    balanced: bool = False,
-    external_etcd: bool = False,
     pace: Pace | None = None,
+    **described: Any,
 ) -> Iterator[Machines]:
     """A cluster that is whole; until the block ends, runs reach its machines, and its API behind one address.
 
@@ -103,17 +102,16 @@ def machines(
         available: The other versions in the repository of the packages.
         control_plane: The number of its machines.
         workers: The number of the others.
-        balanced: Whether a balancer stands before the API; without one its address is that of the first machine.
-        external_etcd: Whether etcd runs elsewhere.
         pace: The seconds that things take.
+        described: Further fields of `Described`: balanced, external_etcd.
     """
     names = (
         tuple(f"cp-{each + 1}" for each in range(control_plane)),
         tuple(f"worker-{each + 1}" for each in range(workers)),
     )
-    described = Described(version, *names, balanced=balanced, external_etcd=external_etcd)
+    whole = Described(version, *names, **described)
     with here.calling.lock:
-        cluster = KubeadmCluster(here.sandbox.kubernetes, described, available, pace)
+        cluster = KubeadmCluster(here.sandbox.kubernetes, whole, available, pace)
     port: Any = here.sandbox.server_port
     port.handler = cluster.control_plane.door(port.handler)
     here.sandbox.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}])
