@@ -1,0 +1,159 @@
+"""The HTTPS service: paths of hooks, one answer each within the time of the caller; and health for the kubelet."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timezone
+
+import aiohttp
+from aiohttp import web
+
+from .bodies import API_VERSION, BadBody, body_of, failure, part, success
+from .coverage import can_update_machine, can_update_machine_set
+from .discovery import TIMEOUT, discovered
+from .documents import CLEAR, NotUnderstood, task_name
+from .fields import Json
+from .gates import cluster_named, gated, skipped
+from .kubernetes_api import Unanswered
+from .policy import GATED_HOOKS, OBJECTS, Policy
+from .store import BeingDeleted, Store, gate_behind, gate_name
+from .tasks import HOOK, TaskState, reply
+
+LARGEST = 4 * 1024 * 1024
+"""The most bytes of a request; an object of Kubernetes has 1.5 MiB at most."""
+MARGIN = 1.0
+"""Seconds by which an answer comes before the time of the caller has ended."""
+LOG = logging.getLogger("cluster_api_extension")
+
+Answering = Callable[[Json], Awaitable[Json]]
+
+
+def utc_now() -> datetime:
+    """The time, in whole seconds."""
+    return datetime.now(timezone.utc).replace(microsecond=0)
+
+
+class HookService:
+    """The answers of the hooks, from the policy and the management cluster."""
+
+    def __init__(self, policy: Policy, store: Store, now: Callable[[], datetime] = utc_now) -> None:
+        self._policy, self._store, self._now = policy, store, now
+        self._hooks: dict[str, tuple[str, Answering]] = {
+            "canupdatemachine": ("CanUpdateMachine", self._can_update_machine),
+            "canupdatemachineset": ("CanUpdateMachineSet", self._can_update_machine_set),
+            "updatemachine": (HOOK, self._update_machine),
+            "discovery": ("Discovery", self._discovery),
+        }
+
+    def application(self) -> web.Application:
+        """The hooks, for HTTPS."""
+        made = web.Application(client_max_size=LARGEST)
+        for path in (f"/{API_VERSION}/{{hook}}", f"/{API_VERSION}/{{hook}}/{{handler}}"):
+            made.router.add_post(path, self.answered)
+        return made
+
+    def health(self) -> web.Application:
+        """Two paths for the kubelet, which has no client certificate."""
+        made = web.Application()
+        made.router.add_get("/healthz", self._healthy)
+        made.router.add_get("/readyz", self._ready)
+        return made
+
+    async def answered(self, request: web.Request) -> web.Response:
+        """The answer to one request; a request that cannot be read gets one sentence."""
+        name = request.match_info["hook"]
+        gated_hook = next((hook for hook in GATED_HOOKS if hook.lower() == name), "")
+        if gated_hook:
+            hook, answering = gated_hook, self._gate_of(gated_hook)
+        elif name in self._hooks:
+            hook, answering = self._hooks[name]
+        else:
+            return web.Response(status=404, text=f"There is no hook {name[:100]!r} here.")
+        try:
+            body = body_of(await request.read(), hook)
+            answer = await asyncio.wait_for(answering(body), time_for(request.query.get("timeout", "")))
+        except web.HTTPRequestEntityTooLarge:
+            return web.Response(status=413, text=f"The request of {hook} has more than {LARGEST} bytes.")
+        except BadBody as error:
+            return web.Response(status=400, text=str(error))
+        except asyncio.TimeoutError:
+            answer = self._later(hook, "The management cluster has not answered in time.")
+        if answer["message"]:
+            LOG.info("%s: %s: %s", hook, answer["status"], answer["message"])
+        return web.json_response(answer)
+
+    async def _discovery(self, _body: Json) -> Json:
+        return discovered(self._policy)
+
+    async def _can_update_machine(self, body: Json) -> Json:
+        return can_update_machine(body, self._policy)
+
+    async def _can_update_machine_set(self, body: Json) -> Json:
+        return can_update_machine_set(body, self._policy)
+
+    async def _update_machine(self, body: Json) -> Json:
+        desired = part(body, "desired")
+        objects = {name: part(desired, name) for name in OBJECTS if name in desired}
+        if "machine" not in objects:
+            raise BadBody("The request has no object desired.machine.")
+        try:
+            wanted = await self._store.wanted(objects)
+            task = await self._store.requested(wanted, self._policy.budget, self._now())
+        except (BeingDeleted, NotUnderstood, Unanswered) as error:
+            return self._later(HOOK, str(error))
+        name = task_name(wanted.uid)
+        answer = reply(task, wanted, f"kubectl annotate -n {self._store.namespace} configmap/{name} {CLEAR}=NAME")
+        if task.state is TaskState.FAILED:
+            LOG.warning("%s/%s: %s", wanted.namespace, wanted.name, answer["message"])
+        return answer
+
+    def _gate_of(self, hook: str) -> Answering:
+        async def answer(body: Json) -> Json:
+            namespace, name = cluster_named(body)
+            cluster, rule = f"{namespace}/{name}", self._policy.gate
+            if not rule.asks(hook, cluster):
+                return success(hook, retryAfterSeconds=0)
+            if cause := skipped(body):
+                LOG.warning("%s: the gate of %s is skipped by its annotation: %r", hook, cluster, cause[:200])
+                return success(hook, retryAfterSeconds=0)
+            try:
+                if rule.url:
+                    place = rule.url
+                    async with aiohttp.ClientSession() as session:
+                        found = await gate_behind(rule.url, namespace, name, session)
+                else:
+                    place = f"ConfigMap {self._store.namespace}/{gate_name(namespace, name)}"
+                    found = await self._store.gate(namespace, name)
+            except Unanswered as error:
+                found = str(error)
+            return gated(hook, cluster, rule, found, self._now(), place)
+
+        return answer
+
+    def _later(self, hook: str, message: str) -> Json:
+        """An answer that says busy, for a request that has no other yet."""
+        if hook.startswith("CanUpdate") or hook == "Discovery":
+            return failure(hook, message)
+        return success(hook, message, retryAfterSeconds=self._policy.budget.poll)
+
+    async def _healthy(self, _request: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
+    async def _ready(self, _request: web.Request) -> web.Response:
+        try:
+            await self._store.ready()
+        except Unanswered as error:
+            return web.Response(status=503, text=str(error))
+        return web.Response(text="ok")
+
+
+def time_for(written: str) -> float:
+    """Seconds for an answer, from the query of the caller, such as 10s; another form counts as the default."""
+    try:
+        given = float(written.removesuffix("s")) if written.endswith("s") else float(TIMEOUT)
+    except ValueError:
+        given = float(TIMEOUT)
+    return max(0.5, min(given, 30.0) - MARGIN) if math.isfinite(given) else TIMEOUT - MARGIN

@@ -1,0 +1,160 @@
+"""Machines, tasks, claims and gates in the management cluster; each write is over what was read."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from urllib.parse import quote
+
+import aiohttp
+
+from .bodies import text
+from .documents import (
+    STATE_LABEL,
+    TASK_LABEL,
+    NotUnderstood,
+    cleared_in,
+    config_map_of,
+    holder_at,
+    task_name,
+    task_of,
+)
+from .fields import Json
+from .gates import GateAnswer, gate_answer_of
+from .kubernetes_api import Conflict, KubernetesApi, Unanswered
+from .policy import Budget
+from .tasks import BUSY, Task, TaskState, Wanted, digest_of, judged
+
+GATE_TIMEOUT = 4.0
+"""Seconds for the answer of a gate behind an address."""
+TRIES = 3
+"""Attempts to write a task that another replica or a run has written meanwhile."""
+CONTROL_PLANE = "cluster.x-k8s.io/control-plane"
+
+
+class BeingDeleted(Exception):
+    """The machine is being deleted."""
+
+
+class Store:
+    """The objects of one management cluster; those of the service are in `namespace`."""
+
+    def __init__(self, api: KubernetesApi, namespace: str) -> None:
+        self._api, self.namespace = api, namespace
+
+    def config_maps(self, name: str = "") -> str:
+        """The path of the ConfigMaps of the service, or of one."""
+        return f"/api/v1/namespaces/{self.namespace}/configmaps" + (f"/{quote(name, safe='')}" if name else "")
+
+    def leases(self, name: str = "") -> str:
+        """The path of the Leases of the service, or of one."""
+        path = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases"
+        return path + (f"/{quote(name, safe='')}" if name else "")
+
+    async def ready(self) -> None:
+        """Asks the API server for one object of the service.
+
+        Raises:
+            Unanswered: there is no answer.
+        """
+        await self._api.read(self.config_maps("readiness"))
+
+    async def wanted(self, desired: dict[str, Json]) -> Wanted:
+        """The machine of a request, with its UID, which requests do not carry.
+
+        Raises:
+            BeingDeleted: it is going away, or is gone.
+            Unanswered: it cannot be read.
+        """
+        asked = {"machine": desired["machine"]}
+        namespace, name = text(asked, "machine", "metadata", "namespace"), text(asked, "machine", "metadata", "name")
+        path = f"/apis/cluster.x-k8s.io/v1beta2/namespaces/{quote(namespace, safe='')}/machines/{quote(name, safe='')}"
+        machine = await self._api.read(path)
+        if machine is None or machine["metadata"].get("deletionTimestamp"):
+            raise BeingDeleted(f"The Machine {namespace}/{name} is being deleted, so nothing is done.")
+        spec = desired["machine"].get("spec") or {}
+        return Wanted(
+            uid=str(machine["metadata"]["uid"]),
+            namespace=namespace,
+            name=name,
+            cluster=str(spec.get("clusterName", "")),
+            version=str(spec.get("version", "")),
+            control_plane=CONTROL_PLANE in (machine["metadata"].get("labels") or {}),
+            kubernetes_node=str(((machine.get("status") or {}).get("nodeRef") or {}).get("name", "")),
+            digest=digest_of(desired),
+        )
+
+    async def requested(self, wanted: Wanted, budget: Budget, now: datetime) -> Task:
+        """The task of a machine after a request, written only if the request has changed it.
+
+        Raises:
+            Unanswered: it cannot be read or written.
+            NotUnderstood: it, or its claim, has another form.
+        """
+        for _try in range(TRIES):
+            found = await self._api.read(self.config_maps(task_name(wanted.uid)))
+            before = task_of(found) if found else None
+            alive = before is not None and before.state in BUSY and await self._alive(wanted.uid, now)
+            after = judged(before, wanted, budget, now, alive, cleared_in(found) if found else "")
+            if after == before:
+                return after
+            try:
+                await self.keep(after, found)
+            except Conflict:
+                continue
+            return after
+        raise Unanswered(f"The task of {wanted.namespace}/{wanted.name} is being written by others.")
+
+    async def keep(self, task: Task, found: Json | None) -> Json:
+        """Writes a task over the ConfigMap that was read, or makes it.
+
+        Raises:
+            Conflict: it is not the one that was read.
+        """
+        version = str(found["metadata"]["resourceVersion"]) if found else ""
+        item = config_map_of(task, self.namespace, version)
+        if found:
+            return await self._api.write(self.config_maps(task_name(task.wanted.uid)), item)
+        return await self._api.make(self.config_maps(), item)
+
+    async def _alive(self, uid: str, now: datetime) -> bool:
+        return bool(holder_at(await self._api.read(self.leases(task_name(uid))), now))
+
+    async def gate(self, namespace: str, name: str) -> GateAnswer | str:
+        """The answer of the gate of a cluster in its record, or the sentence that says why there is none."""
+        found = await self._api.read(self.config_maps(gate_name(namespace, name)))
+        return "It has not answered yet." if found is None else gate_answer_of(found.get("data") or {})
+
+    async def sweep(self, now: datetime, kept: timedelta) -> int:
+        """Deletes tasks that were done and requested longer ago than `kept`; gives their number."""
+        old = 0
+        for item in await self._api.listed(
+            self.config_maps(), f"{TASK_LABEL}=true,{STATE_LABEL}={TaskState.DONE.value}"
+        ):
+            try:
+                over = task_of(item).created + kept < now
+            except NotUnderstood:
+                continue
+            if over:
+                name, version = item["metadata"]["name"], item["metadata"]["resourceVersion"]
+                await self._api.remove(self.config_maps(name), version)
+                old += 1
+        return old
+
+
+def gate_name(namespace: str, name: str) -> str:
+    """The name of the ConfigMap in which the gate of a cluster answers."""
+    return f"gate-{namespace}.{name}"
+
+
+async def gate_behind(url: str, namespace: str, name: str, session: aiohttp.ClientSession) -> GateAnswer | str:
+    """The answer of a gate behind an address, which gets the cluster as a query; or the sentence why there is none."""
+    try:
+        params = {"namespace": namespace, "cluster": name}
+        async with session.get(url, params=params, timeout=aiohttp.ClientTimeout(total=GATE_TIMEOUT)) as response:
+            if response.status != 200:
+                return f"It answers with {response.status}."
+            content = await response.json(content_type=None)
+    except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as error:
+        return f"It gives no answer ({type(error).__name__})."
+    return gate_answer_of(content) if isinstance(content, dict) else "Its answer is no JSON object."
