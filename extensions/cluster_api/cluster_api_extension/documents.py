@@ -86,11 +86,6 @@ def lease_of(task: Task, namespace: str, holder: str, seconds: int, now: datetim
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
 
-def given_back(lease: Json) -> Json:
-    """The Lease without a holder."""
-    return {**lease, "spec": {**lease["spec"], "holderIdentity": ""}}
-
-
 def holder_at(lease: Mapping[str, Any] | None, now: datetime) -> str:
     """The holder of a claim that is in force; empty if there is none.
 

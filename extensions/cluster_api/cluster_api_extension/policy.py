@@ -88,8 +88,9 @@ def policy_of(written: Any) -> Policy:
 
 def _fields(written: Any) -> dict[str, tuple[Segments, ...]]:
     section = {**DEFAULT_FIELDS, **_section(written, "fields", OBJECTS)}
+    written_paths = {name: _texts(paths, f"fields.{name}") for name, paths in section.items()}
     try:
-        return {name: tuple(map(segments, _texts(paths, f"fields.{name}"))) for name, paths in section.items()}
+        return {name: tuple(map(segments, paths)) for name, paths in written_paths.items()}
     except ValueError as error:
         raise PolicyError(f"fields: {error}") from error
 

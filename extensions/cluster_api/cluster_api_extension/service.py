@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 import aiohttp
 from aiohttp import web
 
+from . import external
 from .bodies import API_VERSION, BadBody, body_of, failure, part, success
 from .coverage import can_update_machine, can_update_machine_set
 from .discovery import TIMEOUT, discovered
@@ -44,8 +45,9 @@ class HookService:
         self._hooks: dict[str, tuple[str, Answering]] = {
             "canupdatemachine": ("CanUpdateMachine", self._can_update_machine),
             "canupdatemachineset": ("CanUpdateMachineSet", self._can_update_machine_set),
-            "updatemachine": (HOOK, self._update_machine),
+            "updatemachine": (HOOK, self.update_machine),
             "discovery": ("Discovery", self._discovery),
+            external.HOOK.lower(): (external.HOOK, self.external_upgrade),
         }
 
     def application(self) -> web.Application:
@@ -94,7 +96,12 @@ class HookService:
     async def _can_update_machine_set(self, body: Json) -> Json:
         return can_update_machine_set(body, self._policy)
 
-    async def _update_machine(self, body: Json) -> Json:
+    async def update_machine(self, body: Json) -> Json:
+        """The answer to UpdateMachine, from the task of the machine.
+
+        Raises:
+            BadBody: the request names no machine.
+        """
         desired = part(body, "desired")
         objects = {name: part(desired, name) for name in OBJECTS if name in desired}
         if "machine" not in objects:
@@ -109,6 +116,26 @@ class HookService:
         if task.state is TaskState.FAILED:
             LOG.warning("%s/%s: %s", wanted.namespace, wanted.name, answer["message"])
         return answer
+
+    async def external_upgrade(self, body: Json) -> Json:
+        """The answer to ExternalUpgrade: what runs for the same owner is aborted first, then it is decided.
+
+        Raises:
+            BadBody: the request names no machines.
+        """
+        uncovered = external.uncovered_in(body, self._policy)
+        try:
+            machines = [external.desired_of(each, body) for each in external.machines_of(body)]
+            wanted = [await self._store.wanted(each) for each in machines]
+            if running := await self._store.abort_others(wanted, self._now()):
+                names = ", ".join(task.wanted.name for task in running)
+                return external.declined(f"A run still works on {names}, and was asked to end: request it again.")
+            if uncovered:
+                return external.declined(f"The allow-list does not cover {', '.join(uncovered)}.")
+            budget = self._policy.budget
+            return external.accepted([await self._store.requested(each, budget, self._now()) for each in wanted])
+        except (BeingDeleted, NotUnderstood, Unanswered) as error:
+            return external.declined(str(error))
 
     def _gate_of(self, hook: str) -> Answering:
         async def answer(body: Json) -> Json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
@@ -23,13 +24,17 @@ from .fields import Json
 from .gates import GateAnswer, gate_answer_of
 from .kubernetes_api import Conflict, KubernetesApi, Unanswered
 from .policy import Budget
-from .tasks import BUSY, Task, TaskState, Wanted, digest_of, judged
+from .tasks import BUSY, Task, TaskState, Wanted, aborted, digest_of, judged
 
 GATE_TIMEOUT = 4.0
 """Seconds for the answer of a gate behind an address."""
+OPEN = f"{TASK_LABEL}=true,{STATE_LABEL} in ({TaskState.WAITING.value},{','.join(state.value for state in BUSY)})"
+"""The selector of the tasks that are neither done nor failed, so that a look costs nothing for those that are."""
 TRIES = 3
 """Attempts to write a task that another replica or a run has written meanwhile."""
 CONTROL_PLANE = "cluster.x-k8s.io/control-plane"
+OWNERS = {"cluster.x-k8s.io/control-plane-name": "control-plane", "cluster.x-k8s.io/deployment-name": "deployment"}
+"""The labels of a Machine that name its owner, and the word that stands before the name of one."""
 
 
 class BeingDeleted(Exception):
@@ -73,15 +78,17 @@ class Store:
         if machine is None or machine["metadata"].get("deletionTimestamp"):
             raise BeingDeleted(f"The Machine {namespace}/{name} is being deleted, so nothing is done.")
         spec = desired["machine"].get("spec") or {}
+        labels = machine["metadata"].get("labels") or {}
         return Wanted(
             uid=str(machine["metadata"]["uid"]),
             namespace=namespace,
             name=name,
             cluster=str(spec.get("clusterName", "")),
             version=str(spec.get("version", "")),
-            control_plane=CONTROL_PLANE in (machine["metadata"].get("labels") or {}),
+            control_plane=CONTROL_PLANE in labels,
             kubernetes_node=str(((machine.get("status") or {}).get("nodeRef") or {}).get("name", "")),
             digest=digest_of(desired),
+            owner=next((f"{word}/{labels[label]}" for label, word in OWNERS.items() if labels.get(label)), ""),
         )
 
     async def requested(self, wanted: Wanted, budget: Budget, now: datetime) -> Task:
@@ -119,6 +126,29 @@ class Store:
 
     async def _alive(self, uid: str, now: datetime) -> bool:
         return bool(holder_at(await self._api.read(self.leases(task_name(uid))), now))
+
+    async def abort_others(self, wanted: Sequence[Wanted], now: datetime) -> list[Task]:
+        """Aborts the open tasks of the same owners that are not among these; gives those that a run still works on.
+
+        Raises:
+            Unanswered: they cannot be read or written.
+        """
+        owners = {(each.namespace, each.cluster, each.owner) for each in wanted}
+        kept = {(each.uid, each.digest) for each in wanted}
+        running = []
+        for item in await self._api.listed(self.config_maps(), OPEN):
+            task = task_of(item)
+            own = (task.wanted.namespace, task.wanted.cluster, task.wanted.owner) in owners
+            if not own or (task.wanted.uid, task.wanted.digest) in kept:
+                continue
+            if task.state in BUSY and await self._alive(task.wanted.uid, now):
+                running.append(task)
+            if (after := aborted(task, now)) != task:
+                try:
+                    await self.keep(after, item)
+                except Conflict as error:
+                    raise Unanswered(f"The task of {task.wanted.name} is being written by others.") from error
+        return running
 
     async def gate(self, namespace: str, name: str) -> GateAnswer | str:
         """The answer of the gate of a cluster in its record, or the sentence that says why there is none."""

@@ -54,6 +54,7 @@ class Wanted:
     control_plane: bool
     kubernetes_node: str
     digest: str
+    owner: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,6 @@ class Task:
     kind: str = ""
     reason: str = ""
     abort: bool = False
-    owner: str = ""
     events: tuple[str, ...] = ()
 
 
@@ -104,18 +104,10 @@ def _without(spec: Json, paths: Iterable[Segments]) -> Json:
     return kept
 
 
-def new_task(wanted: Wanted, budget: Budget, now: datetime, owner: str = "", events: tuple[str, ...] = ()) -> Task:
+def new_task(wanted: Wanted, budget: Budget, now: datetime, events: tuple[str, ...] = ()) -> Task:
     """A task that waits for a run, with a whole budget."""
-    made = Task(
-        wanted,
-        TaskState.WAITING,
-        budget,
-        now,
-        now + timedelta(seconds=budget.deadline),
-        now,
-        owner=owner,
-        events=events,
-    )
+    deadline = now + timedelta(seconds=budget.deadline)
+    made = Task(wanted, TaskState.WAITING, budget, created=now, deadline=deadline, not_before=now, events=events)
     return _noted(made, now, f"requested: {wanted.version}")
 
 
@@ -134,7 +126,7 @@ def judged(task: Task | None, wanted: Wanted, budget: Budget, now: datetime, ali
         return task
     if task.abort and task.state is TaskState.WAITING:
         # The run has come to its end, and the target that was to take its place is no longer wanted.
-        return new_task(wanted, budget, now, task.owner, task.events)
+        return new_task(wanted, budget, now, task.events)
     if task.state in BUSY and not alive:
         task = ended(task, "lost", f"the run {task.holder} has given no sign of life", now)
     if task.state is not TaskState.FAILED and now >= task.deadline:
@@ -144,18 +136,23 @@ def judged(task: Task | None, wanted: Wanted, budget: Budget, now: datetime, ali
 
 def cleared_by(person: str, task: Task, wanted: Wanted, budget: Budget, now: datetime) -> Task:
     """The task after a person has cleared its failure: a whole budget, and a deadline from now on."""
-    return new_task(wanted, budget, now, task.owner, _noted(task, now, f"cleared: {person}").events)
+    return new_task(wanted, budget, now, _noted(task, now, f"cleared: {person}").events)
 
 
 def _another_target(task: Task, wanted: Wanted, budget: Budget, now: datetime, alive: bool) -> Task:
     if task.state in BUSY and alive:
         return task if task.abort else _noted(replace(task, abort=True), now, f"abort requested for {wanted.version}")
-    return new_task(wanted, budget, now, task.owner, _noted(task, now, f"superseded by {wanted.version}").events)
+    return new_task(wanted, budget, now, _noted(task, now, f"superseded by {wanted.version}").events)
 
 
 def _too_late(task: Task) -> str:
     before = f"; the last attempt failed: {task.reason}" if task.reason else ""
     return f"it was not done within {task.budget.deadline} s{before}"
+
+
+def aborted(task: Task, now: datetime) -> Task:
+    """The task once it is no longer wanted: no run claims it any more, and one that has it comes to its end."""
+    return task if task.abort else _noted(replace(task, abort=True), now, "abort requested")
 
 
 def claimed(task: Task, holder: str, now: datetime) -> Task:

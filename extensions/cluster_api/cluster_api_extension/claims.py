@@ -1,0 +1,132 @@
+"""The claim of a task by a run: a Lease that is renewed while the run works, and the task written under it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from .documents import (
+    NotUnderstood,
+    holder_at,
+    lease_of,
+    task_name,
+    task_of,
+)
+from .fields import Json
+from .kubernetes_api import Conflict, KubernetesApi, Unanswered
+from .store import OPEN, TRIES, Store
+from .tasks import BUSY, Task, claimable, claimed
+
+
+class ClaimLost(Exception):
+    """The run no longer holds its claim: it has to end."""
+
+
+@dataclass(frozen=True)
+class Claimant:
+    """One worker: its name, which is no other's, and the seconds for which a claim holds without a sign of life."""
+
+    holder: str
+    seconds: int = 60
+    side_by_side: int = 1
+
+
+class Claims:
+    """The claims of one worker. Every method raises Unanswered where there is no answer."""
+
+    def __init__(self, api: KubernetesApi, store: Store, claimant: Claimant, now: Callable[[], datetime]) -> None:
+        self._api, self._store, self._claimant, self._now = api, store, claimant, now
+
+    async def claim_next(self) -> Task | None:
+        """Claims the next task and gives it, or None if there is none."""
+        found: dict[str, tuple[Task, Json]] = {}
+        for item in await self._api.listed(self._store.config_maps(), OPEN):
+            try:
+                task = task_of(item)
+            except NotUnderstood:
+                continue
+            found[task.wanted.uid] = (task, item)
+        alive = {uid: await self._held(uid) for uid, (task, _item) in found.items() if task.state in BUSY}
+        side_by_side = self._claimant.side_by_side
+        for task in claimable([task for task, _item in found.values()], alive, self._now(), side_by_side):
+            if await self._claim(task, found[task.wanted.uid][1]):
+                return claimed(task, self._claimant.holder, self._now())
+        return None
+
+    async def _held(self, uid: str) -> bool:
+        return bool(holder_at(await self._api.read(self._store.leases(task_name(uid))), self._now()))
+
+    async def _claim(self, task: Task, item: Json) -> bool:
+        try:
+            lease = await self._api.read(self._store.leases(task_name(task.wanted.uid)))
+            if holder_at(lease, self._now()):
+                return False
+            await self._write_lease(task, lease)
+        except (Conflict, NotUnderstood):
+            return False
+        try:
+            await self._store.keep(claimed(task, self._claimant.holder, self._now()), item)
+        except Conflict:
+            await self.give_back(task)
+            return False
+        return True
+
+    async def _write_lease(self, task: Task, lease: Json | None) -> None:
+        namespace, name = self._store.namespace, task_name(task.wanted.uid)
+        version = str(lease["metadata"]["resourceVersion"]) if lease else ""
+        claimant = self._claimant
+        item = lease_of(task, namespace, claimant.holder, claimant.seconds, self._now(), version)
+        if lease:
+            await self._api.write(self._store.leases(name), item)
+        else:
+            await self._api.make(self._store.leases(), item)
+
+    async def renew(self, task: Task) -> Task:
+        """Shows a sign of life; gives the task as it is now, in which an abort may stand.
+
+        Raises:
+            ClaimLost: another one has it, or the task is no longer this run's.
+        """
+        lease = await self._api.read(self._store.leases(task_name(task.wanted.uid)))
+        if lease is None or (lease.get("spec") or {}).get("holderIdentity") != self._claimant.holder:
+            raise ClaimLost("Another run has claimed the task.")
+        try:
+            await self._write_lease(task, lease)
+        except Conflict as error:
+            raise ClaimLost("Another one has written the Lease of the task.") from error
+        return (await self._own(task))[0]
+
+    async def _own(self, task: Task) -> tuple[Task, Json]:
+        item = await self._api.read(self._store.config_maps(task_name(task.wanted.uid)))
+        if item is None:
+            raise ClaimLost("The task was deleted.")
+        current = task_of(item)
+        if current.state not in BUSY or current.holder != self._claimant.holder:
+            raise ClaimLost(f"The task is {current.state.value}, and no longer of this run.")
+        return current, item
+
+    async def change(self, task: Task, changed: Callable[[Task], Task]) -> Task:
+        """Writes a change of the task under this claim; gives it as it is then.
+
+        Raises:
+            ClaimLost: it is no longer of this run.
+        """
+        for _try in range(TRIES):
+            current, item = await self._own(task)
+            try:
+                await self._store.keep(changed(current), item)
+            except Conflict:
+                continue
+            return changed(current)
+        raise Unanswered("The task is being written by others.")
+
+    async def give_back(self, task: Task) -> None:
+        """Deletes the Lease, if it is still this run's."""
+        name = task_name(task.wanted.uid)
+        lease = await self._api.read(self._store.leases(name))
+        if lease is not None and (lease.get("spec") or {}).get("holderIdentity") == self._claimant.holder:
+            try:
+                await self._api.remove(self._store.leases(name), str(lease["metadata"]["resourceVersion"]))
+            except Conflict:
+                return

@@ -1,0 +1,71 @@
+"""The two listeners of the service, and its housekeeping."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from dataclasses import dataclass
+from datetime import timedelta
+
+from aiohttp import web
+
+from .kubernetes_api import Conflict, Unanswered
+from .policy import Policy
+from .service import LOG, HookService, utc_now
+from .store import Store
+from .tls import ServerTls, TlsFiles
+
+HOUSEKEEPING = 60.0
+"""Seconds between two looks at the certificates."""
+SWEEPS = 60
+"""Looks at the certificates between two sweeps of old tasks."""
+KEPT = timedelta(days=30)
+"""Time for which a task that is done is kept after its request."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """The certificates, the address and the ports of the service; port 0 is one that is free."""
+
+    files: TlsFiles
+    host: str
+    port: int
+    health_port: int
+
+
+async def serve(policy: Policy, store: Store, served: Served, stop: asyncio.Event) -> None:
+    """Serves until `stop` is set.
+
+    Raises:
+        OSError: a port or a certificate cannot be had.
+    """
+    tls = ServerTls(served.files)
+    service = HookService(policy, store)
+    async with contextlib.AsyncExitStack() as stack:
+        for made, port, context in (
+            (service.application(), served.port, tls.context),
+            (service.health(), served.health_port, None),
+        ):
+            runner = web.AppRunner(made, access_log=None)
+            await runner.setup()
+            stack.push_async_callback(runner.cleanup)
+            await web.TCPSite(runner, served.host or None, port, ssl_context=context).start()
+        LOG.info("serving hooks on port %d", served.port)
+        await keep_house(tls, store, stop)
+
+
+async def keep_house(tls: ServerTls, store: Store, stop: asyncio.Event, pause: float = HOUSEKEEPING) -> None:
+    """Takes renewed certificates, and deletes old tasks, until `stop` is set."""
+    looks = 0
+    while not stop.is_set():
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(stop.wait(), pause)
+        looks += 1
+        try:
+            if tls.renew():
+                LOG.info("the certificates were renewed")
+            if looks % SWEEPS == 0 and (old := await store.sweep(utc_now(), KEPT)):
+                LOG.info("%d tasks that were done were deleted", old)
+        except (Conflict, OSError, Unanswered, ssl.SSLError) as error:
+            LOG.warning("housekeeping: %s", error)

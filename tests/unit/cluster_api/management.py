@@ -1,0 +1,149 @@
+"""A management cluster in memory, with the manifests of the service and with Machines, and clients of it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from extensions.cluster_api.cluster_api_extension.kubernetes_api import Access, Conflict, KubernetesApi, Unanswered
+from tests.sandbox.clock import Clock
+from tests.sandbox.kubernetes.api import ApiServer
+from tests.sandbox.kubernetes.kinds import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CONFIG_MAPS,
+    DEFINITIONS,
+    LEASES,
+    NAMESPACES,
+    ROLE_BINDINGS,
+    ROLES,
+    SERVICE_ACCOUNTS,
+)
+from tests.sandbox.kubernetes.objects import Kind
+from tests.sandbox.kubernetes.resources import Writing
+from tests.sandbox.machines.kinds import Version
+from tests.sandbox.web import Answer, Request
+from tests.unit.cluster_api.manifests import NAMESPACE, of_kind
+
+Json = dict[str, Any]
+
+SERVICE, RUNS = "cluster-api-extension", "machine-runs"
+GROUP = "cluster.x-k8s.io"
+MACHINES = Version("v1beta2").machines
+KINDS = {
+    "Namespace": NAMESPACES,
+    "ServiceAccount": SERVICE_ACCOUNTS,
+    "ClusterRole": CLUSTER_ROLES,
+    "ClusterRoleBinding": CLUSTER_ROLE_BINDINGS,
+    "Role": ROLES,
+    "RoleBinding": ROLE_BINDINGS,
+}
+_SCHEMA = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_DEFINITION: Json = {
+    "metadata": {"name": f"machines.{GROUP}"},
+    "spec": {
+        "group": GROUP,
+        "scope": "Namespaced",
+        "names": {"plural": "machines", "singular": "machine", "kind": "Machine", "listKind": "MachineList"},
+        "versions": [
+            {
+                "name": "v1beta2",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": _SCHEMA},
+                "subresources": {"status": {}},
+            }
+        ],
+    },
+}
+
+
+class Management:
+    """A management cluster, on a clock that tests advance."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.server = ApiServer(self.clock, {})
+        self.resources = self.server.resources
+        self.resources.create(NAMESPACES, "", {"metadata": {"name": "default"}})
+        self.resources.create(DEFINITIONS, "", _DEFINITION)
+        for item in of_kind(*KINDS):
+            kind = KINDS[item["kind"]]
+            self.resources.create(kind, item["metadata"].get("namespace", ""), item, Writing(strict="Strict"))
+
+    def now(self) -> datetime:
+        """The time of its clock, in whole seconds."""
+        return datetime.fromtimestamp(int(self.clock.now()), timezone.utc)
+
+    def token(self, account: str) -> str:
+        """A token of one of the two accounts of the manifests."""
+        return self.server.rights.token_for(self.resources.get(SERVICE_ACCOUNTS, NAMESPACE, account))
+
+    def machine(self, name: str, labels: Mapping[str, str] | None = None) -> Json:
+        """A new Machine."""
+        spec = {"clusterName": "mem", "version": "v1.35.1"}
+        return self.resources.create(
+            MACHINES, "default", {"metadata": {"name": name, "labels": dict(labels or {})}, "spec": spec}
+        )
+
+    def objects(self, kind: Kind) -> dict[str, Json]:
+        """The objects of a kind in the namespace of the service, by name."""
+        return {each["metadata"]["name"]: each for each in self.server.store.each(kind, NAMESPACE)}
+
+    def tasks(self) -> dict[str, Json]:
+        """The content of each task, by the name of its machine."""
+        found = [json.loads(each["data"]["task.json"]) for each in self.objects(CONFIG_MAPS).values()]
+        return {each["wanted"]["name"]: each for each in found}
+
+    def leases(self) -> list[str]:
+        """The names of the Leases."""
+        return sorted(self.objects(LEASES))
+
+    def gate(self, cluster: str, **data: str) -> None:
+        """An answer of a gate, over the one before."""
+        name = f"gate-default.{cluster}"
+        if name in self.objects(CONFIG_MAPS):
+            self.resources.delete(CONFIG_MAPS, NAMESPACE, name)
+        self.resources.create(CONFIG_MAPS, NAMESPACE, {"metadata": {"name": name}, "data": data})
+
+    def annotate(self, name: str, key: str, value: str) -> None:
+        """Does as `kubectl annotate configmap` does."""
+        item = self.objects(CONFIG_MAPS)[name]
+        metadata = {**item["metadata"], "annotations": {key: value}}
+        self.resources.replace(CONFIG_MAPS, NAMESPACE, name, {**item, "metadata": metadata})
+
+
+class DirectApi(KubernetesApi):
+    """The client without a socket in between; it counts the requests by method."""
+
+    def __init__(self, management: Management, account: str) -> None:
+        super().__init__(Access("https://management", Path("token"), None))
+        self._management, self._token = management, management.token(account)
+        self.asked: Counter[str] = Counter()
+        self.bytes = 0
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        item: Json | None = None,
+        missing: bool = False,
+        params: Mapping[str, str] | None = None,
+    ) -> Json | None:
+        self.asked[method] += 1
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        answer = self._management.server(Request(method, path, dict(params or {}), item, headers))
+        assert isinstance(answer, Answer)
+        self.bytes += len(answer.text)
+        if answer.status == 404 and missing:
+            return None
+        if answer.status == 409:
+            raise Conflict(path)
+        if answer.status >= 300:
+            raise Unanswered(f"{answer.status} {answer.text}")
+        content: Json = json.loads(answer.text)
+        return content

@@ -1,0 +1,54 @@
+"""The policy: its defaults are the safe ones, and each fault is one sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from extensions.cluster_api.cluster_api_extension.discovery import discovered
+from extensions.cluster_api.cluster_api_extension.policy import Policy, PolicyError, policy_of
+from tests.unit.cluster_api.manifests import POLICY_FILE
+
+
+def test_an_empty_policy_is_the_default_and_the_manifest_has_the_default() -> None:
+    assert policy_of(None) == policy_of({}) == Policy()
+    assert policy_of(yaml.safe_load(POLICY_FILE)) == Policy()
+
+
+@pytest.mark.parametrize(
+    ("written", "sentence"),
+    [
+        ([], "the policy is no mapping"),
+        ({"field": {}}, "the policy has the unknown key field"),
+        ({"in_place": "yes"}, "in_place is 'yes': write true or false"),
+        ({"uncovered": "recreate"}, "uncovered is 'recreate': write replace or hold"),
+        ({"fields": {"machine": "spec.version"}}, "fields.machine is no list of texts"),
+        ({"fields": {"machine": ["status"]}}, "fields: 'status' is no path of a field"),
+        ({"budget": {"attempts": 0}}, "budget.attempts is 0: write a whole number above 0"),
+        ({"budget": {"attempts": True}}, "budget.attempts is True: write a whole number above 0"),
+        ({"gate": {"hooks": ["BeforeLunch"]}}, "gate.hooks has BeforeLunch: take hooks of BeforeClusterUpgrade"),
+        ({"gate": {"url": "http://gate"}}, "gate.url is no address: write one that starts with https://"),
+    ],
+)
+def test_a_fault_names_the_key_and_the_remedy(written: Any, sentence: str) -> None:
+    with pytest.raises(PolicyError) as raised:
+        policy_of(written)
+    assert str(raised.value).startswith(sentence)
+
+
+def hooks(written: Any) -> list[str]:
+    return [each["requestHook"]["hook"] for each in discovered(policy_of(written))["handlers"]]
+
+
+def test_discovery_names_the_hooks_in_use_alone() -> None:
+    assert hooks({}) == ["CanUpdateMachine", "CanUpdateMachineSet", "UpdateMachine"]
+    assert hooks({"in_place": False, "gate": {"hooks": ["BeforeWorkersUpgrade"]}}) == ["BeforeWorkersUpgrade"]
+    handler = discovered(Policy())["handlers"][0]
+    assert handler == {
+        "name": "canupdatemachine",
+        "requestHook": {"apiVersion": "hooks.runtime.cluster.x-k8s.io/v1alpha1", "hook": "CanUpdateMachine"},
+        "timeoutSeconds": 10,
+        "failurePolicy": "Fail",
+    }
