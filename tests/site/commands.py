@@ -31,6 +31,7 @@ class Elsewhere:
 _LONGHORN = "tests/scenarios/test_longhorn.py::test_all_nodes_are_switched"
 _MACHINES = "tests/runs/test_machines.py::test_machines_are_upgraded_one_after_the_other"
 _OPENSHIFT = "tests/runs/test_openshift.py::test_an_upgrade_at_the_worst_pace_of_the_operators"
+_CLUSTER_API = "tests/unit/cluster_api/"
 _KUSTOMIZATION = "tests/unit/test_gitops.py::test_a_kustomization_names_every_file_of_its_folder"
 _OF_AWX = "tests/unit/test_awx.py::test_awx_knows_the_fields"
 _IMAGE = "tests/unit/test_gitops.py::test_the_definition_of_the_image_makes_a_context"
@@ -147,6 +148,30 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
     ),
     Elsewhere("kubectl ", "machines.md", "The shipped files are applied by the client of the tests.", _MACHINES),
     Elsewhere("ansible-playbook -i inventory ", "machines.md", "It needs machines of kubeadm.", _MACHINES),
+    Elsewhere(
+        "podman build ",
+        "cluster-api.md",
+        "No container engine is there. The test starts the process.",
+        f"{_CLUSTER_API}test_entry.py::test_the_process_serves_until_it_is_asked_to_end",
+    ),
+    Elsewhere(
+        "kubectl annotate ",
+        "cluster-api.md",
+        "The test annotates by the API.",
+        f"{_CLUSTER_API}test_service.py::test_a_failure_is_answered_until_a_person_clears_it",
+    ),
+    Elsewhere(
+        "kubectl ",
+        "cluster-api.md",
+        "The test holds the manifests to each other and to the program.",
+        f"{_CLUSTER_API}test_manifests.py::test_the_container_is_started_with_arguments_that_the_service_has",
+    ),
+    Elsewhere(
+        "python3 -m cluster_api_extension work ",
+        "cluster-api.md",
+        "It needs a management cluster, which the test has, and runs another command.",
+        f"{_CLUSTER_API}test_worker.py::test_a_command_gets_the_machine_and_its_success_is_the_end_of_the_task",
+    ),
     Elsewhere("kubectl ", "openshift.md", "The shipped files are applied by the client of the tests.", _OPENSHIFT),
     Elsewhere("ansible-playbook stateful.upgrade.plan ", "openshift.md", "It needs an OpenShift.", _OPENSHIFT),
     Elsewhere("ansible-playbook stateful.upgrade.openshift ", "openshift.md", "It needs an OpenShift.", _OPENSHIFT),

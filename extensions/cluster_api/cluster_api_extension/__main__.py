@@ -8,7 +8,6 @@ import logging
 import os
 import signal
 import socket
-import ssl
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +20,7 @@ from .policy import Policy, PolicyError, policy_of
 from .service import utc_now
 from .serving import Served, serve
 from .store import Store
-from .tls import TlsFiles
+from .tls import TlsFiles, TlsProblem
 from .worker import LOG, Worker
 
 IDLE = 10.0
@@ -113,7 +112,7 @@ def main(given: Sequence[str] | None = None) -> int:
     found = arguments(given)
     try:
         asyncio.run(until_stopped(found))
-    except (OSError, PolicyError, Unanswered, ssl.SSLError) as error:
+    except (OSError, PolicyError, Unanswered, TlsProblem) as error:
         LOG.error("%s", error)
         return 1
     return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ssl
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -14,7 +13,7 @@ from .kubernetes_api import Conflict, Unanswered
 from .policy import Policy
 from .service import LOG, HookService, utc_now
 from .store import Store
-from .tls import ServerTls, TlsFiles
+from .tls import ServerTls, TlsFiles, TlsProblem
 
 HOUSEKEEPING = 60.0
 """Seconds between two looks at the certificates."""
@@ -67,5 +66,5 @@ async def keep_house(tls: ServerTls, store: Store, stop: asyncio.Event, pause: f
                 LOG.info("the certificates were renewed")
             if looks % SWEEPS == 0 and (old := await store.sweep(utc_now(), KEPT)):
                 LOG.info("%d tasks that were done were deleted", old)
-        except (Conflict, OSError, Unanswered, ssl.SSLError) as error:
+        except (Conflict, OSError, Unanswered, TlsProblem) as error:
             LOG.warning("housekeeping: %s", error)

@@ -20,8 +20,17 @@ class TlsFiles:
         return tuple(path.stat().st_mtime_ns for path in (self.certificate, self.key, self.client_ca))
 
 
+class TlsProblem(Exception):
+    """Certificates that cannot be used: one sentence that names the file."""
+
+
 class ServerTls:
-    """The settings of TLS of the service."""
+    """The settings of TLS of the service.
+
+    Raises:
+        OSError: a file cannot be read, when it is made and from `renew`.
+        TlsProblem: a file holds something else.
+    """
 
     def __init__(self, files: TlsFiles) -> None:
         self._files = files
@@ -32,8 +41,15 @@ class ServerTls:
         self._load()
 
     def _load(self) -> None:
-        self.context.load_cert_chain(self._files.certificate, self._files.key)
-        self.context.load_verify_locations(self._files.client_ca)
+        files = self._files
+        try:
+            self.context.load_cert_chain(files.certificate, files.key)
+        except ssl.SSLError as error:
+            raise TlsProblem(f"{files.certificate} and {files.key} are no certificate with its key, in PEM.") from error
+        try:
+            self.context.load_verify_locations(files.client_ca)
+        except ssl.SSLError as error:
+            raise TlsProblem(f"{files.client_ca} is no authority of certificates, in PEM.") from error
 
     def renew(self) -> bool:
         """Takes the files again if they have changed; new connections see them. Gives whether they had."""
