@@ -78,6 +78,14 @@ def text(body: Mapping[str, Any], *path: str) -> str:
     return value
 
 
+def optional_text(body: Mapping[str, Any], *path: str) -> str:
+    """The same, empty if there is none."""
+    value = optional_part(body, *path[:-1]).get(path[-1])
+    if value is not None and not isinstance(value, str):
+        raise BadBody(f"The request has no text {'.'.join(path)}.")
+    return value or ""
+
+
 def answer(hook: str, status: str, message: str, **more: Any) -> Json:
     """An answer of a hook."""
     return {"apiVersion": API_VERSION, "kind": f"{hook}Response", "status": status, "message": message, **more}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from .bodies import success, text
+from .bodies import optional_text, success, text
 from .fields import Json
 from .policy import GateRule
 
@@ -52,9 +52,7 @@ def cluster_named(body: Json) -> tuple[str, str]:
 
 def skipped(body: Json) -> str:
     """The cause for which a person lets this cluster pass without its gate; empty if none does."""
-    metadata = body["cluster"]["metadata"]
-    cause = (metadata.get("annotations") or {}).get(SKIP, "")
-    return cause if isinstance(cause, str) else ""
+    return optional_text(body, "cluster", "metadata", "annotations", SKIP)
 
 
 def gated(hook: str, cluster: str, rule: GateRule, found: GateAnswer | str, now: datetime, place: str) -> Json:

@@ -48,6 +48,7 @@ class HookService:
             "updatemachine": (HOOK, self.update_machine),
             "discovery": ("Discovery", self._discovery),
             external.HOOK.lower(): (external.HOOK, self.external_upgrade),
+            **{hook.lower(): (hook, self._gate_of(hook)) for hook in GATED_HOOKS},
         }
 
     def application(self) -> web.Application:
@@ -67,25 +68,32 @@ class HookService:
     async def answered(self, request: web.Request) -> web.Response:
         """The answer to one request; a request that cannot be read gets one sentence."""
         name = request.match_info["hook"]
-        gated_hook = next((hook for hook in GATED_HOOKS if hook.lower() == name), "")
-        if gated_hook:
-            hook, answering = gated_hook, self._gate_of(gated_hook)
-        elif name in self._hooks:
-            hook, answering = self._hooks[name]
-        else:
+        if name not in self._hooks:
             return web.Response(status=404, text=f"There is no hook {name[:100]!r} here.")
         try:
-            body = body_of(await request.read(), hook)
-            answer = await asyncio.wait_for(answering(body), time_for(request.query.get("timeout", "")))
+            content = await request.read()
+            answer = await self.answer(name, content, time_for(request.query.get("timeout", "")))
         except web.HTTPRequestEntityTooLarge:
-            return web.Response(status=413, text=f"The request of {hook} has more than {LARGEST} bytes.")
+            return web.Response(status=413, text=f"The request has more than {LARGEST} bytes.")
         except BadBody as error:
             return web.Response(status=400, text=str(error))
+        return web.json_response(answer)
+
+    async def answer(self, name: str, content: bytes, seconds: float = TIMEOUT) -> Json:
+        """The answer of a hook, by its name in lower case, to a body, within so many seconds.
+
+        Raises:
+            BadBody: it is no request of this hook.
+        """
+        hook, answering = self._hooks[name]
+        body = body_of(content, hook)
+        try:
+            answer = await asyncio.wait_for(answering(body), seconds)
         except asyncio.TimeoutError:
             answer = self._later(hook, "The management cluster has not answered in time.")
         if answer["message"]:
             LOG.info("%s: %s: %s", hook, answer["status"], answer["message"])
-        return web.json_response(answer)
+        return answer
 
     async def _discovery(self, _body: Json) -> Json:
         return discovered(self._policy)

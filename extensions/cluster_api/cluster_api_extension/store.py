@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import aiohttp
 
-from .bodies import text
+from .bodies import optional_text, text
 from .documents import (
     STATE_LABEL,
     TASK_LABEL,
@@ -73,21 +73,22 @@ class Store:
         """
         asked = {"machine": desired["machine"]}
         namespace, name = text(asked, "machine", "metadata", "namespace"), text(asked, "machine", "metadata", "name")
+        cluster, version = (optional_text(asked, "machine", "spec", field) for field in ("clusterName", "version"))
+        digest = digest_of(desired)
         path = f"/apis/cluster.x-k8s.io/v1beta2/namespaces/{quote(namespace, safe='')}/machines/{quote(name, safe='')}"
         machine = await self._api.read(path)
         if machine is None or machine["metadata"].get("deletionTimestamp"):
             raise BeingDeleted(f"The Machine {namespace}/{name} is being deleted, so nothing is done.")
-        spec = desired["machine"].get("spec") or {}
         labels = machine["metadata"].get("labels") or {}
         return Wanted(
             uid=str(machine["metadata"]["uid"]),
             namespace=namespace,
             name=name,
-            cluster=str(spec.get("clusterName", "")),
-            version=str(spec.get("version", "")),
+            cluster=cluster,
+            version=version,
             control_plane=CONTROL_PLANE in labels,
             kubernetes_node=str(((machine.get("status") or {}).get("nodeRef") or {}).get("name", "")),
-            digest=digest_of(desired),
+            digest=digest,
             owner=next((f"{word}/{labels[label]}" for label, word in OWNERS.items() if labels.get(label)), ""),
         )
 
@@ -181,7 +182,8 @@ async def gate_behind(url: str, namespace: str, name: str, session: aiohttp.Clie
     """The answer of a gate behind an address, which gets the cluster as a query; or the sentence why there is none."""
     try:
         params = {"namespace": namespace, "cluster": name}
-        async with session.get(url, params=params, timeout=aiohttp.ClientTimeout(total=GATE_TIMEOUT)) as response:
+        limit = aiohttp.ClientTimeout(total=GATE_TIMEOUT)
+        async with session.get(url, params=params, timeout=limit, allow_redirects=False) as response:
             if response.status != 200:
                 return f"It answers with {response.status}."
             content = await response.json(content_type=None)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
-from .bodies import failure, success
+from .bodies import failure, optional_part, success
 from .coverage import NEVER_COMPARED
 from .fields import Json, Segments
 from .policy import Budget
@@ -79,8 +79,11 @@ def digest_of(desired: Mapping[str, Json]) -> str:
     """The digest of the specs of a machine, its infrastructure and its bootstrap configuration.
 
     Parts that controllers change during an update are left out: metadata, references, and the token to join with.
+
+    Raises:
+        BadBody: a spec is no object.
     """
-    specs = {name: _without(item.get("spec") or {}, _LEFT_OUT[name]) for name, item in desired.items() if item}
+    specs = {name: _without(optional_part(item, "spec"), _LEFT_OUT[name]) for name, item in desired.items() if item}
     content = json.dumps(specs, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 

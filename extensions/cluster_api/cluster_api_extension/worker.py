@@ -23,6 +23,8 @@ RESULT = "MACHINE_TASK_RESULT"
 """The variable of the environment with the file into which a command may write its result: a kind and a reason."""
 LASTING_CODES = frozenset({1, 5, 126, 127, 250})
 """Exit codes of commands that another attempt does not change: options that are wrong, a program that is not there."""
+GRACE = 60.0
+"""Seconds that a command has to come to its end after its claim is lost."""
 SIGNS_OF_LIFE = 3
 """Signs of life in the time for which a claim holds."""
 
@@ -132,7 +134,8 @@ class Worker:
                     if loop.time() - last >= self._seconds * (SIGNS_OF_LIFE - 1) / SIGNS_OF_LIFE:
                         raise ClaimLost(f"There was no sign of life for the claim: {error}") from error
         finally:
-            if not waiting.done():
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGTERM)
-                await waiting
+            for number in (signal.SIGTERM, signal.SIGKILL):
+                if not waiting.done():
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(process.pid, number)
+                    await asyncio.wait({waiting}, timeout=GRACE)

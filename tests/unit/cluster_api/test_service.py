@@ -14,14 +14,17 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from extensions.cluster_api.cluster_api_extension.gates import GateAnswer
 from extensions.cluster_api.cluster_api_extension.kubernetes_api import Access, KubernetesApi
 from extensions.cluster_api.cluster_api_extension.policy import Policy, policy_of
 from extensions.cluster_api.cluster_api_extension.service import LARGEST, HookService, time_for
-from extensions.cluster_api.cluster_api_extension.store import Store
+from extensions.cluster_api.cluster_api_extension.store import Store, gate_behind
 from extensions.cluster_api.cluster_api_extension.tls import ServerTls, TlsFiles
 from tests.lab.certificates import Authority, Identity
+from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS
 from tests.sandbox.listening import Listening
+from tests.sandbox.web import Answer, Request
 from tests.unit.cluster_api.management import SERVICE, DirectApi, Management
 from tests.unit.cluster_api.manifests import NAMESPACE
 from tests.unit.cluster_api.requests import HOOKS, Json, path_of, recorded, with_value
@@ -222,7 +225,7 @@ def test_a_gate_holds_an_upgrade_until_it_says_yes_and_only_at_its_hooks(tmp_pat
         ("updatemachine/updatemachine", b"[" * 100_000, 400, "The request of UpdateMachine is not JSON."),
         ("updatemachine/updatemachine", b"[]", 400, "The request of UpdateMachine is no JSON object."),
         ("updatemachine/updatemachine", b"{}", 400, "The request of UpdateMachine has another apiVersion than"),
-        ("updatemachine/updatemachine", b" " * (LARGEST + 1), 413, "The request of UpdateMachine has more than"),
+        ("updatemachine/updatemachine", b" " * (LARGEST + 1), 413, "The request has more than"),
         ("beforelunch/beforelunch", b"{}", 404, "There is no hook 'beforelunch' here."),
     ],
 )
@@ -294,6 +297,35 @@ def test_a_management_cluster_that_gives_no_answer_makes_no_machine_fail(tmp_pat
         assert held["retryAfterSeconds"] == 30
 
     served(tmp_path, body, GATED)
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (Answer(200, {"fit": "no", "reason": "yellow", "seen": "2026-11-28T12:00:00Z"}), "yellow"),
+        (Answer(200, []), "Its answer is no JSON object."),
+        (Answer(200, "text"), "It gives no answer (JSONDecodeError)."),
+        (Answer(500, {}), "It answers with 500."),
+        (Answer(302, {}, {"Location": "https://elsewhere.example"}), "It answers with 302."),
+    ],
+)
+def test_a_gate_behind_an_address_is_asked_by_cluster(answer: Answer, found: str, tmp_path: Path) -> None:
+    asked: list[Request] = []
+
+    def gate(request: Request) -> Answer:
+        asked.append(request)
+        return answer
+
+    async def run(url: str) -> GateAnswer | str:
+        connector = aiohttp.TCPConnector(ssl=client_tls(tmp_path, None))
+        async with aiohttp.ClientSession(connector=connector) as session:
+            return await gate_behind(f"{url}/fit", "default", "mem", session)
+
+    with Listening(Clock()) as listening:
+        port = listening.serve(gate, identity=AUTHORITY.issue("gate", ["127.0.0.1"]))
+        given = asyncio.run(run(port.url))
+    assert (given.reason if isinstance(given, GateAnswer) else given) == found
+    assert [(each.path, each.query) for each in asked] == [("/fit", {"namespace": "default", "cluster": "mem"})]
 
 
 @pytest.mark.parametrize(

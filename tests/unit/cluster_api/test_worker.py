@@ -278,3 +278,16 @@ def test_a_conflict_is_no_failure_and_an_outage_is_one_sentence() -> None:
         assert json.dumps(place.management.tasks()["one"])
 
     inside(body)
+
+
+def test_two_replicas_make_one_task_and_one_that_is_always_too_late_says_so() -> None:
+    async def body(place: Place) -> None:
+        place.management.server.faults.answer(409, "POST", "configmaps")
+        assert (await place.ask("one"))["message"].endswith("waits for a run to claim it.")
+        place.management.server.faults.answer(409, "POST", "configmaps", times=3)
+        answer = await place.ask("two")
+        assert (answer["status"], answer["retryAfterSeconds"]) == ("Success", 15)
+        assert answer["message"] == "The task of default/two is being written by others."
+        assert list(place.management.tasks()) == ["one"]
+
+    inside(body)

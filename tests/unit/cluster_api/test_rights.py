@@ -1,0 +1,51 @@
+"""The rights of the manifests are those that are used: none is missing, and none is too much."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import timedelta
+
+from extensions.cluster_api.cluster_api_extension.tasks import TaskState
+from tests.sandbox.kubernetes.rights import Attributes, User
+from tests.unit.cluster_api.management import RUNS, SERVICE
+from tests.unit.cluster_api.manifests import of_kind
+from tests.unit.cluster_api.test_thousand import Fleet
+
+Right = tuple[str, str, str]
+
+
+def given(account: str) -> Iterator[Right]:
+    for binding in of_kind("RoleBinding", "ClusterRoleBinding"):
+        if binding["subjects"][0]["name"] == account:
+            (role,) = (each for each in of_kind(binding["roleRef"]["kind"]) if each["metadata"]["name"] == account)
+            for rule in role["rules"]:
+                yield from ((account, verb, resource) for verb in rule["verbs"] for resource in rule["resources"])
+
+
+def test_each_right_is_used_and_no_other_is_needed() -> None:
+    fleet = Fleet()
+    used: set[Right] = set()
+    demand = fleet.management.server.rights.demand
+
+    def noted(user: User, wanted: Attributes) -> None:
+        used.add((user.name.rpartition(":")[2], wanted.verb, wanted.resource))
+        demand(user, wanted)
+
+    fleet.management.server.rights.demand = noted  # type: ignore[method-assign]
+
+    async def run() -> None:
+        await fleet.upgrade("one")
+        fleet.management.machine("two")
+        await fleet.ask("two")
+        task = await fleet.claims.claim_next()
+        assert task is not None
+        assert (await fleet.claims.renew(task)).state is TaskState.CLAIMED
+        # A run that died: the service writes the task.
+        fleet.management.clock.advance(120)
+        await fleet.ask("two")
+        fleet.management.clock.advance(timedelta(days=31).total_seconds())
+        assert await fleet.store.sweep(fleet.management.now(), timedelta(days=30)) == 1
+
+    asyncio.run(run())
+    assert used == {*given(SERVICE), *given(RUNS)}
