@@ -107,22 +107,28 @@ class KubernetesApi:
         missing: bool = False,
         params: Mapping[str, str] | None = None,
     ) -> Json | None:
+        status, content = await self._sent(method, path, item, params)
+        if status == 404 and missing:
+            return None
+        if status == 409:
+            raise Conflict(path)
+        if status >= 300:
+            raise Unanswered(f"The API server answers {method} {path} with {status}.")
+        if not isinstance(content, dict):
+            raise Unanswered(f"The API server answers {method} {path} without an object.")
+        return content
+
+    async def _sent(
+        self, method: str, path: str, item: Json | None, params: Mapping[str, str] | None
+    ) -> tuple[int, Any]:
+        """The status and the content of an answer."""
         assert self._session is not None, "to be used with async with"  # noqa: S101 - a mistake of the caller
         try:
             token = self._access.token_file.read_text(encoding="utf-8").strip()
             headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
-            async with self._session.request(
-                method, self._access.url + path, json=item, params=params, headers=headers
-            ) as response:
-                if response.status == 404 and missing:
-                    return None
-                if response.status == 409:
-                    raise Conflict(path)
-                if response.status >= 300:
-                    raise Unanswered(f"The API server answers {method} {path} with {response.status}.")
-                content: Any = await response.json(content_type=None)
+            url = self._access.url + path
+            async with self._session.request(method, url, json=item, params=params, headers=headers) as response:
+                content = await response.json(content_type=None) if response.status < 300 else None
+                return response.status, content
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as error:
             raise Unanswered(f"The API server gives no answer to {method} {path} ({type(error).__name__}).") from error
-        if not isinstance(content, dict):
-            raise Unanswered(f"The API server answers {method} {path} without an object.")
-        return content

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from extensions.cluster_api.cluster_api_extension.kubernetes_api import Access, Conflict, KubernetesApi, Unanswered
+from extensions.cluster_api.cluster_api_extension.kubernetes_api import Access, KubernetesApi
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.api import ApiServer
 from tests.sandbox.kubernetes.kinds import (
@@ -126,24 +126,12 @@ class DirectApi(KubernetesApi):
         self.asked: Counter[str] = Counter()
         self.bytes = 0
 
-    async def _ask(
-        self,
-        method: str,
-        path: str,
-        item: Json | None = None,
-        missing: bool = False,
-        params: Mapping[str, str] | None = None,
-    ) -> Json | None:
+    async def _sent(
+        self, method: str, path: str, item: Json | None, params: Mapping[str, str] | None
+    ) -> tuple[int, Any]:
         self.asked[method] += 1
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
         answer = self._management.server(Request(method, path, dict(params or {}), item, headers))
         assert isinstance(answer, Answer)
         self.bytes += len(answer.text)
-        if answer.status == 404 and missing:
-            return None
-        if answer.status == 409:
-            raise Conflict(path)
-        if answer.status >= 300:
-            raise Unanswered(f"{answer.status} {answer.text}")
-        content: Json = json.loads(answer.text)
-        return content
+        return answer.status, json.loads(answer.text)
