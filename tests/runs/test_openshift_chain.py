@@ -14,7 +14,8 @@ import pytest
 from tests.runs.openshift import PLAYBOOK, SYSTEM, kills, shipped_rights
 from tests.runs.test_openshift import SETTLE, codes
 from tests.runs.test_openshift_capacity import SETS
-from tests.runs.test_openshift_target import FEW, Reached, goes
+from tests.runs.test_openshift_target import FEW, SERVICE, Reached, goes
+from tests.runs.test_upgrade_config import RequestedOpenShift
 from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES
 from tests.sandbox.kubernetes.objects import Json
@@ -34,6 +35,7 @@ from tests.sandbox.openshift.kinds import (
     rendered,
 )
 from tests.sandbox.openshift.observer import PERSON
+from tests.sandbox.web import Request
 from tests.scenarios.playbook import Played
 
 EVEN = replace(FEW, version="4.18.2", graph=FAR)
@@ -266,6 +268,32 @@ def test_one_channel_that_leads_all_the_way_is_set_once(here: World) -> None:
     goes(cluster.upgrade(upgrade_channel=channel, **TO_EVEN))
     cluster.has_come("4.19.4", "4.20.2")
     assert len(cluster.openshift.observer.writes_of("spec.channel")) == 1
+
+
+def test_the_history_of_an_upgradeconfig_has_one_entry_for_the_whole_chain(here: World) -> None:
+    cluster = RequestedOpenShift(here, described=ODD)
+    here.calling.serve(cluster.openshift.updates, SERVICE, 443)
+    cluster.request("4.21.0")
+    first = list[tuple[str, str]]()
+
+    def look(_request: Request) -> None:
+        for entry in cluster.history()[:1]:
+            newest = [(each["type"], each["status"]) for each in entry.get("conditions", ())[:1]]
+            first.extend(newest if newest != first[-1:] else [])
+
+    here.calling.after = look
+    goes(cluster.play(upgrade_through=["4.20.2"]))
+    here.calling.after = lambda _request: None
+    (entry,) = cluster.history()
+    assert (entry["version"], entry["phase"], entry["precedingVersion"]) == ("4.21.0", "Upgraded", "4.19.4")
+    assert "AllWorkersUpgraded is completed: 2 of 2 Kubernetes nodes" in [
+        each["message"] for each in entry["conditions"]
+    ]
+    assert {each["status"] for each in entry["conditions"]} == {"True"}
+    assert first[-1] == ("SendCompletedNotification", "True")
+    # The workers of the version on the way have begun before the control plane has come to its last one.
+    assert first.index(("ControlPlaneUpgraded", "False")) < first.index(("AllWorkersUpgraded", "False"))
+    assert first.count(("AllWorkersUpgraded", "False")) == 1
 
 
 def test_a_pool_that_a_person_has_paused_may_not_stay_too_far_behind(here: World) -> None:
