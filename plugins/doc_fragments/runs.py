@@ -59,6 +59,11 @@ options:
     type: str
     choices: [start_only, pause, must_fit, open]
     default: start_only
+  early_look:
+    description:
+      - Minutes before O(at) from which on a pass notes what stands in the way of the start, with what is new and what
+        is fixed since the pass before. By default every pass does.
+    type: int
   supersede:
     description: Whether the run takes the place of an upgrade that was aborted, which nobody has to resume before then.
     type: bool

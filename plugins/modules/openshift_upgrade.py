@@ -107,6 +107,11 @@ options:
     description: Whether the File Integrity Operator is to make its baseline again after the upgrade.
     type: bool
     default: false
+  watchdog:
+    description:
+      - The name of an alert that always fires. A single pass before O(at) asks for it and for O(alerts), if there is
+        O(prometheus), and notes those that would stop the upgrade.
+    type: str
   batch:
     description: The Kubernetes nodes of the batch at hand.
     type: list
@@ -129,6 +134,7 @@ attributes:
     support: full
 extends_documentation_fragment:
   - stateful.upgrade.openshift
+  - stateful.upgrade.alerts
   - stateful.upgrade.connections
   - stateful.upgrade.task
   - stateful.upgrade.runs

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from ..common.arguments import PROMETHEUS
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from ..draining.judge.forced_drains import FORCED, rungs_in
 from ..kubernetes.client import connect
+from ..monitoring.prometheus_alerts import OF_ALERTS
 from ..run.colouring import Turn, readable_most
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words, counted
@@ -55,6 +57,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "type": "dict",
         "options": {"username": {"type": "str"}, "password": {"type": "str", "no_log": True}, **_SERVER},
     },
+    **PROMETHEUS,
+    **OF_ALERTS,
+    "watchdog": {"type": "str"},
     "max_unavailable": {"type": "str"},
     "allow_forced_drains": FORCED,
     "extra_workers": {"type": "bool", "default": False},

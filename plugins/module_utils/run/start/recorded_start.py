@@ -6,7 +6,7 @@ Pure.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...common.timestamps import timestamp_text
 from ...common.words import shortened
@@ -42,8 +42,10 @@ class Start:
         return (self.at, self.end, self.policy) == moments
 
 
-def checked_start(schedule: Schedule, findings: Sequence[str], before: Start | None, at: str) -> Start:
-    """The start after an early check; `before` is the start that the record has."""
+def checked_start(schedule: Schedule, findings: Sequence[str] | None, before: Start | None, at: str) -> Start:
+    """The start after an early check; `before` is the start that the record has. None are the findings of no check."""
+    if findings is None:
+        return _unchecked(schedule, before)
     kept = tuple(dict.fromkeys(shortened(each, LONGEST) for each in findings))[:MOST]
     known = before.findings if before is not None and before.checked else kept
     return Start(
@@ -56,3 +58,12 @@ def checked_start(schedule: Schedule, findings: Sequence[str], before: Start | N
         cured=tuple(each for each in known if each not in kept),
         delayed=before.delayed if before is not None and before.is_of(schedule) else "",
     )
+
+
+def _unchecked(schedule: Schedule, before: Start | None) -> Start:
+    """The start after a pass that is too early for a check. It has the findings of the last one."""
+    start = Start(timestamp_text(schedule.at), timestamp_text(schedule.end), schedule.policy.value)
+    if before is None:
+        return start
+    delayed = before.delayed if before.is_of(schedule) else ""
+    return replace(start, checked=before.checked, findings=before.findings, delayed=delayed)

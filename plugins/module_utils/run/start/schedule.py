@@ -49,6 +49,7 @@ SCHEDULE: Options = {
         "default": WindowEnd.START_ONLY.value,
         "choices": [each.value for each in WindowEnd],
     },
+    "early_look": {"type": "int"},
 }
 """The options of runs that can be scheduled; documented in doc_fragments/runs.py."""
 
@@ -62,11 +63,17 @@ class Schedule:
     policy: WindowEnd = WindowEnd.START_ONLY
     tells_delay: bool = True
     """Whether a late start is told."""
+    early_look: timedelta | None = None
+    """The time before the start from which on passes note what stands in its way; None if all do."""
 
     @property
     def end(self) -> datetime:
         """The moment at which the window ends."""
         return self.at + self.window
+
+    def has_early_look(self, now: datetime) -> bool:
+        """Whether a pass at this time notes what stands in the way of the start."""
+        return self.early_look is None or now >= self.at - self.early_look
 
     @property
     def pause_at(self) -> int:
@@ -100,7 +107,9 @@ def schedule_in(given: Mapping[str, Any]) -> Schedule | None:
             "Give one minute or more.",
         )
     policy, tells_delay = WindowEnd(given["window_policy"]), bool(given.get("tells_delay", True))
-    return Schedule(at, timedelta(minutes=minutes), policy, tells_delay)
+    early = given.get("early_look")
+    look = timedelta(minutes=early) if early is not None else None
+    return Schedule(at, timedelta(minutes=minutes), policy, tells_delay, look)
 
 
 @as_verdict

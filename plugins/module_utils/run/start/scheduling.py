@@ -28,6 +28,8 @@ class StartFindings:
     """All that stands in the way of the upgrade, one sentence each."""
     late: bool
     """Whether this is the look that tells of a delay."""
+    noted: bool = True
+    """Whether the pass is an early look, which notes its findings."""
 
 
 def told_late(records: Iterable[Record], schedule: Schedule) -> bool:
@@ -53,7 +55,7 @@ def before_start(
     if seen.start.state is State.REFUSED:
         return _missed(previous, schedule, " ".join(reason.message for reason in seen.start.deciding()), at)
     if seen.start.state is State.WAITING:
-        return _pending(previous, plan, schedule, seen.blockers, who, at)
+        return _pending(previous, plan, schedule, seen.blockers if seen.noted else None, who, at)
     if not seen.late:
         return None
     known = previous is not None and previous.start is not None and previous.start.is_of(schedule)
@@ -69,7 +71,7 @@ def _pending(
     previous: Record | None,
     plan: Mapping[str, Any],
     schedule: Schedule,
-    findings: Sequence[str],
+    findings: Sequence[str] | None,
     who: str,
     at: str,
 ) -> Record | None:

@@ -60,9 +60,8 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
     verdict = judged(now)
     if task.params["announce"] and not commenced:
         late = is_late(schedule, now) and not told_late(records, schedule)
-        seen = StartFindings(
-            verdict, tuple(each.message for each in found.reasons if each.state is not State.PASSED), late
-        )
+        blockers = tuple(each.message for each in found.reasons if each.state is not State.PASSED)
+        seen = StartFindings(verdict, blockers, late, schedule.has_early_look(now))
         verdict = combine((verdict, _noted(task, plan, schedule, seen)))
     # Only the wait for the moment itself is worth it, and only if nothing else stands in the way.
     if verdict.state is not State.WAITING or now >= schedule.at or not (found.passed and task.params["wait"]):

@@ -116,3 +116,12 @@ def test_a_run_waits_only_so_long() -> None:
     (reason,) = judge_patience(WINDOW, at(-16)).reasons
     assert reason.code == "starts_too_late"
     assert "in 16 min, and a run waits for that 15 min at most" in reason.message
+
+
+def test_the_early_look_may_have_a_time() -> None:
+    timed = schedule_in(given_options(at="2026-11-21T02:00:00Z", early_look=120))
+    always = schedule_in(given_options(at="2026-11-21T02:00:00Z"))
+    assert timed is not None
+    assert always is not None
+    assert [timed.has_early_look(at(minutes)) for minutes in (-121, -120, 0)] == [False, True, True]
+    assert always.has_early_look(at(-10_000))

@@ -108,3 +108,18 @@ def test_a_delay_is_told_with_its_cause_and_is_forgotten_with_another_moment() -
 def test_an_upgrade_without_a_batch_is_not_noted() -> None:
     nothing = {**PLAN, "batches": []}
     assert before_start(None, nothing, NIGHT, StartFindings(EARLY, (), False), "ops", "now") is None
+
+
+def test_a_pass_that_is_too_early_for_a_look_keeps_the_findings_of_the_last_one() -> None:
+    unseen = before_start(
+        None, PLAN, NIGHT, StartFindings(EARLY, ("A disk is full.",), False, noted=False), "ops", "t0"
+    )
+    assert unseen is not None
+    assert unseen.start is not None
+    assert (unseen.phase, unseen.start.checked, unseen.start.findings) == (Phase.PENDING, "", ())
+    first = looked([(EARLY, ("A disk is full.",), False)])
+    again = before_start(first, PLAN, NIGHT, StartFindings(EARLY, (), False, noted=False), "ops", "t1")
+    assert first is not None
+    assert again is not None
+    assert again.start == first.start
+    assert again.history == first.history
