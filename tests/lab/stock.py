@@ -12,6 +12,8 @@ from tests.lab.control_plane.build import ensure_built
 from tests.lab.elasticsearch.homes import STOCKED
 from tests.lab.elasticsearch.homes import fetch_home as fetch_elasticsearch
 from tests.lab.errors import exit_code
+from tests.lab.machines import operating_system
+from tests.lab.machines.build import INSTALLED, NEXT, programs_of
 from tests.lab.monitoring.debian import ensure_unpacked
 from tests.lab.opensearch.archive import make_archive
 from tests.lab.opensearch.homes import fetch_home
@@ -52,12 +54,22 @@ def _stock() -> None:
         definitions = (LONGHORN, CLUSTER_API, OPENSHIFT, DEFINITIONS)
         fetched = [pool.submit(each.ensure_fetched, _tell) for each in definitions]
         unpacked = pool.submit(ensure_unpacked, _tell)
+        machine = pool.submit(_stock_machines)
         stock_servers()
         for each in fetched:
             each.result()
         unpacked.result()
         operator.result()
         built.result()
+        machine.result()
+        # They share most of what the control plane is compiled of.
+        for version in (INSTALLED, NEXT):
+            programs_of(version).ensure_built(_tell)
+
+
+def _stock_machines() -> None:
+    if not operating_system.why_not():
+        operating_system.ensure_made(_tell)
 
 
 def _tell(line: str) -> None:

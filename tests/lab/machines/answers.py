@@ -16,20 +16,21 @@ from pathlib import Path
 
 from tests.lab.errors import exit_code
 from tests.lab.fixtures import lab_directory
-from tests.lab.machines.build import NEXT
-from tests.lab.machines.cluster import KubeadmCluster, kubeadm_cluster
+from tests.lab.machines.build import INSTALLED, NEXT
+from tests.lab.machines.cluster import CONFIGURATION, KubeadmCluster, kubeadm_cluster
 from tests.lab.machines.machine import Machine
 from tests.lab.machines.packages import package_version
 from tests.lab.waiting import until
 
 RECORDED = Path(__file__).parents[2] / "sandbox" / "kubeadm" / "recorded"
 TOO_NEW, SKIPPING = "1.36.9", "1.38.0"
-MISSING = f"registry.k8s.io%2Fkube-scheduler:v{NEXT}"
+MISSING = f"registry.test%2Fkube-scheduler:v{NEXT}"
 """The image that cannot be pulled, as the stand-in of the container runtime names its file."""
 NOT_READY = 60.0
+_LIST = f"sed 's/v{INSTALLED}/v{NEXT}/' {CONFIGURATION} | kubeadm config images list --config /dev/stdin"
 ASKED: Mapping[str, tuple[str, ...]] = {
     "certificates.json": ("kubeadm", "certs", "check-expiration", "-o", "json"),
-    "images.txt": ("kubeadm", "config", "images", "list", "--kubernetes-version", f"v{NEXT}"),
+    "images.txt": ("sh", "-c", _LIST),
     "plan.json": ("kubeadm", "upgrade", "plan", f"v{NEXT}", "-o", "json"),
 }
 """The command by the file of its answer."""

@@ -31,7 +31,8 @@ from tests.lab.waiting import until
 READY = 120.0
 CONTROL_PLANE, WORKERS = "control_plane", "workers"
 """The groups of the inventory."""
-_CONFIGURATION = "/root/kubeadm.json"
+CONFIGURATION = "/root/kubeadm.json"
+"""The file from which kubeadm has set a machine up."""
 _SSHD = """\
 ListenAddress {address}
 AuthorizedKeysFile /etc/ssh/lab_keys
@@ -162,7 +163,7 @@ def _rise(cluster: KubeadmCluster, version: str) -> None:
         list(pool.map(lambda each: _set_up_control_plane(cluster, each, endpoint), cluster.groups[CONTROL_PLANE]))
         list(pool.map(lambda each: _set_up_worker(first, each, endpoint), cluster.groups[WORKERS]))
     for addon in ("coredns", "kube-proxy"):
-        command = ("kubeadm", "init", "phase", "addon", addon, "--print-manifest", "--config", _CONFIGURATION)
+        command = ("kubeadm", "init", "phase", "addon", addon, "--print-manifest", "--config", CONFIGURATION)
         cluster.lab.apply([each for each in yaml.safe_load_all(first.run(*command)) if each])
     until("The machines to be Ready", lambda: set(cluster.versions()) == set(cluster.machines), READY)
     mirrored = 3 * len(cluster.groups[CONTROL_PLANE])
@@ -180,7 +181,7 @@ def _install(cluster: KubeadmCluster, machine: Machine, described: dict[str, Any
         "localAPIEndpoint": {"advertiseAddress": f"192.0.2.{number}", "bindPort": API_SERVER_PORT},
     }
     documents = f"{json.dumps(init)}\n---\n{json.dumps(described)}\n"
-    machine.run("sh", "-c", f"umask 077; cat > {_CONFIGURATION}", given=documents)
+    machine.run("sh", "-c", f"umask 077; cat > {CONFIGURATION}", given=documents)
     machine.run("systemctl", "enable", "--now", "containerd")
     machine.run("apt-get", "update")
     machine.run("apt-get", "install", "-y", *(f"{name}={package_version(version)}" for name in NAMES))
@@ -195,12 +196,12 @@ def _set_up_control_plane(cluster: KubeadmCluster, machine: Machine, endpoint: s
         content = (secrets / of_lab).read_text()
         machine.run("sh", "-c", f"umask 077; cat > /etc/kubernetes/pki/{name}", given=content)
     for phase in ("certs", "kubeconfig", "control-plane"):
-        machine.run("kubeadm", "init", "phase", phase, "all", "--config", _CONFIGURATION)
+        machine.run("kubeadm", "init", "phase", phase, "all", "--config", CONFIGURATION)
     _start_kubelet(machine, endpoint)
 
 
 def _set_up_worker(first: Machine, machine: Machine, endpoint: str) -> None:
-    command = ["kubeadm", "kubeconfig", "user", "--config", _CONFIGURATION, "--org", "system:nodes"]
+    command = ["kubeadm", "kubeconfig", "user", "--config", CONFIGURATION, "--org", "system:nodes"]
     made = first.run(*command, "--client-name", f"system:node:{machine.name}")
     machine.run("mkdir", "-p", "/etc/kubernetes/manifests")
     machine.run("sh", "-c", "umask 077; cat > /etc/kubernetes/kubelet.conf", given=made)
@@ -210,7 +211,7 @@ def _set_up_worker(first: Machine, machine: Machine, endpoint: str) -> None:
 def _start_kubelet(machine: Machine, endpoint: str) -> None:
     """Lead all kubeconfig files to the lab's API server, at another name than ENDPOINT, which upgrades would replace."""
     machine.run("sh", "-c", f"sed -i 's,server: .*,server: https://{endpoint},' /etc/kubernetes/*.conf")
-    machine.run("kubeadm", "init", "phase", "kubelet-start", "--config", _CONFIGURATION)
+    machine.run("kubeadm", "init", "phase", "kubelet-start", "--config", CONFIGURATION)
     machine.run("systemctl", "enable", "kubelet")
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
+
+import yaml
 
 SOCKET = "unix:///run/containerd/containerd.sock"
 ENDPOINT = "kubernetes.lab:6443"
@@ -37,7 +38,7 @@ def objects_of_kubeadm(described: Json) -> list[Json]:
         ("kubeadm-config", "ClusterConfiguration", described),
         ("kubelet-config", "kubelet", {**kubelet, "staticPodPath": "/etc/kubernetes/manifests"}),
     ):
-        found += [_map(name, {key: json.dumps(content)}), *_readable(name)]
+        found += [_map(name, {key: yaml.safe_dump(content)}), *_readable(name)]
     read = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}
     found.append(_admins())
     return [*found, *_role_and_binding("Cluster", "kubeadm:get-nodes", read)]

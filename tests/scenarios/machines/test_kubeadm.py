@@ -66,7 +66,7 @@ def test_a_run_that_is_killed_goes_on(upgrades: Upgrades) -> None:
 @pytest.mark.soak
 def test_no_machine_is_touched_while_one_lacks_an_image(upgrades: Upgrades) -> None:
     """The images are pulled on all machines before the first is upgraded."""
-    scheduler = f"registry.k8s.io%2Fkube-scheduler:v{NEXT}"
+    scheduler = f"registry.test%2Fkube-scheduler:v{NEXT}"
     missing = f"/var/lib/container-runtime/missing/{scheduler}"
     upgrades.cluster.machines["cp-2"].run("touch", missing)
     variables = upgrades.agreed()

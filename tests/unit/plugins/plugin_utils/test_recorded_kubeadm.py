@@ -34,7 +34,7 @@ def test_images() -> None:
     assert missing_images(listed, present) == []
     fewer = json.loads(present)
     fewer["images"] = [each for each in fewer["images"] if "kube-scheduler" not in each["id"]]
-    assert missing_images(listed, json.dumps(fewer)) == [f"registry.k8s.io/kube-scheduler:v{NEXT}"]
+    assert missing_images(listed, json.dumps(fewer)) == [f"registry.test/kube-scheduler:v{NEXT}"]
     assert version_in(listed) == NEXT
 
 
@@ -43,7 +43,7 @@ def test_images() -> None:
     [
         ("apply_too_new", 'Specified version to upgrade to "v1.36.9" is higher than the kubeadm version "v1.36.4"'),
         ("apply_skipping", 'Specified version to upgrade to "v1.38.0" is too high; kubeadm can upgrade only 1 minor'),
-        ("apply_without_image", f"failed to pull image registry.k8s.io/kube-scheduler:v{NEXT}"),
+        ("apply_without_image", f"failed to pull image registry.test/kube-scheduler:v{NEXT}"),
         ("apply_not_ready", "there are NotReady control-planes in the cluster: [cp-1]"),
     ],
 )
