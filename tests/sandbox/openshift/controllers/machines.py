@@ -91,10 +91,11 @@ class Machines:
     def _make(self, of: Json) -> None:
         template = of["spec"]["template"]
         name = f"{of['metadata']['name']}-{self._shared.resources.store.new_suffix()}"
-        metadata = {"name": name, "labels": dict(template["metadata"]["labels"]), "finalizers": [FINALIZER]}
+        labels = dict(template["metadata"]["labels"])
+        metadata = {"name": name, "labels": labels, "finalizers": [FINALIZER]}
         metadata["ownerReferences"] = [owner_of(MACHINE_SETS, of)]
         # One that names no cluster is refused by the controller of machines for ever (`validateMachine`).
-        status = {"phase": "Provisioning"} if metadata["labels"].get(OF_CLUSTER) else {}
+        status = {"phase": "Provisioning"} if labels.get(OF_CLUSTER) else {}
         self._hand.create(MACHINES, MACHINE_API, {"metadata": metadata, "spec": template["spec"], "status": status})
         if status:
             self._shared.clock.later(self.boot / 2, lambda: self._provisioned(name, of["metadata"]["name"]))
