@@ -172,6 +172,8 @@ class HookService:
         """An answer that says busy, for a request that has no other yet."""
         if hook.startswith("CanUpdate") or hook == "Discovery":
             return failure(hook, message)
+        if hook == external.HOOK:
+            return external.declined(message)
         return success(hook, message, retryAfterSeconds=self._policy.budget.poll)
 
     async def _healthy(self, _request: web.Request) -> web.Response:

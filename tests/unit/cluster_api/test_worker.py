@@ -12,7 +12,7 @@ import pytest
 
 from extensions.cluster_api.cluster_api_extension.claims import Claimant, ClaimLost, Claims
 from extensions.cluster_api.cluster_api_extension.kubernetes_api import Unanswered
-from extensions.cluster_api.cluster_api_extension.policy import Policy
+from extensions.cluster_api.cluster_api_extension.policy import Policy, policy_of
 from extensions.cluster_api.cluster_api_extension.service import HookService
 from extensions.cluster_api.cluster_api_extension.store import Store
 from extensions.cluster_api.cluster_api_extension.tasks import in_progress
@@ -21,6 +21,7 @@ from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, LEASES
 from tests.unit.cluster_api.management import MACHINES, RUNS, SERVICE, DirectApi, Management
 from tests.unit.cluster_api.manifests import NAMESPACE
 from tests.unit.cluster_api.requests import Json, recorded, with_value
+from tests.unit.cluster_api.test_hostile import BODIES
 
 SECONDS = 60
 
@@ -291,3 +292,28 @@ def test_two_replicas_make_one_task_and_one_that_is_always_too_late_says_so() ->
         assert list(place.management.tasks()) == ["one"]
 
     inside(body)
+
+
+class Silent(DirectApi):
+    """A management cluster that takes requests and never answers."""
+
+    async def _sent(self, *_request: object) -> tuple[int, object]:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("hook", "more"),
+    [
+        ("updatemachine", {"status": "Success", "retryAfterSeconds": 15}),
+        ("beforeworkersupgrade", {"status": "Success", "retryAfterSeconds": 15}),
+        ("externalupgrade", {"status": "Success", "result": "Decline"}),
+    ],
+)
+def test_an_answer_comes_in_time_although_the_management_cluster_gives_none(hook: str, more: Json) -> None:
+    management = Management()
+    policy = policy_of({"gate": {"hooks": ["BeforeWorkersUpgrade"]}})
+    service = HookService(policy, Store(Silent(management, SERVICE), NAMESPACE), management.now)
+    answer = asyncio.run(service.answer(hook, json.dumps(BODIES[hook]).encode(), 0.05))
+    assert {name: answer[name] for name in more} == more
+    assert answer["message"] == "The management cluster has not answered in time."
