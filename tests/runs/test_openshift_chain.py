@@ -254,6 +254,12 @@ def test_risks_of_a_later_upgrade_take_consent_at_once(here: World) -> None:
     cluster.has_come("4.19.4", "4.20.2")
 
 
+def test_check_mode_goes_through_all_batches_of_a_chain(with_executor: World) -> None:
+    here, cluster = with_executor, Chained(with_executor, ODD)
+    goes(here.play(PLAYBOOK, cluster.agreed(**TO_FAR), "--check"))
+    assert cluster.openshift.observer.writes == []
+
+
 def test_the_digest_covers_the_chain(here: World) -> None:
     cluster = Chained(here)
     other = cluster.agreed(**{**TO_EVEN, "upgrade_through": ["4.19.0"]})

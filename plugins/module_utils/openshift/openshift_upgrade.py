@@ -39,7 +39,7 @@ from .judge.progress import (
     taken_spare_ones,
 )
 from .observe.look import Looking
-from .observe.looking_at_target import LookingAtTarget, chain_in, release_of
+from .observe.looking_at_target import LookingAtTarget, chain_in, release_of, through_of
 from .observe.release import Release
 from .observe.state import MachineConfigPool, OpenShift
 from .planning import IDENTITY, OPTIONS, options_of, order, words
@@ -98,9 +98,12 @@ def _take(task: Task) -> Outcome:
     def step(seen: OpenShift, acts: Acts) -> None:
         if _is_control_plane(seen, task):
             left[:] = [_not_begun(target)]
-            left[:] = commence(seen, at_target.target(seen), acts, task.params)
+            hops = at_target.hops(seen)
+            # In check mode the upgrades before this one are not made.
+            passed_over = task.check_mode and len(hops) > 1
+            left[:] = () if passed_over else commence(seen, hops[-1], acts, task.params)
         else:
-            _take_nodes(task, seen, acts, at_target, went)
+            _take_nodes(task, seen, acts, went)
             if went and not task.check_mode:
                 drains.look(seen, _under_way(seen, names, target))
 
@@ -127,13 +130,11 @@ def _take(task: Task) -> Outcome:
     return Outcome(verdict, bool(task.journal.as_result()), more={"rest": rest})
 
 
-def _take_nodes(task: Task, seen: OpenShift, acts: Acts, at_target: LookingAtTarget, went: set[str]) -> None:
+def _take_nodes(task: Task, seen: OpenShift, acts: Acts, went: set[str]) -> None:
     """Let the pools go for their Kubernetes nodes of the batch. `went` gets the spare ones that were taken first."""
-    target = _target(task)
     for pool, own in _pools_of(seen, task):
-        went.update(taken_spare_ones(seen, pool.name, target))
-        how = {"held": bool(went), "on_the_way": target in at_target.through}
-        _let_take(seen, acts, pool, own, target, task.params["max_unavailable"], **how)
+        went.update(taken_spare_ones(seen, pool.name, _target(task)))
+        _let_take(task, seen, acts, pool, own, held=bool(went))
 
 
 def _under_way(seen: OpenShift, names: Collection[str], target: Release) -> list[str]:
@@ -187,22 +188,15 @@ def _not_begun(target: Release) -> Reason:
 
 
 def _let_take(
-    seen: OpenShift,
-    acts: Acts,
-    pool: MachineConfigPool,
-    names: list[str],
-    target: Release,
-    most: str | None,
-    *,
-    held: bool,
-    on_the_way: bool,
+    task: Task, seen: OpenShift, acts: Acts, pool: MachineConfigPool, names: list[str], *, held: bool
 ) -> None:
     """Let a pool go until its Kubernetes nodes of the batch are taken, then hold it again.
 
     It is `held` earlier if a spare one was taken: the others would follow it later, and no gate would be asked then.
     On the way of a chain the last spare ones are let follow, since their kubelets would hold up the next upgrade.
     """
-    in_turn = seen.planned[pool.name] if on_the_way else seen.members[pool.name]
+    target, most = _target(task), task.params["max_unavailable"]
+    in_turn = (seen.planned if target in through_of(task.params) else seen.members)[pool.name]
     if held or all(is_taken(seen, name, target) for name in names):
         if any(not is_taken(seen, name, target) for name in in_turn):
             acts.hold(pool.name)

@@ -38,7 +38,8 @@ def _legs(seen: OpenShift, target: Release, through: Sequence[Release]) -> Itera
     last = [] if seen.version.has_completed(str(target)) else [target]
     at, minor = present if present in through else None, _lowest_minor(seen)
     for hop in (*ahead_of(seen.version, through), *last):
-        if at is not None and minor is not None and hop.minor - minor > most_behind(hop):
+        begun = seen.version.is_commenced(str(hop))
+        if not begun and at is not None and minor is not None and hop.minor - minor > most_behind(hop):
             yield Leg(at, of_workers=True)
             minor = at.minor
         yield Leg(hop)

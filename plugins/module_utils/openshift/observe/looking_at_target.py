@@ -88,10 +88,6 @@ class LookingAtTarget:
         self._service = UpdateService(params["update_service"])
         self._registry = Registry(self._image, params["registry"]) if self._image else None
 
-    def target(self, seen: OpenShift) -> UpgradeTarget:
-        """The target, for OpenShift as it is now, see `hops`. Raises as that does."""
-        return self.hops(seen)[-1]
-
     def hops(self, seen: OpenShift) -> tuple[UpgradeTarget, ...]:
         """The upgrades that are left, in their order: those to the versions on the way, then that to the target.
 
