@@ -155,7 +155,7 @@ class OpenShiftObserver(Watching[Sight]):
 @contextmanager
 def pools_not_held() -> Iterator[None]:
     """The update is commenced without holding the pools."""
-    with patch.object(Acts, "hold", lambda _acts, _pool: False):
+    with patch.object(Acts, "hold", lambda _acts, _pool, _most=None: False):
         yield
 
 
