@@ -9,7 +9,7 @@ from tests.lab.go_program import GoProgram
 
 
 def version_flags(version: str) -> str:
-    """The linker flags that strip a binary, and give it a Kubernetes version: /version and the feature gates go by it."""
+    """The linker flags that strip a binary and give it its version of Kubernetes, by which /version and gates go."""
     major, minor, _patch = version.split(".")
     package = "k8s.io/component-base/version"
     values = {"gitVersion": f"v{version}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}

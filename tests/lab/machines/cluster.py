@@ -31,7 +31,7 @@ from tests.lab.waiting import until
 READY = 120.0
 CONTROL_PLANE, WORKERS = "control_plane", "workers"
 """The groups of the inventory."""
-CONFIGURATION = "/root/kubeadm.json"
+CONFIGURATION = "/etc/kubeadm.json"
 """The file from which kubeadm has set a machine up."""
 _SSHD = """\
 ListenAddress {address}
@@ -82,7 +82,8 @@ class KubeadmCluster:
     def nodes(self) -> dict[str, Any]:
         """Every Kubernetes node by its name."""
         with self.lab.client() as api:
-            return {item.metadata.name: item for item in client.CoreV1Api(api).list_node().items}
+            core: Any = client.CoreV1Api(api)
+            return {item.metadata.name: item for item in core.list_node().items}
 
     def versions(self) -> dict[str, str]:
         """The version of the kubelet of each Kubernetes node that is Ready."""
@@ -95,7 +96,8 @@ class KubeadmCluster:
     def images_of_control_plane(self) -> dict[str, str]:
         """The image of each mirror pod of the control plane."""
         with self.lab.client() as api:
-            found = client.CoreV1Api(api).list_namespaced_pod("kube-system", label_selector="tier=control-plane").items
+            core: Any = client.CoreV1Api(api)
+            found = core.list_namespaced_pod("kube-system", label_selector="tier=control-plane").items
         return {pod.metadata.name: str(pod.spec.containers[0].image) for pod in found}
 
 
@@ -209,7 +211,7 @@ def _set_up_worker(first: Machine, machine: Machine, endpoint: str) -> None:
 
 
 def _start_kubelet(machine: Machine, endpoint: str) -> None:
-    """Lead all kubeconfig files to the lab's API server, at another name than ENDPOINT, which upgrades would replace."""
+    """Lead all kubeconfig files to the lab's API server, at another name than ENDPOINT, which upgrades replace."""
     machine.run("sh", "-c", f"sed -i 's,server: .*,server: https://{endpoint},' /etc/kubernetes/*.conf")
     machine.run("kubeadm", "init", "phase", "kubelet-start", "--config", CONFIGURATION)
     machine.run("systemctl", "enable", "kubelet")

@@ -55,8 +55,8 @@ class Connection:
         """The answer. Raises urllib.error.HTTPError, OSError."""
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self._server + path, data, {"Content-Type": kind}, method=method)
-        with urllib.request.urlopen(request, timeout=10, context=self._tls) as answer:
+        request = urllib.request.Request(self._server + path, data, {"Content-Type": kind}, method=method)  # noqa: S310
+        with urllib.request.urlopen(request, timeout=10, context=self._tls) as answer:  # noqa: S310 - of the kubeconfig
             found: Json = json.loads(answer.read())
             return found
 

@@ -66,7 +66,7 @@ class Machine:
         with (self.directory / "console.log").open("ab") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
         until(f"The start of the machine {self.name}", self._runs, BOOT)
-        # Where this machine has some control groups of version 1, those of version 2 lack them, and kubeadm would refuse.
+        # Control groups of version 2 lack the controllers that are of version 1 here, which kubeadm refuses.
         self.run(
             "sh", "-c", f"echo '{_ALL_CONTROLLERS}' > /run/controllers; mount --bind /run/controllers {CONTROLLERS}"
         )

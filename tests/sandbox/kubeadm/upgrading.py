@@ -28,8 +28,8 @@ _NOT_READY = f"""[preflight] Some fatal errors occurred:
 {_PREFLIGHT}preflight checks failed"""
 _TOO_NEW = f"""{_PREFLIGHT}the version argument is invalid due to these errors:
 
-\t- Specified version to upgrade to "v{{}}" is higher than the kubeadm version "v{{}}". Upgrade kubeadm first using the \
-tool you used to install kubeadm
+\t- Specified version to upgrade to "v{{}}" is higher than the kubeadm version "v{{}}". \
+Upgrade kubeadm first using the tool you used to install kubeadm
 
 Can be bypassed if you pass the --force flag"""
 _FATAL = f"""{_PREFLIGHT}the version argument is invalid due to these fatal errors:

@@ -71,7 +71,8 @@ class Upgrades:
     def pods(self) -> dict[str, str]:
         """The Ready pods of the workload: UID → Kubernetes node."""
         with self.cluster.lab.client() as api:
-            found = client.CoreV1Api(api).list_namespaced_pod(SHOP).items
+            core: Any = client.CoreV1Api(api)
+            found = core.list_namespaced_pod(SHOP).items
         return {
             pod.metadata.uid: pod.spec.node_name
             for pod in found
@@ -89,9 +90,12 @@ class Upgrades:
             assert not node.spec.unschedulable, name
             assert not [each for each in node.metadata.annotations or {} if "upgrade" in each], name
         with cluster.lab.client() as api:
-            kept = client.CoreV1Api(api).read_namespaced_config_map("kubeadm-config", "kube-system").data
-            proxy = client.AppsV1Api(api).read_namespaced_daemon_set("kube-proxy", "kube-system")
-            locks = client.CoordinationV1Api(api).list_namespaced_lease(NAMESPACE).items
+            core: Any = client.CoreV1Api(api)
+            apps: Any = client.AppsV1Api(api)
+            leases: Any = client.CoordinationV1Api(api)
+            kept = core.read_namespaced_config_map("kubeadm-config", "kube-system").data
+            proxy = apps.read_namespaced_daemon_set("kube-proxy", "kube-system")
+            locks = leases.list_namespaced_lease(NAMESPACE).items
         assert yaml.safe_load(kept["ClusterConfiguration"])["kubernetesVersion"] == f"v{NEXT}"
         assert proxy.spec.template.spec.containers[0].image.endswith(f":v{NEXT}")
         assert not [lock.metadata.name for lock in locks if lock.spec.holder_identity]

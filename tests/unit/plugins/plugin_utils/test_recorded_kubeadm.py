@@ -1,4 +1,4 @@
-"""What the real kubeadm and crictl have said (tests/lab/machines), read by the role, and said by the machines in memory."""
+"""The role reads what the real kubeadm and crictl have said (tests/lab/machines)."""
 
 from __future__ import annotations
 
