@@ -113,7 +113,7 @@ screenshots: ## pictures of the report of a real upgrade, into docs/pictures; ne
 pages: ## the pages of docs that are made by code
 	@$(RUN) -m tests.pages
 
-stock: ## the parts of the lab that are made once per machine: a control plane, the servers, their class archives, OpenShift's version operator, definitions
+stock: ## the parts of the lab that are made once per machine: a control plane, the servers, their class archives, OpenShift's version operator, definitions, kubeadm and a small Debian
 	@$(RUN) -m tests.lab.stock
 	@STATEFUL_UPGRADE_LOCK=demo $(RUN) -c pass
 	@STATEFUL_UPGRADE_LOCK=oldest $(RUN) -c pass

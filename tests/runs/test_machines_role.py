@@ -14,7 +14,7 @@ from tests.runs import executor
 from tests.runs.machines import ROLE, Machines, host_of, machines
 from tests.runs.world import world
 from tests.sandbox.kubeadm.control_plane import FIRST_MEMBER
-from tests.sandbox.kubeadm.description import images_of
+from tests.sandbox.kubeadm.description import image_of, images_of
 from tests.sandbox.kubeadm.packages import DNF
 from tests.sandbox.kubernetes.objects import condition_of
 from tests.scenarios.playbook import Played
@@ -230,3 +230,12 @@ def test_an_external_etcd_is_said_to_have_no_snapshot() -> None:
         assert (done.code, found.machines[FIRST].commands.snapshots) == (0, {})
         here.later(60.0)
         assert found.cluster.is_upgraded(TO)
+
+
+def test_the_image_that_cannot_be_pulled_is_named(made: Machines) -> None:
+    """The images behind it in the list are pulled all the same."""
+    image = image_of("kube-scheduler", TO)
+    made.machines[FIRST].commands.fails[f"crictl pull {image}"] = f'pulling image: "{image}": not found'
+    refused = take(made, FIRST, "prepare")
+    assert refused.code != 0
+    assert f'"{image}": not found' in refused.message
