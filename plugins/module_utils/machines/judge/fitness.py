@@ -11,7 +11,10 @@ from ..observe.facts import MachineFacts
 from ..observe.state import ETCD, KubeadmCluster, Machine
 
 SOON = timedelta(days=30)
-"""Certificates that end within this time are named. kubeadm renews all of them in an upgrade (kubeadm, `renew`)."""
+"""Certificates that end within this time are named. kubeadm renews them in an upgrade, but for the authorities
+(kubeadm, `renew`)."""
+AUTHORITIES = ("ca", "etcd-ca", "front-proxy-ca")
+"""The authorities by the names that `kubeadm certs check-expiration` gives them."""
 
 
 @as_verdict
@@ -104,6 +107,28 @@ def _without_majority(stay: int, count: int, going: Collection[str], *, accepted
     yield waiting("etcd_quorum", said, "Bring the other members of etcd back.", about=names)
 
 
+def _judge_certificates(facts: Mapping[str, MachineFacts], names: Collection[str], now: datetime) -> Iterator[Reason]:
+    ended, soon, authorities = list[str](), list[str](), list[str]()
+    for name in names:
+        for each in facts[name].certificates if name in facts else ():
+            if each.expires <= now:
+                ended.append(f"{each.name} on {name}")
+            elif each.expires - now < SOON:
+                of_all = authorities if each.name in AUTHORITIES else soon
+                of_all.append(f"{each.name} on {name} ({each.expires.date()})")
+    if ended:
+        remedy = (
+            "Renew them: kubeadm certs renew all, then restart the control plane. It renews no authority, such as ca:"
+            " replace that by hand."
+        )
+        yield refused("certificate_ended", f"Certificates have ended: {enumerate_few(ended)}.", remedy)
+    if soon:
+        yield remark("certificates_end", f"Certificates that end soon, and that kubeadm renews: {enumerate_few(soon)}.")
+    if authorities:
+        said = f"Certificate authorities that end soon, and that kubeadm does not renew: {enumerate_few(authorities)}."
+        yield remark("authorities_end", said)
+
+
 @as_verdict
 def judge_facts(
     seen: KubeadmCluster, facts: Mapping[str, MachineFacts], names: Collection[str], now: datetime
@@ -116,18 +141,7 @@ def judge_facts(
             f"kubeadm is not installed on {enumerate_few(without)}.",
             "Install it there, or take these machines out of upgrade_groups.",
         )
-    ended, soon = list[str](), list[str]()
-    for name in names:
-        for each in facts[name].certificates if name in facts else ():
-            if each.expires <= now:
-                ended.append(f"{each.name} on {name}")
-            elif each.expires - now < SOON:
-                soon.append(f"{each.name} on {name} ({each.expires.date()})")
-    if ended:
-        said = f"Certificates have ended: {enumerate_few(ended)}."
-        yield refused("certificate_ended", said, "Renew them: kubeadm certs renew all, then restart the control plane.")
-    if soon:
-        yield remark("certificates_end", f"Certificates that end soon, and that kubeadm renews: {enumerate_few(soon)}.")
+    yield from _judge_certificates(facts, names, now)
     silent = [name for name in seen.control_plane if name in facts and facts[name].etcd is None]
     if silent and any(each.name == ETCD for each in seen.components):
         yield remark(

@@ -99,6 +99,7 @@ def test_the_facts_of_the_machines() -> None:
     assert judged(cp_0=MachineFacts(FROM, (Certificate("apiserver", NOW + timedelta(9)),), ETCD)) == [
         "certificates_end"
     ]
+    assert judged(cp_0=MachineFacts(FROM, (Certificate("etcd-ca", NOW + timedelta(9)),), ETCD)) == ["authorities_end"]
     assert judged(cp_0=MachineFacts(FROM)) == ["etcd_leader_unknown"]
 
 
