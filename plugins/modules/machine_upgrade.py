@@ -30,8 +30,8 @@ options:
         O(batch). It says which subcommand of C(kubeadm upgrade) each machine of the batch gets.
       - V(drained) cordons the machines of the O(batch) and evicts their pods, and waits until their volumes are
         detached. A machine that a person has cordoned keeps that cordon.
-      - V(delegated) has the O(step) of the machines of the O(batch) carried out by something else, by an object NodeUpdate in
-        the O(namespace), and waits until that has ended. Work under way is aborted once O(wait_timeout) is over or its
+      - V(delegated) has the O(step) of the machines of the O(batch) carried out by something else, by an object
+        NodeUpdate in the O(namespace), and waits until that has ended. Work under way is aborted once O(wait_timeout) is over or its
         UpgradeTask is aborted, and has as long again to come to its end.
       - V(returned) waits until the O(batch) is Ready on O(target_version), and uncordons what the run has cordoned.
       - V(proven) waits until all machines are on O(target_version), and well.
@@ -98,18 +98,19 @@ options:
     default: []
   step:
     description:
-      - With O(state=delegated) the part of the work. V(prepare) sees that the API knows NodeUpdates, and changes nothing.
+      - With O(state=delegated) the part of the work. V(prepare) sees that the API knows NodeUpdates, and changes
+        nothing.
       - V(before_drain) is for the part of the control plane, V(after_drain) for all that restarts the kubelet.
     type: str
     choices: [prepare, before_drain, after_drain]
   course:
-    description: With O(state=delegated) the subcommand of C(kubeadm upgrade), as O(state=fit) returns it for each machine.
+    description: With O(state=delegated) the subcommand of C(kubeadm upgrade), as O(state=fit) returns it.
     type: str
     choices: [apply, node]
   task_source:
     description:
-      - With O(state=delegated) the request of the run, such as V(upgradetask/next). Of an UpgradeTask the upgrader gets the
-        whole specification that is wanted.
+      - With O(state=delegated) the request of the run, such as V(upgradetask/next). Of an UpgradeTask the upgrader gets
+        the whole specification that is wanted.
     type: str
     default: ''
   retries:

@@ -18,7 +18,6 @@ from ..common.verdict import Reason, Verdict, refused, waiting
 from ..common.waiting import Patience
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.paths import in_namespace
-from ..run.end import STOPPED_BY_REQUEST
 from ..run.start.approvals import digest_text
 from .act.node_updates import NodeUpdateChanges
 from .judge.differences import OBJECTS, VERSION
@@ -175,7 +174,7 @@ class _Work:
             return (refused("node_update_failed", f"The work on machine {self.machine} has failed: {cause}.", remedy),)
         if step is NodeStep.ABORTED:
             said = f"The upgrade was aborted, and no work on machine {self.machine} is under way."
-            return (refused(STOPPED_BY_REQUEST, said, "Request the upgrade again, or leave it as it is."),)
+            return (refused("stopped_by_request", said, "Request the upgrade again, or leave it as it is."),)
         said = f"The upgrader of machine {self.machine} is at work ({named}{f'; {cause}' if cause else ''})."
         return (waiting("node_update_under_way", said, "See its status, and the log of its upgrader.", self.machine),)
 

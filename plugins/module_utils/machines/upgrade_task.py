@@ -125,7 +125,7 @@ class UpgradeTask:
         Raises:
             Refusal: it cannot be read or written.
         """
-        self._write(lambda kept, seen: status_of(record, [each.kubernetes_node for each in seen.machines], kept))
+        self._write(lambda kept, seen: _answer(record, kept, seen))
         seen = self.state()
         for each in self._others(seen) if seen is not None and record.run else ():
             if each.ends and each.phase not in ENDED:
@@ -163,6 +163,13 @@ class UpgradeTask:
 
     def _path(self, name: str | None = None, subresource: str = "") -> str:
         return in_namespace(API, self.namespace, UPGRADE_TASKS, self.name if name is None else name, subresource)
+
+
+def _answer(record: Record, kept: Json, seen: UpgradeTaskState) -> Json:
+    """The status. A task that is to be aborted is so once no batch of it is under way, however its run has ended."""
+    if seen.ends and not any(each.state == "upgrading" for each in record.batches):
+        return ended_status(kept)
+    return status_of(record, [each.kubernetes_node for each in seen.machines], kept)
 
 
 def _age(seen: UpgradeTaskState) -> tuple[str, str]:

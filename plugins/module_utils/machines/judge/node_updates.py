@@ -56,7 +56,7 @@ def next_step(seen: NodeUpdate | None, wanted: WantedWork, now: datetime) -> Nod
     """The next step from the object as it is seen; None stands for none."""
     if seen is not None and seen.leaving:
         return NodeDecision(NodeStep.FOLLOW, "it is being deleted")
-    if seen is not None and seen.is_under_way:
+    if seen is not None and seen.is_at_work:
         return _under_way(seen, wanted, now)
     if wanted.withdrawn:
         return NodeDecision(NodeStep.ABORTED)

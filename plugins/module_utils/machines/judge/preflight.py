@@ -13,7 +13,7 @@ from ..observe.state import KubeadmCluster
 def may_go(available: int, total: int, going: int, most: int) -> bool:
     """Whether a further `going` may be taken from those that are `available`, of `total` in all.
 
-    For one machine it is available > total − most: the design of the in-place upgrade extension writes the inequality
+    For one machine it is `available > total - most`: the design of the in-place upgrade extension writes the inequality
     the other way round, with which work would start once too few are there.
     """
     return available - going >= total - most
@@ -36,8 +36,8 @@ def judge_available(
             missing = enumerate_few(name for name in workers if name not in there)
             yield waiting(
                 "too_few_available",
-                f"Group {group} has {len(there)} of {len(workers)} workers available, and at most {allowed} may be away:"
-                f" {missing}.",
+                f"Group {group} has {len(there)} of {len(workers)} workers available, and at most {allowed} may be"
+                f" away: {missing}.",
                 "Bring them back, or raise upgrade_max_unavailable.",
                 about=group,
             )

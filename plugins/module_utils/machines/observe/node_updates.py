@@ -59,7 +59,7 @@ class NodeUpdate:
     """The retries so far, by the kind of the failure."""
 
     @property
-    def is_under_way(self) -> bool:
+    def is_at_work(self) -> bool:
         """Whether it has not ended. A phase that is about an earlier attempt says nothing of this one."""
         return self.phase not in ENDED or self.observed_attempt < self.attempt
 

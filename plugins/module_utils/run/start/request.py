@@ -15,7 +15,6 @@ from ...common.errors import refusal
 from ...common.packages import needed
 from ...common.reading import Json, text
 from ...common.verdict import Reason, as_verdict, refused, waiting
-from ..end import STOPPED_BY_REQUEST
 
 TYPE = "type"
 """The key that names the system whose upgrade is requested."""
@@ -123,7 +122,7 @@ def judge_unchanged(request: Request | None, expected: str, where: str, *, abort
     """
     if request is None and aborts:
         yield refused(
-            STOPPED_BY_REQUEST,
+            "stopped_by_request",
             f"The request in {where} was aborted or deleted, which aborts the upgrade.",
             "Request the upgrade again, or leave it as it is.",
         )

@@ -115,9 +115,9 @@ UPDATES = st.builds(
 
 
 @given(UPDATES, st.booleans(), st.booleans())
-def test_work_that_is_under_way_is_never_started_again_nor_removed(one: NodeUpdate, differs: bool, gone: bool) -> None:
+def test_work_that_is_at_work_is_never_started_again_nor_removed(one: NodeUpdate, differs: bool, gone: bool) -> None:
     step = next_step(one, WantedWork("new", differs, BUDGETS, gone), NOW).step
-    if one.is_under_way:
+    if one.is_at_work:
         assert step in (NodeStep.FOLLOW, NodeStep.ABORT)
         assert not (one.aborting and step is NodeStep.ABORT), "an abort is asked for once"
     if step is NodeStep.READY:

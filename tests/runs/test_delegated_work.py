@@ -1,0 +1,118 @@
+"""Machines that something else upgrades, as NodeUpdates ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.runs.machines import NAMESPACE
+from tests.runs.turns import Killed
+from tests.runs.upgrade_tasks import EVERY, Tasks, Upgrader, abort_it, requesting
+from tests.runs.world import is_act
+from tests.sandbox.web import Request
+
+DELEGATED = {"upgrade_member_role": "stateful.upgrade.member_delegated"}
+
+
+@pytest.fixture
+def tasks() -> Iterator[Tasks]:
+    """A cluster whose upgrades UpgradeTasks request."""
+    with requesting() as made:
+        yield made
+
+
+def test_machines_are_upgraded_by_something_else_each_step_once(tasks: Tasks) -> None:
+    tasks.request(machines=EVERY, template={"upgraderRef": {"kind": "Trident", "name": "os"}})
+    upgrader = Upgrader(tasks)
+    ended = tasks.play(tasks.agreed(**DELEGATED))
+    assert ended.code == 0, ended.output
+    assert sorted(upgrader.began) == sorted(
+        (f"{name}-{step}-drain", 1) for name in EVERY for step in ("before", "after")
+    )
+    assert (tasks.phase(), tasks.progress()) == ("Complete", dict.fromkeys(EVERY, "UpToDate"))
+    spec = tasks.resources.get(upgrader.kind, NAMESPACE, "worker-1-after-drain")["spec"]
+    assert spec["upgraderRef"] == {"kind": "Trident", "name": "os"}
+    assert not any(each.commands.ran and "kubelet" in each.commands.ran[0] for each in tasks.found.machines.values())
+
+
+def test_passing_failures_are_retried_and_others_are_named_with_their_cause(tasks: Tasks) -> None:
+    tasks.request(machines=("cp-1",))
+    upgrader = Upgrader(tasks)
+    passing = {"failureClass": "Transient", "failureReason": "Busy", "failureMessage": "the host is busy"}
+    upgrader.fails = [passing, {"failureReason": "ImageInvalid", "failureMessage": "the signature is missing"}]
+    failed = tasks.play(tasks.agreed(**DELEGATED))
+    assert failed.code != 0
+    assert "ImageInvalid: the signature is missing. Fix the cause, delete NodeUpdate cp-1-before-drain" in failed.output
+    assert upgrader.began == [("cp-1-before-drain", 1), ("cp-1-before-drain", 2)]
+    assert tasks.progress() == {"cp-1": "ExternalUpgradeInProgress"}
+
+
+def test_nothing_is_begun_where_the_api_does_not_know_the_object(tasks: Tasks) -> None:
+    tasks.request(machines=("cp-1",))
+    failed = tasks.play(tasks.agreed(**DELEGATED))
+    assert failed.code != 0
+    assert "does not know NodeUpdate" in failed.output
+
+
+def test_work_whose_time_is_over_is_aborted_and_comes_to_its_end(tasks: Tasks) -> None:
+    tasks.request(machines=("cp-1",))
+    upgrader = Upgrader(tasks)
+    upgrader.hangs = True
+    given = tasks.agreed(**DELEGATED, member_delegated_timeout=60)
+    failed = tasks.play(given)
+    assert failed.code != 0
+    assert "The work on machine cp-1 has failed: its time was over. Fix the cause, delete NodeUpdate" in failed.output
+    update = tasks.resources.get(upgrader.kind, NAMESPACE, "cp-1-before-drain")
+    assert (update["spec"]["phase"], update["status"]["phase"]) == ("Abort", "Aborted")
+    assert upgrader.began == [("cp-1-before-drain", 1)]
+    upgrader.hangs = False
+    tasks.resources.delete(upgrader.kind, NAMESPACE, "cp-1-before-drain")
+    ended = tasks.play(given)
+    assert ended.code == 0, ended.output
+    assert (tasks.phase(), tasks.progress()) == ("Complete", {"cp-1": "UpToDate"})
+
+
+def test_an_abort_reaches_the_upgrader_and_waits_for_its_end(tasks: Tasks) -> None:
+    tasks.request(machines=("cp-1", "cp-2"))
+    upgrader = Upgrader(tasks)
+    upgrader.hangs = True
+    given = tasks.agreed(**DELEGATED)
+    began = upgrader.look
+
+    def look(request: Request) -> None:
+        began(request)
+        if upgrader.began and tasks.task()["spec"]["phase"] == "Ongoing":
+            abort_it(tasks)
+
+    tasks.here.calling.after = look
+    ended = tasks.play(given)
+    assert ended.code != 0
+    (name,) = [name for name, _attempt in upgrader.began]
+    assert tasks.resources.get(upgrader.kind, NAMESPACE, name)["status"]["phase"] == "Aborted"
+    assert "no work on machine" in ended.output
+    assert (tasks.phase(), tasks.progress()) == ("Abort", {})
+
+
+@pytest.mark.parametrize("number", [pytest.param(each, marks=pytest.mark.soak) for each in range(4, 40, 5)])
+def test_a_killed_run_starts_no_work_twice(tasks: Tasks, number: int) -> None:
+    tasks.request(machines=("cp-1", "worker-1", "cp-2", "cp-3"))
+    upgrader, left = Upgrader(tasks), number
+    given = tasks.agreed(**DELEGATED)
+
+    def count(request: Request) -> None:
+        nonlocal left
+        upgrader.look(request)
+        left -= is_act(request.method, request.path)
+        if left == 0:
+            raise Killed
+
+    tasks.here.calling.after = count
+    with pytest.raises(Killed):
+        tasks.play(given)
+    tasks.here.calling.after = upgrader.look
+    tasks.here.later(900)
+    ended = tasks.play(given)
+    assert ended.code == 0, ended.output
+    assert len(upgrader.began) == len({*upgrader.began}), "no attempt twice"
+    assert {attempt for _name, attempt in upgrader.began} == {1}

@@ -1,0 +1,168 @@
+"""Upgrades of machines that an UpgradeTask requests, and something that upgrades machines as NodeUpdates ask for it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, machines
+from tests.runs.world import world
+from tests.sandbox.kubeadm.process import Process
+from tests.sandbox.kubernetes.objects import Json, Kind
+from tests.sandbox.kubernetes.resources import Writing
+from tests.sandbox.web import Request
+from tests.scenarios.cluster import USER
+from tests.scenarios.playbook import Played, digest_in
+
+FROM, TO = "1.35.4", "1.36.1"
+FILES = Path(__file__).parents[2] / "roles" / "machines" / "files"
+EVERY = ("cp-1", "cp-2", "cp-3", "worker-1")
+OWNER = {"kind": "KubeadmControlPlane", "namespace": NAMESPACE, "name": "main"}
+
+
+def shipped_rights() -> list[Json]:
+    """The shipped roles, bound to the user."""
+    found: list[Json] = []
+    for file, namespace in (("role", NAMESPACE), ("system_role", "kube-system"), ("cluster_role", "")):
+        role = yaml.safe_load((FILES / f"{file}.yml").read_text(encoding="utf-8"))
+        kind, name = role["kind"], role["metadata"]["name"]
+        metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+        binding = {"apiVersion": role["apiVersion"], "kind": f"{kind}Binding", "metadata": metadata}
+        binding["roleRef"] = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+        binding["subjects"] = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}]
+        found += [{**role, "metadata": metadata}, binding]
+    return found
+
+
+class Tasks:
+    """A cluster whose upgrades UpgradeTasks request."""
+
+    def __init__(self, found: Machines) -> None:
+        self.found, self.here = found, found.here
+        definition = yaml.safe_load((FILES / "upgrade_task.yml").read_text(encoding="utf-8"))
+        self.here.sandbox.apply([*shipped_rights(), definition])
+        self.resources = self.here.sandbox.kubernetes.server.resources
+        kind = self.resources.kinds.named("upgrade.stateful/v1alpha1", "UpgradeTask")
+        assert kind is not None
+        self.kind: Kind = kind
+
+    def request(self, name: str = "next", machines: tuple[str, ...] = EVERY, **spec: Any) -> None:
+        """Ask for an upgrade, as a user does with strict validation."""
+        own = {"controlPlaneRef": OWNER, "newMachineSpec": {"version": f"v{TO}"}}
+        whole = {**own, "machinesRequireUpgrade": [{"name": each} for each in machines], **spec}
+        body = {"apiVersion": "upgrade.stateful/v1alpha1", "kind": "UpgradeTask", "metadata": {"name": name}}
+        self.resources.create(self.kind, NAMESPACE, {**body, "spec": whole}, Writing("kubectl", strict="Strict"))
+
+    def task(self, name: str = "next") -> Json:
+        """A task as it is now."""
+        return self.resources.get(self.kind, NAMESPACE, name)
+
+    def phase(self, name: str = "next") -> str:
+        """The phase in its status; empty before there is one."""
+        return str(self.task(name).get("status", {}).get("phase", ""))
+
+    def condition(self, kind: str, name: str = "next") -> Json:
+        """One of its conditions."""
+        (found,) = [each for each in self.task(name)["status"]["conditions"] if each["type"] == kind]
+        return dict(found)
+
+    def progress(self, name: str = "next") -> dict[str, str]:
+        """The reason of the condition of each machine."""
+        machines = self.task(name).get("status", {}).get("machines", ())
+        return {each["nodeName"]: each["conditions"][0]["reason"] for each in machines}
+
+    def variables(self, name: str = "next", **more: Any) -> dict[str, Any]:
+        """The variables of a run; the version is in the request."""
+        given = self.found.variables(TO, USER, upgrade_request=f"upgradetask/{name}", **more)
+        del given["target_version"]
+        return given
+
+    def agreed(self, name: str = "next", **more: Any) -> dict[str, Any]:
+        """The same with consent to the present plan."""
+        given = self.variables(name, **more)
+        planned = self.here.play(PLAYBOOK, given, *self.found.arguments, CHECK)
+        assert planned.code == 0, planned.output
+        return {**given, "upgrade_confirm": digest_in(planned)}
+
+    def play(self, given: dict[str, Any]) -> Played:
+        """A run."""
+        return self.here.play(PLAYBOOK, given, *self.found.arguments)
+
+
+@contextmanager
+def requesting() -> Iterator[Tasks]:
+    """Three machines of the control plane, and two workers."""
+    with world() as here, machines(here, FROM, [TO], control_plane=3, workers=2) as found:
+        yield Tasks(found)
+
+
+def codes(played: Played) -> list[str]:
+    """The codes of the reasons with which a playbook ended."""
+    said = re.search(r'"upgrade_reasons": (\[[^\]]*\])', played.output)
+    return list(json.loads(said[1])) if said else []
+
+
+def abort_it(tasks: Tasks, name: str = "next") -> None:
+    tasks.resources.change(tasks.kind, NAMESPACE, name, lambda item: item["spec"].update(phase="Abort"))
+
+
+class Upgrader:
+    """Something that upgrades machines as NodeUpdates ask for it. Each failure in `fails` is told once."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self.tasks, self.found = tasks, tasks.found
+        tasks.here.sandbox.apply([yaml.safe_load((FILES / "node_update.yml").read_text(encoding="utf-8"))])
+        kind = tasks.resources.kinds.named("upgrade.stateful/v1alpha1", "NodeUpdate")
+        assert kind is not None
+        self.kind: Kind = kind
+        self.began: list[tuple[str, int]] = []
+        self.fails: list[Json] = []
+        self.hangs = False
+        """It works, and comes to no end before it is aborted."""
+        tasks.here.calling.after = self.look
+
+    def look(self, request: Request) -> None:
+        """Begin what is asked for, as a controller that watches."""
+        if "/nodeupdates" in request.path and request.method in ("POST", "PATCH"):
+            for item in self.tasks.resources.store.list(self.kind):
+                self._begin(item)
+
+    def _begin(self, item: Json) -> None:
+        name, spec, status = item["metadata"]["name"], item["spec"], item.get("status", {})
+        if spec["phase"] == "Abort" and status.get("phase") == "InProgress" and self.hangs:
+            self._tell(name, phase="Aborted", observedAttempt=spec["attempt"])
+        if spec["phase"] == "Abort" or status.get("observedAttempt") == spec["attempt"]:
+            return
+        self.began.append((name, spec["attempt"]))
+        self._tell(name, phase="InProgress", observedAttempt=spec["attempt"])
+        if self.hangs:
+            return
+        if self.fails:
+            self._tell(name, phase="Failed", observedAttempt=spec["attempt"], **self.fails.pop(0))
+            return
+        machine = self.found.machines[spec["nodeName"]]
+        machine.packages.install("kubeadm", TO, held_too=True)
+        if spec["step"] == "BeforeDrain":
+            argv = ["kubeadm", "upgrade", spec["kubeadm"], *(["-y", f"v{TO}"] if spec["kubeadm"] == "apply" else [])]
+            process = Process(self.found.cluster.shared.clock, machine.commands.steps(argv, "", machine))
+            self._wait(name, spec["attempt"], process)
+        else:
+            machine.packages.install("kubelet", TO, held_too=True)
+            machine.kubelet.restart(machine.written.kubelet_configuration)
+            self._tell(name, phase="Ready", observedAttempt=spec["attempt"])
+
+    def _wait(self, name: str, attempt: int, process: Process) -> None:
+        if process.ended is None:
+            self.found.cluster.shared.clock.later(1.0, lambda: self._wait(name, attempt, process))
+        else:
+            self._tell(name, phase="Failed" if process.ended.rc else "Ready", observedAttempt=attempt)
+
+    def _tell(self, name: str, **said: Any) -> None:
+        writing = Writing("upgrader", strict="Strict", subresource="status")
+        self.tasks.resources.change(self.kind, NAMESPACE, name, lambda item: item.update(status=said), writing)
