@@ -9,7 +9,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: machine_upgrade
-short_description: Plan an upgrade of the machines of a kubeadm cluster, and begin, carry out and end the run that makes it
+short_description: Plan an upgrade of the machines of a kubeadm cluster, and begin, carry out and end its runs
 description:
   - The machines of the control plane are upgraded one by one, then the workers. A role works on each machine itself,
     between the states of this module.
@@ -31,8 +31,8 @@ options:
       - V(drained) cordons the machines of the O(batch) and evicts their pods, and waits until their volumes are
         detached. A machine that a person has cordoned keeps that cordon.
       - V(delegated) has the O(step) of the machines of the O(batch) carried out by something else, by an object
-        NodeUpdate in the O(namespace), and waits until that has ended. Work under way is aborted once O(wait_timeout) is over or its
-        UpgradeTask is aborted, and has as long again to come to its end.
+        NodeUpdate in the O(namespace), and waits until that has ended. Work under way is aborted once O(wait_timeout)
+        is over or its UpgradeTask is aborted, and has as long again to come to its end.
       - V(returned) waits until the O(batch) is Ready on O(target_version), and uncordons what the run has cordoned.
       - V(proven) waits until all machines are on O(target_version), and well.
       - V(restored) uncordons the machines that runs have cordoned. One that is not Ready stays cordoned, and a remark
@@ -42,7 +42,8 @@ options:
     choices: [planned, begun, ended, fit, drained, delegated, returned, proven, restored]
     default: planned
   target_version:
-    description: The version of Kubernetes to upgrade to, such as 1.36.1. Needed unless O(state=ended) or O(state=restored).
+    description: The version of Kubernetes to upgrade to, such as 1.36.1. Not needed if O(state=ended) or
+      O(state=restored).
     type: str
     required: false
   groups:
@@ -265,7 +266,8 @@ kubeadm:
   type: dict
   sample: {cp-0: apply}
 kept:
-  description: The pods that budgets keep, each with its C(pod), C(kubernetes_node), C(budget) and C(disruptions_allowed).
+  description: The pods that budgets keep, each with its C(pod), C(kubernetes_node), C(budget) and
+    C(disruptions_allowed).
   returned: with O(state=drained)
   type: list
   elements: dict

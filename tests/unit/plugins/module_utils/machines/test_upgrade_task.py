@@ -1,0 +1,144 @@
+"""An UpgradeTask as request: the variables that it gives, and its faults; and its status from the record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import NotUnderstood, Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.upgrade_task import (
+    faults_in,
+    variables_of,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.node_updates import (
+    FailureKind,
+    NodePhase,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.reading_tasks import (
+    node_update,
+    upgrade_task,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.task_status import (
+    ended_status,
+    status_of,
+    with_decision,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.upgrade_task import UpgradeTask
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import EventKind, happened
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
+
+AT, LATER = "2026-11-28T01:00:00Z", "2026-11-28T02:00:00Z"
+GOOD: dict[str, Any] = {
+    "controlPlaneRef": {"kind": "KubeadmControlPlane", "name": "main"},
+    "machinesRequireUpgrade": [{"name": "m-0", "nodeName": "cp-0"}, {"name": "cp-1"}],
+    "newMachineSpec": {"version": "v1.36.1"},
+}
+
+
+def seen(**own: Any) -> Any:
+    spec = {name: value for name, value in {**GOOD, **own}.items() if value is not None}
+    return upgrade_task({"metadata": {"name": "next", "uid": "7"}, "spec": spec})
+
+
+def test_a_good_one_gives_its_variables() -> None:
+    assert variables_of(seen()) == {"target_version": "1.36.1", "upgrade_only": ["cp-0", "cp-1"]}
+    assert list(faults_in(seen())) == []
+    assert seen().owner == "KubeadmControlPlane//main"
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ({"controlPlaneRef": None}, "spec names no owner"),
+        ({"machineDeploymentRef": {"name": "workers"}}, "spec names no owner, or two"),
+        ({"newMachineSpec": {"version": "latest"}}, "spec.newMachineSpec.version is no version"),
+        ({"newMachineSpec": {}}, "spec.newMachineSpec.version is no version"),
+        ({"machinesRequireUpgrade": []}, "spec.machinesRequireUpgrade names no machine"),
+        (
+            {"machinesRequireUpgrade": [{"name": "a"}, {"name": "b", "nodeName": "a"}]},
+            "spec.machinesRequireUpgrade names",
+        ),
+    ],
+)
+def test_each_fault_is_one_sentence(own: dict[str, Any], said: str) -> None:
+    (fault,) = faults_in(seen(**own))
+    assert fault.startswith(said)
+
+
+def test_a_difference_that_cannot_be_known_is_no_pass() -> None:
+    wanted = {"version": "v1.36.1", "infraMachine": {"spec": {"size": "l"}}}
+    assert [fault.split()[1] for fault in faults_in(seen(newMachineSpec=wanted))] == ["m-0", "cp-1"]
+
+
+def test_without_any_namespace_it_is_refused() -> None:
+    options = {"kubernetes": {}, "namespace": None}
+    with pytest.raises(Refusal, match="no namespace is given"):
+        UpgradeTask.named("upgradetask/next", lambda _options: None, options)
+    found = UpgradeTask.named("upgradetask/there/next", lambda _options: None, options)
+    assert (found.namespace, found.name) == ("there", "next")
+
+
+def batch(name: str, state: str, **own: Any) -> BatchRecord:
+    return BatchRecord(name, ("workers",), (name,), state=state, started=AT, **own)
+
+
+def record(*batches: BatchRecord, phase: Phase = Phase.UPGRADING, **own: Any) -> Record:
+    plain = {"cluster": "machines", "target_version": "1.36.1", "digest": "p", "run": "r", "who": "w", "reason": ""}
+    return Record(**{**plain, "phase": phase, "started": AT, "updated": LATER, "batches": batches, **own})
+
+
+def told(status: dict[str, Any]) -> dict[str, str]:
+    return {each["nodeName"]: each["conditions"][0]["reason"] for each in status["machines"]}
+
+
+def test_each_machine_is_told_as_its_batch_stands() -> None:
+    found = record(batch("w-0", "done", ended=LATER), batch("w-1", "upgrading"), batch("w-2", "pending"))
+    status = status_of(found, ["w-0", "w-1", "w-2", "w-3"], {})
+    assert told(status) == {
+        "w-0": "UpToDate",
+        "w-1": "ExternalUpgradeInProgress",
+        "w-2": "Waiting",
+        "w-3": "UpToDate",
+    }
+    assert (status["phase"], status["conditions"][-1]["reason"]) == ("Ongoing", "ExternalUpgradeInProgress")
+    assert status_of(found, ["w-0", "w-1", "w-2", "w-3"], status) == status
+
+
+def test_only_a_machine_whose_drain_has_begun_has_failed() -> None:
+    stopped = record(batch("w-0", "failed", ended=LATER), reason="It broke.")
+    assert told(status_of(stopped, ["w-0"], {})) == {"w-0": "ExternalUpgradeInProgress"}
+    drained = replace(stopped, events=(happened(EventKind.CHANGED, AT, "r", "Node w-0", "changed"),))
+    status = status_of(drained, ["w-0"], {})
+    assert told(status) == {"w-0": "ExternalUpgradeFailed"}
+    assert status["conditions"][-1]["status"] == "False"
+    planned = record(batch("w-0", "pending"))
+    assert told(status_of(planned, ["w-0"], status)) == {"w-0": "ExternalUpgradeFailed"}, "until it is worked on again"
+
+
+def test_an_aborted_task_has_no_conditions_of_machines_and_keeps_its_decision() -> None:
+    status = status_of(record(batch("w-0", "upgrading")), ["w-0"], with_decision({}, "started", "", AT))
+    aborted = status_of(record(batch("w-0", "failed"), phase=Phase.ABORTED), ["w-0"], status)
+    assert aborted == ended_status(status)
+    assert [each["type"] for each in aborted["conditions"]] == ["Accepted"]
+    assert (aborted["phase"], aborted["machines"]) == ("Abort", [])
+    assert status_of(record(batch("w-0", "done"), phase=Phase.COMPLETED), ["w-0"], status)["phase"] == "Complete"
+
+
+def test_a_decision_keeps_its_time_until_it_changes() -> None:
+    declined = with_decision({}, "invalid", "All of it.", AT)
+    assert with_decision(declined, "invalid", "All of it.", LATER) == declined
+    accepted = with_decision(declined, "started", "", LATER)
+    assert [each["lastTransitionTime"] for each in accepted["conditions"]] == [LATER]
+
+
+def test_a_node_update_is_read_strictly() -> None:
+    spec = {"nodeName": "w-0", "digest": "p", "attempt": 2, "retried": {"Transient": 1}, "deadline": AT}
+    metadata = {"name": "w-0-after-drain", "uid": "7", "resourceVersion": "1"}
+    found = node_update({"metadata": metadata, "spec": spec})
+    assert (found.phase, found.is_at_work, found.failure) == (NodePhase.PENDING, True, FailureKind.TERMINAL)
+    assert found.retried[FailureKind.TRANSIENT] == 1
+    with pytest.raises(NotUnderstood, match="Finished"):
+        node_update({"metadata": metadata, "spec": spec, "status": {"phase": "Finished"}})
