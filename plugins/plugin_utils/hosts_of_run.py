@@ -29,7 +29,7 @@ class HostsOfRun:
         """The host by member; empty if the members are not on hosts of the inventory."""
         return {self._member(host): host for group in self.groups for host in self._in(group)}
 
-    def seen(self, fact: str) -> dict[str, Any]:
+    def noted(self, fact: str) -> dict[str, Any]:
         """The thing that the role of each member has seen on its host, as this fact; empty if it has seen none."""
         return {member: self._of(host).get(fact) or {} for member, host in self.places().items()}
 

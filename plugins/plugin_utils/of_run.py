@@ -210,7 +210,7 @@ class Run:
             "request": requested(self.given("begin_request")),
             "show": bool(self.given("begin_shows")),
             "shown": {name: self.plan[name] for name in SHOWN if name in self.plan} if begins else None,
-            **{option: self.hosts.seen(fact) for option, fact in OF_HOSTS.items() if option in options},
+            **{option: self.hosts.noted(fact) for option, fact in OF_HOSTS.items() if option in options},
         }
 
     def _to_end(self) -> dict[str, Any]:

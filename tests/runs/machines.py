@@ -124,7 +124,7 @@ def machines(
 
 
 class Tenant(Resident):
-    """An OpenSearch on the workers. It notes whenever one of them is cordoned although a member on it cannot be spared."""
+    """An OpenSearch on the workers. It notes each cordon of one of them while a member on it cannot be spared."""
 
     def __init__(self, found: Machines) -> None:
         self._workers = found.cluster.described.workers

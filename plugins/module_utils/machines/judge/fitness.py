@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few
 from ..observe.facts import MachineFacts
-from ..observe.state import ETCD, KubeadmCluster, Machine
+from ..observe.state import ETCD, KubeadmCluster, KubeadmMachine
 
 SOON = timedelta(days=30)
 """Certificates that end within this time are named. kubeadm renews them in an upgrade, but for the authorities
@@ -60,7 +60,7 @@ def judge_machines(seen: KubeadmCluster, names: Collection[str], going: Collecti
         yield waiting("machine_leaving", said, "Wait until they are gone, or take them out of upgrade_groups.")
 
 
-def _unfit(machine: Machine) -> Iterator[Reason]:
+def _unfit(machine: KubeadmMachine) -> Iterator[Reason]:
     troubles = [*machine.pressures, *([] if machine.ready else ["is not Ready"])]
     for each in troubles:
         said = f"Kubernetes node {machine.name} {each}."

@@ -96,8 +96,8 @@ def courses(seen: KubeadmCluster, names: Sequence[str], target: str) -> dict[str
     """The subcommand of `kubeadm upgrade` for each of these machines.
 
     The first machine of the control plane gets `apply`, which writes the ClusterConfiguration, and all others `node`.
-    A killed `apply` that has not written it yet is repeated, and one that has is continued by `node`. If Cluster API owns
-    the control plane, it writes the ClusterConfiguration itself, so that all get `node`.
+    A killed `apply` that has not written it yet is repeated, and one that has is continued by `node`. If Cluster API
+    owns the control plane, it writes the ClusterConfiguration itself, so that all get `node`.
     """
     owned = any(each.owner == CLUSTER_API for each in seen.machines.values())
     first = not owned and seen.configured != target

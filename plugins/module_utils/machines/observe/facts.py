@@ -13,7 +13,7 @@ from .state import plain
 
 
 @dataclass(frozen=True)
-class Certificate:
+class KubeadmCertificate:
     """A certificate of the control plane on one machine."""
 
     name: str
@@ -40,7 +40,7 @@ class MachineFacts:
 
     kubeadm: str
     """The version that is installed; empty without one."""
-    certificates: tuple[Certificate, ...] = ()
+    certificates: tuple[KubeadmCertificate, ...] = ()
     etcd: EtcdMember | None = None
     """None if it runs no member, or that gave no answer."""
 
@@ -69,9 +69,9 @@ def _facts(name: str, item: Json) -> MachineFacts:
 _REMEDY = "Use a role (upgrade_member_role) whose step look sets member_machine as it is documented."
 
 
-def _certificate(item: Json) -> Certificate:
+def _certificate(item: Json) -> KubeadmCertificate:
     said = text(item, "expires")
     expires = datetime.fromisoformat(said.replace("Z", "+00:00"))
     if expires.tzinfo is None:
         raise Unreadable(f"is {said}, without its offset from UTC", "expires")
-    return Certificate(text(item, "name"), expires)
+    return KubeadmCertificate(text(item, "name"), expires)

@@ -10,7 +10,7 @@ from ...common.reading import Json, Unreadable, flag, listed, part, text, text_m
 from ...kubernetes.conditions import UNKNOWN, conditions
 from ...kubernetes.node_fitness import PRESSURES
 from ...run.undo.undo_annotation import UNDO
-from .state import Component, Machine, plain
+from .state import Component, KubeadmMachine, plain
 
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 """The label that kubeadm gives the Kubernetes nodes of the control plane."""
@@ -21,11 +21,11 @@ OWNER = "cluster.x-k8s.io/owner-kind"
 """The annotation by which Cluster API names the owner of the machine (`core/v1beta2/common_types.go`)."""
 
 
-def machine(name: str, item: Json) -> Machine:
+def machine(name: str, item: Json) -> KubeadmMachine:
     """A machine from its Kubernetes node."""
     metadata, spec, status = part(item, "metadata"), part(item, "spec", {}), part(item, "status", {})
     labels, notes, found = text_map(metadata, "labels"), text_map(metadata, "annotations"), conditions(status)
-    return Machine(
+    return KubeadmMachine(
         name=name,
         kubelet=plain(within(status, "nodeInfo", lambda info: text(info, "kubeletVersion", ""), {})),
         ready=found.get("Ready", UNKNOWN).true,

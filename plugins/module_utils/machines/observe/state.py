@@ -11,7 +11,7 @@ FOLLOWING = ("kube-controller-manager", "kube-scheduler")
 
 
 @dataclass(frozen=True)
-class Machine:
+class KubeadmMachine:
     """A Kubernetes node, which is one machine."""
 
     name: str
@@ -58,7 +58,7 @@ class KubeadmCluster:
     configured: str
     """The version in the ClusterConfiguration of kubeadm."""
     external_etcd: bool
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, KubeadmMachine]
     components: tuple[Component, ...] = ()
     proxy: str = ""
     """The version of kube-proxy; empty without one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from ...common.verdict import Reason, as_verdict, refused, waiting
 from ...draining.judge.budgets import drain_blocked

@@ -10,7 +10,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.
     FOLLOWING,
     Component,
     KubeadmCluster,
-    Machine,
+    KubeadmMachine,
 )
 
 FROM, TO = "1.35.1", "1.36.1"
@@ -18,7 +18,7 @@ CONTROL_PLANE, WORKERS = ("cp-0", "cp-1", "cp-2"), ("w-0", "w-1", "w-2")
 GROUPS = {"control_plane": [*CONTROL_PLANE], "workers": [*WORKERS]}
 
 
-def machine(name: str, **own: Any) -> Machine:
+def machine(name: str, **own: Any) -> KubeadmMachine:
     """A machine that is well, and on the present version."""
     given: dict[str, Any] = {
         "name": name,
@@ -33,7 +33,7 @@ def machine(name: str, **own: Any) -> Machine:
         "canary": False,
         "owner": "",
     }
-    return Machine(**{**given, **own})
+    return KubeadmMachine(**{**given, **own})
 
 
 def components(name: str, version: str = FROM, *, ready: bool = True) -> list[Component]:
@@ -42,7 +42,7 @@ def components(name: str, version: str = FROM, *, ready: bool = True) -> list[Co
     return [Component(each, name, said, ready) for each, said in versions.items()]
 
 
-def cluster(*machines: Machine, parts: list[Component] | None = None, **own: Any) -> KubeadmCluster:
+def cluster(*machines: KubeadmMachine, parts: list[Component] | None = None, **own: Any) -> KubeadmCluster:
     """A cluster of three machines of the control plane and three workers, of which these are as given."""
     found = {name: machine(name) for name in (*CONTROL_PLANE, *WORKERS)} | {each.name: each for each in machines}
     there = {(each.name, each.machine): each for name in CONTROL_PLANE for each in components(name)}

@@ -15,7 +15,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.fi
     judge_quorum,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.facts import (
-    Certificate,
+    KubeadmCertificate,
     EtcdMember,
     MachineFacts,
     facts_in,
@@ -93,13 +93,13 @@ def test_the_facts_of_the_machines() -> None:
     well = MachineFacts(FROM, etcd=ETCD)
     assert judged(cp_0=well) == []
     assert judged(cp_0=MachineFacts("", etcd=ETCD)) == ["kubeadm_not_installed"]
-    assert judged(cp_0=MachineFacts(FROM, (Certificate("apiserver", NOW - timedelta(1)),), ETCD)) == [
+    assert judged(cp_0=MachineFacts(FROM, (KubeadmCertificate("apiserver", NOW - timedelta(1)),), ETCD)) == [
         "certificate_ended"
     ]
-    assert judged(cp_0=MachineFacts(FROM, (Certificate("apiserver", NOW + timedelta(9)),), ETCD)) == [
+    assert judged(cp_0=MachineFacts(FROM, (KubeadmCertificate("apiserver", NOW + timedelta(9)),), ETCD)) == [
         "certificates_end"
     ]
-    assert judged(cp_0=MachineFacts(FROM, (Certificate("etcd-ca", NOW + timedelta(9)),), ETCD)) == ["authorities_end"]
+    assert judged(cp_0=MachineFacts(FROM, (KubeadmCertificate("etcd-ca", NOW + timedelta(9)),), ETCD)) == ["authorities_end"]
     assert judged(cp_0=MachineFacts(FROM)) == ["etcd_leader_unknown"]
 
 

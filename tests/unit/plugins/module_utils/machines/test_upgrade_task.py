@@ -74,7 +74,7 @@ def test_a_difference_that_cannot_be_known_is_no_pass() -> None:
 
 
 def test_without_any_namespace_it_is_refused() -> None:
-    options = {"kubernetes": {}, "namespace": None}
+    options: dict[str, Any] = {"kubernetes": {}, "namespace": None}
     with pytest.raises(Refusal, match="no namespace is given"):
         UpgradeTask.named("upgradetask/next", lambda _options: None, options)
     found = UpgradeTask.named("upgradetask/there/next", lambda _options: None, options)
