@@ -79,10 +79,12 @@ options:
     default: []
     suboptions:
       rung:
-        description: V(delete) deletes a pod with its grace period, V(delete_now) without any.
+        description:
+          - V(evict) evicts a pod again, as soon as its budgets let it go, which a drain of machines does anyway.
+          - V(delete) deletes it with its grace period, V(delete_now) without any.
         type: str
         required: true
-        choices: [delete, delete_now]
+        choices: [evict, delete, delete_now]
       after:
         description: Seconds since the Kubernetes nodes of the batch were taken.
         type: int
