@@ -15,8 +15,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.fi
     judge_quorum,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.facts import (
-    KubeadmCertificate,
     EtcdMember,
+    KubeadmCertificate,
     MachineFacts,
     facts_in,
 )
@@ -99,7 +99,9 @@ def test_the_facts_of_the_machines() -> None:
     assert judged(cp_0=MachineFacts(FROM, (KubeadmCertificate("apiserver", NOW + timedelta(9)),), ETCD)) == [
         "certificates_end"
     ]
-    assert judged(cp_0=MachineFacts(FROM, (KubeadmCertificate("etcd-ca", NOW + timedelta(9)),), ETCD)) == ["authorities_end"]
+    assert judged(cp_0=MachineFacts(FROM, (KubeadmCertificate("etcd-ca", NOW + timedelta(9)),), ETCD)) == [
+        "authorities_end"
+    ]
     assert judged(cp_0=MachineFacts(FROM)) == ["etcd_leader_unknown"]
 
 
