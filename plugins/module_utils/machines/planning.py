@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..common.errors import refusal
+from ..common.release import Release, release_in
 from ..common.side_by_side import ParallelWork
 from ..common.task import Outcome, Task
 from ..common.timestamps import utc_now
@@ -15,7 +16,6 @@ from ..draining.judge.undrainable import ALLOW_UNMANAGED
 from ..draining.planned import judge_drains
 from ..kubernetes.client import connect
 from ..kubernetes.rights import missing_rights
-from ..openshift.observe.release import Release, release_in
 from ..run.colouring import readable_most
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from ..common.release import Release, release_in
 from ..common.task import Task
 from ..common.verdict import State, Verdict, combine
 from ..draining.observe.optional import asked
@@ -13,7 +14,6 @@ from .judge.left_out import left_out
 from .judge.legs import judge_left_behind, legs_of
 from .judge.removals import judge_removed
 from .observe.looking_at_target import LookingAtTarget
-from .observe.release import Release, release_in
 from .observe.removed_apis import removed_apis
 from .observe.state import OpenShift
 from .observe.target import UpgradeTarget

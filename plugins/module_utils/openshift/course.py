@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+from ..common.release import release_in
 from ..run.record.batches import BatchRecord
 from ..run.record.conditions import Condition
 from ..run.record.events import EventKind, of_kind
 from ..run.record.phases import Phase
 from ..run.record.record import Record
 from .observe.kinds import MASTER
-from .observe.release import release_in
 
 SILENCES = "silences"
 """The step of a run that holds its silences. Without it there is no maintenance window."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..common.errors import Conflict, Refusal
+from ..common.release import Release
 from ..common.task import Outcome, Task, attempt
 from ..common.verdict import Reason, Verdict, combine, remark, waiting
 from ..common.words import unique
@@ -40,7 +41,6 @@ from .judge.progress import (
 )
 from .observe.look import Looking
 from .observe.looking_at_target import LookingAtTarget, chain_in, release_of, through_of
-from .observe.release import Release
 from .observe.state import MachineConfigPool, OpenShift
 from .planning import IDENTITY, OPTIONS, options_of, order, words
 from .preflight import preflight

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..common.arguments import PROMETHEUS
+from ..common.release import Release
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from ..draining.judge.forced_drains import FORCED, rungs_in
@@ -25,7 +26,6 @@ from .judge.order import digest, in_windows, lowered, measured, turns, versions
 from .observe.kinds import MASTER, WORKER
 from .observe.look import Looking
 from .observe.looking_at_target import LookingAtTarget, check_chain
-from .observe.release import Release
 from .observe.state import OpenShift
 from .observe.target import UpgradeTarget, stages
 

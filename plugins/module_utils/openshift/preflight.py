@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..common.release import release_in
 from ..common.side_by_side import ParallelWork
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine, refused
@@ -19,7 +20,6 @@ from .judge.validation import is_next_minor, judge_target
 from .observe.acknowledgements import open_gates
 from .observe.kinds import MACHINE_API, MASTER
 from .observe.look import other_upgrader
-from .observe.release import release_in
 from .observe.removed_apis import removed_apis
 from .observe.state import OpenShift
 from .observe.target import UpgradeTarget, stages

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
+from ...common.release import Release, release_in
 from ...common.verdict import Reason, as_verdict, refused
 from ...common.words import enumerate_few
-from ...openshift.observe.release import Release, release_in
 from ..observe.state import API_SERVER, FOLLOWING, KubeadmCluster
 
 OLDEST_KUBELET = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...openshift.observe.release import release_in
+from ...common.release import release_in
 from ..observe.state import plain
 from ..observe.upgrade_tasks import UpgradeTaskState
 from .differences import BY_KUBEADM, OBJECTS, VERSION, difference_of, faults_of

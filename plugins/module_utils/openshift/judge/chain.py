@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..observe.release import Release, release_in
+from ...common.release import Release, release_in
 from ..observe.update_graph import UpdateGraph
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...common.release import Release
 from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few
 from ..observe.kinds import MASTER
-from ..observe.release import Release
 from ..observe.state import DEGRADED, MachineConfigPool, OpenShift, Operator
 
 

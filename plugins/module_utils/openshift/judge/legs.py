@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ...common.release import Release, release_in
 from ...common.verdict import Reason, as_verdict, refused
-from ..observe.release import Release, release_in
 from ..observe.state import OpenShift
 from ..observe.target import ahead_of
 from .health import is_held_by_person

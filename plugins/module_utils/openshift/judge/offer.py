@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from ...common.release import Release, release_in
 from ...common.verdict import Reason, State, refused, remark
 from ...common.words import first_few
-from ..observe.release import Release, release_in
 from ..observe.state import ClusterVersion, Update
 from ..observe.target import UpgradeTarget
 from ..observe.update_graph import NOT_EVALUATED, UpdateGraph

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from ...common.release import Release, release_in
 from ...run.colouring import Turn, most_of
 from ...run.record.figures import seconds_between
 from ...run.start.approvals import digest_text
-from ..observe.release import Release, release_in
 from ..observe.state import COMPLETED, MachineConfigPool, OpenShift
 from ..observe.target import UpgradeTarget
 from .health import is_held_by_person

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from ...common.release import Release
 from ...common.verdict import Reason, as_verdict, refused, waiting
 from ...draining.judge.budgets import drain_blocked
 from ...draining.observe.workloads import KeptPod
-from ..observe.release import Release
 from ..observe.state import DEGRADED, ConfiguredNode, MachineConfigPool, OpenShift
 
 UPDATING = "kubernetes_node_updating"

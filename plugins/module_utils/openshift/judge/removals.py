@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ...common.release import Release
 from ...common.verdict import Reason, as_verdict, remark
-from ..observe.release import Release
 from ..observe.state import KUBERNETES_AHEAD, RemovedApi
 
 MOST_USERS = 3

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 
+from ...common.release import Release, release_in
 from ...common.verdict import Reason, as_verdict, refused
-from ..observe.release import Release, release_in
 from ..observe.state import AdminGate, ClusterVersion, OpenShift
 from ..observe.target import UpgradeTarget
 from .chain import chain_of, chain_text

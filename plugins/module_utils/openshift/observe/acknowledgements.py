@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from ...common.reading import text_map
+from ...common.release import Release
 from ...kubernetes.answers import reading_object
 from ...kubernetes.client import KubernetesClient
-from .release import Release
 from .state import AdminGate
 
 GATES = "/api/v1/namespaces/openshift-config-managed/configmaps/admin-gates"

@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import Any
 
 from ...common.errors import Refusal, Unreachable, refusal
+from ...common.release import Release, release_in
 from ...common.verdict import Verdict, combine
 from ...common.words import unique
 from .registry import Registry
-from .release import Release, release_in
 from .release_image import ImageReference, ReleaseImage
 from .state import ClusterVersion, OpenShift
 from .target import UpgradeTarget, ahead_of

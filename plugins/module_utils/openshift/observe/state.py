@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from ...common.release import Release
 from ...kubernetes.conditions import UNKNOWN, StatusCondition
 from ...pools.disruption import matches
 from .kinds import ARCHITECTURE, MASTER, SPARE, WORKER
-from .release import Release
 
 COMPLETED = "Completed"
 """The state of an update in the history that is done (`config/v1/types_cluster_version.go` of openshift/api)."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ...common.release import Release, release_in
 from ...common.verdict import Verdict
-from .release import Release, release_in
 from .release_image import ImageReference, ReleaseImage
 from .state import ClusterVersion, OpenShift, Update
 from .update_graph import UpdateGraph

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.skew import judge_versions
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.state import Component, KubeadmCluster
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release import Release
 
 from tests.unit.plugins.module_utils.machines.seen import FROM, TO, WORKERS, cluster, components, machine
 

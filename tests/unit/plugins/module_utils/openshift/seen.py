@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.conditions import StatusCondition
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import (
     ClusterVersion,
     ConfiguredNode,

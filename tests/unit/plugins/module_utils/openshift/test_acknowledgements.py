@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.acknowledgements import (
     ACKS,
     GATES,
     open_gates,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release import Release
 
 from tests.sandbox.kubernetes.in_process import InProcess
 

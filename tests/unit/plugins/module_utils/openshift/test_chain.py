@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterable
 from itertools import pairwise
 
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.chain import Hop, chain_of, chain_text
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import UpdateRisk
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.update_graph import Edge, UpdateGraph
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.legs import (
     Leg,
     judge_left_behind,
@@ -14,7 +15,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.l
     legs_text,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.order import digest, turns, versions
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import HistoryEntry, OpenShift
 
 from tests.unit.plugins.module_utils.openshift.seen import node, openshift, pool, target, version

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.workloads import KeptPod
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.conditions import StatusCondition
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Budget
@@ -29,7 +30,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.p
     left_of_nodes,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.look import members_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import (
     HistoryEntry,
     OpenShift,

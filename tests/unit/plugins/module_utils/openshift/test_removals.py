@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import NotUnderstood
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.removals import (
     judge_removed,
     kubernetes_minor,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.removed_apis import (
     IGNORED,
     removed_api,

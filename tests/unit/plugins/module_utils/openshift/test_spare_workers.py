@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.workloads import KeptPod
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Budget
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.health import judge_nodes, judge_whole
@@ -26,7 +27,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe
     SpareMachine,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.machines import machine_set
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import OpenShift
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo import Writer
 

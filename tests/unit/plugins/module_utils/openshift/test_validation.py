@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, waiting
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.conditions import StatusCondition
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.validation import (
     is_next_minor,
     judge_target,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.release_image import (
     ImageReference,
     ReleaseImage,

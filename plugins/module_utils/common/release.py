@@ -1,4 +1,4 @@
-"""Versions of OpenShift, in the order of semantic versions (https://semver.org, section 11). Pure."""
+"""Versions of OpenShift and Kubernetes, in the order of semantic versions (https://semver.org, section 11). Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Release:
         """The version in a text. Raises ValueError: it is none."""
         found = _VERSION.fullmatch(text.strip())
         if not found:
-            raise ValueError(f"{text!r} is not a version of OpenShift: it must have the form 4.18.3")
+            raise ValueError(f"{text!r} is not a version: it must have the form 4.18.3")
         return cls(int(found[1]), int(found[2]), int(found[3]), found[4] or "")
 
     def __str__(self) -> str:
