@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +24,7 @@ from tests.lab.machines import operating_system
 from tests.lab.machines.build import INSTALLED, NEXT
 from tests.lab.machines.machine import Machine
 from tests.lab.machines.objects import SOCKET, cluster_configuration, node_object, objects_of_kubeadm
-from tests.lab.machines.packages import NAMES, SOURCE, make_repository, package_version
+from tests.lab.machines.packages import NAMES, SOURCE, make_repository, package_version, program
 from tests.lab.waiting import until
 
 READY = 120.0
@@ -109,7 +108,7 @@ def kubeadm_cluster(
     operating_system.ensure_made()
     shared = directory / "shared"
     make_repository(shared / "repository", shared / "programs", (INSTALLED, NEXT))
-    shutil.copyfile(Path(__file__).with_name("crictl.py"), shared / "crictl")
+    (shared / "crictl").write_text(program("crictl.py"), encoding="utf-8")
     (shared / "crictl").chmod(0o755)
     (shared / "container-runtime").symlink_to(f"/srv/programs/{INSTALLED}")
     with Lab.up("machines", directory / "lab", nodes_per_zone=0) as lab:

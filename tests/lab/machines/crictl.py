@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """The stand-in of crictl on a machine of the lab: it asks the folder of the container runtime, not its socket.
 
 `images`, `pull` and `ps` answer as crictl 1.36 does; no container runs. etcd is that of the lab, an external one.

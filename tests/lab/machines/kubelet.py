@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 """The stand-in of the kubelet on a machine of the lab. The package puts it at /usr/bin/kubelet, beside its version.
 
 It speaks to the real API server with the credentials of its Kubernetes node, as kubeadm has made them. The manifests

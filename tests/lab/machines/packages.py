@@ -30,6 +30,11 @@ def package_version(version: str) -> str:
     return f"{version}-{REVISION}"
 
 
+def program(file: str) -> str:
+    """A file next to this one as a program of a machine, whose Python is that of its Debian."""
+    return "#!/usr/bin/python3\n" + Path(__file__).with_name(file).read_text(encoding="utf-8")
+
+
 def make_repository(folder: Path, programs: Path, versions: Sequence[str]) -> None:
     """Make a repository of all packages in these versions; the programs themselves are kept in a folder of /srv.
 
@@ -37,7 +42,7 @@ def make_repository(folder: Path, programs: Path, versions: Sequence[str]) -> No
         LabError: the programs cannot be built.
     """
     folder.mkdir(parents=True)
-    kubelet = Path(__file__).with_name("kubelet.py").read_text(encoding="utf-8")
+    kubelet = program("kubelet.py")
     unit = "lib/systemd/system/kubelet.service"
     for version in versions:
         kept = programs / version

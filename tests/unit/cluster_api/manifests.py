@@ -16,7 +16,8 @@ Json = dict[str, Any]
 
 def documents() -> list[Json]:
     """All objects, in the order of the files."""
-    return [each for path in MANIFESTS for each in yaml.safe_load_all(path.read_text(encoding="utf-8"))]
+    found = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in MANIFESTS]
+    return [each for content in found for each in (content["items"] if content["kind"] == "List" else [content])]
 
 
 def of_kind(*kinds: str) -> list[Json]:
