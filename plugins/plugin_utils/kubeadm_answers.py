@@ -20,6 +20,8 @@ _IDLE = re.compile(
 """Lines that say nothing about a failure: hints of kubeadm, and warnings of its log."""
 _LINES, _LONGEST = 3, 600
 GIBI = 2**30
+ANOTHER = 75
+"""The exit code of flock while another command has the lock, as the role asks for it."""
 
 
 def machine_of(seen: Iterable[Json], certificates: Json, etcd: Json) -> dict[str, Any]:
@@ -53,7 +55,9 @@ def said_last(result: Json) -> str:
         lines = [line for line in lines if not _IDLE.search(line)]
         if lines:
             return shortened(printable(" ".join(lines[-_LINES:])), _LONGEST).rstrip(".")
-    return "it has said nothing"
+    return (
+        "a kubeadm of an earlier run is still at work there" if result.get("rc") == ANOTHER else "it has said nothing"
+    )
 
 
 def space_fault(machine: Json, least: int) -> str:

@@ -120,7 +120,7 @@ def test_a_failure_of_kubeadm_is_one_sentence_and_the_next_run_goes_on(made: Mac
     machine = made.machines[FIRST]
     machine.written.broken["kube-scheduler"] = "timed out waiting for the condition"
     said = take(made, FIRST, "before_drain").message
-    assert f"kubeadm upgrade apply -y v{TO} has failed on cp-1: error execution phase control-plane: " in said
+    assert f"kubeadm upgrade apply -y v{TO} has failed on cp-1: error: error execution phase control-plane: " in said
     assert "kube-scheduler: timed out waiting for the condition. Correct that, and run again" in said
     assert "stack trace" not in said
     machine.written.broken.clear()

@@ -42,6 +42,7 @@ class Commands:
         """By path."""
         self.snapshots_broken = False
         """Whether a snapshot of etcd has another content than etcd has sent."""
+        self._is_locked = False
         self.programs: set[str] = set()
         """The paths of programs of a user that install what they are given: its name and its version."""
         self.free = {"/": FREE, "/var/lib": FREE}
@@ -51,6 +52,9 @@ class Commands:
 
     def steps(self, argv: Sequence[str], stdin: str, machine: Machine) -> Steps:
         """The command, by its words. Raises UnknownModule."""
+        if argv[0] == "flock":
+            place = next(number for number, each in enumerate(argv) if each.startswith("/"))
+            return self._alone(argv[place + 1 :], stdin, machine)
         name = argv[0].rpartition("/")[2]
         line = " ".join((name, *argv[1:]))
         self.ran.append(line)
@@ -82,6 +86,17 @@ class Commands:
         if name not in known:
             raise UnknownModule(f"command {argv}")
         return known[name](argv, stdin)
+
+    def _alone(self, argv: Sequence[str], stdin: str, machine: Machine) -> Steps:
+        """A command that waits for the end of another one. A process that is killed gives its lock back."""
+        while self._is_locked:
+            yield self._shared.pace.look
+        self._is_locked = True
+        try:
+            ended: Ended = yield from self.steps(argv, stdin, machine)
+        finally:
+            self._is_locked = False
+        return ended
 
     def _told(self, text: str) -> Steps:
         return after(self._shared.pace.look, Ended(0, text))

@@ -35,6 +35,7 @@ class Process:
     def kill(self) -> None:
         """It takes no further step."""
         self._is_killed = True
+        self._steps.close()
 
     def _go(self) -> None:
         if self._is_killed:
