@@ -9,40 +9,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from tests.runs import executor
 from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, machines
+from tests.runs.shipped import rights_of_machines
 from tests.runs.turns import Killed
 from tests.runs.world import World, is_act, world
 from tests.sandbox.kubernetes.kinds import NODES
-from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import USER
 from tests.scenarios.playbook import Played
 
 FROM, TO = "1.35.4", "1.36.1"
-FILES = Path(__file__).parents[2] / "roles" / "machines" / "files"
 SERVED = {"upgrade_system": PLAYBOOK}
-
-
-def shipped_rights() -> list[Json]:
-    """The shipped roles, bound to the user."""
-    found: list[Json] = []
-    for file, namespace in (("role", NAMESPACE), ("system_role", "kube-system"), ("cluster_role", "")):
-        role = yaml.safe_load((FILES / f"{file}.yml").read_text(encoding="utf-8"))
-        kind, name = role["kind"], role["metadata"]["name"]
-        metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
-        binding = {"apiVersion": role["apiVersion"], "kind": f"{kind}Binding", "metadata": metadata}
-        binding["roleRef"] = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
-        binding["subjects"] = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}]
-        found += [{**role, "metadata": metadata}, binding]
-    return found
 
 
 @pytest.fixture
 def here() -> Iterator[World]:
     """A world of this test alone, with hosts."""
-    with world() as made:
+    with world(executor.play) as made:
         yield made
 
 
@@ -50,7 +35,7 @@ def here() -> Iterator[World]:
 def found(here: World) -> Iterator[Machines]:
     """Three machines of the control plane and three workers, and the user with the shipped rights."""
     with machines(here, FROM, [TO]) as made:
-        here.sandbox.apply(shipped_rights())
+        here.sandbox.apply(rights_of_machines(NAMESPACE))
         yield made
 
 
@@ -190,7 +175,7 @@ def test_a_machine_that_a_person_has_cordoned_is_upgraded_and_stays_cordoned(fou
 
 def test_a_control_plane_of_one_machine_takes_consent(here: World) -> None:
     with machines(here, FROM, [TO], control_plane=1, workers=1) as found:
-        here.sandbox.apply(shipped_rights())
+        here.sandbox.apply(rights_of_machines(NAMESPACE))
         assert codes(planned(found)) == ["etcd_quorum"]
         ended = upgraded(found, upgrade_allow_quorum_loss=True)
         assert ended.code == 0, ended.output
@@ -211,7 +196,7 @@ def test_a_gate_of_a_workload_that_fails_ends_the_run_with_the_machine_up(found:
 
 def test_without_a_right_the_plan_names_it(here: World) -> None:
     with machines(here, FROM, [TO]) as found:
-        here.sandbox.apply([each for each in shipped_rights() if each["kind"] != "ClusterRoleBinding"])
+        here.sandbox.apply([each for each in rights_of_machines(NAMESPACE) if each["kind"] != "ClusterRoleBinding"])
         refused = planned(found)
         assert refused.code != 0
         assert "nodes" in refused.message

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.runs.machines import Machines, machines
-from tests.runs.test_machines import FROM, TO, codes, cordoned, is_upgraded, planned, shipped_rights, upgraded
+from tests.runs.machines import NAMESPACE, Machines, machines
+from tests.runs.shipped import rights_of_machines
+from tests.runs.test_machines import FROM, TO, codes, cordoned, is_upgraded, planned, upgraded
 from tests.runs.world import world
 from tests.sandbox.kubernetes.objects import Json
 
@@ -18,7 +19,9 @@ WEB = "web"
 def found() -> Iterator[Machines]:
     """Three machines of the control plane and three workers, and the user with the shipped rights."""
     with world() as here, machines(here, FROM, [TO]) as made:
-        here.sandbox.apply([*shipped_rights(), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": WEB}}])
+        here.sandbox.apply(
+            [*rights_of_machines(NAMESPACE), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": WEB}}]
+        )
         yield made
 
 

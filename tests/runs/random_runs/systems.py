@@ -9,10 +9,13 @@ from typing import Any
 
 from tests.runs.observer.bugs import BUGS
 from tests.runs.observer.longhorn.bugs import BUGS as BUGS_OF_LONGHORN
+from tests.runs.observer.machines import BUGS as BUGS_OF_MACHINES
 from tests.runs.observer.openshift import BUGS as BUGS_OF_OPENSHIFT
 from tests.runs.random_runs import playing
 from tests.runs.random_runs.longhorn import stage as of_longhorn
 from tests.runs.random_runs.longhorn import story as longhorn
+from tests.runs.random_runs.machines import story as machines
+from tests.runs.random_runs.machines.stage import stage_of as stage_of_machines
 from tests.runs.random_runs.opensearch import stage as of_opensearch
 from tests.runs.random_runs.opensearch import story as opensearch
 from tests.runs.random_runs.opensearch.on_hosts import stage_on_hosts
@@ -51,5 +54,6 @@ SYSTEMS: Mapping[str, System] = {
     "longhorn": System(
         longhorn.story_of, lambda here, story: nullcontext(of_longhorn.LonghornStage(here, story)), BUGS_OF_LONGHORN
     ),
+    "machines": System(machines.story_of, stage_of_machines, BUGS_OF_MACHINES),
 }
 """By name."""

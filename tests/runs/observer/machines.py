@@ -1,0 +1,161 @@
+"""The observer of runs on machines of kubeadm: quorum of etcd, cordons, machines at a time, the lock, and the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from unittest.mock import patch
+
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.act.draining import Draining
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines import machine_upgrade
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate
+
+from tests.runs.machines import NAMESPACE, Machines
+from tests.runs.observer import acts
+from tests.runs.observer.lock import Held
+from tests.runs.observer.watching import Watching
+from tests.sandbox.kubernetes.kinds import LEASES, NODES
+from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.kubernetes.store import Change, Store
+from tests.sandbox.sandbox import Sandbox
+from tests.sandbox.web import Request
+
+UNDO = "upgrade.stateful/undo"
+
+
+@dataclass(frozen=True)
+class Sight:
+    """The things that are seen at one moment."""
+
+    holder: str = ""
+    changes: int = 0
+    """The changes of Kubernetes nodes until now."""
+
+
+class Looking:
+    """The looks at one cluster."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._changed, self._changes = store, True, 0
+        self.sight = Sight()
+        """The last one."""
+
+    def note(self, change: Change) -> None:
+        """A listener of the store."""
+        self._changes += change.kind == NODES
+        self._changed |= change.kind in (NODES, LEASES)
+
+    def look(self) -> bool:
+        """Look again. The result says whether anything has changed."""
+        changed, self._changed = self._changed, False
+        if changed:
+            holders = [str(each["spec"].get("holderIdentity") or "") for each in self._store.each(LEASES, NAMESPACE)]
+            self.sight = Sight(next(filter(None, holders), ""), self._changes)
+        return changed
+
+
+class MachinesObserver(Watching[Sight]):
+    """It watches one cluster, from now on. It forgets nothing, over all runs."""
+
+    def __init__(self, sandbox: Sandbox, found: Machines, most: int) -> None:
+        """`most` is the number of workers that may be away at a time, by the wish of the user."""
+        super().__init__(sandbox, Looking(sandbox.kubernetes.server.store), Held())
+        self._found, self._most = found, most
+        self.by_person: Collection[str] = ()
+        """The machines that a person has cordoned, which the events of the story keep."""
+        self.early: Callable[[], list[str]] = list
+        """The machines that went too early for a database on them."""
+
+    def behind(self, target: str) -> list[str]:
+        """The machines whose kubelets are not on the target."""
+        return [name for name in self._found.machines if self._version(name) != target]
+
+    def ended(self, code: int, *, target: str = "") -> None:
+        """See `Watching`."""
+        self.look()
+        self._keep("gate", self.early())
+        if code == 0 and target:
+            self._note("end", [f"{each} is not on {target}" for each in self.behind(target)])
+            self._note("end", [f"{each} is cordoned still" for each in self._closed() if each not in self.by_person])
+            self._note("end", [f"{each} carries an undo" for each in self._found.machines if self._is_marked(each)])
+            self._note("end", [f"the lock is still held by {self._now.holder}"] if self._now.holder else [])
+
+    def _act(self, request: Request, before: Sight, status: int, at: float) -> None:
+        if acts.is_on_lock(request):
+            self._wrote_lock(before, status, at)
+            return
+        if _is_work(request) and 200 <= status < 300 and not before.holder:
+            self._note("lock", [f"{request.method} {request.path} is made, and no run holds the lock"])
+
+    def _saw(self, request: Request, at: float) -> None:
+        """See `Watching`: nothing is judged by the looks of a run."""
+
+    def _judge(self) -> None:
+        plane, described = self._found.cluster.control_plane, self._found.cluster.described
+        if len(described.control_plane) > 1 and not plane.has_quorum:
+            self._keep("quorum", [f"etcd has {len(plane.voters)} of {len(described.control_plane)} members"])
+        marked = [name for name in self._found.machines if self._is_marked(name)]
+        masters = [name for name in marked if name in described.control_plane]
+        workers = [name for name in marked if name in described.workers]
+        together = [f"{' and '.join(masters)} are taken together"] if len(masters) > 1 else []
+        together += [f"{' and '.join(workers)} are taken together"] if len(workers) > self._most else []
+        together += [f"{' and '.join([*masters, *workers])} are taken together"] if masters and workers else []
+        self._keep("together", together)
+        opened = [name for name in self.by_person if name not in self._closed()]
+        self._keep("cordon", [f"{name} is uncordoned, which a person has cordoned" for name in opened])
+
+    def _node(self, name: str) -> Json:
+        return self._found.cluster.node(name)
+
+    def _closed(self) -> list[str]:
+        return [name for name in self._found.machines if self._node(name)["spec"].get("unschedulable")]
+
+    def _is_marked(self, name: str) -> bool:
+        return UNDO in self._node(name)["metadata"].get("annotations", {})
+
+    def _version(self, name: str) -> str:
+        return str(self._node(name)["status"]["nodeInfo"]["kubeletVersion"]).removeprefix("v")
+
+
+def _is_work(request: Request) -> bool:
+    """Whether a request changes the cluster or a machine; other modules of a machine look, or fetch."""
+    if not acts.is_on_host(request):
+        return acts.is_act(request)
+    body = request.body or {}
+    argv = body.get("argv") or []
+    return body.get("state") == "restarted" or ("kubeadm" in argv and "upgrade" in argv)
+
+
+@contextmanager
+def cordon_left() -> Iterator[None]:
+    """No machine is uncordoned, and the run says nothing of it."""
+    with patch.object(Draining, "uncordon", lambda _draining, _name: ()):
+        yield
+
+
+@contextmanager
+def return_not_awaited() -> Iterator[None]:
+    """The next machine goes before the one before it is back, and none is uncordoned."""
+    with (
+        patch.object(machine_upgrade, "judge_returned", lambda *_given: Verdict()),
+        patch.object(machine_upgrade, "judge_machines", lambda *_given: Verdict()),
+        patch.object(machine_upgrade, "judge_control_plane", lambda *_given: Verdict()),
+        patch.object(machine_upgrade, "_uncordoned", lambda *_given: ()),
+    ):
+        yield
+
+
+@contextmanager
+def gate_not_asked() -> Iterator[None]:
+    """The gate of a database lets every batch through without a look."""
+    with patch.object(health_gate, "judge_gate", lambda *_given, **_more: Verdict(), create=True):
+        yield
+
+
+BUGS: Mapping[str, tuple[Callable[[], AbstractContextManager[None]], frozenset[str]]] = {
+    "cordon_left": (cordon_left, frozenset({"end", "together"})),
+    "return_not_awaited": (return_not_awaited, frozenset({"together", "end", "quorum"})),
+}
+"""Bugs on purpose, each with the rules of which one at least has to find it."""

@@ -1,0 +1,1 @@
+"""Random upgrades of machines of kubeadm."""

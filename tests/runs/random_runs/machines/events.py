@@ -1,0 +1,187 @@
+"""The events of a story of machines of kubeadm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tests.runs.machines import Machines, Tenant
+from tests.runs.random_runs.events import OF_EVERY_SYSTEM, Happening
+from tests.runs.random_runs.machines.story import MachinesStory
+from tests.runs.random_runs.story import Event
+from tests.sandbox.kubeadm.description import COMPONENTS
+from tests.sandbox.kubernetes.kinds import BUDGETS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS
+from tests.sandbox.kubernetes.objects import Json
+
+REQUESTS = (
+    ("PATCH", "/nodes/"),
+    ("POST", "/eviction"),
+    ("PATCH", "/configmaps/"),
+    ("PATCH", "/leases/"),
+    ("GET", "/nodes"),
+    ("GET", "/pods"),
+)
+"""The kinds of requests to Kubernetes that can be spoiled."""
+WEB = "web"
+
+
+@dataclass
+class HappeningToMachines(Happening):
+    """The events of one story while it goes on."""
+
+    REQUESTS = REQUESTS
+
+    found: Machines
+    story: MachinesStory
+    tenant: Tenant | None
+    cordoned: set[str] = field(default_factory=set)
+    """The machines that a person has cordoned, and not uncordoned since."""
+    undone: list[Callable[[], None]] = field(default_factory=list)
+
+    def happen(self, event: Event) -> None:
+        """Let one event happen. Raises Killed: it is the end of the controller."""
+        KINDS[event.kind](self, event)
+
+    def until(self, event: Event, end: Callable[[], None]) -> None:
+        """Make an end when the event is over, or when all is mended."""
+        done: list[bool] = []
+
+        def once() -> None:
+            if not done:
+                done.append(True)
+                end()
+
+        self.undone.append(once)
+        self.later(event, once)
+
+    def mend(self) -> None:
+        """End everything that was broken, and take back what people have done in between."""
+        super().mend()
+        for end in self.undone:
+            end()
+
+    def machine_of(self, event: Event) -> str:
+        """The machine that the event is about."""
+        return self.story.names[event.subject % len(self.story.names)]
+
+    def worker_of(self, event: Event) -> str:
+        """The worker that the event is about."""
+        return self.story.of_workers[event.subject % self.story.workers]
+
+    def change(self, name: str, change: Callable[[Json], object]) -> None:
+        """Change a Kubernetes node as a person does."""
+
+        def made(item: Json) -> None:
+            change(item)
+
+        self.found.here.sandbox.kubernetes.server.resources.change(NODES, "", name, made)
+
+
+def _kubeadm_fails(here: HappeningToMachines, event: Event) -> None:
+    commands = here.found.machines[here.machine_of(event)].commands
+    commands.fails["kubeadm upgrade"] = "error: no space left on device"
+    here.until(event, commands.fails.clear)
+
+
+def _kubeadm_cut_off(here: HappeningToMachines, event: Event) -> None:
+    here.found.machines[here.machine_of(event)].commands.cut_off_after = 1 + event.subject % 3
+
+
+def _kubelet_not_ready(here: HappeningToMachines, event: Event) -> None:
+    machine = here.found.machines[here.machine_of(event)]
+    machine.kubelet.never_ready = True
+
+    def end() -> None:
+        machine.kubelet.never_ready = False
+        machine.kubelet.restart(machine.kubelet.configuration)
+
+    here.until(event, end)
+
+
+def _repository_away(here: HappeningToMachines, event: Event) -> None:
+    packages = here.found.machines[here.machine_of(event)].packages
+    packages.repository_away = True
+
+    def end() -> None:
+        packages.repository_away = False
+
+    here.until(event, end)
+
+
+def _power_off(here: HappeningToMachines, event: Event) -> None:
+    machine = here.found.machines[here.worker_of(event)]
+    if machine.has_power:
+        machine.power_off()
+        here.until(event, machine.power_on)
+
+
+def _unreachable(here: HappeningToMachines, event: Event) -> None:
+    door = here.found.doors[here.machine_of(event)]
+    door.close()
+    here.until(event, door.open)
+
+
+def _component_broken(here: HappeningToMachines, event: Event) -> None:
+    names = [each for each in here.story.names if each.startswith("cp-")]
+    broken = here.found.machines[names[event.subject % len(names)]].written.broken
+    broken[COMPONENTS[event.subject % len(COMPONENTS)]] = "timed out waiting for the condition"
+    here.until(event, broken.clear)
+
+
+def _person_cordons(here: HappeningToMachines, event: Event) -> None:
+    name = here.machine_of(event)
+    if here.found.cluster.node(name)["spec"].get("unschedulable"):
+        return
+    here.cordoned.add(name)
+    here.change(name, lambda item: item["spec"].update(unschedulable=True))
+
+    def end() -> None:
+        here.cordoned.discard(name)
+        here.change(name, lambda item: item["spec"].pop("unschedulable", None))
+
+    here.until(event, end)
+
+
+def _drain_blocked(here: HappeningToMachines, event: Event) -> None:
+    """A pod that nothing but a StatefulSet of the story could make again is under a budget that lets nothing go."""
+    resources, name = here.found.here.sandbox.kubernetes.server.resources, f"on-{here.worker_of(event)}"
+    if resources.store.kept(PODS, WEB, name) is not None:
+        return
+    if resources.store.kept(NAMESPACES, "", WEB) is None:
+        resources.create(NAMESPACES, "", {"metadata": {"name": WEB}})
+        resources.create(SERVICE_ACCOUNTS, WEB, {"metadata": {"name": "default"}})
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": WEB, "uid": "of-no-one", "controller": True}
+    spec = {"nodeName": here.worker_of(event), "containers": [{"name": "server", "image": "probe:1"}]}
+    metadata = {"name": name, "labels": {"app": name}, "ownerReferences": [owner]}
+    resources.create(PODS, WEB, {"metadata": metadata, "spec": spec})
+    budget = {"selector": {"matchLabels": {"app": name}}, "maxUnavailable": 0}
+    resources.create(BUDGETS, WEB, {"metadata": {"name": name}, "spec": budget})
+
+    def end() -> None:
+        resources.delete(BUDGETS, WEB, name)
+
+    here.until(event, end)
+
+
+def _member_away(here: HappeningToMachines, event: Event) -> None:
+    if here.tenant is not None:
+        names = sorted(here.tenant.places())
+        namespace, faults = here.tenant.cluster.namespace, here.world.sandbox.faults
+        faults.crash_loop(namespace, names[event.subject % len(names)])
+        here.until(event, lambda: faults.mend(namespace, names[event.subject % len(names)]))
+
+
+KINDS: Mapping[str, Callable[[HappeningToMachines, Event], None]] = {
+    **OF_EVERY_SYSTEM,
+    "kubeadm_fails": _kubeadm_fails,
+    "kubeadm_cut_off": _kubeadm_cut_off,
+    "kubelet_not_ready": _kubelet_not_ready,
+    "repository_away": _repository_away,
+    "power_off": _power_off,
+    "unreachable": _unreachable,
+    "component_broken": _component_broken,
+    "person_cordons": _person_cordons,
+    "drain_blocked": _drain_blocked,
+    "member_away": _member_away,
+}
+"""The kinds of events."""

@@ -1,0 +1,94 @@
+"""A kubeadm cluster on which a story is played."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, Tenant, machines
+from tests.runs.observer.machines import MachinesObserver
+from tests.runs.random_runs.machines.events import HappeningToMachines
+from tests.runs.random_runs.machines.story import FROM, MachinesStory
+from tests.runs.random_runs.story import Event
+from tests.runs.shipped import rights_of_machines
+from tests.runs.world import World
+from tests.scenarios.cluster import USER
+from tests.scenarios.playbook import Played, digest_in
+
+
+@contextmanager
+def stage_of(here: World, story: MachinesStory) -> Iterator[MachinesStage]:
+    """The stage of a story, until the block ends."""
+    count, workers = story.control_plane, story.workers
+    with machines(here, FROM, [story.target], control_plane=count, workers=workers, balanced=story.balanced) as found:
+        here.sandbox.apply(rights_of_machines(NAMESPACE))
+        yield MachinesStage(found, story)
+
+
+class MachinesStage:
+    """See `tests.runs.random_runs.playing.Stage`."""
+
+    playbook = PLAYBOOK
+
+    def __init__(self, found: Machines, story: MachinesStory) -> None:
+        self._found, self._story, self.target = found, story, story.target
+        self._tenant = Tenant(found) if story.database else None
+        together = str(story.options.get("upgrade_max_unavailable", "1"))
+        most = max(1, story.workers // 2) if together == "50%" else int(together)
+        self.observer = MachinesObserver(found.here.sandbox, found, most)
+        self._happening = HappeningToMachines(found.here, found, story, self._tenant)
+        self.observer.by_person = self._happening.cordoned
+        self.observer.early = self._early
+
+    def _early(self) -> list[str]:
+        return self._tenant.breaches if self._tenant is not None else []
+
+    def variables(self) -> dict[str, Any]:
+        """See `Stage`."""
+        gate = {"upgrade_workload_gate": self._tenant.gate()} if self._tenant is not None else {}
+        return self._found.variables(self.target, user=USER, **gate, **self._story.options)
+
+    def plan(self, given: Mapping[str, Any]) -> Played:
+        """See `Stage`."""
+        return self._found.here.play(PLAYBOOK, given, *self._found.arguments, CHECK)
+
+    def digest(self, planned: Played) -> str:
+        """See `Stage`."""
+        return digest_in(planned)
+
+    def run(self, given: Mapping[str, Any]) -> Played:
+        """See `Stage`."""
+        return self._found.here.play(PLAYBOOK, given, *self._found.arguments)
+
+    def fingerprint(self) -> Any:
+        """See `Stage`."""
+        nodes = [self._found.cluster.node(name) for name in self._found.machines]
+        specs = [(each["spec"].get("unschedulable"), each["metadata"].get("annotations")) for each in nodes]
+        return specs, {name: dict(each.packages.installed) for name, each in self._found.machines.items()}
+
+    def happen(self, event: Event) -> None:
+        """See `Stage`."""
+        self._happening.happen(event)
+
+    def mend(self) -> None:
+        """See `Stage`."""
+        self._happening.mend()
+        # kubeadm gives a component minutes to come up, and a command that was begun goes on.
+        self._found.here.calling.clock.advance(900)
+
+    def read(self, ended: Played) -> bool:
+        """See `Stage`."""
+        return False
+
+    def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """See `Stage`."""
+        return dict(given)
+
+    def is_done(self) -> bool:
+        """See `Stage`."""
+        return not self.observer.behind(self.target)
+
+    def is_upgraded(self) -> None:
+        """See `Stage`."""
+        assert self._found.cluster.is_upgraded(self.target), self.observer.behind(self.target)

@@ -1,0 +1,108 @@
+"""The story of an upgrade of machines of kubeadm: their number, and the variables that a user may choose."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tests.runs.random_runs.story import Story, events_of
+
+FROM = "1.35.4"
+TARGETS = ("1.36.1", "1.35.5")
+ACTS_OF_MACHINE = 14
+"""The acts of a run on one machine, about."""
+TOGETHER = 0.4
+"""The share of stories whose events come one soon after the other."""
+
+
+@dataclass(frozen=True)
+class MachinesStory(Story):
+    """The story of a kubeadm cluster."""
+
+    target: str
+    control_plane: int
+    workers: int
+    balanced: bool
+    """Whether a balancer is before the API. Without one it is away while the first machine is upgraded."""
+    database: bool = False
+    """Whether an OpenSearch lives on the workers, and is asked before each batch."""
+
+    @property
+    def names(self) -> list[str]:
+        """The machines."""
+        return [*(f"cp-{each + 1}" for each in range(self.control_plane)), *self.of_workers]
+
+    @property
+    def of_workers(self) -> list[str]:
+        """The workers."""
+        return [f"worker-{each + 1}" for each in range(self.workers)]
+
+    @property
+    def passes(self) -> int:
+        """See `Story`."""
+        return 0
+
+    def cluster(self) -> list[str]:
+        """See `Story`."""
+        more = [name for name in ("balanced", "database") if getattr(self, name)]
+        return [f"{self.control_plane} + {self.workers} machines, {FROM} → {self.target}", *more]
+
+    def with_smaller_cluster(self) -> Iterator[MachinesStory]:
+        """See `Story`."""
+        if self.database:
+            yield replace(self, database=False)
+        if self.balanced:
+            yield replace(self, balanced=False)
+        if self.workers > 1 and not self.database:
+            yield replace(self, workers=self.workers - 1)
+
+
+def story_of(seed: int) -> MachinesStory:
+    """The story of a seed."""
+    chance = random.Random(seed)  # noqa: S311 - the same story each time, and nothing secret
+    database = chance.random() < 0.15
+    workers = 6 if database else chance.choice((1, 2, 2, 3, 3, 4))
+    control_plane = chance.choice((1, 3, 3, 3))
+    may: Mapping[str, tuple[float, Callable[[], Any]]] = {
+        "upgrade_max_unavailable": (0.3, lambda: chance.choice(("2", "50%"))),
+        "upgrade_allow_quorum_loss": (0.9 if control_plane == 1 else 0.1, lambda: True),
+    }
+    options = PATIENCE | {name: give() for name, (share, give) in may.items() if chance.random() < share}
+    likely = LIKELY | (OF_DATABASE if database else {})
+    return MachinesStory(
+        seed,
+        chance.choice(TARGETS),
+        control_plane,
+        workers,
+        chance.random() < 0.5,
+        database,
+        options=options,
+        events=events_of(chance, likely, ACTS_OF_MACHINE * (control_plane + workers), TOGETHER),
+    )
+
+
+PATIENCE: dict[str, Any] = {"upgrade_member_timeout": 300, "upgrade_gate_timeout": 300}
+"""Seconds after which a run gives up, so that stories in which nothing comes back end soon."""
+LIKELY: dict[str, int] = {
+    "kill": 14,
+    "api_away": 4,
+    "answer_lost": 6,
+    "request_lost": 4,
+    "conflict": 5,
+    "server_error": 4,
+    "busy": 2,
+    "kubeadm_fails": 4,
+    "kubeadm_cut_off": 4,
+    "kubelet_not_ready": 5,
+    "repository_away": 3,
+    "power_off": 3,
+    "unreachable": 4,
+    "component_broken": 4,
+    "person_cordons": 5,
+    "drain_blocked": 5,
+}
+"""The likelihood of each kind of event."""
+OF_DATABASE: dict[str, int] = {"member_away": 8}
+"""That of those that happen to a database on the workers."""
