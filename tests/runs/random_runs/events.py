@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from tests.runs.random_runs.story import Event
@@ -36,6 +36,34 @@ class Happening:
         self.world.sandbox.faults.mend_all()
         self.world.sandbox.api.faults.coming.clear()
         self.world.calling.open_all()
+
+
+@dataclass
+class HappeningForAWhile(Happening):
+    """The events of a story of which most last for a while, or until all is mended."""
+
+    SLOWER: ClassVar[int] = 1
+    """The number by which the time of an event is multiplied."""
+    undone: list[Callable[[], None]] = field(default_factory=list, kw_only=True)
+    """The ends of what people and faults do, which mending makes."""
+
+    def until(self, event: Event, end: Callable[[], None]) -> None:
+        """Make an end when the event is over, or when all is mended."""
+        done: list[bool] = []
+
+        def once() -> None:
+            if not done:
+                done.append(True)
+                end()
+
+        self.undone.append(once)
+        self.later(replace(event, seconds=event.seconds * self.SLOWER), once)
+
+    def mend(self) -> None:
+        """See `Happening`: and what people have done in between is taken back."""
+        super().mend()
+        for end in self.undone:
+            end()
 
 
 def _kill(_here: Happening, _event: Event) -> None:

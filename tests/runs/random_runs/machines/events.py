@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from tests.runs.machines import Machines, Tenant
-from tests.runs.random_runs.events import OF_EVERY_SYSTEM, Happening
+from tests.runs.random_runs.events import OF_EVERY_SYSTEM, HappeningForAWhile
 from tests.runs.random_runs.machines.story import MachinesStory
 from tests.runs.random_runs.story import Event
 from tests.sandbox.kubeadm.description import COMPONENTS
@@ -26,7 +26,7 @@ WEB = "web"
 
 
 @dataclass
-class HappeningToMachines(Happening):
+class HappeningToMachines(HappeningForAWhile):
     """The events of one story while it goes on."""
 
     REQUESTS = REQUESTS
@@ -36,29 +36,10 @@ class HappeningToMachines(Happening):
     tenant: Tenant | None
     cordoned: set[str] = field(default_factory=set)
     """The machines that a person has cordoned, and not uncordoned since."""
-    undone: list[Callable[[], None]] = field(default_factory=list)
 
     def happen(self, event: Event) -> None:
         """Let one event happen. Raises Killed: it is the end of the controller."""
         KINDS[event.kind](self, event)
-
-    def until(self, event: Event, end: Callable[[], None]) -> None:
-        """Make an end when the event is over, or when all is mended."""
-        done: list[bool] = []
-
-        def once() -> None:
-            if not done:
-                done.append(True)
-                end()
-
-        self.undone.append(once)
-        self.later(event, once)
-
-    def mend(self) -> None:
-        """End everything that was broken, and take back what people have done in between."""
-        super().mend()
-        for end in self.undone:
-            end()
 
     def machine_of(self, event: Event) -> str:
         """The machine that the event is about."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from tests.runs.random_runs.events import OF_EVERY_SYSTEM, Happening
+from tests.runs.random_runs.events import OF_EVERY_SYSTEM, HappeningForAWhile
 from tests.runs.random_runs.openshift.story import OpenShiftStory
 from tests.runs.random_runs.story import Event
 from tests.sandbox.openshift.asking import FEW
@@ -23,39 +23,24 @@ REQUESTS = (
 
 
 @dataclass
-class HappeningToOpenShift(Happening):
+class HappeningToOpenShift(HappeningForAWhile):
     """The events of one story of OpenShift while it goes on."""
 
     REQUESTS = REQUESTS
+    SLOWER = 20
+    """Everything here takes minutes where the events of other systems take seconds."""
 
     openshift: OpenShift
     story: OpenShiftStory
-    undone: list[Callable[[], None]] = field(default_factory=list)
-    """The ends of what people and faults do, which mending makes."""
 
     def happen(self, event: Event) -> None:
         """Let one event happen. Raises Killed: it is the end of the controller."""
         KINDS[event.kind](self, event)
 
-    def until(self, event: Event, end: Callable[[], None]) -> None:
-        """Make an end when the event is over, or when all is mended."""
-        done: list[bool] = []
-
-        def once() -> None:
-            if not done:
-                done.append(True)
-                end()
-
-        self.undone.append(once)
-        # Everything here takes minutes where the events of other systems take seconds.
-        self.later(Event(event.act, event.kind, event.subject, event.seconds * 20), once)
-
     def mend(self) -> None:
-        """End everything that was broken, and take back what people have done in between."""
-        super().mend()
+        """See `Happening`."""
         self.openshift.faults.mend_all()
-        for end in self.undone:
-            end()
+        super().mend()
 
     def node_of(self, event: Event) -> str:
         """The Kubernetes node that the event is about."""
