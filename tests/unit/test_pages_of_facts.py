@@ -14,6 +14,7 @@ from tests.unit.named_tests import NAMED, ROOT, missing, tables
 DOCS = ROOT / "docs"
 CODE = re.compile(r"`([a-z]+(?:_[a-z]+)+)`")
 PROMISES = ("Promise", "Shown by")
+BOXES = ("Box", "Here", "Shown by")
 MANAGED = {
     "The course: history: none yet",
     "The course: phase: New",
@@ -75,7 +76,7 @@ def test_every_transition_between_phases_is_shown_by_a_test_that_exists() -> Non
 
 
 def test_every_box_of_a_managed_upgrade_is_shown_by_tests_that_exist() -> None:
-    rows = tables(page("promises.md").partition("## Managed")[2], ("Box", "Here", "Shown by"))
+    rows = tables(page("promises.md").partition("## Managed")[2].partition("## Machines")[0], BOXES)
     boxes = [box for box, *_rest in rows]
     named = {f"The steps: {step.name}" for step in STEPS}
     weaknesses = {f"Weaknesses of the managed-upgrade-operator: {number}" for number in range(1, 13)}
@@ -84,6 +85,14 @@ def test_every_box_of_a_managed_upgrade_is_shown_by_tests_that_exist() -> None:
     assert len(boxes) == len({*boxes}) == len(MANAGED) + len(named) + len(weaknesses)
     for box, _here, shown in rows:
         assert NAMED.findall(shown), box
+        assert missing(shown) == []
+
+
+def test_every_part_of_an_upgrade_of_machines_is_shown_by_a_test_that_exists() -> None:
+    rows = tables(page("promises.md").partition("## Machines")[2], BOXES)
+    assert len(rows) == len({box for box, *_rest in rows})
+    for box, _here, shown in rows:
+        assert NAMED.fullmatch(shown), box
         assert missing(shown) == []
 
 
