@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common.attempts import until_unchanged
-from ..common.errors import refusal
 from ..common.reading import part, text, within
 from ..common.timestamps import now_text
 from ..common.verdict import Verdict
@@ -21,7 +20,7 @@ from ..kubernetes.client import Json, KubernetesClient
 from ..kubernetes.paths import in_namespace
 from ..run.record.record import Record
 from ..run.start.request import Request, read_request
-from ..run.start.request_sources import STATE
+from ..run.start.request_sources import STATE, place_of
 from .judge.upgrade_task import faults_in, variables_of
 from .observe.reading_tasks import upgrade_task
 from .observe.upgrade_tasks import API, ENDED, UPGRADE_TASK, UPGRADE_TASKS, TaskPhase, UpgradeTaskState
@@ -52,12 +51,7 @@ class UpgradeTask:
         Raises:
             Refusal: no namespace is given.
         """
-        namespace, _slash, name = given.removeprefix(BEGINNING).rpartition("/")
-        namespace = namespace or options.get("namespace") or ""
-        if not namespace:
-            said = f"The request is in {given}, and no namespace is given that has it."
-            raise refusal("request_unusable", said, "Give upgrade_namespace, or upgradetask/NAMESPACE/NAME.")
-        return cls(connect(options["kubernetes"]), namespace, name)
+        return cls(connect(options["kubernetes"]), *place_of(given, BEGINNING, options))
 
     @property
     def where(self) -> str:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common.attempts import until_unchanged
-from ..common.errors import refusal
 from ..common.reading import listed, part, text, within
 from ..common.verdict import Verdict, remark
 from ..kubernetes.answers import reading_object
@@ -20,7 +19,7 @@ from ..kubernetes.client import Json, KubernetesClient
 from ..kubernetes.paths import in_namespace
 from ..run.record.record import Record
 from ..run.start.request import Request, read_request
-from ..run.start.request_sources import STATE
+from ..run.start.request_sources import STATE, place_of
 from .history import Entry, history_of, with_new
 from .judge.upgrade_config import faults_in, variables_of
 from .observe.kinds import UPGRADE_CONFIGS
@@ -50,12 +49,7 @@ class UpgradeConfig:
         Raises:
             Refusal: no namespace is given.
         """
-        namespace, _slash, name = given.removeprefix(UPGRADE_CONFIG).rpartition("/")
-        namespace = namespace or options.get("namespace") or ""
-        if not namespace:
-            said = f"The request is in {given}, and no namespace is given that has it."
-            raise refusal("request_unusable", said, "Give upgrade_namespace, or upgradeconfig/NAMESPACE/NAME.")
-        return cls(connect(options["kubernetes"]), namespace, name)
+        return cls(connect(options["kubernetes"]), *place_of(given, UPGRADE_CONFIG, options))
 
     @property
     def where(self) -> str:

@@ -36,6 +36,20 @@ SECONDS = 20.0
 """The time for an answer of a URL."""
 
 
+def place_of(given: str, beginning: str, options: Mapping[str, Any]) -> tuple[str, str]:
+    """Namespace and name of the object that a source names after its beginning: `NAME`, or `NAMESPACE/NAME`.
+
+    Raises:
+        Refusal: no namespace is given.
+    """
+    namespace, _slash, name = given.removeprefix(beginning).rpartition("/")
+    namespace = namespace or options.get("namespace") or ""
+    if not namespace:
+        said = f"The request is in {given}, and no namespace is given that has it."
+        raise refusal("request_unusable", said, f"Give upgrade_namespace, or {beginning}NAMESPACE/NAME.")
+    return namespace, name
+
+
 class Source(Protocol):
     """A place that holds a request."""
 
