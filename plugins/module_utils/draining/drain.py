@@ -5,7 +5,7 @@ Nothing is kept in memory that a later run would need: the undo of the cordon ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -40,10 +40,10 @@ class DrainRules:
 
 @dataclass(frozen=True)
 class DrainPass:
-    """A look at a drain, and the answers to the evictions that followed it."""
+    """A look at a drain, and its verdict by the answers to the evictions that followed it."""
 
     seen: DrainLook
-    answers: EvictionAnswers
+    verdict: Verdict
 
 
 def drain(
@@ -73,13 +73,14 @@ def drain(
         answers = draining.evict(evictable(seen, spared))
         if rules.rungs and not task.check_mode:
             forcing.force(seen.pods, _ages(seen), {each.uid for each in seen.kept})
-        return DrainPass(seen, answers)
+        return DrainPass(seen, _judge(task, names, rules, seen, answers))
 
-    found, verdict = task.wait(
-        step, _judged(task, names, rules), stoppable=True, remaining=_remaining(task, names, rules)
-    )
-    # Nothing is changed in check mode, so nothing would come of waiting: the verdict is that of the first look.
-    shown = _judge(task, names, rules, found) if task.check_mode else verdict
+    def judged(found: DrainPass) -> Verdict:
+        # Nothing is changed in check mode, so nothing would come of waiting: the verdict is that of the first look.
+        return Verdict() if task.check_mode and found.verdict.state is State.WAITING else found.verdict
+
+    found, verdict = task.wait(step, judged, stoppable=True, remaining=_remaining)
+    shown = found.verdict if task.check_mode else verdict
     return Outcome(
         shown,
         changed=len(task.journal.as_result()) > acts,
@@ -89,28 +90,14 @@ def drain(
     )
 
 
-def _judge(task: Task, names: Collection[str], rules: DrainRules, found: DrainPass) -> Verdict:
-    verdict = judge_drained(found.seen, found.answers, timestamp_text(utc_now() - SLACK), tried=task.check_mode)
-    undrainable = judge_undrainable(found.seen.pods, names, rules.unmanaged).deciding()
+def _judge(task: Task, names: Collection[str], rules: DrainRules, seen: DrainLook, answers: EvictionAnswers) -> Verdict:
+    verdict = judge_drained(seen, answers, timestamp_text(utc_now() - SLACK), tried=task.check_mode)
+    undrainable = judge_undrainable(seen.pods, names, rules.unmanaged).deciding()
     return Verdict((*undrainable, *verdict.reasons))
 
 
-def _judged(task: Task, names: Collection[str], rules: DrainRules) -> Callable[[DrainPass], Verdict]:
-    def judge(found: DrainPass) -> Verdict:
-        verdict = _judge(task, names, rules, found)
-        return Verdict() if task.check_mode and verdict.state is State.WAITING else verdict
-
-    return judge
-
-
-def _remaining(
-    task: Task, names: Collection[str], rules: DrainRules
-) -> Callable[[DrainPass], dict[str, tuple[float, ...]]]:
-    def remaining(found: DrainPass) -> dict[str, tuple[float, ...]]:
-        codes = {each.code for each in _judge(task, names, rules, found).deciding()}
-        return dict.fromkeys(codes, left(found.seen))
-
-    return remaining
+def _remaining(found: DrainPass) -> dict[str, tuple[float, ...]]:
+    return dict.fromkeys({each.code for each in found.verdict.deciding()}, left(found.seen))
 
 
 def _ages(seen: DrainLook) -> dict[str, float]:
