@@ -38,6 +38,20 @@ EXECUTE = (Right("get", "", "pods/exec"), Right("create", "", "pods/exec"))
 and newer ones for both."""
 
 
+RECORD = tuple(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch"))
+"""The rights to the record of a run, in its namespace."""
+LOCK_AND_RECORD = (
+    *(Right(verb, "coordination.k8s.io", "leases") for verb in ("get", "list", "create", "patch", "delete")),
+    *RECORD,
+)
+"""The rights to the lock and the record of a run."""
+
+
+def of_lock_and_record(*, records: bool) -> tuple[Right, ...]:
+    """Those that a run needs: without ConfigMaps if its record is kept elsewhere."""
+    return tuple(right for right in LOCK_AND_RECORD if records or right not in RECORD)
+
+
 def missing_rights(client: KubernetesClient, namespace: str, needed: Iterable[Right]) -> Verdict:
     """A refusal with one reason that names every missing right of the user in the namespace, and a remark that names
     the missing optional ones.

@@ -15,7 +15,7 @@ from ..draining.judge.forced_drains import FORCED, rungs_in
 from ..draining.judge.undrainable import ALLOW_UNMANAGED
 from ..draining.planned import judge_drains
 from ..kubernetes.client import connect
-from ..kubernetes.rights import missing_rights
+from ..kubernetes.rights import missing_rights, of_lock_and_record
 from ..run.colouring import readable_most
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words
@@ -27,7 +27,7 @@ from .judge.skew import judge_versions
 from .observe.facts import facts_in
 from .observe.look import look
 from .observe.state import KubeadmCluster, plain
-from .rights import CLUSTER_ROLE, rights_for
+from .rights import CLUSTER_ROLE
 
 IDENTITY = "machines"
 """The name of the cluster for its lock and its record: a Kubernetes API has one set of machines."""
@@ -114,7 +114,7 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         return Outcome(
             combine(
                 (
-                    missing_rights(client, params["namespace"], rights_for(records=records)),
+                    missing_rights(client, params["namespace"], of_lock_and_record(records=records)),
                     missing_rights(client, "", CLUSTER_ROLE),
                 )
             )

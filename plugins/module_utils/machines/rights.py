@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..draining.rights import DRAIN
-from ..kubernetes.rights import Right
+from ..kubernetes.rights import LOCK_AND_RECORD, Right
 from .observe.node_updates import NODE_UPDATES
 from .observe.upgrade_tasks import GROUP, UPGRADE_TASKS
 
@@ -15,11 +15,7 @@ with the part that was not computed."""
 SYSTEM = (Right("get", "", "configmaps"), Right("get", "apps", "daemonsets"))
 """The rights in the namespace kube-system, to two objects by their names. A review asks without a name, so they are not
 asked for: the first look says which one is missing."""
-_RECORD = tuple(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch"))
-ROLE = (
-    *(Right(verb, "coordination.k8s.io", "leases") for verb in ("get", "list", "create", "patch", "delete")),
-    *_RECORD,
-)
+ROLE = LOCK_AND_RECORD
 """The rights in the namespace of the lock and the record."""
 REQUEST = (
     *(Right(verb, GROUP, UPGRADE_TASKS) for verb in ("get", "list", "patch")),
@@ -30,8 +26,3 @@ status that cannot be written is a warning."""
 DELEGATED = tuple(Right(verb, GROUP, NODE_UPDATES) for verb in ("get", "create", "patch", "delete"))
 """The rights in the namespace of NodeUpdates, for the role member_delegated. They are not asked for: the first one that
 is missing is named before anything is done on the machine."""
-
-
-def rights_for(*, records: bool) -> tuple[Right, ...]:
-    """The rights in the namespace that a run needs: without ConfigMaps if its record is kept elsewhere."""
-    return tuple(right for right in ROLE if records or right not in _RECORD)

@@ -13,7 +13,7 @@ from ..draining.judge.forced_drains import rungs_in
 from ..draining.observe.optional import asked
 from ..draining.planned import judge_drains
 from ..kubernetes.client import KubernetesClient, connect
-from ..kubernetes.rights import missing_rights
+from ..kubernetes.rights import missing_rights, of_lock_and_record
 from .file_integrity import file_integrities, judge_there
 from .judge.removals import judge_removed
 from .judge.validation import is_next_minor, judge_target
@@ -23,7 +23,7 @@ from .observe.look import other_upgrader
 from .observe.removed_apis import removed_apis
 from .observe.state import OpenShift
 from .observe.target import UpgradeTarget, stages
-from .rights import CLUSTER_ROLE, FEDRAMP, SPARE_WORKERS, rights_for
+from .rights import CLUSTER_ROLE, FEDRAMP, SPARE_WORKERS
 
 
 def judge_update(
@@ -56,7 +56,7 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         records = params["record_kept_in"] in {None, "kubernetes"}
         verdict = combine(
             (
-                missing_rights(client, params["namespace"], rights_for(records=records)),
+                missing_rights(client, params["namespace"], of_lock_and_record(records=records)),
                 missing_rights(client, "", (*CLUSTER_ROLE, *(FEDRAMP if planned.more["file_integrity"] else ()))),
                 missing_rights(client, MACHINE_API, SPARE_WORKERS if params["extra_workers"] else ()),
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..kubernetes.rights import Right
+from ..kubernetes.rights import LOCK_AND_RECORD, Right
 from .observe.kinds import MACHINE_GROUP
 
 CLUSTER_ROLE = (
@@ -25,11 +25,7 @@ OPTIONAL = (
 with the part that was not computed."""
 FEDRAMP = tuple(Right(verb, "fileintegrity.openshift.io", "fileintegrities") for verb in ("list", "patch"))
 """The further rights in the whole cluster of an upgrade after which the baseline of file integrity is made again."""
-_RECORD = tuple(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch"))
-ROLE = (
-    *(Right(verb, "coordination.k8s.io", "leases") for verb in ("get", "list", "create", "patch", "delete")),
-    *_RECORD,
-)
+ROLE = LOCK_AND_RECORD
 """The rights in the namespace of the lock and the record."""
 SPARE_WORKERS = (
     *(Right(verb, MACHINE_GROUP, "machinesets") for verb in ("list", "create", "delete")),
@@ -43,8 +39,3 @@ REQUEST = (
 )
 """The rights in the namespace of an UpgradeConfig. They are not asked for: one that cannot be read is refused, and a
 status that cannot be written stops no upgrade."""
-
-
-def rights_for(*, records: bool) -> tuple[Right, ...]:
-    """The rights in the namespace that a run needs: without ConfigMaps if its record is kept elsewhere."""
-    return tuple(right for right in ROLE if records or right not in _RECORD)
