@@ -9,7 +9,6 @@ import pytest
 from tests.runs.machines import NAMESPACE
 from tests.runs.turns import Killed
 from tests.runs.upgrade_tasks import EVERY, Tasks, Upgrader, abort_it, requesting
-from tests.runs.world import is_act
 from tests.sandbox.web import Request
 
 DELEGATED = {"upgrade_member_role": "stateful.upgrade.member_delegated"}
@@ -97,20 +96,11 @@ def test_an_abort_reaches_the_upgrader_and_waits_for_its_end(tasks: Tasks) -> No
 @pytest.mark.parametrize("number", [pytest.param(each, marks=pytest.mark.soak) for each in range(4, 40, 5)])
 def test_a_killed_run_starts_no_work_twice(tasks: Tasks, number: int) -> None:
     tasks.request(machines=("cp-1", "worker-1", "cp-2", "cp-3"))
-    upgrader, left = Upgrader(tasks), number
+    upgrader = Upgrader(tasks)
     given = tasks.agreed(**DELEGATED)
-
-    def count(request: Request) -> None:
-        nonlocal left
-        upgrader.look(request)
-        left -= is_act(request.method, request.path)
-        if left == 0:
-            raise Killed
-
-    tasks.here.calling.after = count
-    with pytest.raises(Killed):
-        tasks.play(given)
     tasks.here.calling.after = upgrader.look
+    with tasks.here.killing_behind(number), pytest.raises(Killed):
+        tasks.play(given)
     tasks.here.later(900)
     ended = tasks.play(given)
     assert ended.code == 0, ended.output

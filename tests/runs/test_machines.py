@@ -14,9 +14,8 @@ from tests.runs import executor
 from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, machines
 from tests.runs.shipped import rights_of_machines
 from tests.runs.turns import Killed
-from tests.runs.world import World, is_act, world
+from tests.runs.world import World, world
 from tests.sandbox.kubernetes.kinds import NODES
-from tests.sandbox.web import Request
 from tests.scenarios.cluster import USER
 from tests.scenarios.playbook import Played
 
@@ -109,18 +108,8 @@ def test_a_second_run_has_nothing_to_do(found: Machines) -> None:
     ],
 )
 def test_a_run_that_is_killed_behind_an_act_goes_on(found: Machines, number: int) -> None:
-    left = number
-
-    def count(request: Request) -> None:
-        nonlocal left
-        left -= is_act(request.method, request.path)
-        if left == 0:
-            raise Killed
-
-    found.here.calling.after = count
-    with pytest.raises(Killed):
+    with found.here.killing_behind(number), pytest.raises(Killed):
         upgraded(found)
-    found.here.calling.after = lambda _request: None
     # The lock of a killed run lapses, and the commands that it has started come to their ends.
     found.here.later(900)
     ended = upgraded(found)

@@ -13,7 +13,7 @@ from tests.runs.observer.sight import Consents
 from tests.runs.on_hosts import CHECK, PLAYBOOK_OF_HOSTS, ClusterOnHosts, cluster_on_hosts
 from tests.runs.over_ssh import SSH, USER_AGENT
 from tests.runs.turns import Killed
-from tests.runs.world import World, is_act, world
+from tests.runs.world import World, world
 from tests.sandbox.plain_hosts.jobs import PATH
 from tests.sandbox.web import Request
 from tests.scenarios.playbook import Played, digest_in
@@ -66,18 +66,8 @@ def test_three_hosts_are_upgraded(here: World, cluster: ClusterOnHosts) -> None:
 
 @pytest.mark.parametrize("number", KILLS)
 def test_killed_behind_an_act_and_run_again(here: World, cluster: ClusterOnHosts, number: int) -> None:
-    left = number
-
-    def count(request: Request) -> None:
-        nonlocal left
-        left -= is_act(request.method, request.path)
-        if left == 0:
-            raise Killed
-
-    here.calling.after = count
-    with pytest.raises(Killed):
+    with here.killing_behind(number), pytest.raises(Killed):
         upgraded(here, cluster)
-    here.calling.after = lambda _request: None
     done = upgraded(here, cluster)
     assert done.code == 0, done.output
     cluster.is_upgraded(TO)

@@ -10,7 +10,6 @@ import pytest
 from tests.runs.machines import NAMESPACE
 from tests.runs.turns import Killed
 from tests.runs.upgrade_tasks import EVERY, FROM, OWNER, TO, Tasks, abort_it, codes, requesting
-from tests.runs.world import is_act
 from tests.sandbox.kubernetes.objects import Refused
 from tests.sandbox.web import Request
 
@@ -136,18 +135,9 @@ def test_a_new_task_takes_the_place_of_a_killed_run_of_the_one_before(tasks: Tas
 @pytest.mark.parametrize("number", [pytest.param(each, marks=pytest.mark.soak) for each in range(3, 60, 6)])
 def test_a_killed_run_and_the_next_one_answer_one_task(tasks: Tasks, number: int) -> None:
     tasks.request(machines=EVERY)
-    given, left = tasks.agreed(), number
-
-    def count(request: Request) -> None:
-        nonlocal left
-        left -= is_act(request.method, request.path)
-        if left == 0:
-            raise Killed
-
-    tasks.here.calling.after = count
-    with pytest.raises(Killed):
+    given = tasks.agreed()
+    with tasks.here.killing_behind(number), pytest.raises(Killed):
         tasks.play(given)
-    tasks.here.calling.after = lambda _request: None
     tasks.here.later(900)
     ended = tasks.play(given)
     assert ended.code == 0, ended.output

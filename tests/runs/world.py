@@ -75,23 +75,31 @@ class World:
         """Method and path of the requests that change something, in their order."""
         return [each for each in self.calling.answered if is_act(*each)]
 
-    def killed_behind(self, number: int, variables: Mapping[str, Any], playbook: str = PLAYBOOK) -> Played | None:
-        """A run that is killed when its act of this number was done, before the answer; its end if it comes first."""
-        left = number
+    @contextmanager
+    def killing_behind(self, number: int) -> Iterator[None]:
+        """Until the block ends, a run is killed when its act of this number was done, before the answer."""
+        before, left = self.calling.after, number
 
         def count(request: Request) -> None:
             nonlocal left
+            before(request)
             left -= is_act(request.method, request.path)
             if left == 0:
                 raise Killed
 
         self.calling.after = count
         try:
-            return self.play(playbook, variables)
-        except Killed:
-            return None
+            yield
         finally:
-            self.calling.after = lambda _request: None
+            self.calling.after = before
+
+    def killed_behind(self, number: int, variables: Mapping[str, Any], playbook: str = PLAYBOOK) -> Played | None:
+        """A run that is killed when its act of this number was done, before the answer; its end if it comes first."""
+        with self.killing_behind(number):
+            try:
+                return self.play(playbook, variables)
+            except Killed:
+                return None
 
 
 def is_act(method: str, path: str) -> bool:
