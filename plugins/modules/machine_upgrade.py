@@ -70,30 +70,6 @@ options:
     description: Consent to an upgrade of a control plane of one machine, during which there is no API server.
     type: bool
     default: false
-  allow_forced_drains:
-    description:
-      - Rungs by which pods are deleted that a drain cannot evict. Pods of StatefulSets, pods with claims, and those of
-        the platform never are, and no finalizer is removed. Each act is in the record.
-    type: list
-    elements: dict
-    default: []
-    suboptions:
-      rung:
-        description:
-          - V(evict) evicts a pod again, as soon as its budgets let it go, which a drain of machines does anyway.
-          - V(delete) deletes it with its grace period, V(delete_now) without any.
-        type: str
-        required: true
-        choices: [evict, delete, delete_now]
-      after:
-        description: Seconds since the Kubernetes nodes of the batch were taken.
-        type: int
-        required: true
-      namespaces:
-        description: The namespaces in which that is allowed, as patterns.
-        type: list
-        elements: str
-        required: true
   allow_unmanaged_pods:
     description: Patterns of the namespaces whose pods without a controller are deleted by a drain, for ever.
     type: list
@@ -150,6 +126,7 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
+  - stateful.upgrade.drains
   - stateful.upgrade.connections
   - stateful.upgrade.task
   - stateful.upgrade.runs

@@ -133,6 +133,7 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
+  - stateful.upgrade.drains
   - stateful.upgrade.openshift
   - stateful.upgrade.alerts
   - stateful.upgrade.connections

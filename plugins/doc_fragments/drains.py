@@ -1,0 +1,35 @@
+"""The option about forced drains of an upgrade whose Kubernetes nodes are drained."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """`FORCED` in draining/judge/forced_drains."""
+
+    DOCUMENTATION = r"""
+options:
+  allow_forced_drains:
+    description:
+      - Rungs by which pods are removed that hold a drain up. Pods of StatefulSets and pods with claims are never
+        deleted, nothing is done to those of the platform, and no finalizer is removed. Each act is in the record.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      rung:
+        description:
+          - V(evict) evicts a pod again, as soon as its budgets let it go.
+          - V(delete) deletes it with its grace period, V(delete_now) without any, whatever budgets say.
+        type: str
+        required: true
+        choices: [evict, delete, delete_now]
+      after:
+        description: Seconds since the start of the drain, whatever becomes of a cordon or of a run.
+        type: int
+        required: true
+      namespaces:
+        description: The namespaces in which that is allowed, as patterns.
+        type: list
+        elements: str
+        required: true
+"""
