@@ -39,7 +39,7 @@ def evict(client: KubernetesClient, namespace: str, name: str, uid: str, dry_run
     Raises:
         EvictionKept: a budget keeps it.
         PodGone: it is gone.
-        Conflict: another pod has its name by now, or the pod was changed meanwhile.
+        Conflict: another pod has its name by now, or the pod has changed since.
         NotAdmitted: a webhook or another rule of the server forbids it.
         Denied: the user lacks the right.
         Unreachable: no answer, or one that says to come back later.

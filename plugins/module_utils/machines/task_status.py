@@ -108,7 +108,7 @@ def _of_batch(record: Record, batch: BatchRecord, name: str) -> UpToDate:
     if batch.state == "done":
         return UpToDate(name, MachineProgress.DONE, "", at)
     if batch.state == "failed":
-        # A machine that was stopped before its drain serves as before, and nobody is to replace it.
+        # A machine that was stopped before its drain serves as before, and no one should replace it.
         drained = any(each.about == f"Node {name}" for each in of_kind(record.events, EventKind.CHANGED))
         progress = MachineProgress.FAILED if drained else MachineProgress.IN_PROGRESS
         return UpToDate(name, progress, record.reason if drained else f"Stopped before its drain. {record.reason}", at)

@@ -103,9 +103,9 @@ class UpgradeTask:
         """In an annotation, and as the condition Accepted with all reasons."""
         body: Json = {"metadata": {"annotations": {STATE: state}}}
         self.client.patch(self._path(), body, "merge")
-        told = json.loads(state)
-        if told.get("state") in DECIDED:
-            decision = (told["state"], str(told.get("message") or ""), now_text())
+        noted = json.loads(state)
+        if noted.get("state") in DECIDED:
+            decision = (noted["state"], str(noted.get("message") or ""), now_text())
             self._write(lambda kept, _seen: with_decision(kept, *decision))
         return True
 

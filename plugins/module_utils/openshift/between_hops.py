@@ -59,7 +59,7 @@ def judge_next(task: Task, client: KubernetesClient, seen: OpenShift, at_target:
 
 
 def told_of_removals(task: Task, client: KubernetesClient, seen: OpenShift, target: Release) -> Verdict:
-    """A remark for each API in use that the next version of a chain has no more, which is also told at once.
+    """A remark for each API in use that the next version of a chain has no more, which is also reported at once.
 
     Raises:
         Refusal: they cannot be had or understood, and not for a missing right.

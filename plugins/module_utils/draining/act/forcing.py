@@ -46,7 +46,7 @@ class Forcing:
 
     def _remove(self, pod: PlacedPod, rung: str) -> None:
         if rung == EVICT:
-            # One that a budget keeps, or that is gone meanwhile, is seen at the next look.
+            # One that a budget keeps, or that is gone by now, is seen at the next look.
             with suppress(EvictionKept, PodGone, Conflict):
                 evict(self.client, pod.namespace, pod.name, pod.uid)
         else:

@@ -89,7 +89,7 @@ def _kubelets(seen: KubeadmCluster, target: Release, going: Collection[str]) -> 
 
 
 def _components(seen: KubeadmCluster, target: Release) -> Iterator[Reason]:
-    """The control plane as it is: one machine is upgraded at a time, so old and new ones work together meanwhile."""
+    """The control plane as it is: machines are upgraded one by one, so old and new ones work together."""
     servers = seen.versions_of(API_SERVER)
     older = _named(servers, lambda version: version.minors_to(target) > 1)
     if older:
