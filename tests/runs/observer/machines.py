@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from unittest.mock import patch
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
@@ -14,46 +13,15 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import
 
 from tests.runs.machines import NAMESPACE, Machines
 from tests.runs.observer import acts
+from tests.runs.observer.counting import Looking, Sight
 from tests.runs.observer.lock import Held
 from tests.runs.observer.watching import Watching
-from tests.sandbox.kubernetes.kinds import LEASES, NODES
+from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json
-from tests.sandbox.kubernetes.store import Change, Store
 from tests.sandbox.sandbox import Sandbox
 from tests.sandbox.web import Request
 
 UNDO = "upgrade.stateful/undo"
-
-
-@dataclass(frozen=True)
-class Sight:
-    """The things that are seen at one moment."""
-
-    holder: str = ""
-    changes: int = 0
-    """The changes of Kubernetes nodes until now."""
-
-
-class Looking:
-    """The looks at one cluster."""
-
-    def __init__(self, store: Store) -> None:
-        self._store, self._changed, self._changes = store, True, 0
-        self.sight = Sight()
-        """The last one."""
-
-    def note(self, change: Change) -> None:
-        """A listener of the store."""
-        self._changes += change.kind == NODES
-        self._changed |= change.kind in (NODES, LEASES)
-
-    def look(self) -> bool:
-        """Look again. The result says whether anything has changed."""
-        changed, self._changed = self._changed, False
-        if changed:
-            holders = [str(each["spec"].get("holderIdentity") or "") for each in self._store.each(LEASES, NAMESPACE)]
-            self.sight = Sight(next(filter(None, holders), ""), self._changes)
-        return changed
 
 
 class MachinesObserver(Watching[Sight]):
@@ -61,7 +29,9 @@ class MachinesObserver(Watching[Sight]):
 
     def __init__(self, sandbox: Sandbox, found: Machines, most: int) -> None:
         """`most` is the number of workers that may be away at a time, by the wish of the user."""
-        super().__init__(sandbox, Looking(sandbox.kubernetes.server.store), Held())
+        super().__init__(
+            sandbox, Looking(sandbox.kubernetes.server.store, NAMESPACE, lambda change: change.kind == NODES), Held()
+        )
         self._found, self._most = found, most
         self.by_person: Collection[str] = ()
         """The machines that a person has cordoned, which the events of the story keep."""

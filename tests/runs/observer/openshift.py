@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from unittest.mock import patch
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
@@ -15,10 +15,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.act.cha
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.openshift_upgrade import SYSTEM
 
 from tests.runs.observer import acts
+from tests.runs.observer.counting import Looking, Sight
 from tests.runs.observer.lock import Held, under_lock
 from tests.runs.observer.watching import Watching
-from tests.sandbox.kubernetes.kinds import LEASES
-from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.openshift.kinds import CURRENT, DESIRED, OWN, annotations_of, rendered
 from tests.sandbox.openshift.observer import PERSON
 from tests.sandbox.openshift.openshift import OpenShift
@@ -32,41 +31,6 @@ ALERTMANAGER = "/api/v2/"
 """The beginning of the paths of an Alertmanager; those of Kubernetes begin otherwise."""
 
 
-@dataclass(frozen=True)
-class Sight:
-    """The things that are seen at one moment."""
-
-    holder: str = ""
-    changes: int = 0
-    """The changes of objects of OpenShift until now."""
-
-
-class Looking:
-    """The looks at one OpenShift."""
-
-    def __init__(self, openshift: OpenShift, namespace: str) -> None:
-        self._store, self._namespace = openshift.kubernetes.server.store, namespace
-        self._changed, self._changes = True, 0
-        self.sight = Sight()
-        """The last one."""
-
-    def note(self, change: Change) -> None:
-        """A listener of the store."""
-        if change.kind.group in GROUPS:
-            self._changes += 1
-        self._changed |= change.kind.group in GROUPS or change.kind == LEASES
-
-    def look(self) -> bool:
-        """Look again. The result says whether anything has changed."""
-        changed, self._changed = self._changed, False
-        if changed:
-            holders = [
-                str(each["spec"].get("holderIdentity") or "") for each in self._store.each(LEASES, self._namespace)
-            ]
-            self.sight = Sight(next(filter(None, holders), ""), self._changes)
-        return changed
-
-
 class OpenShiftObserver(Watching[Sight]):
     """It watches one OpenShift, from now on. It forgets nothing, over all runs."""
 
@@ -74,7 +38,11 @@ class OpenShiftObserver(Watching[Sight]):
         self, sandbox: Sandbox, openshift: OpenShift, namespace: str, versions: Sequence[str], left: Collection[str]
     ) -> None:
         """`versions` are those to which it goes, one after the other, and `left` the pools that a person has paused."""
-        super().__init__(sandbox, Looking(openshift, namespace), Held())
+        super().__init__(
+            sandbox,
+            Looking(openshift.kubernetes.server.store, namespace, lambda change: change.kind.group in GROUPS),
+            Held(),
+        )
         self._openshift, self._versions, self._left, self._told = openshift, versions, left, 0
         self._passed_over: Collection[str] = ()
         self._early_for: Callable[[], list[str]] = list
