@@ -55,6 +55,11 @@ class StatefulSet:
     """The name of its headless Service."""
 
     @property
+    def in_order(self) -> bool:
+        """Whether its controller makes no pod before those of lower ordinal are Ready."""
+        return self.pod_management_policy == "OrderedReady"
+
+    @property
     def strategy(self) -> str:
         """`OnDelete` or `RollingUpdate`."""
         return str(self.update_strategy.get("type") or "RollingUpdate")

@@ -102,7 +102,7 @@ def fails_to_pull(pod: Pod | None) -> bool:
 
 def blockers_of(pool: StatefulSet, pods: Mapping[str, Pod], member: str) -> tuple[str, ...]:
     """The pods of lower ordinal, not Ready, that an OrderedReady controller waits for before it makes this one."""
-    if pool.pod_management_policy != "OrderedReady":
+    if not pool.in_order:
         return ()
     ordinal = pool.ordinal(member) or 0
     lower = [name for name in pool.member_names() if (pool.ordinal(name) or 0) < ordinal]
@@ -141,7 +141,8 @@ def _recreating(pool: StatefulSet, sighting: Sighting) -> Reason:
             "pod_blocked",
             f"StatefulSet {pool.name} (OrderedReady) does not make pod {sighting.member} before "
             f"{', '.join(sighting.blockers)} is Ready.",
-            f"Fix {', '.join(sighting.blockers)}; if its template was bad and is corrected, delete that pod.",
+            f"Fix {', '.join(sighting.blockers)}. If its template was bad and is corrected, run the playbook again for "
+            "the whole pool: it then replaces that pod first.",
         )
     failed = _latest(sighting.events, "FailedCreate")
     because = f": {failed.message.rstrip('.')}" if failed else ""

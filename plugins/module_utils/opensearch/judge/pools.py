@@ -104,6 +104,8 @@ class Pool:
     """The members that run another image than the pool's present one, and would come back on that if they died."""
     ephemeral: bool = False
     """Whether its members keep no data over a restart."""
+    in_order: bool = False
+    """Whether no pod of it is made before those of lower ordinal are Ready."""
     by_partition: bool = False
     """Whether it is rolled by its partition, which lets the highest ordinals through first."""
     uid: str = ""
@@ -172,17 +174,20 @@ def order_pools(pools: Iterable[Pool], place: Callable[[Pool], int] = lambda _po
 def order_members(pool: Pool) -> tuple[Member, ...]:
     """Members in the order of upgrading: broken first, the elected manager last, else the highest ordinal first.
 
-    Members in the cluster that are not Ready go before those that are: no other of the pool goes meanwhile. A partition
+    Members in the cluster that are not Ready go before those that are: no other of the pool goes until then. Broken
+    ones go by the lowest ordinal first where the pool makes its pods in order: with a corrected template a broken pod
+    is replaced only if it is deleted (kubernetes/kubernetes#67250), and no higher one is made before. A partition
     allows no other order than that of the ordinals.
     """
     if pool.by_partition:
         return tuple(sorted(pool.members, key=lambda member: -member.ordinal))
-    return tuple(
-        sorted(
-            pool.members,
-            key=lambda member: (member.version is not None, member.ready, member.elected, -member.ordinal, member.name),
-        )
-    )
+
+    def place(member: Member) -> tuple[bool, bool, bool, int, str]:
+        broken = member.version is None
+        ordinal = member.ordinal if broken and pool.in_order else -member.ordinal
+        return not broken, member.ready, member.elected, ordinal, member.name
+
+    return tuple(sorted(pool.members, key=place))
 
 
 def digest_of(

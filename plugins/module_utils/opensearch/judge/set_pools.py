@@ -107,6 +107,7 @@ def pool_of_set(stateful_set: StatefulSet, seen: MembersAndPods, params: Mapping
         in_use=any(_proves_image(pod, stateful_set, seen.state) for pod in pods),
         returning=tuple(pod.name for pod in pods if pod.images.get(container, image) != image),
         ephemeral=not keeps_data(stateful_set, seen.paths, seen.state.product),
+        in_order=stateful_set.in_order,
         by_partition=params["strategy"] == stateful_set.strategy == "RollingUpdate",
         template=fingerprint_of(stateful_set, container),
         extra=extra_member_of(stateful_set),

@@ -112,6 +112,14 @@ def test_members_go_broken_first_then_from_the_highest_ordinal_with_the_elected_
     assert [member.name for member in ordered] == ["a-11", "a-1", "a-9", "a-2", "a-0", "solo", "a-10"]
 
 
+def test_broken_members_of_an_ordered_pool_go_from_the_lowest_ordinal() -> None:
+    """Until the lower one is Ready, its controller does not make the higher one."""
+    there = [Member(f"a-{ordinal}", "a", OLD, True, True) for ordinal in (0, 3)]
+    broken = [Member(f"a-{ordinal}", "a", None, True, True) for ordinal in (2, 1)]
+    ordered = replace(pool("a", [*there, *broken]), in_order=True)
+    assert [member.name for member in order_members(ordered)] == ["a-1", "a-2", "a-3", "a-0"]
+
+
 def test_a_member_whose_pod_is_not_ready_goes_before_the_others_of_its_pool() -> None:
     """Nothing else of the pool goes while it is not Ready, so that it would be waited for in vain."""
     data, managers = pool("a", 3).members, pool("m", 3, data=False, manager=True).members
