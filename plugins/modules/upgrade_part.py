@@ -25,7 +25,7 @@ options:
         available, and V(kubernetes_nodes) that Kubernetes nodes are neither cordoned nor under pressure.
       - V(extra_member) gives a pool one member more for the time of the upgrade, and removes it.
       - V(file_integrity) asks the File Integrity Operator of OpenShift to make its baseline again.
-      - V(canary_soak) waits until the first batch, or the cluster of a fleet that went first, has proven itself.
+      - V(canary_soak) waits until a batch, or the cluster of a fleet that went first, has proven itself.
       - V(upgrade_request) reads the request of the upgrade, and notes its state; V(upgrade_notice) sends a state of the
         upgrade to a webhook once.
       - V(system) is the module that plans, begins and ends the runs of the system (C(upgrade_system)), such as

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..module_utils.common.timestamps import timestamp_text
 from ..module_utils.run.batch import BatchSoFar, OfHosts
+from ..module_utils.run.canary_soak import EVERY
 from ..module_utils.run.failure import failure_of
 from ..module_utils.run.steps import run_waits
 from .hosts_of_run import texts_in
@@ -192,14 +193,21 @@ class BatchOfRun:
         return [] if self.variables.get("ansible_check_mode") else texts_in(self.given(self._own_variable()))
 
     def soak_time(self) -> int:
-        """Seconds for which the first batch proves itself. Only localhost has the variables of the request at first."""
-        name = "upgrade_soak_time"
-        return int(self.given(name) or self._localhost.get(name) or 0)
+        """Seconds for which a batch proves itself."""
+        return int(self._of_soak("time") or 0)
+
+    def _of_soak(self, name: str) -> Any:
+        """A variable of the soak. Only localhost has those of the request at first."""
+        return self.given(f"upgrade_soak_{name}") or self._localhost.get(f"upgrade_soak_{name}")
+
+    def _soaks(self) -> bool:
+        """Whether a batch before this one may have to prove itself."""
+        return self.soak_time() > 0 or self._of_soak("batches") == EVERY
 
     def first_parts(self) -> list[str]:
         """The task files of the role roll before the batch goes down."""
         checks = bool(self.variables.get("ansible_check_mode"))
-        soaks = self.soak_time() > 0 and not checks
+        soaks = self._soaks() and not checks
         # A batch without silences of its own ends those of the one before it.
         silenced = any(each.get("silences") for each in self._plan.get("batches", ())) and not checks
         due = {"own_tasks.yml": self.own_files(), "soak.yml": soaks, "silences.yml": silenced}

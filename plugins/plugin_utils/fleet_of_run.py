@@ -10,7 +10,7 @@ from typing import Any
 from ..module_utils.common.words import unique
 from ..module_utils.run.order import disagreement
 from .batch_of_run import SOAK_MARGIN
-from .monitoring_inputs import LIMITS, PROBES, SOAK
+from .monitoring_inputs import LIMITS, PROBES, asking_to_soak
 from .run_options import GivenVariables, value_of
 from .variables import table
 
@@ -114,7 +114,7 @@ class FleetOfRun:
         """
         found: dict[str, Any] = self.given("fleet_given")
         variables = found["variables"]
-        of_fleet = BY_SOAK if self._soak_time and not int(variables.get(SOAK) or 0) else ()
+        of_fleet = BY_SOAK if self._soak_time and not asking_to_soak(variables) else ()
         return {**found, "variables": {name: value for name, value in variables.items() if name not in of_fleet}}
 
     @property

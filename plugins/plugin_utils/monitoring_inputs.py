@@ -16,7 +16,7 @@ from .variables import PREFIX, SELECTORS, names, table
 
 IGNORED = f"{PREFIX}alerts_ignored"
 DEPENDENCIES = f"{PREFIX}dependencies"
-LIMITS, PROBES, SOAK = (f"{PREFIX}soak_{name}" for name in ("limits", "probes", "time"))
+LIMITS, PROBES, SOAK, SOAKING = (f"{PREFIX}soak_{name}" for name in ("limits", "probes", "time", "batches"))
 
 
 def faults_of_monitoring(given: Mapping[str, Any]) -> Iterator[str]:
@@ -43,15 +43,20 @@ def _address(connection: str, given: Mapping[str, Any]) -> Any:
     return whole.get("url") if isinstance(whole, Mapping) else None
 
 
+def asking_to_soak(given: Mapping[str, Any]) -> list[str]:
+    """The variables by which a batch has to prove itself: one gives seconds, one says that every batch does."""
+    return [name for name in (SOAK, SOAKING) if given.get(name) not in (None, "", "0", 0, "first")]
+
+
 def _faults_of_soak(given: Mapping[str, Any]) -> Iterator[str]:
     limits = given.get(LIMITS) or []
     if _all(limits, Mapping) and all(each.keys() >= {"name", "query"} for each in limits):
         yield from _refused(partial(limits_in, limits, LIMITS))
-    wanted = given.get(SOAK) not in (None, "", "0", 0)
+    wanted = asking_to_soak(given)
     if wanted and given.get(f"{PREFIX}record_kept_in") == "none":
-        yield f"{SOAK} needs a record, and {PREFIX}record_kept_in=none keeps none: keep a record."
+        yield f"{wanted[0]} needs a record, and {PREFIX}record_kept_in=none keeps none: keep a record."
     for name in (each for each in (PROBES, LIMITS) if given.get(each) and not wanted):
-        yield f"{name} does nothing without {SOAK}: give the seconds, or take it out."
+        yield f"{name} does nothing without {SOAK} or {SOAKING}=every: give one of them, or take it out."
 
 
 def _all(values: Any, kind: type) -> bool:

@@ -1,8 +1,8 @@
-"""The time in which the first batch of an upgrade proves itself before the next one goes. Pure.
+"""The time in which a batch of an upgrade proves itself before the next one goes. Pure.
 
-It is judged by the time in the record at which the first batch was done, so a single pass and a later run judge
-alike. A gate that fails is refused and never waited for: a canary that dies is the reason for having one. Values are
-compared with those of Prometheus at the start of the upgrade, as alerts are.
+It is judged by the time in the record at which the batch was done, so a single pass and a later run judge alike. A gate
+that fails is refused and never waited for: a canary that dies is the reason for having one. Values are compared with
+those of Prometheus at the start of the upgrade, as alerts are.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class SoakMeasurement:
 
 @dataclass(frozen=True)
 class Soak:
-    """One look at the first batch."""
+    """One look at a batch that has to prove itself."""
 
     members: tuple[str, ...]
     left: float
@@ -49,6 +49,13 @@ class Soak:
     probes: Sequence[tuple[str, str]]
     """Each address that is asked, with the cause for which it is not available, or nothing."""
     measured: Sequence[SoakMeasurement]
+    first: bool = True
+    """Whether nothing went before it."""
+
+    @property
+    def called(self) -> str:
+        """The members, with their place in the order."""
+        return f"{', '.join(self.members)} went {'first' if self.first else 'last'}"
 
 
 def limits_in(given: Sequence[Mapping[str, Any]], option: str) -> list[Limit]:
@@ -77,15 +84,14 @@ def _number(value: Any) -> float | None:
 
 @as_verdict
 def judge_soak(soak: Soak) -> Iterator[Reason]:
-    """Whether the first batch has proven itself. A gate that fails stops the upgrade at once."""
-    who = ", ".join(soak.members)
+    """Whether the batch has proven itself. A gate that fails stops the upgrade at once."""
     failed = [each.message for each in soak.alerts.reasons if each.state is State.WAITING]
     failed += [f"{address} is not available: {cause}." for address, cause in soak.probes if cause]
     failed += [said for each in soak.measured if (said := _over(each))]
     for each in failed:
         yield refused(
             "soak_failed",
-            f"The upgrade stops, since {who} went first and has not proven itself: {each}",
+            f"The upgrade stops, since {soak.called} and has not proven itself: {each}",
             "Fix that and run again, or restore what is lost; the other members are as they were.",
         )
     for one in soak.measured:
@@ -96,7 +102,7 @@ def judge_soak(soak: Soak) -> Iterator[Reason]:
                 "Correct the query, or see why nothing is measured (upgrade_soak_limits).",
             )
     if soak.left > 0:
-        yield waiting("soaking", f"{who} went first, and has to prove itself for {math.ceil(soak.left)} s more.")
+        yield waiting("soaking", f"{soak.called}, and has to prove itself for {math.ceil(soak.left)} s more.")
     yield from (each for each in soak.alerts.reasons if each.state is State.PASSED)
 
 

@@ -1,4 +1,4 @@
-"""The work of the module `canary_soak`: the first batch of an upgrade proves itself before the next one goes."""
+"""The work of the part `canary_soak`: a batch of an upgrade proves itself before the next one goes."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from .record.batches import BatchRecord
 from .record.record import Record
 from .record.upgrade_record import store_of
 
+EVERY = "every"
+"""The value of `batches` with which each batch proves itself."""
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
@@ -36,6 +38,7 @@ CONTRACT = Contract(
         "began": {"type": "str"},
         "ended": {"type": "str"},
         "soak_time": {"type": "int", "default": 0},
+        "batches": {"type": "str", "choices": ["first", EVERY], "default": "first"},
         "probes": {"type": "list", "elements": "str", "default": []},
         "limits": {
             "type": "list",
@@ -58,8 +61,8 @@ CONTRACT = Contract(
 
 
 def run(task: Task) -> Outcome:
-    """Look until the canary has proven itself. Once another batch has begun, it has. Nothing is changed."""
-    canary = _given(task) if task.params["ended"] else task.ask(lambda: _first_batch(task))
+    """Look until the batch has proven itself. Once another batch has begun, it has. Nothing is changed."""
+    canary = _given(task) if task.params["ended"] else task.ask(lambda: _recorded_batch(task))
     if canary is None:
         return Outcome(Verdict(), more={"members": []})
     _seen, verdict = task.wait(_look_at(task, canary), judge_soak, stoppable=True)
@@ -73,6 +76,8 @@ class _Canary:
     """The begin of its upgrade, whose values the limits compare with."""
     ended: datetime
     """The end of its upgrade, from which the soak time counts."""
+    first: bool = True
+    """Whether nothing went before it."""
 
 
 def _given(task: Task) -> _Canary:
@@ -82,26 +87,33 @@ def _given(task: Task) -> _Canary:
     )
 
 
-def _first_batch(task: Task) -> _Canary | None:
+def _recorded_batch(task: Task) -> _Canary | None:
     record = _record_of(task)
-    first = soaking(record)
-    return _Canary(first.members, timestamp_of(record.started), timestamp_of(end_of(record, first))) if first else None
+    batch = soaking(record, every=task.params["batches"] == EVERY)
+    if batch is None:
+        return None
+    begun = sum(1 for each in record.batches if each.started)
+    return _Canary(batch.members, timestamp_of(record.started), timestamp_of(end_of(record, batch)), first=begun == 1)
 
 
-def soaking(record: Record) -> BatchRecord | None:
-    """The batch that is the only one of its upgrade that has begun, and is done; None if there is no such batch."""
-    begun = [batch for batch in record.batches if batch.started]
-    return begun[0] if len(begun) == 1 and begun[0].state == "done" else None
+def soaking(record: Record, *, every: bool = False) -> BatchRecord | None:
+    """The batch that has to prove itself now; None if there is no such batch.
+
+    It is the one that started last, and is done. Only the first one of its upgrade counts if not `every` one does.
+    """
+    begun = sorted((batch for batch in record.batches if batch.started), key=lambda batch: batch.started)
+    due = begun[-1:] if every or len(begun) == 1 else []
+    return due[0] if due and due[0].state == "done" else None
 
 
-def end_of(record: Record, first: BatchRecord) -> str:
-    """The moment at which a batch was seen to be done: its end, or the begin of the next run if that found it done."""
-    later = (entry.at for entry in record.history if entry.at >= first.started and entry.run != first.run)
-    return first.ended or next(later, first.started)
+def end_of(record: Record, batch: BatchRecord) -> str:
+    """The time at which a batch was seen to be done: its end, or the start of the next run if that found it done."""
+    later = (entry.at for entry in record.history if entry.at >= batch.started and entry.run != batch.run)
+    return batch.ended or next(later, batch.started)
 
 
 def _record_of(task: Task) -> Record:
-    """Raises Refusal if there is none, since nobody knows then which batch went first."""
+    """Raises Refusal if there is none, since it is not known then which batch went first."""
     kept = store_of(task.params).read((task.params["lock"] or {}).get("name") or "")
     if kept is not None:
         return kept.record()
@@ -125,6 +137,7 @@ def _look_at(task: Task, canary: _Canary) -> Callable[[], Soak]:
         now = utc_now()
         return Soak(
             members=canary.members,
+            first=canary.first,
             left=params["soak_time"] - (now - canary.ended).total_seconds(),
             alerts=judge_alerts(firing(server, heeded) if server else [], ignored, before, now.date()),
             probes=[(each.shown, cause) for each, cause in causes_of(probes, float(params["timeout"]))],

@@ -88,6 +88,8 @@ def test_the_users_own_tasks_and_the_soak_come_first() -> None:
     assert parts(upgrade_tasks_before="a.yml", upgrade_soak_time="60") == [
         *["own_tasks.yml", "soak.yml", "down.yml", "back.yml"],
     ]
+    assert parts(upgrade_soak_batches="every") == ["soak.yml", "down.yml", "back.yml"]
+    assert parts(upgrade_soak_batches="first") == ["down.yml", "back.yml"]
     assert parts(upgrade_tasks_before="a.yml", upgrade_soak_time="60", ansible_check_mode=True) == [
         *["down.yml", "back.yml"],
     ]

@@ -83,6 +83,19 @@ def test_it_is_due_while_no_other_batch_has_begun() -> None:
     assert soaking(replace(RECORD, batches=(NEXT,))) is None
 
 
+def test_every_batch_is_due_until_the_next_one_has_begun() -> None:
+    second = replace(NEXT, state="done", started="10:06", ended="10:10")
+    third = batch_of("c")
+    assert soaking(replace(RECORD, batches=(DONE, second, third)), every=True) is second
+    assert soaking(replace(RECORD, batches=(second, DONE, third)), every=True) is second, "by the time of its start"
+    assert soaking(replace(RECORD, batches=(DONE, second, third))) is None
+    begun = replace(third, state="upgrading", started="10:11")
+    assert soaking(replace(RECORD, batches=(DONE, second, begun)), every=True) is None
+    assert soaking(RECORD, every=True) is DONE
+    said = [each.message for each in judge_soak(replace(WELL, left=2.0, first=False)).reasons]
+    assert said == ["canary went last, and has to prove itself for 2 s more."]
+
+
 def test_a_batch_that_the_next_run_found_done_is_done_since_then() -> None:
     found = replace(DONE, ended="")
     history = (
@@ -108,7 +121,13 @@ def test_a_limit_that_limits_nothing_is_a_fault() -> None:
     assert len([*faults_of_monitoring(given)]) == 3
     good = [{"name": "errors", "query": "up", "most": "2"}]
     assert [*faults_of_monitoring({"upgrade_prometheus_url": "http://a", "upgrade_soak_limits": good})] == [
-        "upgrade_soak_limits does nothing without upgrade_soak_time: give the seconds, or take it out."
+        "upgrade_soak_limits does nothing without upgrade_soak_time or upgrade_soak_batches=every: give one of them, or"
+        " take it out."
+    ]
+    of_every: dict[str, Any] = {"upgrade_soak_batches": "every", "upgrade_prometheus_url": "http://a"}
+    assert [*faults_of_monitoring({**of_every, "upgrade_soak_limits": good})] == []
+    assert [*faults_of_monitoring({**of_every, "upgrade_record_kept_in": "none"})] == [
+        "upgrade_soak_batches needs a record, and upgrade_record_kept_in=none keeps none: keep a record."
     ]
 
 
