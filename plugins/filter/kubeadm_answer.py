@@ -24,10 +24,20 @@ options:
       - V(lacking_space) gives the sentence about file systems of C(member_machine) with less than O(least) free, or an
         empty text.
       - V(snapshot) gives C(path), C(hash), C(revision), C(size) and C(fault) of a snapshot of etcd from its status.
+      - V(successor) gives the member of etcd that can take over the lead from O(own), or an empty text if that one does
+        not lead, or no other one can.
       - V(missing_images) gives those of the listed images that are not in O(present).
       - V(changed_files) says whether the files of a find differ from O(after).
     type: str
-    choices: [machine, version, failure, lacking_space, snapshot, missing_images, changed_files]
+    choices:
+      - machine
+      - version
+      - failure
+      - lacking_space
+      - snapshot
+      - successor
+      - missing_images
+      - changed_files
     required: true
   certificates:
     description: The result of C(kubeadm certs check-expiration -o json).
@@ -44,6 +54,9 @@ options:
   seen:
     description: The revision that etcd had before.
     type: int
+  own:
+    description: The number of the member of etcd on the machine.
+    type: str
   present:
     description: The output of C(crictl images -o json).
     type: str
@@ -78,6 +91,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "failure": kubeadm_answers.said_last,
     "lacking_space": kubeadm_answers.space_fault,
     "snapshot": kubeadm_answers.snapshot_of,
+    "successor": kubeadm_answers.successor_of,
     "missing_images": kubeadm_answers.missing_images,
     "changed_files": kubeadm_answers.differing,
 }

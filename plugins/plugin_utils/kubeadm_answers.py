@@ -97,6 +97,29 @@ def snapshot_of(said: str, path: str, seen: int) -> dict[str, Any]:
     return {"path": path, "hash": str(digest), "revision": revision, "size": size, "fault": fault}
 
 
+def successor_of(said: str, own: str) -> str:
+    """The member of etcd that can take over the lead, as `etcdctl move-leader` names it; empty if there is none.
+
+    It is a voter that has answered without an alarm and has the most of the log (`transferLeadership` in
+    `server/etcdserver/server.go` waits until the new leader has all of it).
+
+    Args:
+        said: The answer of `etcdctl endpoint status --cluster -w json`. A member that does not answer is not in it.
+        own: The number of the member of this machine. If another one leads, nothing is to be handed over.
+    """
+    found = _read(said)
+    seen = [each.get("Status") or {} for each in found] if isinstance(found, list) else []
+    ready = {int(each["header"]["member_id"]): each for each in seen if "member_id" in (each.get("header") or {})}
+    if not any(str(number) == own == str(each.get("leader")) for number, each in ready.items()):
+        return ""
+    others = [
+        (int(each.get("raftIndex", 0)), number)
+        for number, each in ready.items()
+        if str(number) != own and not each.get("isLearner") and not each.get("errors")
+    ]
+    return f"{max(others)[1]:x}" if others else ""
+
+
 def missing_images(listed: str, present: str) -> list[str]:
     """The images that are not on the machine.
 

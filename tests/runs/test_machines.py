@@ -78,6 +78,19 @@ def test_machines_are_upgraded_one_after_the_other(found: Machines) -> None:
     assert ended.code == 0, ended.output
     is_upgraded(found)
     assert "6 upgraded to 1.36.1 · everything put back · all machines are Ready" in ended.output
+    assert found.cluster.control_plane.elections == 0, "each leader of etcd has handed over first"
+
+
+def test_a_leader_of_etcd_that_cannot_hand_over_is_named_and_upgraded(found: Machines) -> None:
+    found.cluster.control_plane.hands_over = False
+    ended = upgraded(found)
+    assert ended.code == 0, ended.output
+    is_upgraded(found)
+    assert (
+        "could not hand its lead over: Error: no leader endpoint. The others elect a leader when it stops."
+        in ended.output
+    )
+    assert found.cluster.control_plane.elections > 0
     applied = [name for name, each in found.machines.items() if any(" apply " in one for one in each.commands.ran)]
     # The leader of etcd goes last.
     assert applied == ["cp-2"]

@@ -176,20 +176,25 @@ class Commands:
             return self._in_etcd(argv[3:])
         raise UnknownModule(f"command {argv}")
 
+    def _status(self, name: str, revision: int) -> dict[str, Any]:
+        plane = self._shared.control_plane
+        header = {"cluster_id": 1, "member_id": plane.member(name), "revision": revision, "raft_term": 3}
+        status = {"header": header, "version": "3.6.5", "dbSize": plane.size, "leader": plane.member(plane.leader)}
+        return {"Endpoint": f"https://{name}:2379", "Status": {**status, "raftIndex": revision}}
+
     def _in_etcd(self, argv: Sequence[str]) -> Steps:
         words, plane = " ".join(argv), self._shared.control_plane
         if not plane.has_quorum:
             return after(self._shared.pace.look, Ended(1, "", "context deadline exceeded"))
         revision, size = self._shared.kubernetes.server.store.version, plane.size
         if "endpoint status" in words:
-            header = {
-                "cluster_id": 1,
-                "member_id": plane.member(self._written.name),
-                "revision": revision,
-                "raft_term": 3,
-            }
-            status = {"header": header, "version": "3.6.5", "dbSize": size, "leader": plane.member(plane.leader)}
-            return self._told(json.dumps([{"Endpoint": "https://127.0.0.1:2379", "Status": status}]))
+            asked = plane.voters if "--cluster" in argv else [self._written.name]
+            return self._told(json.dumps([self._status(each, revision) for each in asked]))
+        if "move-leader" in argv:
+            moved = plane.hand_over(self._written.name, int(argv[-1], 16))
+            return after(
+                self._shared.pace.look, Ended(0 if moved else 1, "", "" if moved else "Error: no leader endpoint")
+            )
         if "snapshot save" in words:
             old = {"revision": 1, "totalSize": 0} if self.snapshots_broken else {}
             self.snapshots[argv[-1]] = {

@@ -29,6 +29,10 @@ class ControlPlane:
         """The fewest members of etcd that were up at once."""
         self.outages = 0
         """The number of times that the API went away behind its address."""
+        self.elections = 0
+        """The number of times that the leader of etcd went without having handed over."""
+        self.hands_over = True
+        """Whether a leader can hand over."""
         self._answered = True
         self.leader = described.control_plane[0]
         for name, images in self.images.items():
@@ -65,6 +69,14 @@ class ControlPlane:
         """The number of a member of etcd."""
         return FIRST_MEMBER + [*self.images].index(name)
 
+    def hand_over(self, name: str, number: int) -> bool:
+        """Whether the member of a machine has made the one of this number the leader of etcd."""
+        found = [each for each in self.voters if self.member(each) == number]
+        if not found or self.leader != name or not self.hands_over:
+            return False
+        self.leader = found[0]
+        return True
+
     def take_down(self, name: str, *components: str) -> None:
         """Static pods of a machine end."""
         for component in components or self.images[name]:
@@ -92,7 +104,7 @@ class ControlPlane:
 
     def _judge(self) -> None:
         if self.leader not in self.voters and self.has_quorum:
-            self.leader = self.voters[0]
+            self.leader, self.elections = self.voters[0], self.elections + 1
         self.least_voters = min(self.least_voters, len(self.voters))
         if self._answered and not self.answers:
             self.outages += 1

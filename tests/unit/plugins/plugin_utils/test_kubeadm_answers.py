@@ -15,6 +15,7 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_answers i
     said_last,
     snapshot_of,
     space_fault,
+    successor_of,
     version_in,
 )
 
@@ -122,6 +123,32 @@ def test_a_snapshot_is_whole_or_has_a_fault(status: Any, fault: str) -> None:
         assert (found["hash"], found["revision"], found["size"]) == ("3", 7, 20)
 
 
+def members(*of_etcd: tuple[int, int, dict[str, Any]], leader: int = 10) -> str:
+    """The answer about all members of etcd: each with its number, the end of its log, and more."""
+    return json.dumps(
+        [
+            {"Status": {"header": {"member_id": number}, "leader": leader, "raftIndex": index, **more}}
+            for number, index, more in of_etcd
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "successor"),
+    [
+        (members((10, 7, {}), (11, 5, {}), (12, 6, {})), "c"),
+        (members((10, 7, {}), (11, 5, {}), (12, 7, {"isLearner": True})), "b"),
+        (members((10, 7, {}), (11, 5, {}), (12, 7, {"errors": ["memberID:12 alarm:CORRUPT"]})), "b"),
+        (members((10, 7, {}), (11, 5, {}), leader=11), ""),
+        (members((11, 7, {}), (12, 5, {})), ""),
+        (members((10, 7, {})), ""),
+        ("", ""),
+    ],
+)
+def test_the_member_of_etcd_that_takes_over_the_lead(said: str, successor: str) -> None:
+    assert successor_of(said, "10") == successor
+
+
 def test_images_that_are_not_there() -> None:
     listed = "W0101 x y\nregistry.test/a:v1\nregistry.test/b:v1\n"
     present = json.dumps({"images": [{"repoTags": ["registry.test/a:v1"]}, {"repoTags": None}]})
@@ -147,6 +174,7 @@ def test_the_filter_has_every_reading_and_refuses_others() -> None:
         "failure",
         "lacking_space",
         "snapshot",
+        "successor",
         "missing_images",
         "changed_files",
     }
