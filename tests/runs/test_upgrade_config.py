@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 import pytest
-import yaml
 
-from tests.runs.openshift import FILES, NAMESPACE, PLAYBOOK, SYSTEM, kills, shipped_rights
+from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, kills, shipped_rights
 from tests.runs.test_openshift import CalledOpenShift, codes
 from tests.runs.turns import Killed
+from tests.runs.upgrade_configs import SOURCE, UpgradeConfigs
 from tests.runs.world import World
-from tests.sandbox.kubernetes.objects import Json, Kind, Refused, timestamp
-from tests.sandbox.kubernetes.resources import Writing
+from tests.sandbox.kubernetes.objects import Json, Kind, Refused
 from tests.sandbox.web import Request
 from tests.scenarios.playbook import PLAN, Played
 from tests.unit.plugins.module_utils.openshift.named import NAMES, NO_SILENCES
 
-NAME, SOURCE = "managed-upgrade-config", "upgradeconfig/managed-upgrade-config"
-STATE = "upgrade.stateful/request-state"
 GROUP, RE_INIT = "fileintegrity.openshift.io", "file-integrity.openshift.io/re-init"
 OPTIONAL = ("UpgradeDelayedCheck", "IsUpgradeable", "PostUpgradeProcedures")
 """The steps that an ARO leaves out."""
@@ -57,46 +53,17 @@ STAGES = [
 """The first condition at each change, with its status."""
 
 
-class RequestedOpenShift(CalledOpenShift):
+class RequestedOpenShift(UpgradeConfigs, CalledOpenShift):
     """An OpenShift whose upgrades an UpgradeConfig requests."""
 
     def __init__(self, here: World, **more: Any) -> None:
-        super().__init__(here, **more)
-        definition = yaml.safe_load((FILES / "upgrade_config.yml").read_text(encoding="utf-8"))
-        here.sandbox.apply([definition])
-        self.requests = self.openshift.resources.kinds.named("upgrade.managed.openshift.io/v1alpha1", "UpgradeConfig")
-        assert self.requests is not None
+        CalledOpenShift.__init__(self, here, **more)
+        UpgradeConfigs.__init__(self, here, self.openshift)
 
     def variables(self, **more: Any) -> dict[str, Any]:
         """See `CalledOpenShift`. The version is in the request."""
         own = super().variables(upgrade_request=SOURCE, **more)
         return {name: value for name, value in own.items() if name != "target_version" or name in more}
-
-    def request(self, version: str = "4.18.2", at: float = -60.0, **spec: Any) -> None:
-        """Ask for an upgrade, as a user does with strict validation."""
-        wanted = {"type": "OSD", "PDBForceDrainTimeout": 60, "desired": {"version": version}}
-        whole = {**wanted, "upgradeAt": timestamp(self.openshift.clock.now() + at), **spec}
-        strict, resources = Writing("kubectl", strict="Strict"), self.openshift.resources
-        assert self.requests is not None
-        if resources.store.get(self.requests, NAMESPACE, NAME) is None:
-            body = {"apiVersion": "upgrade.managed.openshift.io/v1alpha1", "kind": "UpgradeConfig", "spec": whole}
-            resources.create(self.requests, NAMESPACE, {**body, "metadata": {"name": NAME}}, strict)
-        else:
-            resources.change(self.requests, NAMESPACE, NAME, lambda item: item.update(spec=whole), strict)
-
-    def requested(self) -> Json:
-        """The UpgradeConfig, as it is now."""
-        assert self.requests is not None
-        return self.openshift.resources.get(self.requests, NAMESPACE, NAME)
-
-    def history(self) -> list[Json]:
-        """Its history."""
-        found: list[Json] = self.requested().get("status", {}).get("history", [])
-        return found
-
-    def state(self) -> str:
-        """The state of the request that is noted at it."""
-        return str(json.loads(self.requested()["metadata"]["annotations"][STATE])["state"])
 
     def play(self, **more: Any) -> Played:
         """A run with consent."""

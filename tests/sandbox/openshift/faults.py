@@ -30,6 +30,8 @@ class Faults:
         self._updates, self._registry = updates, registry
         self.blocked: dict[str, str] = {}
         """The Kubernetes nodes whose drain is blocked, with the name of the pod and of its budget."""
+        self._blocked_in: dict[str, str] = {}
+        """The namespace of each of these."""
 
     def operator_stays_degraded(self, name: str, message: str = "the deployment has no Ready pod") -> None:
         """An operator is degraded, now and through its upgrade."""
@@ -98,24 +100,29 @@ class Faults:
         hand.tell(NODES, "", node, condition)
         hand.change(NODES, "", node, taint)
 
-    def drain_blocked(self, node: str) -> str:
-        """A pod on a Kubernetes node is under a budget that allows nothing; gives the name of both."""
+    def drain_blocked(self, node: str, namespace: str = SEARCH, claim: str = "") -> str:
+        """A pod on a Kubernetes node is under a budget that allows nothing; gives the name of both.
+
+        With a `claim` it has a volume, whose data it keeps.
+        """
         name = f"search-on-{node}"
         labels = {"app": name}
         resources = self._shared.resources
-        if self._shared.kept(NAMESPACE_KIND, SEARCH) is None:
-            resources.create(NAMESPACE_KIND, "", {"metadata": {"name": SEARCH}})
-            resources.create(SERVICE_ACCOUNTS, SEARCH, {"metadata": {"name": "default"}})
-        spec = {"nodeName": node, "containers": [{"name": "server", "image": "probe:1"}]}
-        resources.create(PODS, SEARCH, {"metadata": {"name": name, "labels": labels}, "spec": spec})
+        if self._shared.kept(NAMESPACE_KIND, namespace) is None:
+            resources.create(NAMESPACE_KIND, "", {"metadata": {"name": namespace}})
+            resources.create(SERVICE_ACCOUNTS, namespace, {"metadata": {"name": "default"}})
+        spec: Json = {"nodeName": node, "containers": [{"name": "server", "image": "probe:1"}]}
+        if claim:
+            spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
+        resources.create(PODS, namespace, {"metadata": {"name": name, "labels": labels}, "spec": spec})
         budget = {"selector": {"matchLabels": labels}, "maxUnavailable": 0}
-        resources.create(BUDGETS, SEARCH, {"metadata": {"name": name}, "spec": budget})
-        self.blocked[node] = name
+        resources.create(BUDGETS, namespace, {"metadata": {"name": name}, "spec": budget})
+        self.blocked[node], self._blocked_in[node] = name, namespace
         return name
 
     def drain_unblocked(self, node: str) -> None:
         """The budget of that pod is gone."""
-        self._shared.resources.delete(BUDGETS, SEARCH, self.blocked.pop(node))
+        self._shared.resources.delete(BUDGETS, self._blocked_in.pop(node), self.blocked.pop(node))
 
     def graph_unreachable(self) -> None:
         """No connection to the update service comes about."""
