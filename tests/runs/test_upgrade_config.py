@@ -106,6 +106,11 @@ def test_an_upgrade_is_told_step_by_step_and_whole_at_its_end(here: World) -> No
     before = cluster.requested()
     assert cluster.play().code == 0
     assert cluster.history() == before["status"]["history"]
+    # The window closes over an upgrade that is done, and a timer starts passes still.
+    cluster.openshift.clock.advance(3 * 3600)
+    late = cluster.play(upgrade_wait=False)
+    assert late.code == 0, late.output
+    assert (cluster.history(), cluster.state()) == (before["status"]["history"], "completed")
 
 
 def test_an_upgrade_at_a_later_time_is_pending_until_it_begins(here: World) -> None:

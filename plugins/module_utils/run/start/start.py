@@ -17,10 +17,10 @@ from ..pace import has_commenced
 from ..record import upgrade_record
 from ..record.answers import telling
 from ..record.batches import deed_of
-from ..record.phases import Deed
-from ..record.record import Record
+from ..record.phases import Deed, Phase
+from ..record.record import Record, going_on
 from ..record.record_keeping import Nowhere, change_record
-from .request import requested_in
+from .request import judge_due, requested_in
 from .schedule import LONGEST_WAIT, Schedule, is_late, judge_patience, judge_start, schedule_in
 from .scheduling import StartFindings, before_start, judge_delay, told_late
 from .upgrade_request import note_state
@@ -36,7 +36,8 @@ def start_under_lock(task: Task, more: Mapping[str, Any], records: Sequence[Reco
         Refusal: the schedule cannot be read.
     """
     schedule = schedule_in(task.params)
-    if schedule is None:
+    # No window closes over an upgrade that is done.
+    if schedule is None or not more["batches"]:
         return Verdict()
     target = task.params["target_version"] or more["target_version"]
     commenced = has_commenced(records, target, more["cluster_uuid"])
@@ -56,6 +57,8 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
     if schedule is None:
         return Verdict()
     now, commenced, deed = utc_now(), bool(plan["commenced"]), deed_of(plan)
+    if now >= schedule.at and _is_over(task, plan, records):
+        return Verdict()
     judged = partial(judge_start, schedule, commenced=commenced, predicted=plan["predicted_seconds"], deed=deed)
     verdict = judged(now)
     if task.params["announce"] and not commenced:
@@ -73,6 +76,19 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
         note_state(task, requested, "waiting", f"The {deed.value} starts at {task.params['at']} or later.")
     looks = Patience(LONGEST_WAIT + PAUSE, PAUSE)
     return task.wait_apart(utc_now, judged, looks, stoppable=True)[1]
+
+
+def _is_over(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> bool:
+    """Whether nothing is left to start, so that no window closes over it: the upgrade is done, or aborted, or its
+    request was carried out."""
+    request, supersedes = requested_in(task.params["request"] or {}), bool(task.params["supersede"])
+
+    def over(record: Record) -> bool:
+        if record.phase is Phase.COMPLETED:
+            return not judge_due(request, record.request, record.updated).passed
+        return record.phase is Phase.ABORTED and going_on(record, plan) is not None and not supersedes
+
+    return not plan["batches"] or any(map(over, records))
 
 
 def _noted(task: Task, plan: Mapping[str, Any], schedule: Schedule, seen: StartFindings) -> Verdict:
