@@ -50,7 +50,7 @@ class ActionModule(InProcessAction):
             own = {name: value for name, value in arguments.items() if name != "part"}
             given = given_by(self._templar, variables)
             batch = batch_of_run(variables, given)
-            of_state = batch.of_state() if batch is not None else of_settling_state(own, Run(given, variables))
+            of_state = batch.of_state() if batch is not None else of_settling_state(own, given, Run(given, variables))
             found = {**own_options(options, given), **of_state}
             known = {name: value for name, value in found.items() if name in options and not unanswered(value)}
             return {**default_limit(self._name(), own), **known, **super()._with_given_options(own, variables)}

@@ -35,7 +35,7 @@ options:
       - V(updated) waits until the O(batch) is on O(target_version), and back.
       - V(proven) waits until everything is on O(target_version), and well.
       - V(restored) lets the pools go that runs have paused. With a O(batch), a pool in which some Kubernetes nodes are
-        left to update stays paused, and a remark says so.
+        left to update stays paused, and a remark says so. So it does with O(aborted).
       - V(expanded) makes a copy with one machine of each MachineSet of workers that has none yet, and waits until each
         machine is a Kubernetes node that takes pods. Once the update is commenced it makes none, and waits for none.
       - V(reduced) removes the copies that runs have made, and waits until their machines and Kubernetes nodes are gone.
@@ -117,6 +117,10 @@ options:
     type: list
     elements: str
     default: []
+  aborted:
+    description: Whether the upgrade was aborted, so that no Kubernetes node may be taken without a gate.
+    type: bool
+    default: false
   announce:
     description: It has no effect for this system.
     type: bool

@@ -29,11 +29,13 @@ def options_to_settle(module: str, arguments: Mapping[str, Any], given: GivenVar
     return {"pools": _pools(run)} if module == "process_restart" else {}
 
 
-def of_settling_state(arguments: Mapping[str, Any], run: Run) -> dict[str, Any]:
+def of_settling_state(arguments: Mapping[str, Any], given: GivenVariables, run: Run) -> dict[str, Any]:
     """The options of a state of a system at the end of a run, from its plan: the target, which may be that of an image,
-    and for a state that puts back the members; none without a run."""
-    batch = {"batch": list(run.plan.get("members") or ())} if arguments.get("state") in STATES else {}
-    return {**batch, "target_version": run.plan.get("target_version")}
+    and for a state that puts back the members; none without a run. The playbook abort says that it is one."""
+    target = {"target_version": run.plan.get("target_version")}
+    if arguments.get("state") not in STATES:
+        return target
+    return {**target, "batch": list(run.plan.get("members") or ()), "aborted": given("abort_stopped") is not None}
 
 
 def pools_to_settle(given: GivenVariables, run: Run) -> list[str]:

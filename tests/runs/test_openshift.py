@@ -178,6 +178,26 @@ def test_settle_lets_the_machine_config_operator_go_on(with_executor: World, tmp
     cluster.is_upgraded()
 
 
+def test_an_abort_leaves_the_workers_to_a_later_run_and_not_to_the_operator(with_executor: World) -> None:
+    here, cluster = with_executor, CalledOpenShift(with_executor)
+    given = cluster.agreed()
+    assert here.killed_behind(20, given, PLAYBOOK) is None
+    # The lock of a killed run lapses.
+    cluster.openshift.clock.advance(120)
+    own = {name: given[name] for name in ("upgrade_namespace", "upgrade_kubernetes")} | SYSTEM
+    aborted = here.play("stateful.upgrade.abort", own)
+    assert aborted.code == 0, aborted.output
+    assert "MachineConfigPool worker stays paused, with 3 Kubernetes nodes left to update." in aborted.output
+    assert cluster.paused() == ["worker"]
+    assert '"aborted_on_request"' in here.play(PLAYBOOK, given).output
+    cluster.openshift.clock.advance(3600)
+    assert len(cluster.on_target()) == 3
+    assert here.play("stateful.upgrade.resume", own).code == 0
+    ended = here.play(PLAYBOOK, cluster.agreed())
+    assert ended.code == 0, ended.output
+    cluster.is_upgraded()
+
+
 def test_a_pool_that_a_person_has_paused_stays_as_it_is(here: World) -> None:
     cluster = CalledOpenShift(
         here, replace(SMALL, pools=(pool("master"), pool("worker"), pool("infra", 2, paused=True)))

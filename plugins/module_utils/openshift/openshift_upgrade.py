@@ -245,15 +245,16 @@ def _prove(task: Task) -> Outcome:
 def _restore(task: Task) -> Outcome:
     """Let the pools go that runs have held.
 
-    In a run that has not come to its end (`batch` has its Kubernetes nodes) a pool with some left stays paused, since
-    the machine config operator would take them without any gate.
+    In a run that has not come to its end (`batch` has its Kubernetes nodes), and after it was aborted, a pool with some
+    left stays paused, since the machine config operator would take them without any gate.
     """
     client = connect(task.params["kubernetes"])
     acts, chain = Acts(task, client), chain_in(task.params) if task.params["batch"] else []
 
     def again() -> tuple[bool, Verdict]:
         seen = Looking(client).look()
-        reasons, reached = [], seen.version.commenced_of(chain)
+        versions = [seen.version.wanted or seen.version.desired] if task.params["aborted"] else chain
+        reasons, reached = [], seen.version.commenced_of(versions)
         for pool in (each for each in seen.worker_pools if each.carries_undo):
             left = [name for name in seen.planned[pool.name] if reached and not seen.is_done(name, release_of(reached))]
             if left:

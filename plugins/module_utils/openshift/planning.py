@@ -70,6 +70,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "upgrade_type": {"type": "str", "choices": list(TYPES), "default": OSD},
     "left_out": {"type": "list", "elements": "str", "choices": list(OPTIONAL), "default": []},
     "fedramp": {"type": "bool", "default": False},
+    "aborted": {"type": "bool", "default": False},
 }
 """The options of an upgrade of OpenShift."""
 

@@ -73,7 +73,8 @@ def _of_pool(
     count = len(seen.members[pool.name]) + coming
     at_once = lowered(seen, pool, most, coming) or pool.at_once(count)
     left = [name for name in seen.planned[pool.name] if not seen.is_done(name, target)]
-    proof = f"{pool.name} keeps {count - at_once} of its {count} Kubernetes nodes, and evictions respect every budget"
+    kept = max(0, count - at_once)
+    proof = f"{pool.name} keeps {kept} of its {count} Kubernetes nodes, and evictions respect every budget"
     for start in range(0, len(left), at_once):
         zone = seen.nodes[left[start]].zone
         reason = f"next of {pool.name}" + (f" in zone {zone}" if zone else "")

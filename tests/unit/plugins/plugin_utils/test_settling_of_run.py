@@ -8,6 +8,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.of_run import Run
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.serving_playbooks import options_of_playbook
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.settling_of_run import (
+    of_settling_state,
     options_to_settle,
     pools_to_settle,
 )
@@ -70,6 +71,13 @@ def test_only_settle_takes_a_lock_over_since_abort_has_stopped_its_holder() -> N
     assert served("upgrade_lock", held, upgrade_take_over="run-1")["take_over"] == "run-1"
     assert served("upgrade_lock", held, upgrade_take_over="run-1", abort_stopped={})["take_over"] is None
     assert served("upgrade_lock", {"state": "released"}, upgrade_take_over="run-1")["take_over"] is None
+
+
+@pytest.mark.parametrize(("given", "aborted"), [({"begin_plan": PLAN}, False), ({}, False), ({"abort_stopped": {}}, True)])
+def test_a_system_knows_whether_it_puts_back_after_an_abort(given: dict[str, Any], aborted: bool) -> None:
+    found = of_settling_state({"state": "restored"}, given.get, Run(given.get, given))
+    assert (found["aborted"], found["batch"]) == (aborted, ["data-0"] if "begin_plan" in given else [])
+    assert "aborted" not in of_settling_state({"state": "proven"}, given.get, Run(given.get, given))
 
 
 def test_each_playbook_gives_its_own_variables_to_the_record() -> None:
