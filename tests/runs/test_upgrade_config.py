@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,11 +14,12 @@ from tests.runs.turns import Killed
 from tests.runs.upgrade_configs import SOURCE, UpgradeConfigs
 from tests.runs.world import World
 from tests.sandbox.kubernetes.objects import Json, Kind, Refused
+from tests.sandbox.kubernetes.resources import Writing
+from tests.sandbox.openshift.file_integrity import API_VERSION, RE_INIT, definition, file_integrity
 from tests.sandbox.web import Request
 from tests.scenarios.playbook import PLAN, Played
 from tests.unit.plugins.module_utils.openshift.named import NAMES, NO_SILENCES
 
-GROUP, RE_INIT = "fileintegrity.openshift.io", "file-integrity.openshift.io/re-init"
 OPTIONAL = ("UpgradeDelayedCheck", "IsUpgradeable", "PostUpgradeProcedures")
 """The steps that an ARO leaves out."""
 SAID = {
@@ -263,16 +265,7 @@ class WithFileIntegrity(RequestedOpenShift):
 
     def __init__(self, here: World) -> None:
         super().__init__(here)
-        names = {"kind": "FileIntegrity", "listKind": "FileIntegrityList", "plural": "fileintegrities"}
-        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-        version = {"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-        spec = {"group": GROUP, "scope": "Namespaced", "names": {**names, "singular": "fileintegrity"}}
-        definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
-        metadata = {"name": f"fileintegrities.{GROUP}"}
-        here.sandbox.apply([{**definition, "metadata": metadata, "spec": {**spec, "versions": [version]}}])
-        there = {"name": "worker", "namespace": NAMESPACE, "annotations": {"team": "security"}}
-        item = {"apiVersion": f"{GROUP}/v1alpha1", "kind": "FileIntegrity", "metadata": there, "spec": {}}
-        here.sandbox.apply([item])
+        here.sandbox.apply([definition(), file_integrity("worker", NAMESPACE, {"team": "security"})])
 
     def annotations(self) -> dict[str, str]:
         """The annotations of the object."""
@@ -285,13 +278,17 @@ class WithFileIntegrity(RequestedOpenShift):
         def without(item: Json) -> None:
             del item["metadata"]["annotations"][RE_INIT]
 
-        self.openshift.resources.change(self._kind(), NAMESPACE, "worker", without)
+        self.change(without, Writing("file-integrity-operator"))
+
+    def change(self, how: Callable[[Json], object], writing: Writing) -> None:
+        """Change the object."""
+        self.openshift.resources.change(self._kind(), NAMESPACE, "worker", lambda item: how(item), writing)
 
     def _object(self) -> Json:
         return self.openshift.resources.get(self._kind(), NAMESPACE, "worker")
 
     def _kind(self) -> Kind:
-        found = self.openshift.resources.kinds.named(f"{GROUP}/v1alpha1", "FileIntegrity")
+        found = self.openshift.resources.kinds.named(API_VERSION, "FileIntegrity")
         assert found is not None
         return found
 
@@ -324,6 +321,14 @@ def test_the_baseline_of_file_integrity_is_made_again_once_for_an_upgrade(here: 
     cluster.request("4.18.3")
     assert cluster.play(upgrade_fedramp=True).code == 0
     assert cluster.annotations() == {**asked, "upgrade.stateful/file-integrity-of": "4.18.3", RE_INIT: ""}
+
+
+def test_a_field_that_a_file_integrity_does_not_have_is_not_taken(here: World) -> None:
+    cluster, strict = WithFileIntegrity(here), Writing("kubectl", strict="Strict")
+    with pytest.raises(Refused, match="gracePeriods"):
+        cluster.change(lambda item: item["spec"]["config"].update(gracePeriods=60), strict)
+    with pytest.raises(Refused, match="config: Required value"):
+        cluster.change(lambda item: item.update(spec={}), strict)
 
 
 def test_a_baseline_that_nobody_can_make_is_refused_before_anything_happens(here: World) -> None:
