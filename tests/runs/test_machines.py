@@ -20,7 +20,6 @@ from tests.scenarios.cluster import USER
 from tests.scenarios.playbook import Played
 
 FROM, TO = "1.35.4", "1.36.1"
-SERVED = {"upgrade_system": PLAYBOOK}
 
 
 @pytest.fixture
@@ -202,19 +201,3 @@ def test_without_a_right_the_plan_names_it(here: World) -> None:
         refused = planned(found)
         assert refused.code != 0
         assert "nodes" in refused.message
-
-
-def test_the_playbooks_that_serve_every_upgrade(found: Machines, tmp_path: Path) -> None:
-    gate = tmp_path / "gate.yml"
-    gate.write_text("- ansible.builtin.fail: {msg: not now}\n  when: \"'worker-1' in upgrade_batch.members\"\n")
-    assert upgraded(found, upgrade_workload_gate=str(gate)).code != 0
-    kept = {
-        name: value
-        for name, value in found.variables(TO, user=USER).items()
-        if name in ("upgrade_namespace", "upgrade_kubernetes")
-    }
-    status = found.here.play("stateful.upgrade.status", {**kept, **SERVED})
-    assert status.code == 0, status.output
-    assert "3 of 6 done" in status.output
-    settled = found.here.play("stateful.upgrade.settle", {**kept, **SERVED})
-    assert settled.code == 0, settled.output

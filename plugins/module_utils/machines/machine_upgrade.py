@@ -6,6 +6,7 @@ The work on a machine itself is that of a role, which runs there between the sta
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ..common.task import Outcome, Task
 from ..common.verdict import Reason, Verdict, combine, remark
@@ -41,6 +42,15 @@ def _waited(
     return task.wait(lambda: look(client), judge, stoppable=stoppable, remaining=left)
 
 
+def _to_its_end(task: Task) -> Task:
+    """The same task, which waits even in one pass.
+
+    A pass that left a machine in the middle would leave it cordoned. Uncordoned it would have its pods back, so that no
+    drain that takes longer than a pass would ever end.
+    """
+    return replace(task, params={**task.params, "wait": True})
+
+
 def _fit(task: Task) -> Outcome:
     """Wait until the cluster is fit for the batch, and say how kubeadm upgrades each machine."""
     names, accepted = task.params["batch"], task.params["allow_quorum_loss"]
@@ -63,13 +73,13 @@ def _fit(task: Task) -> Outcome:
 def _drained(task: Task) -> Outcome:
     """Cordon the machines of the batch, and evict their pods."""
     rules = DrainRules(rungs_in(task.params["allow_forced_drains"]), tuple(task.params["allow_unmanaged_pods"]))
-    return drain(task, connect(task.params["kubernetes"]), task.params["batch"], MODULE, rules)
+    return drain(_to_its_end(task), connect(task.params["kubernetes"]), task.params["batch"], MODULE, rules)
 
 
 def _returned(task: Task) -> Outcome:
     """Wait until the machines are back on the target, and uncordon those that the run has cordoned."""
     names, target = task.params["batch"], str(target_of(task))
-    _seen, verdict = _waited(task, lambda seen: judge_returned(seen, names, target))
+    _seen, verdict = _waited(_to_its_end(task), lambda seen: judge_returned(seen, names, target))
     if verdict.passed:
         verdict = combine((verdict, Verdict(_uncordoned(task, connect(task.params["kubernetes"]), names))))
     return Outcome(verdict, bool(task.journal.as_result()))
@@ -131,7 +141,7 @@ SYSTEM = System(
     states={
         "fit": _fit,
         "drained": _drained,
-        "delegated": delegated,
+        "delegated": lambda task: delegated(_to_its_end(task)),
         "returned": _returned,
         "proven": _proven,
         "restored": _restored,

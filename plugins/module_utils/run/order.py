@@ -97,6 +97,7 @@ ORDER: Mapping[RunStage, Sequence[Part]] = {
         (REFUSAL, lambda run: run.refused),
         ("give.yml", lambda run: run.agreeable),
         ("would_wait.yml", lambda run: run.agreeable and run.waits),
+        ("lost_hosts.yml", lambda run: run.lost),
         ("no_plan.yml", lambda run: not run.agreeable),
     ),
     RunStage.TO_LOCK: (

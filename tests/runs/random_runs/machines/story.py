@@ -15,6 +15,8 @@ ACTS_OF_MACHINE = 14
 """The acts of a run on one machine, about."""
 TOGETHER = 0.4
 """The share of stories whose events come one soon after the other."""
+IN_PASSES = 0.2
+"""The share of stories whose runs never wait before a batch."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class MachinesStory(Story):
     @property
     def passes(self) -> int:
         """See `Story`."""
-        return 0
+        return len(self.names) if self.options.get("upgrade_wait") is False else 0
 
     def cluster(self) -> list[str]:
         """See `Story`."""
@@ -71,7 +73,7 @@ def story_of(seed: int) -> MachinesStory:
     }
     options = PATIENCE | {name: give() for name, (share, give) in may.items() if chance.random() < share}
     likely = LIKELY | (OF_DATABASE if database else {})
-    return MachinesStory(
+    story = MachinesStory(
         seed,
         chance.choice(TARGETS),
         control_plane,
@@ -81,6 +83,8 @@ def story_of(seed: int) -> MachinesStory:
         options=options,
         events=events_of(chance, likely, ACTS_OF_MACHINE * (control_plane + workers), TOGETHER),
     )
+    passes = {"upgrade_wait": False} if chance.random() < IN_PASSES else {}
+    return replace(story, options={**story.options, **passes})
 
 
 PATIENCE: dict[str, Any] = {"upgrade_member_timeout": 300, "upgrade_gate_timeout": 300}
