@@ -156,6 +156,43 @@ options:
             description: The REST port of the Service, or of the pods if no Service is given.
             type: int
             default: 9200
+      after:
+        description:
+          - The connection to members that have restarted, where a run switches TLS on or off at the REST port, or
+            security as a whole. Each request goes to the connection that has answered last, and to the other one if
+            that one fails. Every member that restarts has to answer here, before the next one goes.
+          - The proxy, O(opensearch.port_forward) and O(opensearch.request_timeout) serve both connections.
+        type: dict
+        suboptions:
+          hosts:
+            description:
+              - URLs as in O(opensearch.hosts), with the new scheme.
+            type: list
+            elements: str
+            aliases: [url]
+            required: true
+          username:
+            description:
+              - The user name for basic authentication.
+              - If it is not given and the new addresses have TLS, O(opensearch.username) and O(opensearch.password)
+                are used. Without TLS no user is named that is not given here.
+            type: str
+          password:
+            description: The password for basic authentication.
+            type: str
+          client_cert:
+            description: The file with a client certificate.
+            type: path
+          client_key:
+            description: The file with the key of O(opensearch.after.client_cert).
+            type: path
+          ca_cert:
+            description: The file with the CA certificate of the cluster.
+            type: path
+          validate_certs:
+            description: Whether the certificates of the members are checked.
+            type: bool
+            default: true
       request_timeout:
         description: Seconds to wait for the whole answer to one request, even if several hosts are tried for it.
         type: int

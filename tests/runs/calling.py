@@ -9,6 +9,7 @@ import contextlib
 import gzip
 import http.client
 import io
+import ssl
 import threading
 import urllib.error
 import urllib.request
@@ -29,7 +30,7 @@ from tests.runs.turns import Killed, kill, lives
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.in_process import Channels
 from tests.sandbox.listening import read
-from tests.sandbox.web import Answer, CutOff, Handler, Messages, Request, answered
+from tests.sandbox.web import Answer, CutOff, Handler, Messages, OtherScheme, Request, answered
 
 FIRST_PORT = 20_000
 PATIENCE = 30.0
@@ -105,6 +106,7 @@ class Calling:
         self._patches.enter_context(patch.multiple(HTTPConnection, **without_sockets))
         self._patches.enter_context(patch.multiple(HTTPSConnection, connect=_connect))
         self._patches.enter_context(patch.object(urllib.request.HTTPHandler, "http_open", _opened))
+        self._patches.enter_context(patch.object(urllib.request.HTTPSHandler, "https_open", _opened))
         self._patches.enter_context(patch.object(websocket, "create_connection", self._channels))
         return self
 
@@ -187,8 +189,10 @@ class Calling:
         except ConnectionRefusedError:
             refused = "Failed to establish a new connection: [Errno 111] Connection refused"
             raise NewConnectionError(connection, refused) from None
-        except CutOff:
+        except (CutOff, OtherScheme) as error:
             connection.sock = None
+            if isinstance(error, OtherScheme) and request.secure:
+                raise ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:1006)") from None
             raise http.client.RemoteDisconnected("Remote end closed connection without response") from None
         said = {"Content-Type": "application/json", **answer.headers}
         content = io.BytesIO(answer.text.encode())
@@ -237,7 +241,8 @@ def _request(connection: Any, method: str, url: str, body: Any = None, headers: 
     content = gzip.decompress(sent) if said.get("Content-Encoding") == "gzip" else sent
     parts = urlsplit(url)
     query = parse_qsl(parts.query, keep_blank_values=True)
-    connection.asked = Request(method, parts.path, dict(query), read(content), said, query)
+    secure = isinstance(connection, HTTPSConnection)
+    connection.asked = Request(method, parts.path, dict(query), read(content), said, query, secure)
 
 
 def _opened(_handler: Any, request: urllib.request.Request) -> Any:

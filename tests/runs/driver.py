@@ -127,6 +127,7 @@ class DriverHere:
                     request.body,
                     {**request.headers, **headers},
                     request.repeated,
+                    request.secure,
                 )
                 return self._calling.ask(str(place.hostname), int(place.port or 0), asked)
 

@@ -18,7 +18,7 @@ from aiohttp import web
 from tests.lab.certificates import Identity
 from tests.sandbox.clock import Clock
 from tests.sandbox.passing import passed_on
-from tests.sandbox.web import Answer, CutOff, Handler, Messages, Passed, Pending, Request
+from tests.sandbox.web import Answer, CutOff, Handler, Messages, OtherScheme, Passed, Pending, Request
 
 TICK = 0.01
 """Seconds of real time between two looks at the clock, and at what an answer waits for."""
@@ -97,10 +97,11 @@ class Port:
         if request.can_read_body and not request.content.at_eof():
             body += await request.content.read()
         query = request.query
-        asked = Request(request.method, request.path, dict(query), read(body), dict(request.headers), (*query.items(),))
+        headers, secure = dict(request.headers), self._tls is not None
+        asked = Request(request.method, request.path, dict(query), read(body), headers, (*query.items(),), secure)
         try:
             answer = await self._listening.answer(self._handler, asked)
-        except CutOff:
+        except (CutOff, OtherScheme):
             if request.transport is not None:
                 request.transport.abort()
             raise asyncio.CancelledError from None
@@ -108,8 +109,8 @@ class Port:
             return await _told(request, answer)
         if isinstance(answer, Passed):
             return await passed_on(request, answer.url)
-        headers = {"Content-Type": "application/json", **answer.headers}
-        return web.Response(status=answer.status, text=None, body=answer.text.encode(), headers=headers)
+        said = {"Content-Type": "application/json", **answer.headers}
+        return web.Response(status=answer.status, text=None, body=answer.text.encode(), headers=said)
 
 
 class Listening:

@@ -24,6 +24,8 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     repeated: Sequence[tuple[str, str]] = ()
     """The whole query, in which a name may stand several times."""
+    secure: bool = False
+    """Whether it comes over TLS."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,10 @@ class CutOff(Exception):
     def __init__(self, made: bool) -> None:
         super().__init__("the connection was cut")
         self.made = made
+
+
+class OtherScheme(Exception):
+    """The server speaks TLS and the request does not, or the other way round: nothing was taken."""
 
 
 Handler = Callable[[Request], Answer | Pending]

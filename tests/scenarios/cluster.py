@@ -52,6 +52,8 @@ class Cluster:
     platform: Platform
     namespace: str
     name: str = "opensearch"
+    scheme: str = "http"
+    """The scheme by which its members answer."""
 
     @classmethod
     def start(cls, platform: Platform, namespace: str, layout: Layout, version: str, **options: Any) -> Cluster:
@@ -77,7 +79,7 @@ class Cluster:
     def url(self) -> str:
         """The cluster's Service, as its users reach it."""
         address = self.address
-        return f"http://{address}" if ":" in address else f"http://{address}:9200"
+        return f"{self.scheme}://{address}" if ":" in address else f"{self.scheme}://{address}:9200"
 
     @property
     def target(self) -> Target:

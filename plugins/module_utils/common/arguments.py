@@ -70,6 +70,20 @@ PORT_FORWARD: dict[str, Any] = {
     "mutually_exclusive": [("service", "label_selector")],
 }
 
+AFTER: dict[str, Any] = {
+    "type": "dict",
+    "options": {
+        "hosts": {"type": "list", "elements": "str", "aliases": ["url"], "required": True},
+        "username": {"type": "str"},
+        "password": {"type": "str", "no_log": True},
+        "client_cert": {"type": "path"},
+        "client_key": {"type": "path"},
+        "ca_cert": {"type": "path"},
+        "validate_certs": {"type": "bool", "default": True},
+    },
+}
+"""The connection to members that have restarted, where a run changes the scheme of their REST port."""
+
 OPENSEARCH: Options = {
     "opensearch": {
         "type": "dict",
@@ -90,6 +104,7 @@ OPENSEARCH: Options = {
             "proxy": {"type": "str", "no_log": True},
             "no_proxy": {"type": "str"},
             "port_forward": PORT_FORWARD,
+            "after": AFTER,
             "request_timeout": {"type": "int", "default": 30},
         },
     }

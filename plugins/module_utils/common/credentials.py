@@ -73,6 +73,9 @@ def secrets_of_addresses(params: Mapping[str, Any]) -> frozenset[str]:
         options = params.get(connection)
         given = options.get(option) if isinstance(options, Mapping) else None
         addresses += given if isinstance(given, list) else [given or ""]
+        after = options.get("after") if isinstance(options, Mapping) else None
+        later = after.get(option) if isinstance(after, Mapping) else None
+        addresses += later if isinstance(later, list) else []
     return frozenset(secret for address in addresses for secret in _secrets(_of_url(str(address))))
 
 

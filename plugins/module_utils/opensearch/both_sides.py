@@ -21,7 +21,8 @@ from ..pools.judge import judge_revision, pod_is_current
 from .judge.checks import IMAGES
 from .judge.set_pools import is_of_cluster
 from .judge.standing import PodsOfMembers, judge_leaving, judge_unread, need_pods
-from .observe.client import OpenSearchClient, connect, judge_connection
+from .observe.addresses import judge_connection
+from .observe.client import OpenSearchClient, connect
 from .observe.cluster import observe, observe_data_paths
 from .observe.data_paths import DataPaths, said_by_all
 from .observe.look import MembersAndPods

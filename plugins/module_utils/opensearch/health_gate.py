@@ -13,10 +13,11 @@ from ..common.verdict import State, Verdict, combine
 from ..common.words import enumerate_few
 from .absence import Absence
 from .act.restricting import wait_proven
+from .answering import gate_connection, old_address, wait_for_answers
 from .gate import BEFORE_STOP, GATE, JOINED, Judged, scope_of, wait_at_gate
 from .in_parts import IN_PARTS, in_parts
 from .judge.back import judge_back
-from .judge.checks import BEFORE_BATCH
+from .judge.checks import AFTER_UPGRADE, BEFORE_BATCH
 from .judge.disk import ZONE
 from .judge.gates import UPGRADED, Scope
 from .member_list import list_members
@@ -67,20 +68,23 @@ def _members_on(task: Task) -> _There:
 
 def _judged(task: Task) -> Outcome:
     scope = scope_of(task)
-    client = connect(task.params["opensearch"], task.params["kubernetes"])
+    last = scope.moment == AFTER_UPGRADE
+    client = connect(gate_connection(task.params["opensearch"], last=last), task.params["kubernetes"])
     if scope.moment == JOINED:
         absence = Absence(client)
         members, back = task.wait(
             lambda: absence.look(scope.batch),
             lambda seen: judge_back(seen, scope.batch, scope.target, task.params["former_processes"]),
         )
+        back = combine((back, wait_for_answers(task, scope.batch))) if back.passed else back
         return Outcome(back, before=_of_members(members), next=_next(scope, back), more=absence.as_result())
     if scope.moment == BEFORE_STOP:
         outcome = in_parts(task, client, task.params["batch"], partial(_before_stop, task, client, scope))[-1]
         return replace(outcome, changed=bool(task.journal.as_result()))
     judged = wait_at_gate(task, client, scope)
     more = {"going": judged.going, "green_seconds": judged.green_seconds}
-    return Outcome(judged.verdict, before=_summary(judged.seen), next=_next(scope, judged.verdict), more=more)
+    verdict = combine((judged.verdict, old_address(task))) if last else judged.verdict
+    return Outcome(verdict, before=_summary(judged.seen), next=_next(scope, verdict), more=more)
 
 
 def _before_stop(

@@ -18,6 +18,7 @@ from ..pools.pod_roll import Questions, roll
 from ..run.begin_and_end import part_of
 from . import shard_allocation
 from .absence import worst_of
+from .answering import wait_for_answers
 from .batch_proof import OF_BATCH, BatchProof
 from .gate import SELECTION, Judged
 from .in_parts import IN_PARTS, in_parts
@@ -101,11 +102,20 @@ def _replace(task: Task, search: OpenSearchClient, before: Callable[[Pod], None]
     cluster = kubernetes.connect(params["kubernetes"])
     outcome = roll(task, cluster, params["namespace"], params["pools"], params["batch"], questions)
     members = _kept_by_another(outcome.more["members"], batch)
+    gone = [each["name"] for each in members if each["action"] != "untouched"] if outcome.verdict.passed else []
     return replace(
         outcome,
-        verdict=combine((outcome.verdict, Verdict(batch.remarks))),
+        verdict=combine((outcome.verdict, _at_new_address(task, gone), Verdict(batch.remarks))),
         more={**outcome.more, "members": members, **batch.absence.as_result()},
     )
+
+
+def _at_new_address(task: Task, names: Collection[str]) -> Verdict:
+    """Whether the members answer at the new addresses; a refusal leaves the results of the roll as they are."""
+    try:
+        return wait_for_answers(task, names)
+    except Refusal as error:
+        return task.verdict_of(error)
 
 
 def _kept_by_another(members: Sequence[Mapping[str, Any]], batch: BatchProof) -> list[dict[str, Any]]:

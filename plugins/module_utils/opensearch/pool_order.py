@@ -38,7 +38,8 @@ from .judge.set_pools import (
 )
 from .judge.templates import judge_kinds, judge_templates
 from .judge.upgrade_path import judge_product, target_of
-from .observe.client import connect, judge_connection
+from .observe.addresses import judge_connection
+from .observe.client import connect
 from .observe.cluster import observe
 from .observe.look import MembersAndPods
 from .observe.state import ClusterState, voting_again

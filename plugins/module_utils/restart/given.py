@@ -1,4 +1,4 @@
-"""The configurations that a user gives, with the contents of the files that they name."""
+"""The configurations and addresses that a user gives, with the contents of the files that are named."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..common.errors import Refusal, refusal
+from ..opensearch.observe.addresses import after_of, is_https
+from .judge.http_scheme import GivenAddresses
 
 SOURCES = ("content", "file", "previous")
 """The options of which an entry has at most one."""
@@ -23,6 +25,15 @@ def configuration_in(params: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         Refusal: a file cannot be read, or an entry has two contents.
     """
     return [{**each, "content": _read(each)} if each.get("file") else each for each in params["configuration"] or []]
+
+
+def given_addresses(options: Mapping[str, Any]) -> GivenAddresses:
+    """The addresses of the servers before and after a change of their scheme, from the option `opensearch`."""
+    after = after_of(options)
+    before = "https" if is_https(options) else "http"
+    if after is None:
+        return GivenAddresses(before)
+    return GivenAddresses(before, "https" if is_https(after) else "http", ", ".join(after["hosts"]))
 
 
 def _read(entry: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from ..common.verdict import Verdict, combine
 from ..opensearch import pool_order
 from ..opensearch.judge.pools import Pool
 from ..opensearch.observe.cluster import observe, read_settings
+from .given import given_addresses
 from .judge.choice import PoolToRestart, lines_of
 from .judge.on_hosts import (
     NOTE,
@@ -25,7 +26,7 @@ from .judge.on_hosts import (
 from .judge.once import carried_in
 from .judge.pods_to_restart import PodsToRestart, judge_pods_to_restart
 from .judge.setting_rules import SettingEffect
-from .judge.settings_table import SettingChanges, effects_in, judge_changes
+from .judge.settings_table import SettingChanges, effects_in, judge_changes, told_of_scheme
 from .once import agreed_to, connected, note_completed, note_request, once, write_note
 
 
@@ -46,12 +47,14 @@ def order_on_hosts(task: Task) -> Outcome:
     )
     given, target, versions = pool_order.to_restart(task, state, names)
     judged = judge_pods_to_restart(PodsToRestart(due), (), versions)
-    verdict = combine((drawn.verdict, judged, judge_changes(every), judge_together(every)))
+    addresses = given_addresses(task.params["opensearch"])
+    verdict = combine((drawn.verdict, judged, judge_changes(every, addresses), judge_together(every)))
     drawn = replace(drawn, pools=tuple(_due(pool, due) for pool in drawn.pools), verdict=verdict)
     planned = pool_order.planned(given, drawn, target, conditions_on_hosts(configurations))
     # A member of the version is restarted all the same.
     batches = [{**batch, "restarts": True} for batch in planned.more["batches"]]
-    lines = [f"{line.sentence} for {line.whose} ({line.way.value}: {line.why})" for line in lines_of(asked)]
+    lines = told_of_scheme(every, addresses)
+    lines += [f"{line.sentence} for {line.whose} ({line.way.value}: {line.why})" for line in lines_of(asked)]
     told = {"batches": batches, "outdated": [], "told": lines}
     goes_on = noted is not None or bool(configurations)
     return once(replace(planned, more={**planned.more, **told}), last, goes_on=goes_on, used_up=used_up)

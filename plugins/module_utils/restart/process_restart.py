@@ -18,6 +18,7 @@ from ..common.voice import Stages
 from ..kubernetes import client as kubernetes
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.stateful_sets import observe_namespace
+from ..opensearch.answering import wait_for_answers
 from ..opensearch.batch_proof import OF_BATCH, BatchProof
 from ..opensearch.observe.client import OpenSearchClient, connect
 from ..opensearch.removal import remove_member
@@ -208,8 +209,12 @@ class _Restart:
             verdict = combine((verdict, self._configurations.judge_begun()))
             if verdict.passed and self._due_again():
                 return self.run()
+            if verdict.passed:
+                up = [name for name, mark in view.seen.marks.items() if not mark.stays_stopped]
+                verdict = combine((verdict, wait_for_answers(self._task, up)))
             if verdict.passed and self._task.params["until"] == "ready":
-                _batch, verdict = self._task.wait(self._looking.look, judge_ready)
+                _batch, ready = self._task.wait(self._looking.look, judge_ready)
+                verdict = combine((verdict, ready))
         except Refusal as error:
             return self._outcome(batch, self._task.verdict_of(error), how)
         return self._outcome(view.seen, verdict, how)

@@ -32,6 +32,7 @@ from . import process_restart
 from .act.licence import bring_licence
 from .by_agent import THROUGH_KUBERNETES
 from .configuration_plan import PlannedConfiguration, judge_pods, plan_configuration
+from .given import given_addresses
 from .judge.choice import ChosenRestart, Course, Line, PoolToRestart, RunBy, chosen_restart, judge_course, together_of
 from .judge.configuration_diff import settings_diff
 from .judge.once import carried_in
@@ -81,7 +82,8 @@ def _order(task: Task) -> Outcome:
     stay = [mark for mark in marks if mark.name not in sizes.removed]
     asked = [_asked(pool, request, stay, configuration, by) for pool in found.values()]
     licence = plan_licence(task, seen, configuration.changes)
-    choice = chosen_restart(asked, by, together=together_of(marks), everywhere=licence.everywhere)
+    addresses = given_addresses(task.params["opensearch"])
+    choice = chosen_restart(asked, by, together=together_of(marks), everywhere=licence.everywhere, addresses=addresses)
     templates = changed_templates(task, seen, choice.replaced)
     at_once, plugins = scheduled_at_once(marks), plugins_of(task, seen, choice.replaced)
     unsure = frozenset(each.pool for each in asked if not each.same_version)

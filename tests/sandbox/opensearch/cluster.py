@@ -12,11 +12,12 @@ from tests.sandbox.opensearch.indices import Indices
 from tests.sandbox.opensearch.lagging import applied
 from tests.sandbox.opensearch.model import Disk, Durations, Member, MemberSpec
 from tests.sandbox.opensearch.rest.router import Router
+from tests.sandbox.opensearch.security import has_tls
 from tests.sandbox.opensearch.snapshots import Snapshots
 from tests.sandbox.opensearch.state import State
 from tests.sandbox.opensearch.tasks import Tasks
 from tests.sandbox.opensearch.versions import Version
-from tests.sandbox.web import Answer, CutOff, Handler, Pending, Request
+from tests.sandbox.web import Answer, CutOff, Handler, OtherScheme, Pending, Request
 
 
 class Cluster:
@@ -47,7 +48,7 @@ class Cluster:
         if (former := self.members.get(spec.name)) is not None and former.alive:
             self.kill(spec.name)
         disk = self.disks.setdefault(spec.data_key, Disk(self.state.names.make()))
-        member = Member(spec, disk, self.state.names.make(), Version.parse(spec.version))
+        member = Member(spec, disk, self.state.names.make(), Version.parse(spec.version), secure=has_tls(spec.settings))
         self.members[spec.name] = member
         self.clock.later(self.state.durations.boot, lambda: self.coordination.booted(member))
 
@@ -104,6 +105,8 @@ class Cluster:
             member = self.members.get(name) if name else self._any()
             if member is None or not member.rest:
                 raise CutOff(made=False)
+            if member.secure != request.secure:
+                raise OtherScheme
             return self._router.answer(member, request)
 
         return answer

@@ -109,6 +109,8 @@ class Member:
     """It has booted, and looks for an elected manager."""
     rest: bool = False
     """Its REST port is open."""
+    secure: bool = False
+    """Its REST port has TLS, and takes nothing without it."""
     in_memory: bool = False
     """It has had the state of the cluster since it was started, with the routing table."""
     said: str = ""

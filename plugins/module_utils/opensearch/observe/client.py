@@ -7,7 +7,6 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from socket import gaierror
@@ -15,21 +14,19 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlencode
 
-from ...common.credentials import judge_exposure, refuse_in_address, refuse_no_url
 from ...common.errors import HANDSHAKE_BROKEN_OFF, NobodyThere, NotServed, Refusal, Unreachable, refusal
 from ...common.packages import needed
 from ...common.proxies import Proxy, basic, proxy_for
 from ...common.proxy_faults import ProxyRoute
 from ...common.reading import FOREIGN
 from ...common.time_limit import TimeLimit
-from ...common.verdict import Verdict, combine
 from ...kubernetes import client as kubernetes
 from ...kubernetes.port_forward import PortForward
+from .addresses import after_of, hosts_of, refuse_files
 from .answers import not_understood
 from .connections import Certificates, connection_class
+from .either import EitherConnection
 from .products import KnownProduct, Product
-
-SCHEMES = ("https://", "http://")
 
 PASSING = (
     HTTPStatus.TOO_MANY_REQUESTS,
@@ -48,8 +45,6 @@ UNSERVED: Mapping[int, str] = {
 }
 """The answers to a request that only a plugin serves which is not there. The first major took it for a document."""
 
-ENCRYPTED = (b"BEGIN ENCRYPTED PRIVATE KEY", b"Proc-Type: 4,ENCRYPTED")
-"""The marks of a key with a passphrase in PEM (RFC 7468, 11, and RFC 1421, 4.6.1.1)."""
 LONGEST_REASON = 400
 """The most characters of an error that a message quotes, since the page of a proxy may be long."""
 
@@ -176,26 +171,38 @@ class OpenSearchClient:
 def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | None = None) -> OpenSearchClient:
     """A client for the `opensearch` argument; no request is made yet.
 
+    With `after`, each request goes to the connection that has answered last, and to the other one if that fails.
     `kubernetes_options` is the `kubernetes` argument, for `port_forward`.
 
     Raises:
         Refusal: the package is missing, `hosts` cannot be used, or a certificate file is missing or cannot be read.
     """
-    hosts = hosts_of(options)
+    after = after_of(options)
+    given: dict[str, Mapping[str, Any]] = {"opensearch": options, **({"opensearch.after": after} if after else {})}
+    hosts = [host for name, each in given.items() for host in hosts_of(each, name)]
     library = needed("opensearchpy", "opensearch-py")
-    for option in ("ca_cert", "client_cert", "client_key"):
-        if options.get(option) and not os.path.isfile(options[option]):
-            raise refusal(
-                "opensearch_connection_options",
-                f"The file {options[option]} (opensearch.{option}) does not exist.",
-                f"Give the right path with opensearch.{option}.",
-            )
-        _refuse_passphrase(options.get(option), option)
+    for name, each in given.items():
+        refuse_files(each, name)
     forward = _forward(options, kubernetes_options or {})
-    username, password = options.get("username"), options.get("password")
     shown, asked, limit = Certificates(), KnownProduct(), TimeLimit(float(options.get("request_timeout") or 30))
+    connections = []
+    for name, each in given.items():
+        way = connection_class(partial(_proxy_for, each), forward, limit, shown, asked.note_headers)
+        connections.append(_connection(library, each, name, limit, way))
+    connection = connections[0] if after is None else EitherConnection(connections, library.exceptions)
+    where = [forward.where] if forward else hosts
+    client = OpenSearchClient(connection, where, library, limit, options.get("username") or "", shown, asked)
+    if forward is None:
+        client.proxy = next(filter(None, (_proxy_for(options, host) for host in hosts)), None)
+    return client
+
+
+def _connection(library: ModuleType, options: Mapping[str, Any], name: str, limit: TimeLimit, way: Any) -> Any:
+    """The object of opensearch-py for one connection; `name` is its option."""
+    hosts = list(options["hosts"])
+    username, password = options.get("username"), options.get("password")
     try:
-        connection = library.OpenSearch(
+        return library.OpenSearch(
             hosts=hosts,
             headers={"authorization": basic(f"{username}:{password or ''}")} if username else None,
             http_compress=True,
@@ -207,80 +214,18 @@ def connect(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any] | 
             timeout=limit.seconds,
             max_retries=max(2, len(hosts)),
             retry_on_status=PASSING,
-            connection_class=connection_class(partial(_proxy_for, options), forward, limit, shown, asked.note_headers),
+            connection_class=way,
         )
     except (OSError, ValueError, library.exceptions.ImproperlyConfigured) as error:
         raise refusal(
             "opensearch_connection_options",
             f"The connection to OpenSearch cannot be set up: {error}.",
-            "Check hosts, ca_cert, client_cert, client_key and proxy under opensearch.",
+            f"Check hosts, ca_cert, client_cert, client_key and proxy under {name}.",
         ) from error
-    client = OpenSearchClient(
-        connection, [forward.where] if forward else hosts, library, limit, username or "", shown, asked
-    )
-    if forward is None:
-        client.proxy = next(filter(None, (_proxy_for(options, host) for host in hosts)), None)
-    return client
-
-
-def _refuse_passphrase(file: str | None, option: str) -> None:
-    """Refuse a key with a passphrase: OpenSSL would ask for it on the terminal, in the middle of the run."""
-    with suppress(OSError), open(file or os.devnull, "rb") as found:
-        content = found.read()
-        if any(mark in content for mark in ENCRYPTED):
-            raise refusal(
-                "key_encrypted",
-                f"The key in {file} (opensearch.{option}) is encrypted, and no passphrase is asked for.",
-                "Give a key without a passphrase that only the user who runs Ansible can read.",
-            )
 
 
 def _proxy_for(options: Mapping[str, Any], url: str) -> Proxy | None:
     return proxy_for(url, options.get("proxy"), options.get("no_proxy"), os.environ)
-
-
-def hosts_of(options: Mapping[str, Any]) -> list[str]:
-    """The URLs of `hosts`, which are either all with TLS or all without.
-
-    Without a scheme the package would use http. In a list of both kinds, a password would go to the next host without
-    TLS as soon as a host with TLS is out of reach, or has a wrong certificate.
-
-    Raises:
-        Refusal: no URL is given, or one of them has no scheme or holds credentials, or they are of both kinds.
-    """
-    hosts = list(options.get("hosts") or [])
-    if not hosts:
-        raise refusal(
-            "opensearch_hosts_missing",
-            "No address of the OpenSearch cluster is given.",
-            "Set opensearch.hosts (or the environment variable OPENSEARCH_HOSTS) to its URLs.",
-        )
-    for host in hosts:
-        refuse_in_address(host, "opensearch.hosts", "opensearch.username and opensearch.password")
-        refuse_no_url(host if host.lower().startswith(SCHEMES) else f"{SCHEMES[0]}{host}", host, "opensearch.hosts")
-        if not host.lower().startswith(SCHEMES):
-            raise refusal(
-                "opensearch_scheme",
-                f"The address {host} of opensearch.hosts does not say whether it has TLS.",
-                f"Write https://{host} (or http://{host} where the REST port has no TLS).",
-            )
-    if len({host.partition(":")[0].lower() for host in hosts}) > 1:
-        raise refusal(
-            "opensearch_scheme",
-            f"Some addresses of opensearch.hosts have TLS and others have none: {', '.join(hosts)}.",
-            "Give addresses of one kind. With https:// alone nothing is ever sent without encryption.",
-        )
-    return hosts
-
-
-def judge_connection(options: Mapping[str, Any]) -> Verdict:
-    """A remark if somebody on the network could read the password. The way through the Kubernetes API has its own."""
-    username = options.get("username")
-    if not username or options.get("port_forward"):
-        return Verdict()
-    verified = bool(options.get("validate_certs", True))
-    sent = f"The password of the OpenSearch user {username}"
-    return combine(judge_exposure(sent, host, verified) for host in options.get("hosts") or ())
 
 
 def _forward(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any]) -> PortForward | None:

@@ -15,10 +15,11 @@ from typing import Any
 from ...common.verdict import Reason, Verdict, as_verdict, combine, refused, remark
 from ...common.words import enumerate_few
 from ...opensearch.judge.sizes import OF_OTHER_VERSION
+from .http_scheme import GivenAddresses
 from .phases import TOGETHER, Marked
 from .pod_spec import Mounted, judge_mounted
 from .setting_rules import SettingEffect
-from .settings_table import SettingChanges, contradicting_effects, judge_changes
+from .settings_table import SettingChanges, contradicting_effects, judge_changes, told_of_scheme
 
 
 class RunBy(str, Enum):
@@ -114,6 +115,8 @@ class ChosenRestart:
     """Those of them whose pods are replaced."""
     lines: tuple[Line, ...]
     verdict: Verdict
+    for_clients: tuple[str, ...] = ()
+    """The lines of the plan on what clients lose."""
 
     @property
     def condition(self) -> str:
@@ -135,7 +138,7 @@ class ChosenRestart:
             ],
             Course.REPLACED: [f"{count}{stay}."],
         }
-        return [*ways.get(self.course, []), *(line.told() for line in self.lines)]
+        return [*ways.get(self.course, []), *self.for_clients, *(line.told() for line in self.lines)]
 
     def as_result(self) -> dict[str, Any]:
         """Plain data for a result."""
@@ -148,12 +151,18 @@ class ChosenRestart:
 
 
 def chosen_restart(
-    asked: Sequence[PoolToRestart], by: RunBy, *, together: Collection[str] = (), everywhere: Collection[str] = ()
+    asked: Sequence[PoolToRestart],
+    by: RunBy,
+    *,
+    together: Collection[str] = (),
+    everywhere: Collection[str] = (),
+    addresses: GivenAddresses | None = None,
 ) -> ChosenRestart:
     """The way of a run, with all refusals at once.
 
     `together` are the causes for which the due processes stop at once, in words, such as the phase of their pods.
     `everywhere` are those for which all processes of the cluster do, such as a licence; a setting that needs it is one.
+    `addresses` are those of the servers, for a change of their scheme.
     """
     due = frozenset(name for each in asked for name in _going(each, by))
     every = _all_changes(asked)
@@ -172,7 +181,7 @@ def chosen_restart(
     changed = [each for each in asked if each.changes.keys() & due]
     verdict = combine(
         (
-            judge_changes(every),
+            judge_changes(every, addresses),
             *(judge_mounted(each.pool, each.mounted, in_place) for each in changed),
             _judge_demand(asked, by),
             _judge_together(every, by, coordinated),
@@ -182,7 +191,8 @@ def chosen_restart(
             _judge_dynamic(asked, due),
         )
     )
-    return ChosenRestart(_course(asked, due, replaced, coordinated), due, replaced, lines_of(asked), verdict)
+    told = tuple(told_of_scheme(every, addresses)) if addresses else ()
+    return ChosenRestart(_course(asked, due, replaced, coordinated), due, replaced, lines_of(asked), verdict, told)
 
 
 def _all_changes(asked: Iterable[PoolToRestart]) -> SettingChanges:

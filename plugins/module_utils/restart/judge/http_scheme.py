@@ -3,12 +3,13 @@
 HTTPS takes the setting of the security plugin or of X-Pack, and that security is on at all (source of the OpenSearch
 security plugin, OpenSearchSecurityPlugin.getHttpTransports: not if it is disabled; source of Elasticsearch,
 Security.getHttpTransports: not if it is not enabled). A list of addresses names one scheme, so that a run which
-changes it sees no member come back.
+changes it needs the addresses of after the change, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 _FAMILIES: tuple[tuple[str, str, bool], ...] = (
     ("plugins.security.ssl.http.enabled", "plugins.security.disabled", True),
@@ -22,16 +23,40 @@ SCHEME = frozenset(name for https, security, _off in _FAMILIES for name in (http
 Flat = Mapping[str, str]
 
 
-def scheme_changes(current: Flat, wanted: Flat, elsewhere: Collection[str] = ()) -> frozenset[str]:
-    """The changed settings with which servers answer by another scheme than before; none if they do not.
+@dataclass(frozen=True)
+class GivenAddresses:
+    """The addresses by which a run reaches the servers, and their schemes."""
+
+    before: str = ""
+    """`http` or `https`."""
+    after: str = ""
+    """The scheme of the addresses for members that have restarted; empty if none are given."""
+    hosts: str = ""
+    """The addresses of after, in words."""
+
+
+@dataclass(frozen=True)
+class SchemeChange:
+    """The change of the scheme between two configurations."""
+
+    names: frozenset[str] = frozenset()
+    """The changed settings with which servers answer by another scheme; none if they do not."""
+    to: str = ""
+    """The new scheme, `http` or `https`; empty if it stays, or depends on a variable."""
+
+
+def scheme_change(current: Flat, wanted: Flat, elsewhere: Collection[str] = ()) -> SchemeChange:
+    """The change of the scheme by which servers answer.
 
     `elsewhere` are settings that the pod sets outside its configuration, where the file has no effect. A value that is
     a variable may be either one.
     """
     before, after = ({n: v for n, v in each.items() if n in SCHEME - {*elsewhere}} for each in (current, wanted))
     changed = frozenset(name for name in {*before, *after} if before.get(name) != after.get(name))
-    schemes = _https(before), _https(after)
-    return changed if changed and (None in schemes or schemes[0] != schemes[1]) else frozenset()
+    was, becomes = _https(before), _https(after)
+    if not changed or (was is not None and was == becomes):
+        return SchemeChange()
+    return SchemeChange(changed, {True: "https", False: "http"}.get(becomes, "") if becomes is not None else "")
 
 
 def _https(settings: Flat) -> bool | None:

@@ -47,7 +47,7 @@ REGISTERED = "ClusterSettings of OpenSearch 1.3, 2.11, 2.19 and 3.8 and of Elast
 
 _JOIN = "a member of another name is turned away at the handshake"
 _TRANSPORT = "a member with TLS between members and one without it cannot talk to each other"
-_CLIENTS = "clients, probes and this collection reach all members by one scheme, http or https"
+_CLIENTS = "each member answers by the new scheme, http or https, once it has restarted; members talk by the other port"
 _TRUST = "the members have to trust the old and the new certificates until all have restarted"
 _IDENTITY = "pods, voting and the record know a member by its name"
 _FOLDER = "the data of the member would stay behind in the old folder"
@@ -56,7 +56,9 @@ _SECURITY = "members with and without the security plugin cannot talk to each ot
 _FORMED = "a cluster that has formed does not read it"
 _PLUGIN = "source of the OpenSearch security plugin, OpenSearchSecurityPlugin and SSLConfigConstants"
 _PLUGIN_DOCS = "OpenSearch documentation, Configuring TLS certificates"
-_ONE_SCHEME = "docs/design.md, TLS runs against the addresses in hosts, which name one scheme"
+_HTTP = (
+    "source of the OpenSearch security plugin, OpenSearchSecurityPlugin.getHttpTransports, and of Security in X-Pack"
+)
 _XPACK = "source of Elasticsearch, XPackSettings; its guide, Encrypting communications"
 _HANDSHAKE = "server source, TransportService.handshake"
 _STORE = "server source, NodeEnvironment"
@@ -103,9 +105,9 @@ RULES: tuple[Rule, ...] = (
     ),
     *_rows(SettingEffect.COORDINATED, _SECURITY, _PLUGIN, "plugins.security.disabled", "opendistro_security.disabled"),
     *_rows(
-        SettingEffect.COORDINATED,
+        SettingEffect.ROLLING,
         _CLIENTS,
-        _ONE_SCHEME,
+        _HTTP,
         "plugins.security.ssl.http.enabled",
         "opendistro_security.ssl.http.enabled",
     ),
@@ -139,7 +141,7 @@ RULES: tuple[Rule, ...] = (
         _XPACK,
         "xpack.security.enabled",
     ),
-    *_rows(SettingEffect.COORDINATED, _CLIENTS, _ONE_SCHEME, "xpack.security.http.ssl.enabled"),
+    *_rows(SettingEffect.ROLLING, _CLIENTS, _HTTP, "xpack.security.http.ssl.enabled"),
     *_rows(SettingEffect.ROLLING, _TRUST, _XPACK, "xpack.security.transport.ssl.*"),
     *_rows(
         SettingEffect.ROLLING,

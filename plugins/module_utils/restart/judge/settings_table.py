@@ -7,7 +7,7 @@ for member by member, which is right unless the members have to agree on it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -15,9 +15,10 @@ from typing import Any
 from ...common.errors import refusal
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
-from .http_scheme import scheme_changes
+from .http_scheme import GivenAddresses, scheme_change
 from .setting_rules import RULES, Rule, SettingEffect
 
+_OTHER = {"http": "https", "https": "http"}
 HIDDEN = "(hidden)"
 """The text that is shown for a value that may be a secret."""
 GIVEN = "the user"
@@ -45,6 +46,8 @@ class SettingChange:
     after: str | None = field(repr=False)
     of_scheme: bool = False
     """Whether the servers answer over http instead of https with it, or the other way round."""
+    scheme: str = ""
+    """The scheme by which they answer with it, if it changes; empty if that depends on a variable."""
 
     def sentence(self) -> str:
         """One line for the plan, without values."""
@@ -104,17 +107,13 @@ def changes_between(
     sets outside its configuration, each with the place: what the file says of them has no effect.
     """
     names = sorted(name for name in {*current, *wanted} if current.get(name) != wanted.get(name))
-    of_scheme = scheme_changes(current, wanted, elsewhere or ())
-    return SettingChanges(
-        tuple(
-            _change(name, rule_of(name, given, elsewhere), (current.get(name), wanted.get(name)), name in of_scheme)
-            for name in names
-        )
-    )
-
-
-def _change(name: str, rule: Rule, values: tuple[str | None, str | None], of_scheme: bool) -> SettingChange:
-    return SettingChange(name, rule.way, rule.why, rule.source, *values, of_scheme)
+    of_scheme = scheme_change(current, wanted, elsewhere or ())
+    changes = []
+    for name in names:
+        rule, values = rule_of(name, given, elsewhere), (current.get(name), wanted.get(name))
+        scheme = (True, of_scheme.to) if name in of_scheme.names else ()
+        changes.append(SettingChange(name, rule.way, rule.why, rule.source, *values, *scheme))
+    return SettingChanges(tuple(changes))
 
 
 def rule_of(
@@ -174,22 +173,18 @@ def effects_in(given: Mapping[str, Any]) -> dict[str, SettingEffect]:
 
 
 @as_verdict
-def judge_changes(changes: SettingChanges) -> Iterator[Reason]:
-    """Refusals of changes that cannot be made, and remarks on those that no rule or a user's own rule decides."""
+def judge_changes(changes: SettingChanges, addresses: GivenAddresses | None = None) -> Iterator[Reason]:
+    """Refusals of changes that cannot be made, and remarks on those that no rule or a user's own rule decides.
+
+    `addresses` are those by which the run reaches the servers before and after a change of their scheme.
+    """
     for each in changes.by(SettingEffect.NEVER):
         yield refused(
             "setting_never",
             f"The setting {each.name} of a member cannot change: {each.why}.",
             "Leave it as it is; or move the data to new members that have it from the beginning.",
         )
-    if scheme := [each for each in changes.changes if each.of_scheme]:
-        yield refused(
-            "setting_changes_scheme",
-            f"With the change of {_names(scheme)} the servers answer over another scheme (http or https) than before. A"
-            " run reaches them by addresses that name one scheme, so it would see no member come back.",
-            "Leave it as it is; or stop all members by hand, place the configurations, start them, and give the new"
-            " addresses.",
-        )
+    yield from _judge_scheme([each for each in changes.changes if each.of_scheme], addresses or GivenAddresses())
     together, replaced = changes.by(SettingEffect.COORDINATED), changes.by(SettingEffect.NEW_POD)
     if together and replaced:
         yield contradicting_effects(_names(together), replaced)
@@ -206,6 +201,38 @@ def judge_changes(changes: SettingChanges) -> Iterator[Reason]:
                 f"The setting {each.name} changes by the way {each.way.value}, as the user says; the table says"
                 f" {table.way.value}, since {table.why}.",
             )
+
+
+def _judge_scheme(changes: Sequence[SettingChange], addresses: GivenAddresses) -> Iterator[Reason]:
+    """Refusals of a change between http and https for which the run has not the addresses that it needs."""
+    if not changes:
+        return
+    to = changes[0].scheme
+    if not addresses.after:
+        yield refused(
+            "setting_changes_scheme",
+            f"With the change of {_names(changes)} the servers answer over another scheme ({to or 'http or https'})"
+            " than before, and no addresses are given for restarted members, so the run would lose sight of them.",
+            "Give these addresses with opensearch.after.hosts (upgrade_opensearch_after_hosts), and the credentials and"
+            " the CA for them.",
+        )
+    elif to and addresses.after != to:
+        yield refused(
+            "after_of_other_scheme",
+            f"With the change of {_names(changes)} the servers answer over {to}, and the addresses for members that"
+            f" have restarted ({addresses.hosts}) begin with {addresses.after}://.",
+            f"Begin opensearch.after.hosts (upgrade_opensearch_after_hosts) with {to}://.",
+        )
+
+
+def told_of_scheme(changes: SettingChanges, addresses: GivenAddresses) -> list[str]:
+    """The line of the plan for clients; none if the scheme stays."""
+    schemes = sorted({each.scheme for each in changes.changes if each.scheme})
+    return [
+        f"Each member answers by {to} alone once it has restarted, and {_OTHER[to]} ends: clients lose the members one"
+        f" after the other until they use {to}. Restarted members are asked at {addresses.hosts}."
+        for to in schemes
+    ]
 
 
 def contradicting_effects(why: str, replaced: Iterable[SettingChange]) -> Reason:

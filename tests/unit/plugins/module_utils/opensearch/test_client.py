@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.addresses import judge_connection
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import (
     connect,
-    judge_connection,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.answering import Api, answering
 

@@ -52,7 +52,7 @@ CONFIGURATIONS = st.dictionaries(NAMES, st.sampled_from(["a", "b", "1"]))
         ("plugins.security.disabled", SettingEffect.COORDINATED),
         ("plugins.security.ssl.transport.enabled", SettingEffect.COORDINATED),
         ("opendistro_security.ssl.transport.enabled", SettingEffect.COORDINATED),
-        ("plugins.security.ssl.http.enabled", SettingEffect.COORDINATED),
+        ("plugins.security.ssl.http.enabled", SettingEffect.ROLLING),
         ("xpack.security.enabled", SettingEffect.COORDINATED),
         ("xpack.security.transport.ssl.enabled", SettingEffect.COORDINATED),
         ("path.data", SettingEffect.NEVER),

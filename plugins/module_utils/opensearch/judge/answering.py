@@ -1,0 +1,66 @@
+"""Whether restarted members answer at the new addresses, where a run changes the scheme of the REST port. Pure.
+
+A member joins by the transport port, so it is back in the cluster even if no client reaches it any more. So the next
+one goes only once this one has answered there, with the certificate and the credentials that will count for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from ...common.verdict import Reason, as_verdict, remark, waiting
+from ...common.words import enumerate_few
+
+ENOUGH = 40
+"""Answers of others after which a member counts as one that the addresses do not lead to. An address before several
+members leads to each of them in its turn."""
+
+
+@dataclass(frozen=True)
+class NewAddressAnswers:
+    """The answers at the new addresses so far."""
+
+    where: str
+    """The addresses."""
+    names: frozenset[str] = frozenset()
+    """The members that have answered."""
+    count: int = 0
+    silence: str = ""
+    """The cause for which the last question was not answered; empty if it was."""
+
+
+@as_verdict
+def judge_answers(seen: NewAddressAnswers, batch: Collection[str]) -> Iterator[Reason]:
+    """Whether each member of a batch has answered, or nothing but the way to it can be at fault."""
+    missing = sorted({*batch} - seen.names)
+    if not missing:
+        return
+    who = enumerate_few(missing)
+    if seen.count >= ENOUGH:
+        others = enumerate_few(sorted(seen.names))
+        yield remark(
+            "new_address_of_others",
+            f"At {seen.where} {others} answered, and never {who}, which may answer there all the same.",
+            "Give the addresses of all members (opensearch.after.hosts) to have each one asked.",
+        )
+        return
+    cause = f" {seen.silence}" if seen.silence else ""
+    yield waiting(
+        "not_at_new_address",
+        f"{who} has joined the cluster and has not answered at {seen.where} yet.{cause}",
+        f"See in the log of {who} whether its REST port has opened with the new scheme, and check"
+        " opensearch.after.hosts.",
+    )
+
+
+@as_verdict
+def judge_old_address(where: str, name: str) -> Iterator[Reason]:
+    """A remark on a member that still answers at the addresses of before, after the last batch; empty if none does."""
+    if name:
+        yield remark(
+            "old_address_answers",
+            f"{name} still answers at {where}, the addresses of before the change.",
+            "See whether that member has restarted with the new configuration, and whether a proxy in front of it"
+            " serves the old scheme on purpose.",
+        )
