@@ -282,7 +282,7 @@ class WithFileIntegrity(RequestedOpenShift):
 
     def change(self, how: Callable[[Json], object], writing: Writing) -> None:
         """Change the object."""
-        self.openshift.resources.change(self._kind(), NAMESPACE, "worker", lambda item: how(item), writing)
+        self.openshift.resources.change(self._kind(), NAMESPACE, "worker", how, writing)
 
     def _object(self) -> Json:
         return self.openshift.resources.get(self._kind(), NAMESPACE, "worker")

@@ -116,6 +116,10 @@ class BatchProof:
         seen = observe_members(self._client, names)
         return frozenset(name for name, member in seen.items() if name in names and member.version == self._target)
 
+    def running(self) -> list[Version]:
+        """The versions of the members that are in the cluster now."""
+        return [member.version for member in observe_members(self._client, self._task.params["expected"]).values()]
+
     def joined(self, names: Collection[str]) -> Verdict:
         """Whether these members are in the cluster, on the target version if there is one."""
         return judge_back(self.absence.look(names), names, self._target)

@@ -11,10 +11,11 @@ from typing import Any
 
 from ..common.errors import Refusal, Unreachable
 from ..common.task import Contract, Outcome, Task
-from ..common.verdict import Verdict, combine
+from ..common.verdict import State, Verdict, combine
 from ..kubernetes import client as kubernetes
 from ..kubernetes.state import Pod
 from ..pools.pod_roll import Questions, roll
+from ..pools.replacement import NEVER_STARTED
 from ..run.begin_and_end import part_of
 from . import shard_allocation
 from .absence import worst_of
@@ -22,8 +23,10 @@ from .answering import wait_for_answers
 from .batch_proof import OF_BATCH, BatchProof
 from .gate import SELECTION, Judged
 from .in_parts import IN_PARTS, in_parts
+from .judge.going_back import with_former_version
 from .judge.upgrade_path import target_of
 from .observe.client import OpenSearchClient, connect
+from .observe.version import Version
 
 CONTRACT = Contract(
     argument_spec={
@@ -105,9 +108,21 @@ def _replace(task: Task, search: OpenSearchClient, before: Callable[[Pod], None]
     gone = [each["name"] for each in members if each["action"] != "untouched"] if outcome.verdict.passed else []
     return replace(
         outcome,
-        verdict=combine((outcome.verdict, _at_new_address(task, gone), Verdict(batch.remarks))),
+        verdict=combine(
+            (_with_former_version(outcome.verdict, batch, target), _at_new_address(task, gone), Verdict(batch.remarks))
+        ),
         more={**outcome.more, "members": members, **batch.absence.as_result()},
     )
+
+
+def _with_former_version(verdict: Verdict, batch: BatchProof, target: Version | None) -> Verdict:
+    """The verdict with the way back, if there is one. A look that is not answered names none."""
+    if target is None or verdict.state is not State.REFUSED:
+        return verdict
+    try:
+        return with_former_version(verdict, NEVER_STARTED, batch.running(), target)
+    except (Refusal, Unreachable):
+        return verdict
 
 
 def _at_new_address(task: Task, names: Collection[str]) -> Verdict:

@@ -23,6 +23,8 @@ SLOW = 5.0
 _WRAPPING = re.compile(r'^(?:failed to [a-z ]+ "[^"]*": )+')
 """The layers that the container runtime puts around a cause; each names the image again."""
 
+NEVER_STARTED = frozenset({"container_configuration", "image_not_pulled", "pod_not_prepared", "pod_unschedulable"})
+"""The codes of the reasons for which the process of a new pod has not started."""
 PULL_FAILURES = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "ImageInspectError", "SignatureValidationFailed"}
 )

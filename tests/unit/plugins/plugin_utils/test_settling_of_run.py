@@ -73,7 +73,9 @@ def test_only_settle_takes_a_lock_over_since_abort_has_stopped_its_holder() -> N
     assert served("upgrade_lock", {"state": "released"}, upgrade_take_over="run-1")["take_over"] is None
 
 
-@pytest.mark.parametrize(("given", "aborted"), [({"begin_plan": PLAN}, False), ({}, False), ({"abort_stopped": {}}, True)])
+@pytest.mark.parametrize(
+    ("given", "aborted"), [({"begin_plan": PLAN}, False), ({}, False), ({"abort_stopped": {}}, True)]
+)
 def test_a_system_knows_whether_it_puts_back_after_an_abort(given: dict[str, Any], aborted: bool) -> None:
     found = of_settling_state({"state": "restored"}, given.get, Run(given.get, given))
     assert (found["aborted"], found["batch"]) == (aborted, ["data-0"] if "begin_plan" in given else [])
