@@ -9,14 +9,19 @@ from unittest.mock import patch
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.judge import forced_drains
 from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.alertmanager import Alertmanager
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.act.changes import Acts
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.openshift_upgrade import SYSTEM
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.output import upgrade_notice
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.start import upgrade_request
 
 from tests.runs.observer import acts
 from tests.runs.observer.counting import Looking, Sight
+from tests.runs.observer.forced_drains import ForcedDrains
 from tests.runs.observer.lock import Held, under_lock
+from tests.runs.observer.notices import HOOK
 from tests.runs.observer.watching import Watching
 from tests.sandbox.openshift.kinds import CURRENT, DESIRED, OWN, annotations_of, rendered
 from tests.sandbox.openshift.observer import PERSON
@@ -27,8 +32,11 @@ from tests.sandbox.web import Request
 LOOK_AGE = 10.0
 """The most seconds for which a run that is held up may go by its last look at the lock."""
 GROUPS = {each.group for each in OWN}
-ALERTMANAGER = "/api/v2/"
-"""The beginning of the paths of an Alertmanager; those of Kubernetes begin otherwise."""
+OUTSIDE = ("/api/v2/", HOOK, "/apis/upgrade.managed.openshift.io/")
+"""The beginnings of the paths of an Alertmanager, a webhook and requests, which are no part of the cluster.
+
+A silence is found again by its run, and ends by itself; the state of a request is noted before there is a lock.
+"""
 
 
 class OpenShiftObserver(Watching[Sight]):
@@ -47,6 +55,11 @@ class OpenShiftObserver(Watching[Sight]):
         self._passed_over: Collection[str] = ()
         self._early_for: Callable[[], list[str]] = list
         self._hidden: Callable[[], list[str]] = list
+        self.forced = ForcedDrains(openshift)
+        self.told: Callable[..., list[tuple[str, str]]] = lambda **_whole: []
+        """The rules that are broken by what others were told of the upgrade, each with a sentence."""
+        self.without_lock: tuple[str, ...] = ()
+        """The beginnings of further paths that are written without the lock."""
 
     def watch(self, taken_early: Callable[[], list[str]], hidden: Callable[[], list[str]]) -> None:
         """Heed the workers that were taken although a database on them said no, and the alerts that are hidden."""
@@ -56,10 +69,18 @@ class OpenShiftObserver(Watching[Sight]):
         """Heed the workers that are taken to one of these versions, over which workers pass."""
         self._passed_over = versions
 
+    def asked(self, request: Request) -> None:
+        """See `Watching`."""
+        super().asked(request)
+        self._note("forced", self.forced.judged(request))
+
     def ended(self, code: int, *, target: str = "") -> None:
         """See `Watching`."""
         self.look()
         self._keep("gate", self._early_for())
+        told = self.told(whole=code == 0 and bool(target))
+        for rule in sorted({rule for rule, _said in told}):
+            self._keep(rule, [said for each, said in told if each == rule])
         if code == 0 and target:
             self._note("end", [f"alerts with {each} are hidden still" for each in self._hidden()])
             self._note("end", [f"{each} is left behind" for each in self._openshift.observer.leftovers()])
@@ -83,8 +104,7 @@ class OpenShiftObserver(Watching[Sight]):
                 self._progress = replace(self._progress, run=now.holder, acted=self._number)
                 self._saw_lock(at)
             return
-        # A silence is found again by its run, and ends by itself.
-        if not acts.is_act(request) or request.path.startswith(ALERTMANAGER):
+        if not acts.is_act(request) or request.path.startswith((*OUTSIDE, *self.without_lock)):
             return
         if now is before and not 200 <= status < 300:
             return
@@ -171,6 +191,27 @@ def gate_not_asked() -> Iterator[None]:
 
 
 @contextmanager
+def forced_anywhere() -> Iterator[None]:
+    """A rung is for every pod, in whichever namespace, and with whatever data."""
+    with patch.object(forced_drains, "_covers", lambda _rung, _pod: True):
+        yield
+
+
+@contextmanager
+def notices_again() -> Iterator[None]:
+    """No notice is known to have been sent."""
+    with patch.object(upgrade_notice, "is_told", lambda _record, _key: False):
+        yield
+
+
+@contextmanager
+def request_not_read() -> Iterator[None]:
+    """Batches begin without a look at the request."""
+    with patch.object(upgrade_request, "judge_unchanged", lambda *_given, **_more: Verdict()):
+        yield
+
+
+@contextmanager
 def windows_left() -> Iterator[None]:
     """No silence is ever ended."""
     with patch.object(Alertmanager, "end", lambda _manager, _silence: None):
@@ -183,6 +224,9 @@ BUGS: Mapping[str, tuple[Callable[[], AbstractContextManager[None]], frozenset[s
     "spare_workers_left": (spare_workers_left, frozenset({"end"})),
     "lock_not_asked": (lock_not_asked, frozenset({"lock"})),
     "gate_not_asked": (gate_not_asked, frozenset({"gate"})),
+    "forced_anywhere": (forced_anywhere, frozenset({"forced"})),
+    "notices_again": (notices_again, frozenset({"notice"})),
+    "request_not_read": (request_not_read, frozenset({"request"})),
     "windows_left": (windows_left, frozenset({"end"})),
 }
 """Bugs of a run on purpose, each with the rules that find it."""

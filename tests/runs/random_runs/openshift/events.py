@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tests.runs.random_runs.events import OF_EVERY_SYSTEM, HappeningForAWhile
-from tests.runs.random_runs.openshift.story import OpenShiftStory
+from tests.runs.random_runs.openshift.person import Person
+from tests.runs.random_runs.openshift.requested import Requested
+from tests.runs.random_runs.openshift.story import KEPT_PODS, OpenShiftStory
 from tests.runs.random_runs.story import Event
 from tests.sandbox.openshift.asking import FEW
 from tests.sandbox.openshift.openshift import OpenShift
@@ -32,15 +34,23 @@ class HappeningToOpenShift(HappeningForAWhile):
 
     openshift: OpenShift
     story: OpenShiftStory
+    requested: Requested | None
+    """The UpgradeConfig, if one requests the upgrade."""
+    person: Person
+    kills: int = 0
+    """The ends of the controller until now."""
 
     def happen(self, event: Event) -> None:
         """Let one event happen. Raises Killed: it is the end of the controller."""
+        self.kills += event.kind == "kill"
         KINDS[event.kind](self, event)
 
     def mend(self) -> None:
         """See `Happening`."""
         self.openshift.faults.mend_all()
         super().mend()
+        if self.requested is not None:
+            self.requested.make_again()
 
     def node_of(self, event: Event) -> str:
         """The Kubernetes node that the event is about."""
@@ -72,6 +82,14 @@ def _node_degraded(here: HappeningToOpenShift, event: Event) -> None:
 
 
 def _drain_blocked(here: HappeningToOpenShift, event: Event) -> None:
+    _blocked(here, event)
+
+
+def _drain_kept(here: HappeningToOpenShift, event: Event) -> None:
+    _blocked(here, event, *KEPT_PODS[event.subject // 10 % len(KEPT_PODS)])
+
+
+def _blocked(here: HappeningToOpenShift, event: Event, *of_pod: str) -> None:
     node, faults = here.node_of(event), here.openshift.faults
 
     def end() -> None:
@@ -79,8 +97,19 @@ def _drain_blocked(here: HappeningToOpenShift, event: Event) -> None:
             faults.drain_unblocked(node)
 
     if node not in faults.blocked:
-        faults.drain_blocked(node)
+        faults.drain_blocked(node, *of_pod)
         here.until(event, end)
+
+
+def _request_changed(here: HappeningToOpenShift, event: Event) -> None:
+    if here.requested is not None:
+        here.requested.change(event.subject)
+
+
+def _request_deleted(here: HappeningToOpenShift, event: Event) -> None:
+    if here.requested is not None:
+        here.requested.delete()
+        here.until(event, here.requested.make_again)
 
 
 def _person_cordons(here: HappeningToOpenShift, event: Event) -> None:
@@ -108,6 +137,10 @@ KINDS: Mapping[str, Callable[[HappeningToOpenShift, Event], None]] = {
     ),
     "person_cordons": _person_cordons,
     "person_pauses": _person_pauses,
+    "drain_kept": _drain_kept,
+    "request_changed": _request_changed,
+    "request_deleted": _request_deleted,
+    "person_aborts": lambda here, _event: here.person.abort(),
     "person_lets_go": lambda here, event: here.openshift.faults.person_unpauses(here.pool_of(event)),
 }
 """The kinds of events."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from tests.runs.random_runs.story import Story, events_of
+from tests.runs.random_runs.story import Event, Story, events_of
 from tests.sandbox.openshift.asking import FAR, FEW, GRAPH, LONG, pool
 from tests.sandbox.openshift.description import Described, Graph, MachineSet, Pool
 from tests.sandbox.openshift.habits import KIND, Habits
@@ -43,6 +43,15 @@ ACTS = 60
 WAITS_OF_BATCH = 6
 """The passes that a batch takes, about, if a run does not wait."""
 TOGETHER = 0.4
+OF_FORCING: dict[str, int] = {"drain_kept": 1}
+"""The likelihood of the events of a story in which pods may be forced."""
+OF_REQUEST: dict[str, int] = {"request_changed": 3, "request_deleted": 3, "person_aborts": 2}
+"""That of the events of a story whose upgrade is requested by an UpgradeConfig."""
+KEPT_PODS = (("search", ""), ("shop", ""), ("search", "data"), ("openshift-search", ""))
+"""The namespaces and claims of pods that budgets keep: in some of them a rung may be allowed, in others never."""
+RUNGS = (("evict", 60), ("delete", 300), ("delete_now", 900))
+"""The rungs that a user may allow, with the seconds after which each is due at the earliest."""
+FORCED = "upgrade_allow_forced_drains"
 SPARE = ("upgrade_extra_workers", "upgrade_capacity_policy")
 """The variables of spare workers."""
 
@@ -62,6 +71,8 @@ class OpenShiftStory(Story):
     """MachineSets of further workers, each of which may have a spare one."""
     never_boots: str = ""
     """The MachineSet for whose spare one the cloud has no machine left, until all is mended."""
+    requested: bool = False
+    """Whether an UpgradeConfig requests the upgrade, and a webhook gets its notices."""
 
     @property
     def passes(self) -> int:
@@ -84,7 +95,7 @@ class OpenShiftStory(Story):
     def cluster(self) -> list[str]:
         """See `Story`."""
         habits = [each.name for each in fields(Habits) if getattr(self.habits, each.name) != getattr(KIND, each.name)]
-        more = [name for name in ("database", "windows") if getattr(self, name)]
+        more = [name for name in ("database", "windows", "requested") if getattr(self, name)]
         more += [" → ".join((self.way.old, *self.way.versions))] if self.way.through else []
         sets = [f"MachineSet {each.name} in zone {each.zone}" for each in self.machine_sets]
         away = [f"no machine for a spare one of {self.never_boots}"] if self.never_boots else []
@@ -105,6 +116,8 @@ class OpenShiftStory(Story):
             yield replace(self, database=False)
         if self.windows:
             yield replace(self, windows=False)
+        if self.requested:
+            yield replace(self, requested=False)
         for each in () if self.database else self.pools[1:]:
             others = tuple(other for other in self.pools if other is not each)
             if each.name != "worker":
@@ -148,6 +161,9 @@ def story_of(seed: int) -> OpenShiftStory:
         policy = "continue" if never_boots else own.choice(("stop", "continue"))
         options |= {"upgrade_extra_workers": True, "upgrade_capacity_policy": policy}
     way = own.choice(CHAINS) if own.random() < 0.25 else ALONE
+    requested, forced, further = _further(seed, ACTS * (1 + batches))
+    events = tuple(sorted((*events, *further), key=lambda each: each.act))
+    options |= forced
     if way.through:
         # A pool that a person has paused would stay too far behind.
         pools = [replace(each, paused=False) for each in pools]
@@ -161,9 +177,28 @@ def story_of(seed: int) -> OpenShiftStory:
         windows=windows,
         machine_sets=sets,
         never_boots=never_boots,
+        requested=requested,
         options=options,
         events=events,
     )
+
+
+def _further(seed: int, latest: int) -> tuple[bool, dict[str, Any], tuple[Event, ...]]:
+    """Whether the upgrade is requested, the rungs that are allowed, and the events of both, from a source of their own.
+
+    All else of a story stays as it is without them.
+    """
+    own = random.Random(seed + 0.25)  # noqa: S311 - as above
+    requested, forces = own.random() < 0.35, own.random() < 0.35
+    events = events_of(own, OF_REQUEST, latest) if requested else ()
+    if not forces:
+        return requested, {}, events
+    rungs = [
+        {"rung": rung, "after": after * own.choice((1, 2)), "namespaces": own.choice((["search"], ["s*"], ["*"]))}
+        for rung, after in RUNGS
+        if own.random() < 0.6
+    ]
+    return requested, {FORCED: rungs} if rungs else {}, (*events, *events_of(own, OF_FORCING, latest))
 
 
 def _options(chance: random.Random, batches: int) -> dict[str, Any]:
