@@ -28,8 +28,6 @@ from tests.sandbox.openshift.kinds import (
     ACKS,
     ACKS_NAMESPACE,
     DESIRED,
-    GATES,
-    GATES_NAMESPACE,
     VERSIONS,
     annotations_of,
     rendered,
@@ -190,14 +188,13 @@ GATE = "ack-4.19-kube-1.33-api-removals-in-4.20"
 
 def test_an_acknowledgement_of_the_version_on_the_way_is_waited_for_between(here: World) -> None:
     """The release on the way brings it, and so no plan can ask for it."""
-    cluster = Chained(here)
+    cluster = Chained(here, replace(EVEN, gates={GATE: "APIs are removed, see https://example.com."}))
     given = cluster.agreed(**TO_EVEN)
 
-    def ask() -> None:
-        write_data(cluster, GATES_NAMESPACE, GATES, {GATE: "APIs are removed, see https://example.com."})
-        cluster.openshift.clock.later(900, lambda: write_data(cluster, ACKS_NAMESPACE, ACKS, {GATE: "true"}))
+    def acknowledge() -> None:
+        write_data(cluster, ACKS_NAMESPACE, ACKS, {GATE: "true"})
 
-    cluster.when_at("4.19.4", ask)
+    cluster.when_at("4.19.4", lambda: cluster.openshift.clock.later(900, acknowledge))
     ended = goes(here.play(PLAYBOOK, given))
     assert f"OpenShift asks for the acknowledgement {GATE}" in ended.output
     cluster.has_come("4.19.4", "4.20.2")

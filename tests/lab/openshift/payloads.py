@@ -82,7 +82,7 @@ class Payloads:
                 "status": {"versions": [{"name": "operator", "version": version}]},
             }
         found["0000_00_cluster-version-operator_04_admin-gates.yaml"] = _map(
-            GATES_NAMESPACE, GATES, dict(self._described.gates)
+            GATES_NAMESPACE, GATES, self._described.gates_of(version)
         )
         # A store has to be named. It has none: the signatures are in ConfigMaps, as in a cluster without a network.
         trusted = {"verifier-public-key-lab": self._signed["key"], "store-lab": f"file://{self.folder}/signatures"}

@@ -115,8 +115,19 @@ class Described:
     operators: tuple[str, ...] = OPERATORS
     machine_sets: tuple[MachineSet, ...] = ()
     gates: Mapping[str, str] = field(default_factory=dict)
-    """The acknowledgements that are asked for, such as `ack-4.18-kube-1.32-api-removals`, each with its text."""
+    """The acknowledgements that are asked for, such as `ack-4.18-kube-1.32-api-removals`, each with its text.
+
+    A release brings those of its minor version and of earlier ones (`gates_of`).
+    """
     removed_apis: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """By resource, such as `flowschemas.v1beta3.flowcontrol.apiserver.k8s.io`: the release without it, and requests."""
     operator_on: str = ""
     """The master on which the pod of the machine-config operator runs; empty: the first one."""
+
+    def gates_of(self, version: str) -> dict[str, str]:
+        """The acknowledgements of which a release knows: it brings them in a ConfigMap among its manifests."""
+        return {name: said for name, said in self.gates.items() if _minor(name.split("-")[1]) <= _minor(version)}
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    return tuple(int(each) for each in version.split(".")[:2])

@@ -75,7 +75,7 @@ class OpenShift:
             self._hand.create(DEFINITIONS, "", each)
         for name in NAMESPACES:
             self._hand.create(NAMESPACE_KIND, "", {"metadata": {"name": name}})
-        self._hand.create(CONFIG_MAPS, GATES_NAMESPACE, _map(GATES, dict(self.described.gates)))
+        self._hand.create(CONFIG_MAPS, GATES_NAMESPACE, _map(GATES, self.described.gates_of(self.described.version)))
         self._hand.create(CONFIG_MAPS, ACKS_NAMESPACE, _map(ACKS, {}))
         self._hand.create(VERSIONS, "", building.version_object(self.described))
         for name, (release, requests) in self.described.removed_apis.items():

@@ -33,7 +33,9 @@ class Controllers:
         self.kubelet_versions = KubeletVersions(shared, self.operators, self.machine_configs)
         self.daemons.boots.append(self.kubelet_versions.booted)
         self.machines = Machines(shared)
-        self.version_operator = VersionOperator(shared, updates, self.operators, described.operators, registry.has)
+        self.version_operator = VersionOperator(
+            shared, updates, self.operators, described.operators, registry.has, described.gates_of
+        )
 
     def _is_last(self, node: str) -> bool:
         nodes = self.belonging.nodes_of(self.belonging.pool_of(node))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tests.sandbox.kubernetes.controllers.work import with_condition
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS
@@ -34,8 +34,10 @@ class VersionOperator:
         operators: Operators,
         order: Sequence[str],
         has: Callable[[str], str | None],
+        gates_of: Callable[[str], Mapping[str, str]],
     ) -> None:
         self._shared, self._operators, self._order, self._has = shared, operators, order, has
+        self._gates_of = gates_of
         self._hand = shared.hand("cluster-version-operator")
         self.updates = Updates(shared, service, self._write_soon)
         self._progress = Progress("", "")
@@ -206,10 +208,17 @@ class VersionOperator:
 
         def runs() -> None:
             self.updates.version = version
+            self._bring_gates(version)
             self._sync()
             self._apply(version)
 
         self._shared.clock.later(elected, runs)
+
+    def _bring_gates(self, version: str) -> None:
+        """Apply the manifest with the acknowledgements of a release, which is among its first. Others stay."""
+        gates = self._gates_of(version)
+        if gates.items() - self._map(GATES_NAMESPACE, GATES).items():
+            self._hand.change(CONFIG_MAPS, GATES_NAMESPACE, GATES, lambda item: item["data"].update(gates))
 
     def _apply(self, version: str) -> None:
         """Wait for the operator whose turn it is, then for the next one, until all are of the version."""
