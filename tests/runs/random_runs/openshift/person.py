@@ -50,4 +50,6 @@ class Person:
         for each in self._aborts:
             if each.wait() != 0 and '"msg": "' not in each.output:
                 yield f"An abort has ended without a cause: {each.output[-600:]}"
-        yield from (f"MachineConfigPool {each} was let go by an abort, with Kubernetes nodes left" for each in self._left)
+        yield from (
+            f"MachineConfigPool {each} was let go by an abort, with Kubernetes nodes left" for each in self._left
+        )

@@ -92,11 +92,7 @@ class Requested(UpgradeConfigs):
 
     def _pool_of(self, node: str) -> str:
         return next(
-            (
-                pool.name
-                for pool in self.openshift.described.pools
-                if any(each.name == node for each in pool.nodes)
-            ),
+            (pool.name for pool in self.openshift.described.pools if any(each.name == node for each in pool.nodes)),
             "",
         )
 
@@ -113,7 +109,9 @@ class Requested(UpgradeConfigs):
         names = [each["type"] for each in entry["conditions"]]
         yield from (f"the condition {each} is there twice" for each in {*names} if names.count(each) > 1)
         yield from (
-            f"the condition {each['type']} is {each['status']}" for each in entry["conditions"] if each["status"] != "True"
+            f"the condition {each['type']} is {each['status']}"
+            for each in entry["conditions"]
+            if each["status"] != "True"
         )
         for name in ("SendStartedNotification", "SendCompletedNotification"):
             if name not in names:

@@ -28,7 +28,6 @@ from tests.sandbox.openshift.update_service import URL
 from tests.scenarios.cluster import USER
 from tests.scenarios.playbook import Played
 
-
 MISSED = '"window_missed"'
 """A reason with which a run ends that would begin too late."""
 
@@ -68,10 +67,9 @@ class OpenShiftStage(ByPlaybook):
 
     def _request(self) -> Requested:
         spare = {"capacityReservation": True} if self._story.options.get("upgrade_extra_workers") else {}
-        most = max(len(each.nodes) for each in self._story.pools)
-        together = [each.max_unavailable for each in self._story.pools]
-        most = most if any(isinstance(each, str) for each in together) else max(each or 1 for each in together)  # type: ignore[type-var]
-        return Requested(self.world, self.openshift, self.target, int(most), **spare)
+        together = [each.max_unavailable or 1 for each in self._story.pools]
+        counts = [each if isinstance(each, int) else len(self.observer.behind(self.target)) for each in together]
+        return Requested(self.world, self.openshift, self.target, max(counts), **spare)
 
     def _own(self) -> dict[str, Any]:
         kubernetes = {"kubeconfig": str(self.world.sandbox.kubeconfig(USER))}
@@ -83,7 +81,9 @@ class OpenShiftStage(ByPlaybook):
         by_person = {name for manager, name in writes if manager == PERSON}
         held_once = {name for _manager, name in writes}
         left = {self._pool_of(name) for name in self.observer.behind(self.target)}
-        found = [name for name in sorted(left & held_once - by_person) if not self.openshift.pool(name)["spec"].get("paused")]
+        found = [
+            name for name in sorted(left & held_once - by_person) if not self.openshift.pool(name)["spec"].get("paused")
+        ]
         # A killed controller leaves a pool to the machine config operator that it had just let go.
         return [] if self._happening.kills else found
 
@@ -108,7 +108,7 @@ class OpenShiftStage(ByPlaybook):
         return self._requested.times if self._requested is not None else 1
 
     def _told(self, *, whole: bool) -> list[tuple[str, str]]:
-        """The rules that notices and the request have broken, each with a sentence; `whole` at the end of an upgrade."""
+        """The rules that notices and the request have broken, with a sentence; `whole` at the end of an upgrade."""
         kills, found = self._happening.kills, list[tuple[str, str]]()
         if self._notices is not None:
             found += [("notice", each) for each in self._notices.again(kills)]

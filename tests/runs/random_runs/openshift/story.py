@@ -52,6 +52,8 @@ KEPT_PODS = (("search", ""), ("shop", ""), ("search", "data"), ("openshift-searc
 RUNGS = (("evict", 60), ("delete", 300), ("delete_now", 900))
 """The rungs that a user may allow, with the seconds after which each is due at the earliest."""
 FORCED = "upgrade_allow_forced_drains"
+SWITCHES = ("database", "windows", "requested")
+"""The fields that a story has or not."""
 SPARE = ("upgrade_extra_workers", "upgrade_capacity_policy")
 """The variables of spare workers."""
 
@@ -95,7 +97,7 @@ class OpenShiftStory(Story):
     def cluster(self) -> list[str]:
         """See `Story`."""
         habits = [each.name for each in fields(Habits) if getattr(self.habits, each.name) != getattr(KIND, each.name)]
-        more = [name for name in ("database", "windows", "requested") if getattr(self, name)]
+        more = [name for name in SWITCHES if getattr(self, name)]
         more += [" → ".join((self.way.old, *self.way.versions))] if self.way.through else []
         sets = [f"MachineSet {each.name} in zone {each.zone}" for each in self.machine_sets]
         away = [f"no machine for a spare one of {self.never_boots}"] if self.never_boots else []
@@ -112,12 +114,9 @@ class OpenShiftStory(Story):
         if self.machine_sets:
             fewer_options = {name: value for name, value in self.options.items() if name not in SPARE}
             yield replace(self, machine_sets=(), never_boots="", options=fewer_options)
-        if self.database:
-            yield replace(self, database=False)
-        if self.windows:
-            yield replace(self, windows=False)
-        if self.requested:
-            yield replace(self, requested=False)
+        for name in SWITCHES:
+            if getattr(self, name):
+                yield replace(self, **{name: False})  # type: ignore[arg-type]
         for each in () if self.database else self.pools[1:]:
             others = tuple(other for other in self.pools if other is not each)
             if each.name != "worker":
