@@ -190,3 +190,25 @@ options:
         type: int
         default: 10
 """
+
+    EARLY = r"""
+options:
+  watchdog:
+    description:
+      - The name of an alert that always fires. A single pass before O(at) asks for it and for O(alerts), if there is
+        O(prometheus), and notes those that would stop the upgrade.
+    type: str
+  dependencies:
+    description: Things outside the cluster that have to be available, which a single pass before O(at) asks for.
+    type: list
+    elements: str
+    default: []
+  early_steps:
+    description:
+      - The steps whose questions a single pass before O(at) asks, as the step will before the first batch. V(nodes) are
+        the Kubernetes nodes of the plan.
+    type: list
+    elements: str
+    choices: [dependencies, alerts, nodes]
+    default: [dependencies, alerts, nodes]
+"""

@@ -129,7 +129,9 @@ extends_documentation_fragment:
   - stateful.upgrade.drains
   - stateful.upgrade.connections
   - stateful.upgrade.task
+  - stateful.upgrade.alerts
   - stateful.upgrade.runs
+  - stateful.upgrade.runs.early
   - stateful.upgrade.runs.metrics
   - stateful.upgrade.runs.record
 seealso:

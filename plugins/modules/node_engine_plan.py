@@ -87,7 +87,9 @@ attributes:
 extends_documentation_fragment:
   - stateful.upgrade.connections
   - stateful.upgrade.task
+  - stateful.upgrade.alerts
   - stateful.upgrade.runs
+  - stateful.upgrade.runs.early
   - stateful.upgrade.runs.metrics
   - stateful.upgrade.runs.record
 seealso:

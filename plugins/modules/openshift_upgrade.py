@@ -107,11 +107,6 @@ options:
     description: Whether the File Integrity Operator is to make its baseline again after the upgrade.
     type: bool
     default: false
-  watchdog:
-    description:
-      - The name of an alert that always fires. A single pass before O(at) asks for it and for O(alerts), if there is
-        O(prometheus), and notes those that would stop the upgrade.
-    type: str
   batch:
     description: The Kubernetes nodes of the batch at hand.
     type: list
@@ -143,6 +138,7 @@ extends_documentation_fragment:
   - stateful.upgrade.connections
   - stateful.upgrade.task
   - stateful.upgrade.runs
+  - stateful.upgrade.runs.early
   - stateful.upgrade.runs.metrics
   - stateful.upgrade.runs.record
 seealso:

@@ -91,7 +91,9 @@ extends_documentation_fragment:
   - stateful.upgrade.restart.configuration
   - stateful.upgrade.restart.licence
   - stateful.upgrade.task
+  - stateful.upgrade.alerts
   - stateful.upgrade.runs
+  - stateful.upgrade.runs.early
   - stateful.upgrade.runs.metrics
   - stateful.upgrade.runs.record
   - stateful.upgrade.opensearch.plan

@@ -74,7 +74,9 @@ attributes:
 extends_documentation_fragment:
   - stateful.upgrade.connections
   - stateful.upgrade.task
+  - stateful.upgrade.alerts
   - stateful.upgrade.runs
+  - stateful.upgrade.runs.early
   - stateful.upgrade.opensearch.plan
   - stateful.upgrade.opensearch.upgrade
   - stateful.upgrade.opensearch.run

@@ -10,7 +10,7 @@ from ..module_utils.run.begin_and_end import FORETOLD
 from ..module_utils.run.end import NOTICES, End, RunResults
 from ..module_utils.run.order import STARTED, not_begun
 from ..module_utils.run.record.phases import Deed, Phase, UpgradeEvent
-from ..module_utils.run.steps import run_waits
+from ..module_utils.run.steps import ASKED_EARLY, in_order, run_waits
 from .batch_of_run import GROUP, batches_of, known_plan, of_batch, requested
 from .capacity_of_run import added as added_capacity
 from .hosts_of_run import HostsOfRun, texts_in
@@ -209,9 +209,15 @@ class Run:
             "lease_duration": LEASE if own else None,
             "request": requested(self.given("begin_request")),
             "show": bool(self.given("begin_shows")),
+            "early_steps": self._early_steps(),
             "shown": {name: self.plan[name] for name in SHOWN if name in self.plan} if begins else None,
             **{option: self.hosts.noted(fact) for option, fact in OF_HOSTS.items() if option in options},
         }
+
+    def _early_steps(self) -> list[str]:
+        """The steps whose questions a pass before the start asks: those of the collection that are not skipped."""
+        found = in_order(self.given("upgrade_steps") or [])
+        return [each.name for each in found if each.name in ASKED_EARLY and not each.own]
 
     def _to_end(self) -> dict[str, Any]:
         return {**self.end().recorded(), "plan": known_plan(self.variables)}

@@ -6,29 +6,13 @@ from typing import Any
 
 import pytest
 
+from tests.runs.firing import FOUND, FiringAlerts
 from tests.runs.openshift import PLAYBOOK
 from tests.runs.test_openshift import CalledOpenShift
 from tests.runs.world import World
 from tests.sandbox.kubernetes.objects import timestamp
-from tests.sandbox.web import Answer, Request
 
 STATUS = "stateful.upgrade.status"
-FIRING = {"alertname": "EtcdSlow", "severity": "critical", "namespace": "openshift-etcd"}
-FOUND = "EtcdSlow"
-
-
-class FiringAlerts:
-    """A Prometheus in which some alerts fire, whatever is asked."""
-
-    def __init__(self) -> None:
-        self.alerts: list[dict[str, str]] = [FIRING]
-        self.asked = 0
-
-    def __call__(self, _request: Request) -> Answer:
-        """The answer to a query (Prometheus, "HTTP API", "Instant queries")."""
-        self.asked += 1
-        found: list[dict[str, Any]] = [{"metric": each, "value": [0, "1"]} for each in self.alerts]
-        return Answer(200, {"status": "success", "data": {"resultType": "vector", "result": found}})
 
 
 class Scheduled(CalledOpenShift):

@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..common.arguments import PROMETHEUS
 from ..common.release import Release
 from ..common.task import Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from ..draining.judge.forced_drains import FORCED, rungs_in
 from ..kubernetes.client import connect
-from ..monitoring.prometheus_alerts import OF_ALERTS
 from ..run.colouring import Turn, readable_most
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words, counted
@@ -57,9 +55,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "type": "dict",
         "options": {"username": {"type": "str"}, "password": {"type": "str", "no_log": True}, **_SERVER},
     },
-    **PROMETHEUS,
-    **OF_ALERTS,
-    "watchdog": {"type": "str"},
     "max_unavailable": {"type": "str"},
     "allow_forced_drains": FORCED,
     "extra_workers": {"type": "bool", "default": False},

@@ -26,7 +26,7 @@ from .record.phases import Phase, UpgradeEvent
 from .record.record import Record, going_on
 from .record.record_keeping import read_records
 from .start.approvals import covered, judge_aborted, judge_hold, points_in
-from .start.early_look import early_alerts
+from .start.early_look import EARLY, early_questions
 from .start.request import REQUESTED, judge_due, requested_in
 from .start.schedule import SCHEDULE, schedule_in, to_cure
 from .start.start import start_of, start_under_lock
@@ -52,6 +52,7 @@ def contract_of(system: System) -> Contract:
             **RECORD,
             **WAIT,
             **SCHEDULE,
+            **EARLY,
             "wait_timeout": {"type": "int", "default": FIT},
             "announce": {"type": "bool", "default": False},
             "show": {"type": "bool", "default": False},
@@ -188,7 +189,7 @@ def _plan(task: Task, system: System) -> Outcome:
     place, records = _records_of(task, order.more)
     told = _from_records(task, order.more, system.guess, records)
     planned = replace(order, more={**order.more, **told})
-    further = (*system.preflight(task, planned), *early_alerts(task, planned.more))
+    further = (*system.preflight(task, planned), *early_questions(task, planned.more))
     found = side_by_side(task, [*further, _look_at_lock(task.params, order.more, system)])
     confirmed, digest = task.params["confirmed"], str(order.more["digest"])
     same = judge_same(digest, confirmed) if confirmed else Verdict()

@@ -81,6 +81,8 @@ ADDS, NODES, INTEGRITY = "adds", "kubernetes_nodes", "file_integrity"
 OF_PLAN = (ADDS, NODES, INTEGRITY)
 """In place of a variable, a part of the plan: the capacity that it adds, the Kubernetes nodes of its pods, and whether
 the baseline of file integrity is made again."""
+ASKED_EARLY = ("dependencies", "alerts", "nodes")
+"""The steps whose questions are asked before the start, too."""
 LIMITS = ("timeout", "late_after", "retries", "retries_unreachable")
 """The keys with which a user limits a step, also one of the collection."""
 ALERTS = "Prove that no alert fires that the upgrade has to heed"
