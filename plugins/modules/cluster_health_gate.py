@@ -72,7 +72,7 @@ options:
         the same StatefulSets that are away. A pool of which no member at all is in the cluster is not known by this, so
         name its members in O(expected).
       - For the subject V(longhorn) they are those of its nodes that are named here.
-      - For V(before_batch) only.
+      - For V(before_batch) and V(before_stop), and for V(longhorn) also for V(after_batch).
     type: list
     elements: str
     default: []
@@ -238,8 +238,9 @@ health_away:
   type: str
   sample: yellow
 going:
-  description: The members of O(batch) that may go. These are all of them unless the batch was split.
-  returned: success, except at V(before_stop) and V(joined)
+  description: The members of O(batch), or on O(kubernetes_nodes), that may go. These are all of them unless the batch
+    was split.
+  returned: success, except at V(joined)
   type: list
   elements: str
   sample: [data-2]

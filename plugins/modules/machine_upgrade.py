@@ -28,18 +28,37 @@ options:
       - V(begun) takes the lock, plans again and records the start of the run.
       - V(fit) waits until every Kubernetes node is Ready, the control plane is well and etcd can do without the
         O(batch). It says which subcommand of C(kubeadm upgrade) each machine of the batch gets.
+      - V(asked) waits until the O(workloads) can spare the O(batch). Nothing is changed.
+      - V(ready) flushes the indices of members on the O(batch), lets the elected manager hand over, restricts
+        allocation with its undo in the same request, and proves once more that the O(batch) may go down.
       - V(drained) cordons the machines of the O(batch) and evicts their pods, and waits until their volumes are
         detached. A machine that a person has cordoned keeps that cordon.
       - V(delegated) has the O(step) of the machines of the O(batch) carried out by something else, by an object
         NodeUpdate in the O(namespace), and waits until that has ended. Work under way is aborted once O(wait_timeout)
         is over or its UpgradeTask is aborted, and has as long again to come to its end.
       - V(returned) waits until the O(batch) is Ready on O(target_version), and uncordons what the run has cordoned.
+      - V(rejoined) puts allocation back in each of the O(workloads) once the members of the O(proof) have joined again.
+        With O(wait=false) nothing is done where they have not.
+      - V(whole) waits until each of the O(workloads) with members in the O(proof) is whole, and all volumes are.
       - V(proven) waits until all machines are on O(target_version), and well.
       - V(restored) uncordons the machines that runs have cordoned. One that is not Ready stays cordoned, and a remark
-        says so.
+        says so. All that runs have changed in the O(workloads) is put back.
       - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back.
     type: str
-    choices: [planned, begun, ended, fit, drained, delegated, returned, proven, restored]
+    choices:
+      - planned
+      - begun
+      - ended
+      - fit
+      - asked
+      - ready
+      - drained
+      - delegated
+      - returned
+      - rejoined
+      - whole
+      - proven
+      - restored
     default: planned
   target_version:
     description: The version of Kubernetes to upgrade to, such as 1.36.1. Not needed if O(state=ended) or
@@ -127,6 +146,7 @@ attributes:
     support: full
 extends_documentation_fragment:
   - stateful.upgrade.drains
+  - stateful.upgrade.workloads
   - stateful.upgrade.connections
   - stateful.upgrade.task
   - stateful.upgrade.alerts
@@ -246,6 +266,11 @@ kubeadm:
   returned: with O(state=fit)
   type: dict
   sample: {cp-0: apply}
+workloads:
+  description: The members that go of each of the O(workloads) with its name, and the processes before that.
+  returned: with O(state=ready)
+  type: dict
+  sample: {}
 kept:
   description: The pods that budgets keep, each with its C(pod), C(kubernetes_node), C(budget) and
     C(disruptions_allowed).

@@ -140,7 +140,8 @@ class BatchOfRun:
         found = {**failed.as_result(), "batch": self.so_far.batch["name"]}
         if not self.given("roll_of_user"):
             return found
-        said = f"A task of {self._own_variable()} has failed, so the batch was not begun: {failed.message}"
+        so = "no further batch is" if self._is_back else "the batch was not"
+        said = f"A task of {self._own_variable()} has failed, so {so} begun: {failed.message}"
         return {**found, "message": said, "codes": ["own_tasks_failed"]}
 
     def _expected(self) -> Any:
@@ -188,8 +189,17 @@ class BatchOfRun:
         """Whether it is the first one of the run."""
         return self._host == next(iter(self.variables["groups"].get(GROUP, ())), self._host)
 
+    @property
+    def _is_back(self) -> bool:
+        """Whether the task at hand comes when the batch is back."""
+        return bool(self.given("roll_is_back"))
+
+    def own_time(self) -> str:
+        """The time of the user's own tasks that are due, as `upgrade_moment` names it."""
+        return "after_batch" if self._is_back else "before" if self.is_first() else "between"
+
     def own_files(self) -> list[str]:
-        """The files of the user's own tasks that come before this batch."""
+        """The files of the user's own tasks that come before this batch, or after it."""
         return [] if self.variables.get("ansible_check_mode") else texts_in(self.given(self._own_variable()))
 
     def soak_time(self) -> int:
@@ -218,7 +228,7 @@ class BatchOfRun:
         return ["again.yml"] * int(self._plan.get("interruptions") or 0)
 
     def _own_variable(self) -> str:
-        return "upgrade_tasks_before" if self.is_first() else "upgrade_tasks_between"
+        return f"upgrade_tasks_{self.own_time()}"
 
     def gate(self) -> dict[str, Any]:
         """The options of the gate of an OpenSearch batch, which is repeated for what is left of the batch.
@@ -350,7 +360,7 @@ ANSWERS: Mapping[str, Callable[[BatchOfRun], Any]] = {
     "members": lambda batch: batch.so_far.members(),
     "pools": lambda batch: batch.pools(),
     "gate": lambda batch: batch.gate(),
-    "own_moment": lambda batch: "before" if batch.is_first() else "between",
+    "own_moment": lambda batch: batch.own_time(),
     "own_files": lambda batch: batch.own_files(),
     "first_parts": lambda batch: batch.first_parts(),
     "failure": lambda batch: batch.failure(),

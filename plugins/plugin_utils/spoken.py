@@ -36,7 +36,11 @@ CONNECTIONS = {**KUBERNETES, **OPENSEARCH}
 _PARTS = "|".join(
     re.escape(f"{name}.{'.'.join(part.path)}") for name in CONNECTIONS for part in parts_of(f"{PREFIX}{name}").values()
 )
-_OPTION = re.compile(rf"(?<![\w./:-])(?:{_PARTS}|{'|'.join(PLAIN)}|(?:gate\.)?(?:wait_timeout|wait_limit))\b")
+LISTED = "workloads"
+"""The list whose elements have options of their own."""
+_OPTION = re.compile(
+    rf"(?<![\w./:-])(?:{_PARTS}|{LISTED}\.[a-z_]+|{'|'.join(PLAIN)}|(?:gate\.)?(?:wait_timeout|wait_limit))\b"
+)
 WHOLE = "upgrade_batch_timeout or upgrade_run_timeout"
 """The variables for the `wait_limit` of a gate."""
 GATE = {"gate.wait_timeout": "upgrade_gate_timeout", "gate.wait_limit": WHOLE}
@@ -67,7 +71,7 @@ class Speech:
         connection, dot, part = option.partition(".")
         return (
             f"{PREFIX}{option}"
-            if not dot or connection in self.whole
+            if not dot or connection == LISTED or connection in self.whole
             else f"{PREFIX}{connection}_{part.replace('.', '_')}"
         )
 

@@ -25,6 +25,8 @@ FLOORS = {
     "pools": 3,
     "draining": 3,
     **dict.fromkeys(SYSTEMS, 4),
+    # It asks the systems that live on Kubernetes nodes, for those that take the nodes down.
+    "workloads": 4,
     # A restart of processes observes and judges the members with the room of their server.
     "restart": 5,
     "entry": 5,

@@ -14,8 +14,8 @@ OF_USERS = "upgrade_"
 """The beginning of the names of the collection's documented variables."""
 OF_MEMBER_ROLES = "member_"
 """The beginning of the names that the roles share which know how to take a step on the host of a member."""
-HANDED_OVER = {"steps_moment"}
-"""A parameter of the role steps, which begin and finish include."""
+HANDED_OVER = {"steps_moment", "roll_is_back"}
+"""Parameters of the role steps, which begin and finish include, and of the tasks of the user in the role roll."""
 SETTING = ("ansible.builtin.set_fact", "vars")
 
 

@@ -45,11 +45,11 @@ def run(task: Task) -> Outcome:
     client = connect(params["kubernetes"])
 
     def judged(seen: Longhorn) -> Verdict:
+        # Not every Kubernetes node has a part of Longhorn.
+        batch = [*params["batch"], *(name for name in params["kubernetes_nodes"] if name in seen.nodes)]
         if moment == "before_batch":
-            # Not every Kubernetes node has a part of Longhorn.
-            there = [name for name in params["kubernetes_nodes"] if name in seen.nodes]
-            return may_go_down(seen, [*params["batch"], *there], params["expected"])
-        whole = all_whole(seen, params["expected"], params["batch"])
+            return may_go_down(seen, batch, params["expected"])
+        whole = all_whole(seen, params["expected"], batch)
         if not params["target_version"]:
             return whole
         image = image_of(seen)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..common.task import Outcome, Task
+from ..common.task import Outcome, Task, attempt
 from ..common.verdict import Reason, Verdict, combine, remark
 from ..draining.act.draining import Draining
 from ..draining.drain import DrainRules, drain
@@ -16,6 +16,7 @@ from ..draining.judge.forced_drains import rungs_in
 from ..kubernetes.client import KubernetesClient, connect
 from ..run.begin_and_end import System
 from ..run.runs import contract_of, work_of
+from ..workloads import going_down
 from .delegated import delegated
 from .judge.fitness import judge_control_plane, judge_machines, judge_quorum
 from .judge.order import courses, narrowed
@@ -106,7 +107,7 @@ def _proven(task: Task) -> Outcome:
 
 
 def _restored(task: Task) -> Outcome:
-    """Uncordon the machines that runs have cordoned.
+    """Uncordon the machines that runs have cordoned, and put back what they have changed in the workloads.
 
     One that is not Ready stays cordoned: work on it may be half done.
     """
@@ -119,7 +120,8 @@ def _restored(task: Task) -> Outcome:
         reasons = _uncordoned(task, client, [name for name in marked if name not in unsure])
         return Verdict((*reasons, *map(_stays, unsure)))
 
-    verdict, _state = task.wait(again, lambda _found: Verdict())
+    cordons = attempt(lambda given: Outcome(given.wait(again, lambda _found: Verdict())[0]), task)
+    verdict = combine((cordons.verdict, going_down.put_back(task).verdict))
     return Outcome(verdict, bool(task.journal.as_result()), next="nothing")
 
 
@@ -140,13 +142,17 @@ SYSTEM = System(
     put_back=_restored,
     states={
         "fit": _fit,
+        "asked": going_down.asked,
+        "ready": going_down.ready,
         "drained": _drained,
         "delegated": lambda task: delegated(_to_its_end(task)),
         "returned": _returned,
+        "rejoined": going_down.rejoined,
+        "whole": going_down.whole,
         "proven": _proven,
         "restored": _restored,
     },
     guess=SECONDS_A_BATCH,
-    words=lambda _params, plan: words(plan),
+    words=words,
 )
 CONTRACT, run = contract_of(SYSTEM), work_of(SYSTEM)

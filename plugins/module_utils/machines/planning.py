@@ -19,6 +19,8 @@ from ..kubernetes.rights import missing_rights, of_lock_and_record
 from ..run.colouring import readable_most
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words
+from ..workloads.going_down import foreseen
+from ..workloads.workload import LONGHORN, WORKLOADS, workloads_in
 from .delegated import OPTIONS as OF_DELEGATED
 from .judge.fitness import judge_control_plane, judge_facts, judge_machines, judge_members, judge_quorum
 from .judge.order import digest, narrowed, turns, versions
@@ -40,6 +42,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "allow_quorum_loss": {"type": "bool", "default": False},
     "allow_forced_drains": FORCED,
     "allow_unmanaged_pods": ALLOW_UNMANAGED,
+    **WORKLOADS,
     **OF_DELEGATED,
 }
 """The options of an upgrade of machines."""
@@ -91,6 +94,7 @@ def order(task: Task) -> Outcome:
     batches = turns(seen, groups, str(target), facts, task.params["max_unavailable"])
     conditions = [*map(str, rungs_in(task.params["allow_forced_drains"])), *task.params["allow_unmanaged_pods"]]
     conditions += ["no quorum"] if accepted else []
+    conditions += [each for one in workloads_in(task.params["workloads"]) for each in one.conditions()]
     return ordered(
         Whole(IDENTITY, groups, versions(seen, groups)),
         str(target),
@@ -120,18 +124,25 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
             )
         )
 
-    def workloads(given: Task) -> Outcome:
+    batches = {each["name"]: each["members"] for each in planned.more["batches"]}
+
+    def drains(given: Task) -> Outcome:
         given.may_look()
         client, rungs = connect(given.params["kubernetes"]), rungs_in(given.params["allow_forced_drains"])
-        batches = {each["name"]: each["members"] for each in planned.more["batches"]}
         unmanaged = given.params["allow_unmanaged_pods"]
         return Outcome(judge_drains(client, batches, batches, rungs, unmanaged))
 
-    for run in (rights, workloads):
+    def workloads(given: Task) -> Outcome:
+        given.may_look()
+        return foreseen(given, batches)
+
+    for run in (rights, drains, *([workloads] if batches else [])):
         yield ParallelWork(run, dict(task.params))
 
 
-def words(plan: Mapping[str, Any]) -> Words:
+def words(params: Mapping[str, Any], plan: Mapping[str, Any]) -> Words:
     """The words of a plan."""
     changes = ["the cordon of each machine"] if plan["batches"] else []
+    if changes and any(each["system"] != LONGHORN for each in params["workloads"]):
+        changes.append("allocation in the databases on them")
     return Words("machine", "Kubernetes", changes=changes)

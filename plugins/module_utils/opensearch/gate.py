@@ -62,7 +62,8 @@ GATE = Contract(
     required_if=[
         ("moment", "before_batch", ("batch", "kubernetes_nodes"), True),
         ("moment", "before_batch", ("expected", "kubernetes_nodes"), True),
-        ("moment", BEFORE_STOP, ("batch", "expected")),
+        ("moment", BEFORE_STOP, ("batch", "kubernetes_nodes"), True),
+        ("moment", BEFORE_STOP, ("expected", "kubernetes_nodes"), True),
         ("moment", JOINED, ("batch",)),
         ("moment", "after_batch", ("batch", "expected")),
         ("moment", "after_upgrade", ("expected", "target_version")),

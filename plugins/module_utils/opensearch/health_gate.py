@@ -31,36 +31,43 @@ CONTRACT = replace(GATE, argument_spec={**GATE.argument_spec, **IN_PARTS})
 def run(task: Task) -> Outcome:
     """Look, judge and wait as asked. Allocation and votes are changed only before members stop, and if asked for."""
     nodes, params = task.params["kubernetes_nodes"], task.params
-    if not nodes or params["moment"] != BEFORE_BATCH:
+    if not nodes or params["moment"] not in {BEFORE_BATCH, BEFORE_STOP}:
         return _judged(task)
     if not params["namespace"]:
         said = "With kubernetes_nodes the members are known by their pods, and no namespace is given that has them."
         raise refusal("namespace_not_given", said, "Give namespace.")
-    there = _members_on(task)
+    there = members_on(task)
     while True:
         task.progress(f"On {enumerate_few(nodes)}: {enumerate_few(sorted(there.batch)) or 'no member of OpenSearch'}.")
+        if params["moment"] == BEFORE_STOP and not there.batch:
+            return Outcome(Verdict(), next="stop the batch", more={"going": []})
         own = {"batch": sorted(there.batch), "expected": sorted({*params["expected"], *there.expected})}
         outcome = _judged(replace(task, params={**params, **own}))
         if not outcome.verdict.passed:
             return outcome
-        before, there = there, _members_on(task)
+        before, there = there, members_on(task)
         # Pods may have moved while the gate has waited.
         if there.batch <= before.batch:
             return outcome
 
 
 @dataclass(frozen=True)
-class _There:
+class MembersThere:
     """The members of a cluster, and those of them that run on some Kubernetes nodes."""
 
     expected: frozenset[str]
     batch: frozenset[str]
 
 
-def _members_on(task: Task) -> _There:
+def members_on(task: Task) -> MembersThere:
+    """The members by the option `kubernetes_nodes`, found by their pods in the option `namespace`.
+
+    Raises:
+        Refusal: OpenSearch or Kubernetes does not answer, or not as it should.
+    """
     nodes = task.params["kubernetes_nodes"]
     listed = task.ask(lambda: list_members({**task.params, "zone_attribute": ZONE}))
-    return _There(
+    return MembersThere(
         frozenset(each.name for each in listed),
         frozenset(each.name for each in listed if each.kubernetes_node in nodes),
     )
@@ -80,7 +87,8 @@ def _judged(task: Task) -> Outcome:
         return Outcome(back, before=_of_members(members), next=_next(scope, back), more=absence.as_result())
     if scope.moment == BEFORE_STOP:
         outcome = in_parts(task, client, task.params["batch"], partial(_before_stop, task, client, scope))[-1]
-        return replace(outcome, changed=bool(task.journal.as_result()))
+        going = list(task.params["batch"]) if outcome.verdict.passed else []
+        return replace(outcome, changed=bool(task.journal.as_result()), more={"going": going})
     judged = wait_at_gate(task, client, scope)
     more = {"going": judged.going, "green_seconds": judged.green_seconds}
     verdict = combine((judged.verdict, old_address(task))) if last else judged.verdict

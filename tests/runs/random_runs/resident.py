@@ -16,6 +16,7 @@ from tests.sandbox.kubernetes.resources import Resources
 from tests.sandbox.kubernetes.store import Change
 
 VERSION, MEMBERS = "3.8.0", 3
+PASSWORD = "not-for-any-eyes"
 COMBINED = ("cluster_manager", "data", "ingest")
 
 
@@ -50,6 +51,16 @@ class Resident:
         file = (folder or Path(tempfile.mkdtemp())) / "gate.yml"
         file.write_text(json.dumps([{"name": "Ask", "stateful.upgrade.cluster_health_gate": options}]))
         return str(file)
+
+    def workload(self, **more: Any) -> dict[str, Any]:
+        """The cluster as one of the `upgrade_workloads`."""
+        own = {"hosts": [self.cluster.url], "username": "someone", "password": PASSWORD}
+        return {"system": "opensearch", "namespace": self.cluster.namespace, "opensearch": own, **more}
+
+    def changed_settings(self) -> dict[str, Any]:
+        """The settings of the cluster that some run has changed and not put back, and its undo."""
+        found = json.loads(self.cluster.ask("/_cluster/settings?flat_settings=true"))
+        return {name: value for scope in ("persistent", "transient") for name, value in found.get(scope, {}).items()}
 
     def places(self) -> dict[str, str]:
         """The Kubernetes node of each member; empty while its pod has none."""

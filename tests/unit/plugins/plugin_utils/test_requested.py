@@ -11,7 +11,7 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.requested import 
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import names
 
 KNOWN = {playbook: options_of(playbook, specified()) for playbook in ("opensearch", "opensearch_hosts")}
-for system in ("restart", "openshift"):
+for system in ("restart", "openshift", "machines"):
     KNOWN[system] = options_of(system, specified(f"stateful.upgrade.{system}"))
 
 OF_THE_RUN = names(lambda each: each.run_only)

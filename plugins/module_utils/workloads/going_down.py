@@ -1,0 +1,224 @@
+"""Databases on Kubernetes nodes that go down: asked, made ready, seen whole again, and put back.
+
+The order around a batch is that of a replacement of pods by a run on the database itself:
+
+    asked    every shard keeps a started copy outside of the batch, and every quorum its majority
+    ready    flush, the elected manager hands over, allocation is restricted with its undo in the same request
+    (the Kubernetes nodes are drained, worked on, and come back)
+    rejoined its members are in the cluster as other processes, and the restriction is put back
+    whole    every shard that can be started is, and every volume healthy
+
+A member is on the batch if its pod is. Longhorn needs no act of its own: the engine of a volume goes with the pod that
+is evicted, and is waited for by the drain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ..common.task import Outcome, Task, attempt
+from ..common.verdict import Reason, State, Verdict, combine, remark
+from ..common.waiting import FIRST_ANSWER
+from ..longhorn import health_gate as longhorn
+from ..longhorn.observe.kinds import NAMESPACE as OF_LONGHORN
+from ..opensearch import health_gate
+from ..opensearch.act import allocation
+from ..opensearch.gate import BEFORE_STOP, JOINED
+from ..opensearch.judge.checks import AFTER_BATCH, BEFORE_BATCH
+from ..opensearch.judge.policy import policy_of
+from ..opensearch.judge.safety import judge_batch, judge_consent
+from ..opensearch.observe.client import connect
+from ..opensearch.observe.cluster import observe
+from ..opensearch.shard_allocation import RECOVERIES
+from .workload import Workload, workloads_in
+
+SLEEP = 0.25
+"""Seconds between two looks, as at the gates of an upgrade."""
+OF_RUN = ("kubernetes", "lock", "wait", "wait_timeout")
+"""The options of the task that are those of every workload."""
+_CONSENTS = re.compile(r"(?<![\w.])(allow_(?:single_copy|quorum_loss|red_indices))\b")
+Batches = Mapping[str, Collection[str]]
+"""The Kubernetes nodes of each batch by its name."""
+
+
+def asked(task: Task) -> Outcome:
+    """Wait until all workloads can spare the Kubernetes nodes of the option `batch`. Nothing is changed."""
+
+    def ask(given: Task, workload: Workload) -> Outcome:
+        if not workload.searches:
+            return _longhorn(given, workload, BEFORE_BATCH)
+        return _gate(given, workload, moment=BEFORE_BATCH, hands_over=True, kubernetes_nodes=given.params["batch"])
+
+    return _of_each(task, ask)
+
+
+def ready(task: Task) -> Outcome:
+    """Make the workloads ready for the batch to go down now. The result has as `workloads` the members that go."""
+    found: dict[str, Any] = {}
+
+    def make_ready(given: Task, workload: Workload) -> Outcome:
+        if not workload.searches:
+            return _longhorn(given, workload, BEFORE_BATCH)
+        outcome = _restricted(given, workload)
+        if outcome.verdict.passed and outcome.more["going"]:
+            found[workload.title] = {
+                "going": outcome.more["going"],
+                "expected": sorted(outcome.before["members"]),
+                "processes": outcome.before["processes"],
+            }
+        return outcome
+
+    return replace(_of_each(task, make_ready, until_failure=True), more={"workloads": found})
+
+
+def rejoined(task: Task) -> Outcome:
+    """Put allocation back where all members that went have joined again.
+
+    It is waited for unless `wait` is false: after the drain members that could move to other Kubernetes nodes may be
+    back at once, and those with disks on the batch are not.
+    """
+
+    def back(given: Task, workload: Workload) -> Outcome:
+        proof = given.params["proof"].get(workload.title)
+        if proof is None:
+            return Outcome(Verdict())
+        joined = _gate(given, workload, moment=JOINED, batch=proof["going"], former_processes=proof["processes"])
+        return _allocation(given, workload, state="restored", part="batch") if joined.verdict.passed else joined
+
+    done = _of_each(task, back)
+    waits = task.params["wait"] or done.verdict.state is State.REFUSED
+    return done if waits else replace(done, verdict=Verdict())
+
+
+def whole(task: Task) -> Outcome:
+    """Wait until the workloads of which members went are whole again, and all volumes near the batch."""
+
+    def wait_whole(given: Task, workload: Workload) -> Outcome:
+        if not workload.searches:
+            return _longhorn(given, workload, AFTER_BATCH)
+        proof = given.params["proof"].get(workload.title)
+        if proof is None:
+            return Outcome(Verdict())
+        return _gate(given, workload, moment=AFTER_BATCH, batch=proof["going"], expected=proof["expected"])
+
+    return _of_each(task, wait_whole)
+
+
+def put_back(task: Task) -> Outcome:
+    """Put back all that runs have changed in the workloads, each whatever becomes of the others."""
+
+    def restored(given: Task, workload: Workload) -> Outcome:
+        return _allocation(given, workload, state="restored") if workload.searches else Outcome(Verdict())
+
+    return _of_each(task, restored)
+
+
+def foreseen(task: Task, batches: Batches) -> Outcome:
+    """Whether a plan with these batches can be carried out as the workloads are now."""
+
+    def look(given: Task, workload: Workload) -> Outcome:
+        if not workload.searches:
+            return Outcome(Verdict())
+        return Outcome(Verdict(tuple(_foreseen(given, workload, batches))))
+
+    return _of_each(replace(task, first_answer=FIRST_ANSWER), look)
+
+
+def _foreseen(task: Task, workload: Workload, batches: Batches) -> Iterator[Reason]:
+    params = _arguments(task, workload, moment=BEFORE_BATCH)
+    policy, members = policy_of(params, hands_over=True), dict[str, list[str]]()
+    for name, nodes in batches.items():
+        there = health_gate.members_on(replace(task, params={**params, "kubernetes_nodes": list(nodes)}))
+        if there.batch:
+            members[name] = sorted(there.batch)
+    state = task.ask(lambda: observe(connect(params["opensearch"], params["kubernetes"])))
+    going = [each for names in members.values() for each in names]
+    yield from judge_consent(state, going, policy).reasons
+    for name, names in members.items():
+        alone = judge_batch(state, names, policy) if len(names) > 1 else Verdict()
+        for each in alone.reasons if alone.state is State.REFUSED else ():
+            # Members may be elsewhere by then, and the gate asks again.
+            yield remark(each.code, f"Batch {name} could not go now: {each.message}", each.remedy)
+    said = f"{len(going)} members are on the machines of {len(members)} batches, and asked before each of them."
+    yield remark("workload_asked", said)
+
+
+def _of_each(task: Task, work: Callable[[Task, Workload], Outcome], *, until_failure: bool = False) -> Outcome:
+    """The verdict of the same work on each workload, one after the other, with its name before each reason.
+
+    Once one has failed, the others are asked without waiting, or with `until_failure` not at all.
+    """
+    verdicts, given, acts = list[Verdict](), task, len(task.journal.as_result())
+    for workload in workloads_in(task.params["workloads"]):
+        verdict = _named(workload, attempt(partial(_done, work, workload), given).verdict)
+        verdicts.append(verdict)
+        if not verdict.passed:
+            if until_failure:
+                break
+            given = replace(task, params={**task.params, "wait": False})
+    return Outcome(combine(verdicts), changed=len(task.journal.as_result()) > acts)
+
+
+def _done(work: Callable[[Task, Workload], Outcome], workload: Workload, task: Task) -> Outcome:
+    return work(task, workload)
+
+
+def _named(workload: Workload, verdict: Verdict) -> Verdict:
+    return Verdict(
+        tuple(
+            replace(
+                each,
+                message=f"{workload.title}: {each.message}",
+                remedy=_CONSENTS.sub(r"workloads.\1", each.remedy),
+            )
+            for each in verdict.reasons
+        )
+    )
+
+
+def _arguments(task: Task, workload: Workload, **own: Any) -> dict[str, Any]:
+    """The arguments of the gate of an OpenSearch."""
+    shared = {name: task.params[name] for name in OF_RUN}
+    given = {**shared, "wait_sleep": SLEEP, "opensearch": workload.connection, **workload.consents}
+    return {**health_gate.CONTRACT.arguments(given, **own), "namespace": workload.namespace}
+
+
+def _gate(task: Task, workload: Workload, **own: Any) -> Outcome:
+    return health_gate.run(replace(task, params=_arguments(task, workload, **own)))
+
+
+def _longhorn(task: Task, workload: Workload, moment: str) -> Outcome:
+    own = {"moment": moment, "kubernetes_nodes": task.params["batch"]}
+    params = {**_arguments(task, workload, **own), "namespace": workload.namespace or OF_LONGHORN}
+    return longhorn.run(replace(task, params=params))
+
+
+def _restricted(task: Task, workload: Workload) -> Outcome:
+    """Flush the indices on the batch, then prove it with allocation restricted, immediately before it goes."""
+    nodes, patience = task.params["batch"], task.params["wait_timeout"]
+    there = health_gate.members_on(
+        replace(task, params=_arguments(task, workload, moment=BEFORE_STOP, kubernetes_nodes=nodes))
+    )
+    if there.batch:
+        _allocation(task, workload, state="prepared", batch=sorted(there.batch), rebalance="none")
+    gate = health_gate.CONTRACT.argument_spec["gate"]["options"]
+    again = {**{name: each.get("default") for name, each in gate.items()}, "wait_timeout": patience}
+    return _gate(
+        task,
+        workload,
+        moment=BEFORE_STOP,
+        kubernetes_nodes=nodes,
+        hands_over=True,
+        allocation="restrict",
+        gate=again,
+    )
+
+
+def _allocation(task: Task, workload: Workload, **own: Any) -> Outcome:
+    given = {**_arguments(task, workload), "take_over": task.params["take_over"]}
+    params = allocation.CONTRACT.arguments(given, recoveries=RECOVERIES["default"], **own)
+    return allocation.carry_out(replace(task, params=params), connect(params["opensearch"], params["kubernetes"]))

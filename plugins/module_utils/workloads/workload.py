@@ -1,0 +1,74 @@
+"""The databases on the Kubernetes nodes of a batch as the user names them, each with its connection."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..common.arguments import CONSENT, OPENSEARCH, Options
+
+LONGHORN = "longhorn"
+TITLES = {"opensearch": "OpenSearch", "elasticsearch": "Elasticsearch", LONGHORN: "Longhorn"}
+"""The systems that can live there."""
+_SEARCH = [name for name in TITLES if name != LONGHORN]
+
+WORKLOADS: Options = {
+    "workloads": {
+        "type": "list",
+        "elements": "dict",
+        "default": [],
+        "options": {
+            "system": {"type": "str", "required": True, "choices": list(TITLES)},
+            "namespace": {"type": "str"},
+            "opensearch": {
+                "type": "dict",
+                # A variable of the environment would give the password of one cluster to all of them.
+                "options": {
+                    name: {key: value for key, value in option.items() if key != "fallback"}
+                    for name, option in OPENSEARCH["opensearch"]["options"].items()
+                },
+            },
+            **CONSENT,
+        },
+        "required_if": [("system", each, ("namespace", "opensearch")) for each in _SEARCH],
+    },
+    "proof": {"type": "dict", "default": {}},
+}
+"""The option with all of them, and that with what was proven of them before their batch went down."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One of them."""
+
+    system: str
+    namespace: str | None
+    connection: Mapping[str, Any] = field(default_factory=dict)
+    """That to OpenSearch or Elasticsearch; empty for Longhorn, which is reached by the Kubernetes API."""
+    consents: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """Its name in sentences."""
+        place = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"{TITLES[self.system]}{place}"
+
+    @property
+    def searches(self) -> bool:
+        """Whether it is an OpenSearch or Elasticsearch, and has members."""
+        return self.system != LONGHORN
+
+    def conditions(self) -> Iterator[str]:
+        """Each consent that was given for it, for the digest of a plan."""
+        for name, value in self.consents.items():
+            if value:
+                yield f"{self.title} {name} {','.join(map(str, value)) if isinstance(value, list) else ''}".rstrip()
+
+
+def workloads_in(given: Collection[Mapping[str, Any]]) -> list[Workload]:
+    """The workloads of the option."""
+    return [
+        Workload(each["system"], each["namespace"], each["opensearch"] or {}, {name: each[name] for name in CONSENT})
+        for each in given
+    ]

@@ -1,0 +1,215 @@
+"""An OpenSearch that lives on the workers of a kubeadm cluster, and is named with its connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runs import executor
+from tests.runs.machines import PLAYBOOK, Machines, Tenant, machines
+from tests.runs.random_runs.resident import PASSWORD
+from tests.runs.test_machines_databases import slow
+from tests.runs.turns import Killed
+from tests.runs.world import world
+from tests.sandbox.kubernetes.kinds import NODES
+from tests.sandbox.kubernetes.store import Change
+from tests.sandbox.web import Request
+from tests.scenarios.playbook import Played
+
+FROM, TO = "1.35.4", "1.36.1"
+SETTINGS, VOTES = "/_cluster/settings", "/_cluster/voting_config_exclusions"
+ENABLE = "cluster.routing.allocation.enable"
+
+
+@pytest.fixture
+def found() -> Iterator[Machines]:
+    """A machine of the control plane and four workers."""
+    with world() as here, machines(here, FROM, [TO], control_plane=1, workers=4) as made:
+        yield made
+
+
+def upgraded(found: Machines, tenant: Tenant, **more: Any) -> Played:
+    """A run in which the database is named."""
+    return found.upgraded(TO, upgrade_allow_quorum_loss=True, **{"upgrade_workloads": [tenant.workload()], **more})
+
+
+@contextmanager
+def killing_behind(found: Machines, method: str, path: str, number: int) -> Iterator[None]:
+    """A run is killed behind its act of this number with this method, on a path that begins so."""
+    before, left = found.here.calling.after, number
+
+    def count(request: Request) -> None:
+        nonlocal left
+        before(request)
+        left -= request.method == method and request.path.startswith(path)
+        if left == 0:
+            raise Killed
+
+    found.here.calling.after = count
+    try:
+        yield
+    finally:
+        found.here.calling.after = before
+
+
+class Cordons:
+    """It notes the state of the database at each cordon of a machine on which it has members."""
+
+    def __init__(self, found: Machines, tenant: Tenant) -> None:
+        self._tenant = tenant
+        self.noted: list[tuple[str, str, bool]] = []
+        """The machine, the restriction of allocation, and whether the elected manager is on it."""
+        found.here.sandbox.kubernetes.server.resources.store.listeners.append(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        if change.kind != NODES or change.before is None or change.type == "DELETED":
+            return
+        name, closed = change.item["metadata"]["name"], change.item["spec"].get("unschedulable")
+        there = {member for member, place in self._tenant.places().items() if place == name}
+        if not closed or change.before["spec"].get("unschedulable") or not there:
+            return
+        state = self._tenant.servers.state
+        elected = state.nodes[state.elected].name if state.elected else ""
+        enabled = state.settings.persistent.get(ENABLE, "all")
+        self.noted.append((name, str(enabled), elected in there))
+
+
+def is_as_before(tenant: Tenant) -> None:
+    """Fails unless nothing of a run is left in the database, and every member may vote."""
+    assert tenant.changed_settings() == {}
+    assert not tenant.servers.state.exclusions
+
+
+def test_members_are_made_ready_before_each_machine_and_all_is_put_back(found: Machines) -> None:
+    tenant = Tenant(found)
+    cordons = Cordons(found, tenant)
+    slow(tenant)
+    ended = upgraded(found, tenant)
+    assert ended.code == 0, ended.output
+    assert found.cluster.is_upgraded(TO)
+    assert tenant.breaches == []
+    assert {(enabled, elected) for _name, enabled, elected in cordons.noted} == {("primaries", False)}
+    is_as_before(tenant)
+    assert "has handed over to" in ended.output
+    assert PASSWORD not in ended.output
+
+
+ACTS = [
+    ("PUT", SETTINGS, 1),
+    ("PUT", SETTINGS, 2),
+    # The third change of a Kubernetes node is the cordon of the first worker.
+    ("PATCH", "/api/v1/nodes/", 3),
+    ("POST", "/api/v1/namespaces/runs-1/pods/opensearch", 1),
+    ("PUT", SETTINGS, 3),
+    ("POST", "/orders/_flush", 2),
+    ("PUT", SETTINGS, 4),
+    ("PUT", SETTINGS, 5),
+    ("POST", VOTES, 1),
+    ("DELETE", VOTES, 1),
+    ("DELETE", VOTES, 2),
+]
+"""Acts for the database, and those between them."""
+OFTEN = {("PUT", SETTINGS, 2), ("POST", VOTES, 1), ("POST", "/api/v1/namespaces/runs-1/pods/opensearch", 1)}
+"""Those that are not left to the long tests."""
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "number"),
+    [pytest.param(*each, marks=() if each in OFTEN else (pytest.mark.soak,)) for each in ACTS],
+)
+def test_a_run_that_is_killed_behind_an_act_goes_on(found: Machines, method: str, path: str, number: int) -> None:
+    tenant = Tenant(found)
+    cordons = Cordons(found, tenant)
+    with killing_behind(found, method, path, number), pytest.raises(Killed):
+        upgraded(found, tenant)
+    found.here.later(900)
+    ended = upgraded(found, tenant)
+    assert ended.code == 0, ended.output
+    assert found.cluster.is_upgraded(TO)
+    assert {(enabled, elected) for _name, enabled, elected in cordons.noted} == {("primaries", False)}
+    assert tenant.breaches == []
+    is_as_before(tenant)
+
+
+@pytest.fixture
+def executed() -> Iterator[Machines]:
+    """The same, with the executor of ansible-core, which reads the system of a playbook that serves every upgrade."""
+    with world(executor.play) as here, machines(here, FROM, [TO], control_plane=1, workers=4) as made:
+        yield made
+
+
+def test_settling_puts_back_what_a_killed_run_has_left_in_the_database(executed: Machines) -> None:
+    found, tenant = executed, Tenant(executed)
+    with killing_behind(found, "PUT", SETTINGS, 2), pytest.raises(Killed):
+        upgraded(found, tenant)
+    assert tenant.changed_settings()[ENABLE] == "primaries"
+    found.here.later(900)
+    names = ("upgrade_namespace", "upgrade_kubernetes")
+    given = {name: value for name, value in found.variables(TO).items() if name in names}
+    settled = found.here.play(
+        "stateful.upgrade.settle", {**given, "upgrade_system": PLAYBOOK, "upgrade_workloads": [tenant.workload()]}
+    )
+    assert settled.code == 0, settled.output
+    assert "Everything is put back." in settled.output
+    is_as_before(tenant)
+
+
+def test_a_plan_says_at_once_what_will_never_let_a_machine_go(found: Machines) -> None:
+    tenant = Tenant(found)
+    tenant.cluster.ask("/bare", "PUT", {"settings": {"number_of_shards": 3, "number_of_replicas": 0}})
+    refused = upgraded(found, tenant)
+    assert refused.code != 0
+    assert '"single_copy"' in refused.output
+    title = f"OpenSearch in namespace {tenant.cluster.namespace}"
+    assert f"{title}: The only configured copy of bare" in refused.output
+    assert "accept with upgrade_workloads.allow_single_copy" in refused.output
+    allowed = upgraded(found, tenant, upgrade_workloads=[tenant.workload(allow_single_copy=["bare"])])
+    assert allowed.code == 0, allowed.output
+    is_as_before(tenant)
+
+
+def test_a_database_that_does_not_answer_refuses_the_plan(found: Machines) -> None:
+    tenant = Tenant(found)
+    away = tenant.workload()
+    away["opensearch"] = {**away["opensearch"], "hosts": ["http://10.9.9.9:9200"]}
+    refused = upgraded(found, tenant, upgrade_workloads=[away])
+    assert refused.code != 0
+    assert '"opensearch_unreachable"' in refused.output
+    assert PASSWORD not in refused.output
+
+
+@pytest.mark.parametrize(
+    ("workload", "said"),
+    [
+        ({"namespace": "search"}, "upgrade_workloads[0] has no system."),
+        ({"system": "opensearch", "hosts": ["http://x"]}, "upgrade_workloads[0].hosts is not an option"),
+        ({"system": "opensearch", "namespace": "search"}, "all of the following are missing: opensearch"),
+    ],
+)
+def test_a_workload_that_is_not_whole_is_refused_in_one_sentence(
+    found: Machines, workload: dict[str, Any], said: str
+) -> None:
+    refused = found.upgraded(TO, upgrade_workloads=[workload])
+    assert refused.code != 0
+    assert said in refused.output
+    assert not [path for _method, path in found.here.acts() if "/nodes/" in path]
+
+
+def test_the_tasks_of_the_user_after_each_batch(found: Machines, tmp_path: Path) -> None:
+    tenant = Tenant(found)
+    tasks = tmp_path / "after.yml"
+    tasks.write_text(
+        '- ansible.builtin.fail: {msg: "{{ upgrade_moment }} {{ upgrade_batch.members[0] }}"}\n'
+        "  when: upgrade_batch.members[0] != 'cp-1'\n"
+    )
+    failed = upgraded(found, tenant, upgrade_tasks_after_batch=str(tasks))
+    assert failed.code != 0
+    said = "A task of upgrade_tasks_after_batch has failed, so no further batch is begun: after_batch worker-"
+    assert said in failed.output
+    is_as_before(tenant)
+    workers = [found.machines[name].kubelet.version for name in found.cluster.described.workers]
+    assert sorted(workers) == [FROM, FROM, FROM, TO]
