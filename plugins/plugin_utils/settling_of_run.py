@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .hosts_of_run import texts_in
-from .of_run import Run
+from .of_run import OF_HOSTS, Run
 from .run_options import GROUPS, GivenVariables, value_of
 
 STATES = ("absent", "completed", "restored")
@@ -31,11 +31,14 @@ def options_to_settle(module: str, arguments: Mapping[str, Any], given: GivenVar
 
 def of_settling_state(arguments: Mapping[str, Any], given: GivenVariables, run: Run) -> dict[str, Any]:
     """The options of a state of a system at the end of a run, from its plan: the target, which may be that of an image,
-    and for a state that puts back the members; none without a run. The playbook abort says that it is one."""
+    and for a state that puts back the members, with all that their roles know by now; none without a run. The playbook
+    abort says that it is one."""
     target = {"target_version": run.plan.get("target_version")}
     if arguments.get("state") not in STATES:
         return target
-    return {**target, "batch": list(run.plan.get("members") or ()), "aborted": given("abort_stopped") is not None}
+    noted = {option: run.hosts.noted(fact) for option, fact in OF_HOSTS.items()}
+    members = list(run.plan.get("members") or ())
+    return {**target, **noted, "batch": members, "aborted": given("abort_stopped") is not None}
 
 
 def pools_to_settle(given: GivenVariables, run: Run) -> list[str]:

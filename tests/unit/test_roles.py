@@ -32,7 +32,9 @@ MEMBER_ROLES = sorted(path.name for path in (ROOT / "roles").glob("member_*"))
 STEPS = ("prepare", "stop", "install", "start")
 FURTHER = {"member_service": ("look", "forget")}
 """The steps of a role beside these, since only a restart takes them."""
-OF_MACHINES = dict.fromkeys(("member_delegated", "member_kubeadm"), ("look", "prepare", "before_drain", "after_drain"))
+OF_MACHINES = dict.fromkeys(
+    ("member_delegated", "member_kubeadm", "member_os_image"), ("look", "prepare", "before_drain", "after_drain")
+)
 """The steps of a role for machines, which stay up."""
 HANDED_OVER = re.compile(r"^\{\{ (\w+)(?: \| default\((omit|\d+|true|false|\[\]|'none')(?:, true)?\))? \}\}$")
 """A task's option that is one variable, handed to a module as it is."""

@@ -22,6 +22,7 @@ from .judge.fitness import judge_control_plane, judge_machines, judge_quorum
 from .judge.order import courses, narrowed
 from .judge.preflight import judge_available
 from .judge.progress import UPDATING, judge_returned, judge_whole, left_of
+from .observe.facts import facts_in
 from .observe.look import look
 from .observe.state import KubeadmCluster
 from .planning import IDENTITY, OPTIONS, order, preflight, target_of, words
@@ -109,23 +110,29 @@ def _proven(task: Task) -> Outcome:
 def _restored(task: Task) -> Outcome:
     """Uncordon the machines that runs have cordoned, and put back what they have changed in the workloads.
 
-    One that is not Ready stays cordoned: work on it may be half done.
+    One that is not Ready stays cordoned, and one on which something is at work: it may be half upgraded, or go down.
     """
-    client = connect(task.params["kubernetes"])
+    client, facts = connect(task.params["kubernetes"]), facts_in(task.params["machines"])
+    busy = {name for name, each in facts.items() if each.under_way}
 
     def again() -> Verdict:
         seen = look(client)
         marked = [name for name, each in seen.machines.items() if each.carries_undo]
-        unsure = [name for name in marked if not seen.machines[name].ready]
+        unsure = [name for name in marked if not seen.machines[name].ready or name in busy]
         reasons = _uncordoned(task, client, [name for name in marked if name not in unsure])
-        return Verdict((*reasons, *map(_stays, unsure)))
+        return Verdict((*reasons, *(_stays(name, at_work=name in busy) for name in unsure)))
 
     cordons = attempt(lambda given: Outcome(given.wait(again, lambda _found: Verdict())[0]), task)
     verdict = combine((cordons.verdict, going_down.put_back(task).verdict))
     return Outcome(verdict, bool(task.journal.as_result()), next="nothing")
 
 
-def _stays(name: str) -> Reason:
+def _stays(name: str, *, at_work: bool) -> Reason:
+    if at_work:
+        said = f"Machine {name} stays cordoned, since an operation of its agent is under way, which may restart it."
+        return remark(
+            "machine_stays_cordoned", said, "Run the playbook again: it reads the result of the operation, and goes on."
+        )
     return remark(
         "machine_stays_cordoned",
         f"Machine {name} stays cordoned, since it is not Ready and may be half upgraded.",

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tests.sandbox.kubeadm.agent import AGENT, BOOT, Agent
 from tests.sandbox.kubeadm.building import CONFIGURATION, SYSTEM
 from tests.sandbox.kubeadm.description import ETCD, PACKAGES, images_of
 from tests.sandbox.kubeadm.packages import Packages, named
@@ -79,6 +80,9 @@ class Commands:
             "dpkg-deb": lambda _argv, _stdin: self._told(""),
             "df": lambda _argv, _stdin: self._told("\n".join(["Avail", *map(str, self.free.values())])),
             "mv": lambda argv, _stdin: self._moved(*argv[-2:]),
+            "cat": lambda argv, _stdin: self._read(machine.agent, argv[-1]),
+            "tee": lambda argv, stdin: self._kept(machine.agent, argv[-1], stdin),
+            AGENT: lambda argv, stdin: machine.agent.steps(argv, stdin, machine),
         }
         if argv[0] in self.programs:
             self._packages.installed[argv[-2]] = argv[-1]
@@ -100,6 +104,15 @@ class Commands:
 
     def _told(self, text: str) -> Steps:
         return after(self._shared.pace.look, Ended(0, text))
+
+    def _read(self, agent: Agent, path: str) -> Steps:
+        found = str(agent.boots) if path == BOOT else agent.files.get(path)
+        missing = Ended(1, "", f"cat: {path}: No such file or directory")
+        return after(self._shared.pace.look, missing if found is None else Ended(0, found))
+
+    def _kept(self, agent: Agent, path: str, content: str) -> Steps:
+        agent.files[path] = content
+        return self._told(content)
 
     def _moved(self, source: str, target: str) -> Steps:
         self.snapshots[target] = self.snapshots.pop(source)

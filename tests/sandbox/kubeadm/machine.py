@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tests.sandbox.kubeadm.agent import Agent
 from tests.sandbox.kubeadm.commands import Commands
 from tests.sandbox.kubeadm.description import PACKAGES
 from tests.sandbox.kubeadm.files import checksum, files_of
@@ -32,6 +33,7 @@ class Machine:
         self.lines: dict[str, str] = {}
         """By path the line of a file that was written."""
         self.commands = Commands(shared, self.written, self.packages)
+        self.agent = Agent(shared, self.written)
         self.has_power = True
         self._processes: list[Process] = []
         self._jobs = Jobs(

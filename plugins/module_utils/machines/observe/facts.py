@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ...common.errors import NotUnderstood
-from ...common.reading import Json, Unreadable, listed, part, text, understood, whole
+from ...common.reading import Json, Unreadable, flag, listed, part, text, understood, whole
 from .state import plain
 
 
@@ -43,6 +43,8 @@ class MachineFacts:
     certificates: tuple[KubeadmCertificate, ...] = ()
     etcd: EtcdMember | None = None
     """None if it runs no member, or that gave no answer."""
+    under_way: bool = False
+    """Whether something is at work on it that may restart it, as its role knows."""
 
 
 def facts_in(given: Mapping[str, Any]) -> dict[str, MachineFacts]:
@@ -63,6 +65,7 @@ def _facts(name: str, item: Json) -> MachineFacts:
             kubeadm=plain(text(item, "kubeadm", "")),
             certificates=listed(item, "certificates", _certificate, ()),
             etcd=EtcdMember(text(etcd, "member"), text(etcd, "leader"), whole(etcd, "revision")) if etcd else None,
+            under_way=flag(item, "under_way", default=False),
         )
 
 
