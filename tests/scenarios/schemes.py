@@ -7,9 +7,12 @@ import json
 import re
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from typing import Any
 
+from tests.lab.certificates import Authority
 from tests.lab.opensearch.layouts import three_combined
+from tests.lab.opensearch.secured import CERTIFICATES, CONFIGURATION
 from tests.scenarios.branches.test_new_configuration import contents
 from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
 from tests.scenarios.platforms import Platform
@@ -17,7 +20,10 @@ from tests.scenarios.preconditions import POOL
 
 TRIES = 12
 """Questions to a Service, behind which each member takes one scheme."""
-HTTP = "plugins.security.ssl.http.enabled"
+HTTP = "plugins.security.ssl.http"
+OWN = rf"^{re.escape(HTTP)}\.(?:enabled|pem(?:cert|key)_filepath):.*\n"
+"""The lines that a change of the scheme writes."""
+FILES = {"pemcert": "member.crt", "pemkey": "member.key"}
 
 
 class SwitchingCluster(Cluster):
@@ -36,7 +42,13 @@ class SwitchingCluster(Cluster):
 def plain_cluster(platform: Platform, namespace: str) -> SwitchingCluster:
     """A cluster without TLS whose members read their settings from a Secret; its probe knows no scheme."""
     cluster = SwitchingCluster(platform, namespace)
-    cluster.rise(three_combined, "2.19.6", configured=True, ready={"tcpSocket": {"port": 9200}})
+    identity = Authority("search authority").issue("member", ["127.0.0.1"])
+    kept = {"member.crt": identity.certificate.decode(), "member.key": identity.key.decode()}
+    metadata = {"name": CERTIFICATES, "namespace": namespace}
+    place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    platform.apply([place, {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": kept}])
+    options: dict[str, Any] = {"secrets": {CERTIFICATES: f"{CONFIGURATION}/{CERTIFICATES}"}}
+    cluster.rise(three_combined, "2.19.6", configured=True, ready={"tcpSocket": {"port": 9200}}, **options)
     platform.apply(bound(RESTART_ROLE, namespace))
     return cluster
 
@@ -58,10 +70,12 @@ def answering(cluster: Cluster, scheme: str) -> set[str]:
     return found
 
 
-def wanted(cluster: Cluster, on: bool) -> dict[str, str]:
-    """The contents with TLS switched on or off."""
-    kept = {name: re.sub(f"^{HTTP}.*\n", "", text, flags=re.M) for name, text in contents(cluster).items()}
-    return {name: f"{text}{HTTP}: {str(on).lower()}\n" for name, text in kept.items()}
+def with_tls(kept: Mapping[str, str], on: bool) -> dict[str, str]:
+    """These contents with TLS switched on or off."""
+    without = {name: re.sub(OWN, "", text, flags=re.M) for name, text in kept.items()}
+    switch = f"{HTTP}.enabled: {str(on).lower()}\n"
+    files = "".join(f"{HTTP}.{each}_filepath: {CERTIFICATES}/{name}\n" for each, name in FILES.items())
+    return {name: f"{text}{switch}{files}" for name, text in without.items()}
 
 
 def variables(cluster: Cluster, on: bool) -> dict[str, Any]:
@@ -71,5 +85,5 @@ def variables(cluster: Cluster, on: bool) -> dict[str, Any]:
     return {
         **given,
         "upgrade_opensearch_after_hosts": by(cluster, after).url,
-        "upgrade_configuration": [{"pool": POOL, "contents": wanted(cluster, on)}],
+        "upgrade_configuration": [{"pool": POOL, "contents": with_tls(contents(cluster), on)}],
     }

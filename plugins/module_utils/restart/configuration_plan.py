@@ -29,6 +29,7 @@ from .observe.agent import PORT
 from .observe.pod_spec import elsewhere, from_pod, probes_of, shares_processes
 from .observe.secrets import read_secret
 from .observe.state import ConfigurationSecret
+from .scheme_plan import plan_scheme
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,15 @@ def plan_configuration(task: Task, seen: MembersAndPods, marks: Iterable[Marked]
         secret = task.ask(partial(read_secret, client, params["namespace"], wanted.secret))
         compared[wanted.pool] = _ComparedConfiguration(params, pool, wanted, secret, by_name)
     conditions = tuple(each.condition for each in compared.values())
+    changes = {pool: each.changes() for pool, each in compared.items()}
+    of_scheme = plan_scheme(
+        task, {pool: (pools[pool], each.contents, changes[pool]) for pool, each in compared.items()}
+    )
     return PlannedConfiguration(
         frozenset(name for each in compared.values() for name in each.due),
-        combine(verdict for each in compared.values() for verdict in each.judged()),
+        combine((*(verdict for each in compared.values() for verdict in each.judged()), of_scheme)),
         conditions,
-        {pool: each.changes() for pool, each in compared.items()},
+        changes,
         {pool: each.mounted for pool, each in compared.items()},
     )
 
@@ -95,11 +100,11 @@ class _ComparedConfiguration:
         self.mounted = mounted_in(pool, container, wanted)
         members = [name for name in pool.member_names() if name in marks]
         self._present = secret.contents if secret else {}
-        self._contents = wanted.contents(members, secret)
+        self.contents = wanted.contents(members, secret)
         self.due = frozenset(
-            name for name in members if is_due(marks[name], self._present.get(name), self._contents.get(name))
+            name for name in members if is_due(marks[name], self._present.get(name), self.contents.get(name))
         )
-        self._as_they_are = [name for name in members if name not in self._contents]
+        self._as_they_are = [name for name in members if name not in self.contents]
 
     def judged(self) -> Iterator[Verdict]:
         """All that stands in the way of the change, and remarks on it."""
@@ -132,8 +137,8 @@ class _ComparedConfiguration:
         known: dict[tuple[bytes | None, bytes], SettingChanges] = {}
         found: dict[str, SettingChanges] = {}
         # A run that was killed may have written the key of a pod that is marked and runs on as it was.
-        for name in sorted(name for name in self._contents if name in self.due or self._marks[name].phase):
-            both = self._runs(name), self._contents[name]
+        for name in sorted(name for name in self.contents if name in self.due or self._marks[name].phase):
+            both = self._runs(name), self.contents[name]
             if both not in known:
                 known[both] = self._between(*both, name)
             found[name] = known[both]

@@ -61,6 +61,17 @@ def test_tls_is_switched_on_and_off_while_the_pods_stay(plain: Cluster, ansible_
         assert not any("phase" in key for keys in marks(plain).values() for key in keys)
 
 
+def test_a_certificate_for_another_name_is_refused_before_any_member_goes(
+    plain: Cluster, ansible_environment: Mapping[str, str]
+) -> None:
+    first, given = processes(plain), variables(plain, on=True)
+    strange = {**given, "upgrade_opensearch_after_hosts": "https://search.example.com:9200"}
+    refused = play(RESTART, strange, ansible_environment)
+    assert refused.code != 0
+    assert "The certificates for the REST port are for 127.0.0.1, localhost, and not for" in refused.message
+    assert processes(plain) == first
+
+
 def test_the_run_stops_at_the_first_member_that_does_not_answer_at_its_new_address(
     plain: Cluster, ansible_environment: Mapping[str, str]
 ) -> None:

@@ -36,9 +36,19 @@ class Secured(Cluster):
 
     @classmethod
     def begin(
-        cls, lab: Lab, namespace: str, version: str, directory: Path, users: Mapping[str, Sequence[str]], roles: Any
-    ) -> Secured:
-        """Start three members, and wait until they are green; the users come with their roles."""
+        cls,
+        lab: Lab,
+        namespace: str,
+        version: str,
+        directory: Path,
+        users: Mapping[str, Sequence[str]],
+        roles: Any,
+        **options: Any,
+    ) -> Any:
+        """Start three members, and wait until they are green; the users come with their roles.
+
+        `options` are those of the layout.
+        """
         whole = three_combined(namespace, version, address=lab.pod_address)
         lab.apply([each for each in whole if each["kind"] in {"Namespace", "Service"}])
         service = until("the address of the Service", lambda: Cluster(lab, namespace).address, BOOT)
@@ -47,7 +57,7 @@ class Secured(Cluster):
         lab.apply(security.manifests(namespace))
         cluster = cls(lab, namespace, security=security, directory=directory)
         write_private(cluster.authority, security.authority.certificate)
-        cluster.rise(three_combined, version, **security.options())
+        cluster.rise(three_combined, version, **security.options(), **options)
         for each in addresses[1:]:
             until(f"the users to be known at {each}", partial(cluster._knows_users, each), BOOT)
         return cluster
@@ -96,7 +106,8 @@ class Secured(Cluster):
 
     def by_password(self, user: str = USER) -> dict[str, Any]:
         """The options of a connection by name and password."""
-        return {"hosts": [self.url], "ca_cert": str(self.authority), "username": user, "password": PASSWORD}
+        trusted = {"ca_cert": str(self.authority)} if self.url.startswith("https") else {}
+        return {"hosts": [self.url], **trusted, "username": user, "password": PASSWORD}
 
     def by_certificate(self, user: str = USER) -> dict[str, Any]:
         """The options of a connection by a client certificate."""

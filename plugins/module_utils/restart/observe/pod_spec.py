@@ -18,6 +18,7 @@ from ...common.reading import Json, flag, listed, optional_text, part, text, tex
 _DOTTED = re.compile(r"[-a-z0-9_]+(\.[-a-z0-9_]+)+|processors")
 _ESCAPED = re.compile(r"ES_SETTING(_{1,2}[A-Z]+)+")
 _ARGUMENT = re.compile(r"(?:^|[\s'\"])-E\s*([-A-Za-z0-9_.]+)=")
+_URL_SCHEME = re.compile(r"\b(https?)://")
 _JAVA = frozenset({"OPENSEARCH_JAVA_OPTS", "ES_JAVA_OPTS", "OPENSEARCH_JAVA_HOME", "ES_JAVA_HOME", "JAVA_HOME"})
 _FOLDERS = frozenset({"OPENSEARCH_PATH_CONF", "ES_PATH_CONF"})
 _SECURITY = "DISABLE_SECURITY_PLUGIN"
@@ -181,6 +182,40 @@ def _probe(kind: str, probe: Json, ports: Mapping[str, object]) -> Probe:
                 kind, f"{way} {path}".strip() + f" on port {named}", port if isinstance(port, (int, str)) else ""
             )
     return Probe(kind, "a command" if probe.get("exec") is not None else "an unknown question", None)
+
+
+@dataclass(frozen=True)
+class SchemeOfProbe:
+    """The scheme by which a probe asks."""
+
+    kind: str
+    """The field of the container, such as `readinessProbe`."""
+    scheme: str
+    """`http` or `https`."""
+    port: int | str | None
+    """The port of an httpGet, by number where that can be told; None for a command."""
+
+
+def schemes_of_probes(spec: Json, container: str) -> tuple[SchemeOfProbe, ...]:
+    """The probes that ask by one scheme: each httpGet, and each command that names URLs of one scheme alone."""
+    of = container_of(spec, container)
+    ports = dict(listed(of, "ports", lambda each: (text(each, "name", ""), each.get("containerPort")), ()))
+    kinds = ("readinessProbe", "livenessProbe", "startupProbe")
+    found = ((kind, part(of, kind, {})) for kind in kinds)
+    return tuple(each for kind, probe in found for each in _scheme_of(kind, probe, ports))
+
+
+def _scheme_of(kind: str, probe: Json, ports: Mapping[str, object]) -> Iterator[SchemeOfProbe]:
+    if probe.get("httpGet") is not None:
+        asked = part(probe, "httpGet")
+        named = asked.get("port")
+        port = ports.get(named, named) if isinstance(named, str) else named
+        yield SchemeOfProbe(kind, text(asked, "scheme", "HTTP").lower(), port if isinstance(port, (int, str)) else "")
+    elif probe.get("exec") is not None:
+        words = " ".join(within(probe, "exec", lambda each: texts(each, "command", ()), {}) or ())
+        schemes = set(_URL_SCHEME.findall(words))
+        if len(schemes) == 1:
+            yield SchemeOfProbe(kind, schemes.pop(), None)
 
 
 def shares_processes(spec: Json) -> bool:
