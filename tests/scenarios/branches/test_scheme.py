@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from tests.lab.opensearch.layouts import ELASTICSEARCH, three_combined
+from tests.scenarios.branches.test_new_configuration import contents
 from tests.scenarios.branches.test_restart import MEMBERS, RESTART, marks, processes
-from tests.scenarios.cluster import Cluster
+from tests.scenarios.branches.test_template_changed import change
+from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
 from tests.scenarios.platforms import Platform
-from tests.scenarios.playbook import Played, play
-from tests.scenarios.preconditions import index
-from tests.scenarios.schemes import answering, plain_cluster, variables
+from tests.scenarios.playbook import Played, play, upgrade
+from tests.scenarios.preconditions import POOL, index
+from tests.scenarios.schemes import HTTP, SwitchingCluster, answering, by, plain_cluster, variables
 
 NUMBERS = itertools.count(1)
 
@@ -25,6 +28,12 @@ def plain(platform: Platform) -> Iterator[Cluster]:
     cluster = plain_cluster(platform, f"scheme-{next(NUMBERS)}")
     yield cluster
     cluster.remove()
+
+
+def switched_on(template: Mapping[str, str]) -> dict[str, Any]:
+    """The part of a pod template that sets these settings of its server."""
+    env = [{"name": name, "value": value} for name, value in template.items()]
+    return {"spec": {"containers": [{"name": "opensearch", "env": env}]}}
 
 
 def switched(given: Mapping[str, Any], environment: Mapping[str, str]) -> tuple[Played, Played]:
@@ -88,3 +97,52 @@ def test_the_run_stops_at_the_first_member_that_does_not_answer_at_its_new_addre
     _shown, done = switched(given, ansible_environment)
     assert done.code == 0, done.message
     assert (answering(plain, "https"), processes(plain)[gone]) == ({*MEMBERS}, after[gone])
+
+
+def test_a_changed_template_of_the_same_version_is_rolled_through_both_schemes(
+    platform: Platform, ansible_environment: Mapping[str, str]
+) -> None:
+    """Whatever brings the configuration, here variables of the pod: a new pod answers by its own scheme."""
+    cluster = SwitchingCluster(platform, f"scheme-{next(NUMBERS)}")
+    cluster.rise(three_combined, "2.19.6", ready={"tcpSocket": {"port": 9200}}, update_strategy="OnDelete")
+    try:
+        before = cluster.fingerprint().pods
+        for on, old, new in ((True, "http", "https"), (False, "https", "http")):
+            change(cluster, template=switched_on({f"{HTTP}.enabled": str(on).lower()}))
+            given = {
+                **by(cluster, old).variables("2.19.6"),
+                "upgrade_opensearch_after_hosts": by(cluster, new).url,
+            }
+            done = upgrade(given, ansible_environment)
+            print(done.output)
+            assert done.code == 0, done.message
+            assert (answering(cluster, new), answering(cluster, old)) == ({*MEMBERS}, set())
+            cluster.until_green()
+        after = cluster.fingerprint().pods
+        assert {name for name in MEMBERS if after[name] == before[name]} == set()
+    finally:
+        cluster.remove()
+
+
+def test_elasticsearch_changes_its_scheme_in_the_same_way(
+    platform: Platform, ansible_environment: Mapping[str, str]
+) -> None:
+    name = f"scheme-{next(NUMBERS)}"
+    cluster = SwitchingCluster(platform, name)
+    options: dict[str, Any] = {"product": ELASTICSEARCH, "ready": {"tcpSocket": {"port": 9200}}}
+    cluster.rise(three_combined, "8.19.4", configured=True, **options)
+    platform.apply(bound(RESTART_ROLE, name))
+    try:
+        own = "xpack.security.http.ssl"
+        switch = f"{own}.enabled: true\n{own}.keystore.path: certificates/http.p12\n"
+        wanted = {key: text + switch for key, text in contents(cluster).items()}
+        given = {key: value for key, value in cluster.variables("").items() if key != "target_version"}
+        given["upgrade_opensearch_after_hosts"] = cluster.url.replace("http:", "https:")
+        given["upgrade_configuration"] = [{"pool": POOL, "contents": wanted}]
+        shown, done = switched(given, ansible_environment)
+        print(done.output)
+        assert "were not looked into: /usr/share/elasticsearch/config/certificates/http.p12" in shown.output
+        assert done.code == 0, done.message
+        assert (answering(cluster, "https"), answering(cluster, "http")) == ({*MEMBERS}, set())
+    finally:
+        cluster.remove()
