@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+from kubernetes import client
 
 from tests.lab.opensearch.layouts import ELASTICSEARCH, three_combined
 from tests.scenarios.branches.test_new_configuration import contents
@@ -102,7 +104,7 @@ def test_the_run_stops_at_the_first_member_that_does_not_answer_at_its_new_addre
 def test_a_changed_template_of_the_same_version_is_rolled_through_both_schemes(
     platform: Platform, ansible_environment: Mapping[str, str]
 ) -> None:
-    """Whatever brings the configuration, here variables of the pod: a new pod answers by its own scheme."""
+    """The configuration comes by variables of the pod: a new pod answers by its own scheme."""
     cluster = SwitchingCluster(platform, f"scheme-{next(NUMBERS)}")
     cluster.rise(three_combined, "2.19.6", ready={"tcpSocket": {"port": 9200}}, update_strategy="OnDelete")
     try:
@@ -146,3 +148,25 @@ def test_elasticsearch_changes_its_scheme_in_the_same_way(
         assert (answering(cluster, "https"), answering(cluster, "http")) == ({*MEMBERS}, set())
     finally:
         cluster.remove()
+
+
+def test_the_security_configuration_is_applied_at_its_point_and_the_record_keeps_its_version(
+    plain: Cluster, ansible_environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    """As docs/restart.md says: a step whose name has the version. The stand-in notes the members' scheme by then."""
+    log = tmp_path / "log"
+    steps = []
+    for point in ("before", "after"):
+        tasks = tmp_path / f"{point}.yml"
+        tasks.write_text(f"- ansible.builtin.shell: echo {point} >> {log}\n")
+        steps.append({"name": f"security-configuration-{point}-7", "tasks": str(tasks), "moment": point})
+    given = {**variables(plain, on=True), "upgrade_steps": steps}
+    _shown, done = switched(given, ansible_environment)
+    print(done.output)
+    assert done.code == 0, done.message
+    assert log.read_text().split() == ["before", "after"]
+    assert answering(plain, "https") == {*MEMBERS}
+    with plain.platform.client() as api:
+        maps: Any = client.CoreV1Api(api).list_namespaced_config_map(plain.namespace).items
+    kept = "".join(text for each in maps for text in (each.data or {}).values())
+    assert [step["name"] in kept for step in steps] == [True, True]
