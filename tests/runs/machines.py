@@ -25,6 +25,7 @@ PLAYBOOK, NAMESPACE = "stateful.upgrade.machines", "upgrades"
 ROLE = "stateful.upgrade.member_kubeadm"
 CHECK = "--check"
 """The argument with which the playbook shows its plan."""
+ENABLE, UNDO = "cluster.routing.allocation.enable", "upgrade.stateful/undo"
 GROUPS = ("control_plane", "workers")
 
 
@@ -130,6 +131,10 @@ class Tenant(Resident):
         self._workers = found.cluster.described.workers
         resources = found.here.sandbox.kubernetes.server.resources
         super().__init__(found.here, resources, found.cluster.described.control_plane)
+        self.unready: list[str] = []
+        """Each cordon by a run of a machine whose members were not made ready for it, with the cause."""
+        self.cordoned: list[str] = []
+        """The machines with members that runs have cordoned."""
         resources.store.listeners.append(self._changed)
 
     def _changed(self, change: Change) -> None:
@@ -138,3 +143,16 @@ class Tenant(Resident):
             return
         if change.item["spec"].get("unschedulable") and not change.before["spec"].get("unschedulable"):
             self.breaches += [f"{name}: {each}" for each in self.spares({name})]
+            if UNDO in change.item["metadata"].get("annotations", {}):
+                self._judge_ready(name)
+
+    def _judge_ready(self, machine: str) -> None:
+        there, state = {member for member, place in self.places().items() if place == machine}, self.servers.state
+        alive = {each.name for each in state.nodes.values() if each.alive}
+        if not there & alive:
+            return
+        self.cordoned.append(machine)
+        enabled = state.settings.persistent.get(ENABLE)
+        self.unready += [] if enabled == "primaries" else [f"{machine}: allocation is {enabled or 'not restricted'}"]
+        elected = state.nodes[state.elected].name if state.elected in state.nodes else ""
+        self.unready += [f"{machine}: {elected} is elected"] if elected in there else []

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from unittest.mock import patch
 
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.act.draining import Draining
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines import machine_upgrade
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import health_gate
 
 from tests.runs.machines import NAMESPACE, Machines
 from tests.runs.observer import acts
@@ -36,7 +36,9 @@ class MachinesObserver(Watching[Sight]):
         self.by_person: Collection[str] = ()
         """The machines that a person has cordoned, which the events of the story keep."""
         self.early: Callable[[], list[str]] = list
-        """The machines that went too early for a database on them."""
+        """The machines that went too early for a database on them, or before it was ready."""
+        self.left: Callable[[], list[str]] = list
+        """The things that runs have left in that database."""
 
     def behind(self, target: str) -> list[str]:
         """The machines whose kubelets are not on the target."""
@@ -50,6 +52,7 @@ class MachinesObserver(Watching[Sight]):
             self._note("end", [f"{each} is not on {target}" for each in self.behind(target)])
             self._note("end", [f"{each} is cordoned still" for each in self._closed() if each not in self.by_person])
             self._note("end", [f"{each} carries an undo" for each in self._found.machines if self._is_marked(each)])
+            self._note("end", [f"the database keeps {each}" for each in self.left()])
             self._note("end", [f"the lock is still held by {self._now.holder}"] if self._now.holder else [])
 
     def _act(self, request: Request, before: Sight, status: int, at: float) -> None:
@@ -118,14 +121,15 @@ def return_not_awaited() -> Iterator[None]:
 
 
 @contextmanager
-def gate_not_asked() -> Iterator[None]:
-    """The gate of a database lets every batch through without a look."""
-    with patch.object(health_gate, "judge_gate", lambda *_given, **_more: Verdict(), create=True):
+def workloads_not_ready() -> Iterator[None]:
+    """Databases are asked, and nothing is made ready for the drain."""
+    with patch.dict(machine_upgrade.SYSTEM.states, ready=lambda _task: Outcome(Verdict(), more={"workloads": {}})):
         yield
 
 
 BUGS: Mapping[str, tuple[Callable[[], AbstractContextManager[None]], frozenset[str]]] = {
     "cordon_left": (cordon_left, frozenset({"end", "together"})),
     "return_not_awaited": (return_not_awaited, frozenset({"together", "end", "quorum"})),
+    "workloads_not_ready": (workloads_not_ready, frozenset({"gate"})),
 }
 """Bugs on purpose, each with the rules of which one at least has to find it."""

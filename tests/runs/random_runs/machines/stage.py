@@ -39,14 +39,23 @@ class MachinesStage:
         self.observer = MachinesObserver(found.here.sandbox, found, most)
         self._happening = HappeningToMachines(found.here, found, story, self._tenant)
         self.observer.by_person = self._happening.cordoned
-        self.observer.early = self._early
+        self.observer.early, self.observer.left = self._early, self._left
 
     def _early(self) -> list[str]:
-        return self._tenant.breaches if self._tenant is not None else []
+        if self._tenant is None:
+            return []
+        return self._tenant.breaches + (self._tenant.unready if self._story.by_name else [])
+
+    def _left(self) -> list[str]:
+        return [f"{name} = {value}" for name, value in self._tenant.changed_settings().items()] if self._tenant else []
 
     def variables(self) -> dict[str, Any]:
         """See `Stage`."""
-        gate = {"upgrade_workload_gate": self._tenant.gate()} if self._tenant is not None else {}
+        gate: dict[str, Any] = {}
+        if self._tenant is not None and self._story.by_name:
+            gate = {"upgrade_workloads": [self._tenant.workload()]}
+        elif self._tenant is not None:
+            gate = {"upgrade_workload_gate": self._tenant.gate()}
         return self._found.variables(self.target, user=USER, **gate, **self._story.options)
 
     def plan(self, given: Mapping[str, Any]) -> Played:

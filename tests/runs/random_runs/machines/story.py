@@ -32,6 +32,11 @@ class MachinesStory(Story):
     """Whether an OpenSearch lives on the workers, and is asked before each batch."""
 
     @property
+    def by_name(self) -> bool:
+        """Whether that is named with its connection, and made ready for each drain; else a file of tasks asks it."""
+        return self.database and self.seed % 2 == 0
+
+    @property
     def names(self) -> list[str]:
         """The machines."""
         return [*(f"cp-{each + 1}" for each in range(self.control_plane)), *self.of_workers]
@@ -48,7 +53,7 @@ class MachinesStory(Story):
 
     def cluster(self) -> list[str]:
         """See `Story`."""
-        more = [name for name in ("balanced", "database") if getattr(self, name)]
+        more = [name for name in ("balanced", "database", "by_name") if getattr(self, name)]
         return [f"{self.control_plane} + {self.workers} machines, {FROM} → {self.target}", *more]
 
     def with_smaller_cluster(self) -> Iterator[MachinesStory]:
