@@ -15,6 +15,9 @@ from tests.runs.random_runs.resident import PASSWORD
 from tests.runs.test_machines_databases import slow
 from tests.runs.turns import Killed
 from tests.runs.world import world
+from tests.sandbox.longhorn.description import QUICK, Described, Volume
+from tests.sandbox.longhorn.description import Machine as LonghornMachine
+from tests.sandbox.longhorn.longhorn import Longhorn
 from tests.sandbox.web import Request
 from tests.scenarios.playbook import Played
 
@@ -145,6 +148,17 @@ def test_a_plan_says_at_once_what_will_never_let_a_machine_go(found: Machines) -
     allowed = upgraded(found, tenant, upgrade_workloads=[tenant.workload(allow_single_copy=["bare"])])
     assert allowed.code == 0, allowed.output
     is_as_before(tenant)
+
+
+def test_a_plan_names_the_volumes_of_longhorn_that_never_let_a_machine_go(found: Machines) -> None:
+    workers = found.cluster.described.workers
+    volumes = (Volume("orders", workers[:1]), Volume("logs", workers[1:3]))
+    there = Described(tuple(LonghornMachine(each) for each in workers), volumes)
+    Longhorn(there, found.here.sandbox.kubernetes, QUICK)
+    refused = found.upgraded(TO, upgrade_allow_quorum_loss=True, upgrade_workloads=[{"system": "longhorn"}])
+    assert refused.code != 0
+    assert "Longhorn: Volume orders has its only healthy replicas on worker-1." in refused.output
+    assert "Volume logs" not in refused.output
 
 
 def test_a_database_that_does_not_answer_refuses_the_plan(found: Machines) -> None:

@@ -23,8 +23,11 @@ from typing import Any
 from ..common.task import Outcome, Task, attempt
 from ..common.verdict import Reason, State, Verdict, combine, remark
 from ..common.waiting import FIRST_ANSWER
+from ..kubernetes.client import connect as kubernetes
 from ..longhorn import health_gate as longhorn
+from ..longhorn.judge.gate import may_go_down
 from ..longhorn.observe.kinds import NAMESPACE as OF_LONGHORN
+from ..longhorn.observe.look import look as look_at_longhorn
 from ..opensearch import health_gate
 from ..opensearch.act import allocation
 from ..opensearch.gate import BEFORE_STOP, JOINED
@@ -121,9 +124,8 @@ def foreseen(task: Task, batches: Batches) -> Outcome:
     """Whether a plan with these batches can be carried out as the workloads are now."""
 
     def look(given: Task, workload: Workload) -> Outcome:
-        if not workload.searches:
-            return Outcome(Verdict())
-        return Outcome(Verdict(tuple(_foreseen(given, workload, batches))))
+        told = _foreseen if workload.searches else _foreseen_volumes
+        return Outcome(Verdict(tuple(told(given, workload, batches))))
 
     return _of_each(replace(task, first_answer=FIRST_ANSWER), look)
 
@@ -145,6 +147,15 @@ def _foreseen(task: Task, workload: Workload, batches: Batches) -> Iterator[Reas
             yield remark(each.code, f"Batch {name} could not go now: {each.message}", each.remedy)
     said = f"{len(going)} members are on the machines of {len(members)} batches, and asked before each of them."
     yield remark("workload_asked", said)
+
+
+def _foreseen_volumes(task: Task, workload: Workload, batches: Batches) -> Iterator[Reason]:
+    """The volumes that will never let a batch go; whatever else holds one up may pass until then."""
+    client, namespace = kubernetes(task.params["kubernetes"]), workload.namespace or OF_LONGHORN
+    seen = task.ask(lambda: look_at_longhorn(client, namespace))
+    for nodes in batches.values():
+        reasons = may_go_down(seen, [each for each in nodes if each in seen.nodes], ()).reasons
+        yield from (each for each in reasons if (each.state, each.code) == (State.REFUSED, "last_replica"))
 
 
 def _of_each(task: Task, work: Callable[[Task, Workload], Outcome], *, until_failure: bool = False) -> Outcome:

@@ -89,7 +89,7 @@ class Driver:
         """The client of the collection."""
         return self.api.client()
 
-    def _asked(self, contract: Contract, run: Callable[[Task], Outcome], given: dict[str, Any]) -> Outcome:
+    def asked(self, contract: Contract, run: Callable[[Task], Outcome], given: dict[str, Any]) -> Outcome:
         check = bool(given.pop("check_mode", False))
         lock = {"run": self.run, "name": self.lock, "kept_in": "kubernetes", "namespace": NAMESPACE}
         params = contract.arguments({"kubernetes": {}, "opensearch": {}, "lock": lock, **given})
@@ -101,24 +101,24 @@ class Driver:
     def switch(self, *nodes: str, **more: Any) -> Outcome:
         """The module node_engine_switch."""
         given = {"nodes": list(nodes), "accept_unverified": ACCEPTED, "wait_timeout": 120, "wait_sleep": 2.0, **more}
-        return self._asked(node_engine_switch.CONTRACT, node_engine_switch.run, given)
+        return self.asked(node_engine_switch.CONTRACT, node_engine_switch.run, given)
 
     def plan(self, **more: Any) -> Outcome:
         """The module node_engine_plan."""
         system = node_engine_plan.SYSTEM
         given = {"target_version": "v1.12.0", "accept_unverified": ACCEPTED, "wait_timeout": 60, **more}
-        return self._asked(contract_of(system), work_of(system), given)
+        return self.asked(contract_of(system), work_of(system), given)
 
     def clean_up(self, **more: Any) -> Outcome:
         """The end of a run that has completed, before it is recorded."""
         system = node_engine_plan.SYSTEM
         assert system.clean_up is not None
-        return self._asked(contract_of(system), system.clean_up, {"wait": True, "wait_timeout": 60, **more})
+        return self.asked(contract_of(system), system.clean_up, {"wait": True, "wait_timeout": 60, **more})
 
     def gate(self, moment: str, **more: Any) -> Outcome:
         """The module cluster_health_gate with the subject longhorn."""
         given = {"subject": "longhorn", "moment": moment, "wait_timeout": 60, **more}
-        return self._asked(health_gate.CONTRACT, health_gate.run, given)
+        return self.asked(health_gate.CONTRACT, health_gate.run, given)
 
     def images(self) -> dict[str, str]:
         """The image of the running instance manager of each node."""

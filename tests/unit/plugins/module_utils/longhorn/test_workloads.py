@@ -1,0 +1,71 @@
+"""Longhorn as a workload on Kubernetes nodes that go down, next to others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.machine_upgrade import CONTRACT
+from ansible_collections.stateful.upgrade.plugins.module_utils.workloads import going_down
+from ansible_collections.stateful.upgrade.plugins.module_utils.workloads.workload import workloads_in
+
+from tests.sandbox.longhorn.description import Volume
+from tests.unit.plugins.module_utils.longhorn.driving import Driver, three
+
+LONGHORN = {"system": "longhorn", "namespace": None, "opensearch": None}
+CONSENTS: dict[str, Any] = {"allow_single_copy": [], "allow_quorum_loss": False, "allow_red_indices": []}
+WORK = {
+    "asked": going_down.asked,
+    "ready": going_down.ready,
+    "rejoined": going_down.rejoined,
+    "whole": going_down.whole,
+    "restored": going_down.put_back,
+}
+
+
+def asked(driver: Driver, state: str, *batch: str, **more: Any) -> Outcome:
+    """One of the states of an upgrade of machines."""
+    given = {"workloads": [{**LONGHORN, **CONSENTS}], "batch": list(batch), "wait_timeout": 30, **more}
+    contract: Contract = CONTRACT
+    return driver.asked(contract, WORK[state], given)
+
+
+@pytest.mark.parametrize("state", ["asked", "ready"])
+def test_a_batch_goes_only_if_each_volume_keeps_a_replica(drive: type[Driver], state: str) -> None:
+    driver = drive(three(Volume("orders", ("n1", "n2")), Volume("bare", ("n3",))))
+    assert asked(driver, state, "n1").verdict.passed
+    assert not asked(driver, state, "n1", "n2").verdict.passed
+    (reason,) = asked(driver, state, "n3").verdict.deciding()
+    assert reason.code == "last_replica"
+    assert reason.message == "Longhorn: Volume bare has its only healthy replicas on n3."
+    # Not every Kubernetes node has a part of Longhorn.
+    assert asked(driver, state, "elsewhere").verdict.passed
+
+
+def test_the_next_batch_waits_until_the_volumes_near_the_last_one_are_whole(drive: type[Driver]) -> None:
+    well = drive(three(Volume("orders", ("n1", "n2"), attached="n1")))
+    assert asked(well, "whole", "n2").verdict.passed
+    degraded = Volume("orders", ("n1", "n2", "n3"), attached="n1", failed=("n3",))
+    settings = {"replica-replenishment-wait-interval": "600", "concurrent-replica-rebuild-per-node-limit": "0"}
+    worse = drive(three(degraded, Volume("logs", ("n2",), attached="n2"), settings=settings))
+    found = asked(worse, "whole", "n3")
+    assert {each.code for each in found.verdict.deciding()} == {"volume_degraded", "timed_out"}
+
+
+def test_nothing_is_changed_so_nothing_has_to_be_put_back(drive: type[Driver]) -> None:
+    driver = drive(three(Volume("orders", ("n1", "n2"))))
+    for state in ("rejoined", "restored"):
+        done = asked(driver, state, "n1")
+        assert done.verdict.passed
+        assert not done.changed
+    assert asked(driver, "ready", "n1").more == {"workloads": {}}
+
+
+def test_consent_covers_what_may_be_lost() -> None:
+    own = {"system": "opensearch", "namespace": "search", "opensearch": {"password": "not-for-any-eyes"}}
+    given = {**own, **CONSENTS, "allow_single_copy": ["a", "b"], "allow_quorum_loss": True}
+    (workload,) = workloads_in([given])
+    title = "OpenSearch in namespace search"
+    assert [*workload.conditions()] == [f"{title} allow_single_copy a,b", f"{title} allow_quorum_loss"]
+    assert [*workloads_in([{**own, **CONSENTS}])[0].conditions()] == []
