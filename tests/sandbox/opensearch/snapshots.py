@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from tests.sandbox.opensearch.allocation import store_of
@@ -26,6 +27,11 @@ class Snapshots:
     def __init__(self, state: State) -> None:
         self._state = state
         self._done: dict[tuple[str, str], dict[str, Any]] = {}
+        self._sizes: dict[tuple[str, str], dict[tuple[str, int], int]] = {}
+        self.failing: set[str] = set()
+        """The indices whose shards cannot be written."""
+        self.shut_out: set[str] = set()
+        """The names of members that cannot write to any repository."""
 
     def register(self, name: str, body: Mapping[str, Any]) -> None:
         """Make a repository known.
@@ -63,23 +69,52 @@ class Snapshots:
             raise ServerError(404, "repository_missing_exception", f"[{name}] missing")
         return dict(self._state.repositories[name])
 
-    def begin(self, repository: str, name: str, indices: Sequence[Index]) -> dict[str, Any]:
-        """Begin to take one.
+    def verify(self, name: str) -> list[str]:
+        """The ids of the members that can write to a repository, which are all.
 
         Raises:
-            ServerError: there is no such repository, or there is one of that name already.
+            ServerError: there is no such repository, or a member cannot write to it.
         """
+        self._repository(name)
+        shut = [each for each in self._state.nodes.values() if each.name in self.shut_out]
+        if shut:
+            said = f"[{name}] [[{shut[0].id}, 'RemoteTransportException[[{shut[0].name}]]; AccessDeniedException']]"
+            raise ServerError(500, "repository_verification_exception", said)
+        return list(self._state.nodes)
+
+    def begin(
+        self, repository: str, name: str, indices: Sequence[Index], body: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Begin to take one, as the body of the request says.
+
+        Raises:
+            ServerError: there is no such repository, it is read-only, there is one of that name already, or a primary
+                is missing and the snapshot is not to be partial.
+        """
+        body = body or {}
         settings = self._repository(repository).get("settings") or {}
+        if str(settings.get("readonly", "")).lower() == "true":
+            said = f"[{repository}] cannot create snapshot in a readonly repository"
+            raise ServerError(500, "repository_exception", said)
         key = repository, name
         if key in self._done or any((each["repository"], each["snapshot"]) == key for each in self._state.snapshots):
             kind, said = "invalid_snapshot_name_exception", "snapshot with the same name already exists"
             raise ServerError(400, kind, f"[{repository}:{name}] Invalid snapshot name [{name}], {said}")
         shards = [_part(index.primary(shard)) for index in indices for shard in index.shards]
+        missing = [each["index"]["index_name"] for each in shards if each["state"] == "MISSING"]
+        if missing and not body.get("partial"):
+            said = f"[{repository}:{name}] Indices don't have primary shards {sorted(set(missing))}"
+            raise ServerError(500, "snapshot_exception", said)
+        self._sizes[key] = {
+            (index.name, shard): self._bytes(index.primary(shard)) for index in indices for shard in index.shards
+        }
         entry = {
             "repository": repository,
             "snapshot": name,
             "uuid": self._state.names.make(),
             "state": "STARTED",
+            "include_global_state": body.get("include_global_state", True),
+            "user_metadata": body.get("metadata"),
             "indices": [{"name": index.name, "id": index.uuid} for index in indices],
             "start_time_millis": round(self._state.clock.now() * 1000),
             "shards": shards,
@@ -102,7 +137,10 @@ class Snapshots:
         def end() -> None:
             for part in entry["shards"]:
                 if (part["index"]["index_name"], part["shard"], part["state"]) == (index, shard, "INIT"):
-                    part["state"] = "SUCCESS"
+                    fails = index in self.failing
+                    part.update(
+                        {"state": "FAILED", "reason": "No space left on device"} if fails else {"state": "SUCCESS"}
+                    )
             self._settle(entry)
 
         self._state.clock.later(seconds, end)
@@ -153,11 +191,31 @@ class Snapshots:
         }
         if name in {"_all", "*"}:
             return list(there.values())
+        if "*" in name:
+            return [each for named, each in there.items() if fnmatchcase(named, name)]
         wanted = name.split(",")
         missing = [each for each in wanted if each not in there]
         if missing and not lenient:
             raise ServerError(404, "snapshot_missing_exception", f"[{repository}:{missing[0]}] is missing")
         return [there[each] for each in wanted if each in there]
+
+    def figures(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """The figures of one as its status shows them: `processed` is missing once all is copied."""
+        sizes = self._sizes[entry["repository"], entry["snapshot"]]
+        states = {(part["index"]["index_name"], part["shard"]): part["state"] for part in entry["shards"]}
+        counts = {word: list(states.values()).count(state) for word, state in _COUNTED.items()}
+        whole = {"file_count": len(sizes), "size_in_bytes": sum(sizes.values())}
+        copied = [sizes[place] for place, state in states.items() if state == "SUCCESS"]
+        processed = {"file_count": len(copied), "size_in_bytes": sum(copied)}
+        more = {"processed": processed} if len(copied) < len(sizes) else {}
+        return {
+            "shards_stats": {"initializing": 0, "finalizing": 0, **counts, "total": len(states)},
+            "stats": {"incremental": whole, **more, "total": whole},
+        }
+
+
+_COUNTED = {"started": "INIT", "done": "SUCCESS", "failed": "FAILED"}
+"""The figures of a status by the states of shards."""
 
 
 def _part(copy: Copy) -> dict[str, Any]:

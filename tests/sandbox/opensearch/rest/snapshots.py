@@ -26,7 +26,8 @@ def _take(call: Call) -> Answer | Pending:
     wanted = call.body.get("indices", "_all")
     names = ",".join(wanted) if isinstance(wanted, list) else str(wanted)
     snapshots = call.cluster.snapshots
-    entry = snapshots.begin(call.parts["repository"], call.parts["name"], call.cluster.indices.find(names))
+    found = call.cluster.indices.find(names, hidden=True)
+    entry = snapshots.begin(call.parts["repository"], call.parts["name"], found, call.body)
     if not call.flag("wait_for_completion"):
         return answered({"accepted": True})
 
@@ -42,8 +43,29 @@ def _take(call: Call) -> Answer | Pending:
 
 def _shown(entry: dict[str, Any]) -> dict[str, Any]:
     state = "IN_PROGRESS" if entry["state"] == "STARTED" else entry["state"]
-    indices = [index["name"] for index in entry["indices"]]
-    return {"snapshot": entry["snapshot"], "uuid": entry["uuid"], "state": state, "indices": indices}
+    ended = state != "IN_PROGRESS"
+    failures = [
+        {
+            "index": part["index"]["index_name"],
+            "shard_id": part["shard"],
+            "reason": part["reason"],
+            "status": "INTERNAL",
+        }
+        for part in entry["shards"]
+        if ended and part["state"] == "FAILED"
+    ]
+    total = len(entry["shards"]) if ended else 0
+    return {
+        "snapshot": entry["snapshot"],
+        "uuid": entry["uuid"],
+        "state": state,
+        "indices": [index["name"] for index in entry["indices"]],
+        "include_global_state": entry["include_global_state"],
+        **({"metadata": entry["user_metadata"]} if entry["user_metadata"] else {}),
+        "start_time_in_millis": entry["start_time_millis"],
+        "failures": failures,
+        "shards": {"total": total, "failed": len(failures), "successful": total - len(failures)},
+    }
 
 
 def _read(call: Call) -> Answer:
@@ -58,7 +80,24 @@ def _read(call: Call) -> Answer:
 
 
 def _status(call: Call) -> Answer:
-    return answered({"snapshots": [{**_shown(each), "state": "STARTED"} for each in call.state.snapshots]})
+    return answered({"snapshots": [_with_figures(call, each) for each in call.state.snapshots]})
+
+
+def _status_of(call: Call) -> Answer:
+    found = call.cluster.snapshots.find(call.parts["repository"], call.parts["name"])
+    return answered({"snapshots": [_with_figures(call, each) for each in found]})
+
+
+def _with_figures(call: Call, entry: dict[str, Any]) -> dict[str, Any]:
+    """The server shows one that is PARTIAL as SUCCESS (TransportSnapshotsStatusAction)."""
+    state = "STARTED" if entry["state"] == "STARTED" else "SUCCESS"
+    about = {name: entry[name] for name in ("snapshot", "repository", "uuid", "include_global_state")}
+    return {**about, "state": state, **call.cluster.snapshots.figures(entry)}
+
+
+def _verify(call: Call) -> Answer:
+    names = {each.id: {"name": each.name} for each in call.state.nodes.values()}
+    return answered({"nodes": {one: names[one] for one in call.cluster.snapshots.verify(call.parts["repository"])}})
 
 
 def _remove(call: Call) -> Answer:
@@ -72,6 +111,8 @@ ROUTES = (
     Route(("GET",), "/_snapshot/_status", _status, _PATIENT),
     Route(("PUT", "POST"), "/_snapshot/{repository}", _register, _PATIENT),
     Route(("DELETE",), "/_snapshot/{repository}", _forget, _PATIENT),
+    Route(("POST",), "/_snapshot/{repository}/_verify", _verify, _PATIENT),
+    Route(("GET",), "/_snapshot/{repository}/{name}/_status", _status_of, _PATIENT),
     Route(("PUT", "POST"), "/_snapshot/{repository}/{name}", _take, _PATIENT | {"wait_for_completion"}),
     Route(("GET",), "/_snapshot/{repository}/{name}", _read, _PATIENT),
     Route(("DELETE",), "/_snapshot/{repository}/{name}", _remove, _PATIENT),
