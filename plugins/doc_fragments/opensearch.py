@@ -116,6 +116,24 @@ options:
       - The pool that is to have one member more for the time of the upgrade. The
         plan tells whether that is possible.
     type: str
+  snapshot:
+    description:
+      - The repository in which the run takes a snapshot before its first batch. The plan tells whether that is
+        possible. It is waited for and proven, and it is the only way back from the upgrade.
+      - The record of the upgrade names it, so a run after one that was killed finds it, and takes no other one.
+    type: str
+  snapshot_indices:
+    description:
+      - The names and patterns of the indices in that snapshot. The global state is in it, too.
+    type: list
+    elements: str
+    default: ['*']
+  snapshot_keep:
+    description:
+      - The number of whole snapshots of upgrades of this cluster that are kept, the new one included. Older ones of
+        upgrades, and those that are not whole, are removed once the new one is proven. V(0) keeps all.
+    type: int
+    default: 0
   strategy:
     description:
       - The update strategy under which a StatefulSet is rolled. V(OnDelete) is set for the roll, and the former

@@ -134,6 +134,11 @@ options:
         not been stopped yet is not taken for one that is back.
     type: dict
     default: {}
+  snapshot:
+    description:
+      - The repository in which the run takes a snapshot before its first batch. Before the upgrade a snapshot that it
+        has started there is then no hindrance, and no older one is judged.
+    type: str
 attributes:
   check_mode:
     support: full

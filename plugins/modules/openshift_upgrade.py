@@ -318,6 +318,11 @@ earlier:
   returned: with O(state=planned)
   type: dict
   sample: {started: '2026-11-21T02:00:00Z', done: 2}
+begun_at:
+  description: The time at which the first run of the upgrade began, as its record keeps it; empty if it begins now.
+  returned: with O(state=planned)
+  type: str
+  sample: '2026-11-21T02:00:00Z'
 commenced:
   description: Whether a batch of the upgrade has begun already, in whichever run.
   returned: with O(state=planned)

@@ -24,6 +24,7 @@ options:
       - V(external_dependencies) proves that the registries, web servers, ports and names in C(upgrade_dependencies) are
         available, and V(kubernetes_nodes) that Kubernetes nodes are neither cordoned nor under pressure.
       - V(extra_member) gives a pool one member more for the time of the upgrade, and removes it.
+      - V(cluster_snapshot) takes a snapshot of OpenSearch or Elasticsearch before the first batch, and proves it.
       - V(file_integrity) asks the File Integrity Operator of OpenShift to make its baseline again.
       - V(canary_soak) waits until a batch, or the cluster of a fleet that went first, has proven itself.
       - V(upgrade_request) reads the request of the upgrade, and notes its state; V(upgrade_notice) sends a state of the
@@ -39,6 +40,7 @@ options:
     choices:
       - alert_silence
       - canary_soak
+      - cluster_snapshot
       - cluster_upgrade
       - external_dependencies
       - extra_member

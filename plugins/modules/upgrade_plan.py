@@ -252,6 +252,16 @@ commenced:
   description: Whether a batch of the upgrade has begun already, in whichever run.
   returned: with O(state=planned)
   type: bool
+begun_at:
+  description: The time at which the first run of the upgrade began, as its record keeps it; empty if it begins now.
+  returned: with O(state=planned)
+  type: str
+  sample: '2026-11-21T02:00:00Z'
+saved_in:
+  description: The repository in which the run takes a snapshot before its first batch; empty if it takes none.
+  returned: with O(state=planned)
+  type: str
+  sample: backup
 lock:
   description: The lock as M(stateful.upgrade.upgrade_lock) returns it, for the option C(lock) of the other modules.
   returned: with O(state=begun), if the run has begun

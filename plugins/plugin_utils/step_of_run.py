@@ -36,10 +36,13 @@ def options_of_step(
         return {"step": step["name"], "wait": run_waits(given("upgrade_wait")), **tried}
     no_worse = given("upgrade_health_policy") == "no_worse"
     # The record knows the time at which the upgrade started, also in its later runs.
-    started = begun.get("record", {}).get("started") if no_worse else None
+    since = begun.get("record", {}).get("started")
+    started = since if no_worse else None
     own = options_of_member(given) if module == "extra_member" and "state" not in arguments else {}
     if module == "kubernetes_nodes":
         own = {"names": sorted({*((given("begin_plan") or {}).get(NODES) or {}).values()})}
+    if module == "cluster_snapshot":
+        own = {"started": since or ""}
     return {"wait_timeout": step["timeout"], "baseline": started, **own}
 
 

@@ -139,7 +139,7 @@ def read_by(role: str) -> frozenset[str]:
     given |= {name for name, *_option in handed_to_system(role)}
     given |= {
         name for each in KNOWN if role == "steps" and each.part for name in variables_given_to(each.part, {}).values()
-    }
+    } & {each.name for each in of_every_system()}
     given = {name for name in given if not table()[name].shared}
     code = [(ROOT / "plugins" / name).read_text() for name in READ_BY_CODE.get(role, ())]
     by_name = {name for text in code for name in READ.findall(text) if name in table()}

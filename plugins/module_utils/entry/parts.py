@@ -15,7 +15,7 @@ from ..common.task import Contract, Outcome, Task
 from ..fleet import cluster_upgrade, fleet_plan
 from ..kubernetes import kubernetes_nodes
 from ..monitoring import alert_silence, external_dependencies, prometheus_alerts
-from ..opensearch import extra_member
+from ..opensearch import cluster_snapshot, extra_member
 from ..openshift import file_integrity
 from ..run import canary_soak
 from ..run.output import tell, upgrade_notice
@@ -33,6 +33,7 @@ class UpgradePart:
 _MODULES: Mapping[str, Any] = {
     "alert_silence": alert_silence,
     "canary_soak": canary_soak,
+    "cluster_snapshot": cluster_snapshot,
     "cluster_upgrade": cluster_upgrade,
     "external_dependencies": external_dependencies,
     "extra_member": extra_member,

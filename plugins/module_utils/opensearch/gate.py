@@ -37,6 +37,8 @@ SELECTION: Options = {
     "add_checks": {"type": "list", "elements": "str", "default": [], "choices": list(ADDABLE)},
     "snapshot_age": {"type": "str"},
 }
+SNAPSHOT: Options = {"snapshot": {"type": "str"}}
+"""The repository in which the run takes a snapshot of its own before its first batch."""
 
 GATE = Contract(
     argument_spec={
@@ -44,6 +46,7 @@ GATE = Contract(
         **WAIT,
         **CONSENT,
         **SELECTION,
+        **SNAPSHOT,
         "moment": {"type": "str", "required": True, "choices": [*MOMENTS, BEFORE_STOP, JOINED]},
         "expected": {"type": "list", "elements": "str", "default": []},
         "batch": {"type": "list", "elements": "str", "default": []},
@@ -213,6 +216,7 @@ def scope_of(task: Task) -> Scope:
         policy=policy_of(params, hands_over=params["hands_over"]),
         selection=Selection(frozenset(params["skip_checks"]), frozenset(params["add_checks"])),
         snapshot_age=age_of(params["snapshot_age"]),
+        takes=params["snapshot"] or "",
         zone=params["zone_attribute"],
         batches=tuple(tuple(map(str, batch)) for batch in params["batches"]),
     )

@@ -16,6 +16,7 @@ from ..pools.deployers import DEPLOYERS, judge_owner
 from ..pools.given_images import given_images, judge_images
 from ..run.colouring import readable_most
 from .both_sides import see
+from .cluster_snapshot import SNAPSHOT
 from .judge.admission import judge_left, left_by
 from .judge.batches import BATCHING, Batch, Cutting, batches_of
 from .judge.checks import IMAGES
@@ -70,6 +71,7 @@ CONTRACT = Contract(
         "image": {"type": "raw"},
         "canary": {"type": "str"},
         "extra_member": {"type": "str"},
+        **SNAPSHOT,
         "strategy": {"type": "str", "default": "OnDelete", "choices": ["OnDelete", "RollingUpdate"]},
         "allow_left_behind": {"type": "bool", "default": False},
         "allow_field_managers": {"type": "list", "elements": "str", "default": [], "choices": list(DEPLOYERS)},
@@ -172,6 +174,7 @@ def _conditions(params: Mapping[str, Any], policy: Policy, cutting: Cutting) -> 
             f"{each['extra']} extra machines of {each['namespace']}/{each['name']}"
             for each in params.get("extra_machines") or ()
         ),
+        *((f"snapshot in {params['snapshot']}",) if params.get("snapshot") else ()),
         *(f"without {check}" for check in params.get("skip_checks") or () if check != IMAGES),
         f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']} {params['strategy']}",
     ]

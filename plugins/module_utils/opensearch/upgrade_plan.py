@@ -15,7 +15,7 @@ from ..kubernetes.events import warn
 from ..pools import admission, image_pull
 from ..run.begin_and_end import Counting, System, part_of
 from ..run.output.plan_text import Words, counted
-from . import extra_member, health_gate, image_plugins, pool_order, shard_allocation
+from . import cluster_snapshot, extra_member, health_gate, image_plugins, pool_order, shard_allocation
 from .act.cluster_lock import lock_store
 from .gate import SELECTION
 from .judge.checks import IMAGES
@@ -44,7 +44,8 @@ def _order(task: Task) -> Outcome:
         {**batch, "drained": [name for name in batch["members"] if name in emptied]}
         for batch in order.more.get("batches", ())
     ]
-    own = {"batches": batches, "adds": list(_adds(params))} if "batches" in order.more else {}
+    adds = {"adds": list(_adds(params)), "saved_in": params["snapshot"] or ""}
+    own = {"batches": batches, **adds} if "batches" in order.more else {}
     return pool_order.with_visible_nodes(task, replace(order, more={**order.more, **own}))
 
 
@@ -70,6 +71,8 @@ def _preflight(task: Task, order: Outcome) -> Iterator[ParallelWork]:
     # Once a batch has begun, the upgrade has its additional capacity, or goes on without it.
     if more["batches"] and not more["commenced"] and order.verdict.passed:
         yield from _capacity(params)
+    if params["snapshot"] and more["batches"] and not more["commenced"]:
+        yield _snapshot(params, more)
     if not params["groups"] and order.verdict.passed:
         yield ParallelWork(
             admission.run, {**params, "planned": returning(more, more["batches"], "container", "target_image")}
@@ -81,6 +84,7 @@ def _preflight(task: Task, order: Outcome) -> Iterator[ParallelWork]:
 
 def first_gate(params: Mapping[str, Any], more: Mapping[str, Any], **own: Any) -> ParallelWork:
     """The gate before the first batch of a plan. A plan should be known in its time, however much progress there is."""
+    own |= {"snapshot": None if more["commenced"] else params.get("snapshot")}
     own |= {"moment": "before_upgrade", "batch": more["broken"], "wait_limit": params["wait_timeout"]}
     return ParallelWork(health_gate.run, health_gate.CONTRACT.arguments(params, **own))
 
@@ -93,6 +97,13 @@ def _capacity(params: Mapping[str, Any]) -> Iterator[ParallelWork]:
     if params["extra_machines"]:
         own = {"state": "planned", "machine_deployments": params["extra_machines"]}
         yield ParallelWork(extra_machines.run, extra_machines.CONTRACT.arguments(params, **own))
+
+
+def _snapshot(params: Mapping[str, Any], more: Mapping[str, Any]) -> ParallelWork:
+    """Whether the snapshot of the upgrade can be taken, or the one that an earlier run has taken is whole."""
+    own = {"state": "planned", "target_version": more["target_version"], "started": more["begun_at"]}
+    own |= {"recorded": params["record_kept_in"] != "none"}
+    return ParallelWork(cluster_snapshot.run, cluster_snapshot.CONTRACT.arguments(params, **own))
 
 
 def returning(more: Mapping[str, Any], batches: Iterable[Mapping[str, Any]], *fields: str) -> list[admission.Planned]:
@@ -134,7 +145,10 @@ def _words(params: Mapping[str, Any], more: Mapping[str, Any]) -> Words:
     return Words(
         system=more["product"],
         changes=changes,
-        stays=[f"image of {counted(len(imaged), 'pool')}"] if imaged else [],
+        stays=[
+            f"image of {counted(len(imaged), 'pool')}" if imaged else "",
+            f"snapshot in {params['snapshot']}" if params["snapshot"] and not more.get("commenced") else "",
+        ],
         notes=[MOVED.format(name) for name in moved],
     )
 

@@ -77,14 +77,15 @@ class Step:
         }
 
 
-ADDS, NODES, INTEGRITY = "adds", "kubernetes_nodes", "file_integrity"
-OF_PLAN = (ADDS, NODES, INTEGRITY)
-"""In place of a variable, a part of the plan: the capacity that it adds, the Kubernetes nodes of its pods, and whether
-the baseline of file integrity is made again."""
+ADDS, NODES, INTEGRITY, SAVED_IN = "adds", "kubernetes_nodes", "file_integrity", "saved_in"
+OF_PLAN = (ADDS, NODES, INTEGRITY, SAVED_IN)
+"""In place of a variable, a part of the plan: the capacity that it adds, the Kubernetes nodes of its pods, whether the
+baseline of file integrity is made again, and the repository of a snapshot."""
 ASKED_EARLY = ("dependencies", "alerts", "nodes")
 """The steps whose questions are asked before the start, too."""
 LIMITS = ("timeout", "late_after", "retries", "retries_unreachable")
 """The keys with which a user limits a step, also one of the collection."""
+SNAPSHOT = "Take a snapshot, the way back from the upgrade"
 ALERTS = "Prove that no alert fires that the upgrade has to heed"
 FIT = "Prove that the Kubernetes nodes are fit"
 BASELINE = "Have the baseline of file integrity made again"
@@ -98,6 +99,7 @@ KNOWN = (
     ),
     Step("alerts", StepPoint.BEFORE, ALERTS, "prometheus_alerts", needs="upgrade_prometheus", once=True),
     Step("nodes", StepPoint.BEFORE, FIT, "kubernetes_nodes", needs=NODES, once=True),
+    Step("snapshot", StepPoint.BEFORE, SNAPSHOT, "cluster_snapshot", needs=SAVED_IN, once=True),
     Step(
         "capacity",
         StepPoint.BEFORE,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ...common.verdict import Reason, as_verdict, waiting
 from ...common.words import enumerate_few
+from ..observe.cluster_snapshot import PREFIX
 from ..observe.state import ClusterState, RunningSnapshot
 from ..observe.tasks import LONGEST_DESCRIPTION, LongTask
 
@@ -30,9 +31,13 @@ def judge_tasks(tasks: Iterable[LongTask]) -> Iterator[Reason]:
 
 
 @as_verdict
-def judge_snapshots(state: ClusterState) -> Iterator[Reason]:
-    """Whether no snapshot is being taken."""
+def judge_snapshots(state: ClusterState, takes: str = "") -> Iterator[Reason]:
+    """Whether no snapshot is being taken. That of the upgrade itself, in the repository `takes`, is no hindrance: a
+    killed run has started it, and the run waits for it before its first batch."""
+    own = f"{takes}/{PREFIX}" if takes else None
     for snapshot in state.snapshots:
+        if own is not None and snapshot.name.startswith(own):
+            continue
         message = f"Snapshot {snapshot.name} is being taken: {_left(state, snapshot.unfinished)}."
         yield waiting("snapshot_running", message, _remedy(snapshot), about=snapshot.name)
 

@@ -47,6 +47,8 @@ class Scope:
     selection: Selection = field(default_factory=Selection)
     snapshot_age: float | None = None
     """The seconds that the last successful snapshot may be old; None if it may have any age."""
+    takes: str = ""
+    """The repository in which the run takes a snapshot of its own before its first batch; empty if it takes none."""
     zone: str = ZONE
     """The attribute that says in which zone a member is."""
     batches: tuple[tuple[str, ...], ...] = ()
@@ -139,7 +141,7 @@ def _judge_copies(gate: _Gate) -> Verdict:
 def _judge_snapshots(gate: _Gate) -> Verdict:
     if gate.scope.moment == BEFORE_BATCH:
         return judge_snapshots_of(gate.state, gate.down)
-    return judge_snapshots(gate.state)
+    return judge_snapshots(gate.state, gate.scope.takes)
 
 
 def _judge_disk(gate: _Gate) -> Verdict:
@@ -158,7 +160,7 @@ def _judge_configured(gate: _Gate) -> Verdict:
 
 def _judge_last_snapshot(gate: _Gate) -> Verdict:
     """The way back, if there is a new version to come back from, or if the user asks for one."""
-    if gate.scope.snapshot_age is None and _all_on(gate.scope.target, gate.state):
+    if gate.scope.takes or (gate.scope.snapshot_age is None and _all_on(gate.scope.target, gate.state)):
         return Verdict()
     saved = gate.seen.saved
     return Verdict() if saved is None else judge_last_snapshot(saved, gate.state, gate.scope.snapshot_age)

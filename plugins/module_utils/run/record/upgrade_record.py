@@ -146,7 +146,8 @@ def _note_try(task: Task, store: RecordStore) -> Outcome:
     following, noticed = this.next(), bool(tried["before"].get("noticed"))
     notice, failed = this.notice(noticed), this.failed() if following is Next.FAILED else {}
     if failure or not this.said or failed:
-        summary = failed.get("message") or (this.said if following is Next.SKIPPED else this.waits)
+        told = {Next.SKIPPED: this.said, Next.DONE: " ".join(this.remarks())}
+        summary = failed.get("message") or told.get(following, this.waits)
         _known, remarks = _written(task, store, this.state(), summary, ends=bool(failed))
     if following is Next.AGAIN:
         task.voice.show(f"The step {params['step']} waits: {this.waits}")

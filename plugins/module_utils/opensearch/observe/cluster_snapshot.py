@@ -1,0 +1,160 @@
+"""The repository, the running snapshots and the snapshots of upgrades: what a run has to know to take one.
+
+Sources are the server's TransportGetSnapshotsAction (a pattern also finds the snapshot that is being taken, and
+`verbose` gives its metadata), SnapshotInfo (a snapshot with failed shards ends PARTIAL, also if it was not asked to be
+partial) and TransportSnapshotsStatusAction (which shows PARTIAL as SUCCESS, and leaves out `processed` once all bytes
+are copied).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from ...common.reading import Json, entries, flag, listed, optional_text, part, text, texts, whole, within
+from .answers import reading
+from .client import OpenSearchClient
+
+PREFIX = "upgrade-"
+"""The names of the snapshots of upgrades begin so."""
+MARK = "upgrade.stateful"
+"""The key in the metadata of a snapshot with its cluster and its upgrade."""
+IN_PROGRESS, SUCCESS = "IN_PROGRESS", "SUCCESS"
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A place for snapshots, as the cluster has it registered."""
+
+    name: str
+    kind: str
+    read_only: bool
+
+
+@dataclass(frozen=True)
+class OwnSnapshot:
+    """A snapshot whose name begins as those of upgrades do."""
+
+    name: str
+    state: str
+    cluster: str = ""
+    """The UUID of the cluster whose upgrade has taken it; empty where it has no mark of an upgrade."""
+    upgrade: str = ""
+    """The time at which that upgrade started."""
+    asked: str = ""
+    """The names and patterns of the indices that it was asked for."""
+    indices: tuple[str, ...] = ()
+    shards: int = 0
+    failed: int = 0
+    failures: tuple[str, ...] = ()
+    """One text for each failed shard."""
+    global_state: bool = True
+    started: int = 0
+    """Milliseconds since 1970."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is still being taken."""
+        return self.state == IN_PROGRESS
+
+    @property
+    def whole(self) -> bool:
+        """Whether it holds each shard that it was to hold."""
+        return self.state == SUCCESS and not self.failed
+
+
+@dataclass(frozen=True)
+class SnapshotShards:
+    """The shards and bytes of one snapshot, of which some are done."""
+
+    done: int
+    failed: int
+    total: int
+    bytes_done: int
+    bytes_total: int
+    """The bytes that this snapshot copies; those of earlier ones in the repository are used again."""
+
+
+def path_of(repository: str, name: str = "") -> str:
+    """The path of a repository, or of a snapshot in it."""
+    return "/".join(("/_snapshot", quote(repository, safe=""), *((quote(name, safe="*"),) if name else ())))
+
+
+def observe_repositories(client: OpenSearchClient) -> dict[str, Repository]:
+    """All that are registered, by name."""
+    answer = client.get("/_snapshot")
+    with reading("GET /_snapshot"):
+        return {name: _repository(name, part(answer, name)) for name in answer}
+
+
+def _repository(name: str, of: Json) -> Repository:
+    kind, settings = text(of, "type"), part(of, "settings", {})
+    # A repository of type url can only be read. Settings are texts, and a mapping may have been given with a flag.
+    return Repository(name, kind, kind == "url" or str(settings.get("readonly", "")).lower() == "true")
+
+
+def verify_repository(client: OpenSearchClient, name: str) -> int:
+    """The members that can write to it, as each proves by a small file that is removed again.
+
+    Raises:
+        Refusal: one of them cannot.
+    """
+    path = f"{path_of(name)}/_verify"
+    answer = client.post(path)
+    with reading(f"POST {path}"):
+        return len(part(answer, "nodes", {}))
+
+
+def observe_running(client: OpenSearchClient) -> tuple[str, ...]:
+    """The snapshots that are being taken in any repository, as `repository/name`."""
+    answer = client.get("/_snapshot/_status", filter_path="snapshots.repository,snapshots.snapshot")
+    with reading("GET /_snapshot/_status"):
+        return listed(answer, "snapshots", lambda each: f"{text(each, 'repository')}/{text(each, 'snapshot')}", ())
+
+
+def observe_own(client: OpenSearchClient, repository: str) -> dict[str, OwnSnapshot]:
+    """The snapshots of a repository whose names begin as those of upgrades, by name."""
+    path = path_of(repository, f"{PREFIX}*")
+    answer = client.get(path, ignore_unavailable="true")
+    with reading(f"GET {path}"):
+        return {each.name: each for each in listed(answer, "snapshots", _own, ())}
+
+
+def _own(each: Json) -> OwnSnapshot:
+    metadata = part(each, "metadata", {})
+    mark = part(metadata, MARK, {}) if isinstance(metadata.get(MARK), dict) else {}
+    shards, ended = part(each, "shards", {}), listed(each, "failures", _failure, ())
+    return OwnSnapshot(
+        name=text(each, "snapshot"),
+        state=text(each, "state"),
+        cluster=optional_text(mark, "cluster") or "",
+        upgrade=optional_text(mark, "upgrade") or "",
+        asked=optional_text(mark, "indices") or "",
+        indices=texts(each, "indices", ()),
+        shards=whole(shards, "total", 0),
+        failed=max(whole(shards, "failed", 0), len(ended)),
+        failures=ended,
+        global_state=flag(each, "include_global_state", True),
+        started=whole(each, "start_time_in_millis", 0),
+    )
+
+
+def _failure(each: Json) -> str:
+    index, cause = optional_text(each, "index") or "an index", optional_text(each, "reason") or "no cause is given"
+    return f"{index}[{whole(each, 'shard_id', 0)}]: {cause}"
+
+
+def observe_shards(client: OpenSearchClient, repository: str, name: str) -> SnapshotShards:
+    """The progress of a snapshot, or the final figures of one that has ended."""
+    path = f"{path_of(repository, name)}/_status"
+    answer = client.get(path, filter_path="snapshots.shards_stats,snapshots.stats")
+    with reading(f"GET {path}"):
+        (found,) = entries(answer, "snapshots")[:1] or ({},)
+        return within({"snapshot": found}, "snapshot", _shards)
+
+
+def _shards(of: Json) -> SnapshotShards:
+    shards, stats = part(of, "shards_stats"), part(of, "stats", {})
+    total = whole(part(stats, "incremental", {}), "size_in_bytes", 0)
+    done = whole(part(stats, "processed", {}), "size_in_bytes", total)
+    return SnapshotShards(whole(shards, "done"), whole(shards, "failed"), whole(shards, "total"), done, total)
