@@ -45,7 +45,10 @@ class PodForward:
 
 
 class PortForward:
-    """Connections to one port of any Ready pod that a Service or a label selector selects."""
+    """Connections to one port of any Ready pod that a Service or a label selector selects.
+
+    With `pod`, which no user gives, they lead to that pod of the namespace alone, by the same port, Ready or not.
+    """
 
     def __init__(self, client: KubernetesClient, options: Mapping[str, Any]) -> None:
         self._client = client
@@ -53,11 +56,14 @@ class PortForward:
         self._service = options.get("service") or ""
         self._labels = options.get("label_selector") or ""
         self._port = int(options.get("port") or 9200)
+        self._pod = options.get("pod") or ""
         self._last = ""
 
     @property
     def where(self) -> str:
         """The target of the connections, in words for people."""
+        if self._pod:
+            return f"port {self._port} of pod {self._pod} in namespace {self._namespace}, through {self._client.host}"
         behind = f"service {self._service}" if self._service else f"pods with {self._labels}"
         return f"port {self._port} of {behind} in namespace {self._namespace}, through {self._client.host}"
 
@@ -92,10 +98,11 @@ class PortForward:
         if self._service:
             labels, port = self._behind_service(wanted)
         found = []
-        for item in self._client.list(pod_path(self._namespace), label_selector=labels):
+        for item in self._client.list(pod_path(self._namespace), label_selector="" if self._pod else labels):
             seen = pod(item)
             number = port if isinstance(port, int) else named_port(item, port)
-            if seen.ready and not seen.terminating and number:
+            wanted_one = seen.name == self._pod if self._pod else seen.ready
+            if wanted_one and not seen.terminating and number:
                 found.append((seen.name, number))
         return sorted(found, key=lambda endpoint: (endpoint[0] == self._last, endpoint[0]))
 

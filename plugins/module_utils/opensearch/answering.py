@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +30,7 @@ def wait_for_answers(task: Task, batch: Collection[str]) -> Verdict:
     if after is None or task.check_mode or not batch:
         return Verdict()
     looks = _NewAddress(after, task.params["kubernetes"])
-    return task.wait(looks.look, lambda seen: judge_answers(seen, batch))[1]
+    return task.wait(lambda: looks.look(batch), lambda seen: judge_answers(seen, batch))[1]
 
 
 def gate_connection(options: Mapping[str, Any], *, last: bool) -> Mapping[str, Any]:
@@ -50,22 +50,22 @@ def old_address(task: Task) -> Verdict:
 
 
 class _NewAddress:
-    """Questions to each of the new addresses, each by a connection of its own."""
+    """Questions to each new address, or through the Kubernetes API to each pod, by connections of their own."""
 
     def __init__(self, options: Mapping[str, Any], kubernetes: Mapping[str, Any]) -> None:
         self._options, self._kubernetes = options, kubernetes
         self._seen = NewAddressAnswers(_where(options))
 
-    def look(self) -> NewAddressAnswers:
+    def look(self, batch: Collection[str]) -> NewAddressAnswers:
         """One question to each address, and all answers so far.
 
         Raises:
             Refusal: the address will not answer, however long it is waited for.
         """
         seen = replace(self._seen, silence="")
-        for host in self._options["hosts"]:
+        for options in self._ways(batch):
             try:
-                name = _name({**self._options, "hosts": [host]}, self._kubernetes)
+                name = _name(options, self._kubernetes)
             except Refusal as error:
                 reason = error.verdict.reasons[0]
                 if not isinstance(error, Unreachable) and reason.code not in _PASSING:
@@ -75,6 +75,16 @@ class _NewAddress:
                 seen = replace(seen, names=seen.names | {name}, count=seen.count + 1)
         self._seen = seen
         return seen
+
+    def _ways(self, batch: Collection[str]) -> Iterator[Mapping[str, Any]]:
+        """The options of each connection. A connection through the Kubernetes API could lead to any pod."""
+        forward = self._options.get("port_forward")
+        if forward:
+            for name in sorted({*batch} - self._seen.names):
+                yield {**self._options, "port_forward": {**forward, "pod": name}}
+            return
+        for host in self._options["hosts"]:
+            yield {**self._options, "hosts": [host]}
 
 
 def _name(options: Mapping[str, Any], kubernetes: Mapping[str, Any]) -> str:

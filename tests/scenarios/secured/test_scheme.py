@@ -41,11 +41,14 @@ class SwitchingSecured(Secured):
         return super().open(request)
 
 
-@pytest.fixture(scope="module")
-def cluster(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SwitchingSecured]:
-    role = next(iter(DOCUMENTED))
+@pytest.fixture(scope="module", params=["2.19.1", pytest.param("3.4.0", marks=pytest.mark.soak)])
+def cluster(
+    lab: Lab, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[SwitchingSecured]:
+    role, version = next(iter(DOCUMENTED)), str(request.param)
     directory, users = tmp_path_factory.mktemp("scheme"), {USER: [role]}
-    made = SwitchingSecured.begin(lab, "secured-scheme", "2.19.1", directory, users, DOCUMENTED, configured=True)
+    name = f"secured-scheme-{version.replace('.', '-')}"
+    made = SwitchingSecured.begin(lab, name, version, directory, users, DOCUMENTED, configured=True)
     lab.apply(bound(RESTART_ROLE, made.namespace))
     made.ask(f"/{INDEX}", "PUT", {"settings": {"number_of_shards": 3, "number_of_replicas": 1}})
     for number in range(DOCUMENTS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
     Refusal,
     Unreachable,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import connect as connect_kubernetes
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.answering import wait_for_answers
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import connect
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.proxy_server import proxying
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.forwarding_api import (
@@ -184,6 +187,47 @@ def test_pods_by_their_labels_need_no_service(tmp_path: Path, api: ForwardingApi
         api.ready("data-0", server.port)
         labels = {"namespace": "search", "label_selector": "app=opensearch", "port": server.port}
         assert reach(api, forwarded(api, port_forward=labels)).get(PATH)["port"] == server.port
+
+
+def test_one_pod_is_reached_by_name_ready_or_not(tmp_path: Path, api: ForwardingApi) -> None:
+    """A member that has restarted with the other scheme is asked itself, and none of the others."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    with member(tmp_path / "one", tls=False) as first, member(tmp_path / "two", tls=True) as second:
+        api.ready("data-0", first.port)
+        api.ready("data-1", second.port)
+        api.unready("data-1")
+        there = {"namespace": "search", "service": "opensearch", "port": 9200, "pod": "data-1"}
+        options = {**forwarded(api, second.authority, f"https://{NAME}"), "port_forward": there}
+        assert reach(api, options).get(PATH)["port"] == second.port
+        assert api.forwarded == ["data-1"]
+        with pytest.raises(Unreachable):
+            reach(api, {**options, "port_forward": {**there, "pod": "data-2"}}).get(PATH)
+
+
+def test_through_the_kubernetes_api_the_restarted_member_itself_is_asked(tmp_path: Path, api: ForwardingApi) -> None:
+    for name in ("one", "two", "three"):
+        (tmp_path / name).mkdir()
+    with (
+        member(tmp_path / "one", tls=False) as first,
+        member(tmp_path / "two", tls=False) as second,
+        member(tmp_path / "three", tls=True) as restarted,
+    ):
+        names = [f"member-{each.port}" for each in (first, second, restarted)]
+        for name, each in zip(names, (first, second, restarted), strict=True):
+            api.ready(name, each.port)
+        after = {"hosts": [f"https://{NAME}:9200"], "ca_cert": restarted.authority}
+        kubernetes = {"host": api.url, "api_key": "token", "request_timeout": 5}
+        task = Task({"opensearch": {**forwarded(api), "after": after}, "kubernetes": kubernetes, "wait": False})
+        assert wait_for_answers(task, [names[2]]).reasons == ()
+        (reason,) = wait_for_answers(task, names[1:]).reasons
+        assert (reason.code, names[1] in reason.message) == ("not_at_new_address", True)
+        assert wait_for_answers(replace(task, check_mode=True), names).reasons == ()
+        other = {**after, "hosts": ["https://other.example.com:9200"]}
+        wrong = replace(task, params={**task.params, "opensearch": {**forwarded(api), "after": other}})
+        with pytest.raises(Refusal) as caught:
+            wait_for_answers(wrong, [names[2]])
+        assert caught.value.verdict.reasons[0].code == "opensearch_certificate"
 
 
 def test_the_kubernetes_api_itself_behind_a_proxy(tmp_path: Path, api: ForwardingApi) -> None:

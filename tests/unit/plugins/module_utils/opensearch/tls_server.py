@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+LOCAL = "/_nodes/_local/"
 NAME = "search.example.com"
 """A name that leads nowhere: RFC 2606."""
 
@@ -37,7 +38,9 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        content = json.dumps({"path": self.path, "port": self.connection.getsockname()[1]}).encode()
+        port = self.connection.getsockname()[1]
+        found = {"nodes": {"id": {"name": f"member-{port}"}}} if self.path.startswith(LOCAL) else {}
+        content = json.dumps({"path": self.path, "port": port, **found}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))
