@@ -12,6 +12,7 @@ from ..opensearch.judge.pools import Pool
 from ..opensearch.observe.cluster import observe, read_settings
 from .given import given_addresses
 from .judge.choice import PoolToRestart, lines_of
+from .judge.http_certificates import judge_on_hosts
 from .judge.on_hosts import (
     NOTE,
     Configuration,
@@ -48,7 +49,8 @@ def order_on_hosts(task: Task) -> Outcome:
     given, target, versions = pool_order.to_restart(task, state, names)
     judged = judge_pods_to_restart(PodsToRestart(due), (), versions)
     addresses = given_addresses(task.params["opensearch"])
-    verdict = combine((drawn.verdict, judged, judge_changes(every, addresses), judge_together(every)))
+    changes = (judge_changes(every, addresses), judge_together(every), judge_on_hosts(every))
+    verdict = combine((drawn.verdict, judged, *changes))
     drawn = replace(drawn, pools=tuple(_due(pool, due) for pool in drawn.pools), verdict=verdict)
     planned = pool_order.planned(given, drawn, target, conditions_on_hosts(configurations))
     # A member of the version is restarted all the same.

@@ -7,13 +7,14 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.once import REQUEST
 
+from tests.lab.certificates import Authority
 from tests.lab.waiting import moment
 from tests.sandbox.listening import Listening
 from tests.sandbox.opensearch.rooms import THREE, Room
@@ -26,6 +27,8 @@ PLAYBOOK = "stateful.upgrade.restart_hosts"
 CALL = [sys.executable, "-c", "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=60)"]
 FORMER, NEW = "node.name: {{ upgrade_member }}\n", "node.name: {{ upgrade_member }}\nhttp.port: 9200\n"
 """Templates of the configuration. On a host a port needs a new process and no new pod."""
+HTTP = "plugins.security.ssl.http.enabled"
+SECURE = f"{FORMER}{HTTP}: true\n"
 BROKEN = NEW + "broken: true\n"
 """One with which no member starts."""
 
@@ -37,8 +40,8 @@ class Hosts:
     room: Room
     folder: Path
     environment: Mapping[str, str]
-    urls: tuple[str, str] = ("", "")
-    """The addresses of the cluster, and of the server that stops and starts."""
+    urls: tuple[str, str, str] = ("", "", "")
+    """The addresses of the cluster, of the server that stops and starts, and of the cluster with TLS."""
     stopped: list[str] = field(default_factory=list)
 
     def command(self, request: Request) -> Answer:
@@ -48,12 +51,19 @@ class Hosts:
             self.stopped.append(name)
             self.room.cluster.stop(name)
         if what == "start" and not self.room.cluster.runs(name) and "broken" not in self.file(name).read_text():
-            self.room.cluster.start(self.room.spec(name))
+            on = {HTTP: "true"} if f"{HTTP}: true" in self.file(name).read_text() else {}
+            spec = self.room.spec(name)
+            self.room.cluster.start(replace(spec, settings={**spec.settings, **on}))
         return Answer(200, {})
 
     def file(self, name: str, suffix: str = "") -> Path:
         """The configuration of a member."""
         return self.folder / f"{name}.yml{suffix}"
+
+    @property
+    def authority(self) -> Path:
+        """The file with the certificate of the authority of the members."""
+        return self.folder / "ca.crt"
 
     def configured(self) -> dict[str, bool]:
         """Whether each member has the new configuration, and is a member."""
@@ -70,7 +80,7 @@ class Hosts:
         inventory.write_text(json.dumps({"all": {"children": {"search": {"hosts": hosts}}}}))
         given = {
             "upgrade_groups": ["search"],
-            "upgrade_opensearch": {"hosts": [self.urls[0]]},
+            "upgrade_opensearch_hosts": self.urls[0],
             "upgrade_record_path": str(self.folder / "records"),
             "upgrade_member_timeout": 5,
             "member_service_become": False,
@@ -111,8 +121,16 @@ def _hosts(folder: Path, environment: Mapping[str, str]) -> Iterator[Hosts]:
     made = Hosts(Room(), folder, environment)
     for name in THREE:
         made.file(name).write_text(FORMER.replace("{{ upgrade_member }}", name))
+    authority = Authority("search authority")
+    made.authority.write_bytes(authority.certificate)
+    identity = authority.issue("member", ["127.0.0.1"])
     with Listening(made.room.clock, 20.0) as listening:
-        made.urls = (listening.serve(made.room.cluster.handler()).url, listening.serve(made.command).url)
+        cluster = made.room.cluster.handler()
+        made.urls = (
+            listening.serve(cluster).url,
+            listening.serve(made.command).url,
+            listening.serve(cluster, identity=identity).url,
+        )
         yield made
 
 
@@ -139,6 +157,23 @@ def test_a_restart_on_hosts_starts_in_its_window(hosts: Hosts) -> None:
     assert hosts.stopped == []
     assert hosts.agreed(upgrade_at=moment(-5)).code == 0
     assert sorted(hosts.stopped) == sorted(THREE)
+
+
+def test_tls_is_switched_on_at_the_rest_port(hosts: Hosts) -> None:
+    """Each member takes one scheme, over real TLS with the certificate of its authority."""
+    refused = hosts.run(SECURE)
+    assert "no addresses are given for restarted members" in refused.message
+    after = {"upgrade_opensearch_after_hosts": hosts.urls[2]}
+    untrusted = hosts.agreed(SECURE, **after)
+    assert "certificate" in untrusted.message
+    (first,) = hosts.stopped
+    after["upgrade_opensearch_after_ca_cert"] = str(hosts.authority)
+    done = hosts.agreed(SECURE, **after)
+    assert done.code == 0, done.message
+    assert "Each member answers by https alone once it has restarted" in done.output
+    assert "are on the hosts and were not looked into" in done.output
+    assert hosts.stopped[1:] == [name for name in hosts.stopped if name != first]
+    assert {name: hosts.room.cluster.members[name].secure for name in THREE} == dict.fromkeys(THREE, True)
 
 
 @pytest.mark.soak

@@ -19,6 +19,7 @@ from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
 from ...opensearch.observe.certificates import CertificateDetails, first_in_pem
 from ..observe.pod_spec import Mount, SchemeOfProbe, at
+from .settings_table import SettingChanges
 
 _KEY = "PRIVATE KEY-----"
 _PLUGIN = ("plugins.security.ssl.http.", "opendistro_security.ssl.http.")
@@ -89,6 +90,17 @@ def judge_given(pool: str, settings: Mapping[str, str]) -> Iterator[Reason]:
             "http_certificate_not_given",
             f"The new configuration of pool {pool} turns TLS on at the REST port and names no certificate for it.",
             f"Give {named} and its key, or a keystore.",
+        )
+
+
+@as_verdict
+def judge_on_hosts(changes: SettingChanges) -> Iterator[Reason]:
+    """A remark where hosts are to have TLS at the REST port: their files are not looked into."""
+    if any(each.scheme == "https" for each in changes.changes):
+        yield remark(
+            "http_certificates_unseen",
+            "The certificates for TLS at the REST port are on the hosts and were not looked into.",
+            "Look at them by hand. The first member that restarts shows whether they can be used.",
         )
 
 
