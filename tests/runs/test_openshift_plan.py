@@ -11,9 +11,12 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.timestamps
 from tests.runs.openshift import PLAYBOOK, SYSTEM
 from tests.runs.test_openshift import TARGET, CalledOpenShift, codes
 from tests.runs.world import World
-from tests.sandbox.kubernetes.kinds import BUDGETS, CLUSTER_ROLES, CONFIG_MAPS, DEFINITIONS, PODS
+from tests.sandbox.kubernetes.kinds import BUDGETS, CLUSTER_ROLES, CONFIG_MAPS, DEFINITIONS, PODS, VOLUMES
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.resources import Writing
+from tests.sandbox.longhorn.definitions import LONGHORN
+from tests.sandbox.longhorn.kinds import NAMESPACE as LONGHORN_NAMESPACE
+from tests.sandbox.longhorn.kinds import REPLICAS
 from tests.sandbox.openshift.asking import NEXT, SMALL
 from tests.sandbox.openshift.kinds import ACKS, ACKS_NAMESPACE
 from tests.scenarios.playbook import PLAN, Played, digest_in
@@ -263,3 +266,37 @@ def test_the_clusters_on_the_kubernetes_nodes_of_a_batch_are_named(here: World) 
         f"Batch nodes-0{int(node.rpartition('-')[2]) + 2} has on its Kubernetes nodes OpenSearch search/logs (data-0)."
     )
     assert said in planned(cluster).output
+
+
+def volume(cluster: CalledOpenShift, name: str, *places: str) -> None:
+    """A volume of Longhorn of the claim `search/NAME`, with a healthy replica on each of these Kubernetes nodes."""
+    resources = cluster.openshift.resources
+    csi = {"driver": "driver.longhorn.io", "volumeHandle": f"pvc-{name}"}
+    spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "csi": csi}
+    spec |= {"claimRef": {"kind": "PersistentVolumeClaim", "namespace": "search", "name": name}}
+    resources.create(VOLUMES, "", {"metadata": {"name": f"pvc-{name}"}, "spec": spec})
+    bound = Writing("pv-controller", subresource="status")
+    resources.change(VOLUMES, "", f"pvc-{name}", lambda item: item.update(status={"phase": "Bound"}), bound)
+    for number, place in enumerate(places):
+        own = {"volumeName": f"pvc-{name}", "nodeID": place, "failedAt": "", "healthyAt": "2026-11-01T00:00:00Z"}
+        resources.create(REPLICAS, LONGHORN_NAMESPACE, {"metadata": {"name": f"{name}-{number}"}, "spec": own})
+
+
+def test_volumes_that_have_their_last_healthy_replica_in_a_batch_are_named(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    namespaces = ("search", LONGHORN_NAMESPACE)
+    here.sandbox.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": each}} for each in namespaces])
+    here.sandbox.apply(LONGHORN.definitions())
+    volume(cluster, "both", "worker-0", "worker-1")
+    volume(cluster, "alone", "worker-1")
+    volume(cluster, "masters", "master-0", "master-1")
+    said = planned(cluster).output
+    for line in (
+        "Batch nodes-01 has on its Kubernetes nodes healthy replicas of 1 volume.",
+        "Batch nodes-02 has on its Kubernetes nodes healthy replicas of 1 volume.",
+        "Batch nodes-03 has on its Kubernetes nodes healthy replicas of 2 volumes. No other healthy replica: search/alone.",
+    ):
+        assert line in said, line
+    assert "search/masters" not in said
+    without_right(cluster, "replicas")
+    assert "Not computed: where the replicas of Longhorn are." in planned(cluster).output

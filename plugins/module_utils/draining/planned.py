@@ -39,5 +39,6 @@ def judge_drains(
     forced = judge_forced(seen.pods, drained, rungs)
     budgets = judge_budgets(seen.budgets, [pod for pod in seen.pods if not may_be_forced(pod, rungs)], drained)
     lost = judge_undrainable(seen.pods, drained, unmanaged) if unmanaged is not None else Verdict()
-    rest = (lost, judge_residents(seen, batches), judge_room(seen, workers), Verdict(remarks))
+    residents = judge_residents(seen, batches, batches.keys() - workers.keys())
+    rest = (lost, residents, judge_room(seen, workers), Verdict(remarks))
     return combine((budgets, forced, *rest))

@@ -20,6 +20,7 @@ OPTIONAL = (
     Right("list", "apiserver.openshift.io", "apirequestcounts"),
     Right("get", "", "configmaps"),
     Right("list", "", "persistentvolumes"),
+    Right("list", "longhorn.io", "replicas"),
 )
 """The further rights in the whole cluster for parts of a plan. They are not asked for: one that is missing is named
 with the part that was not computed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ...common.verdict import Reason, as_verdict, remark
 from ...common.words import first_few
@@ -23,32 +23,68 @@ _NAMED = {"opensearch": "OpenSearch", "elasticsearch": "Elasticsearch"}
 
 
 @as_verdict
-def judge_residents(seen: Workloads, batches: Mapping[str, Collection[str]]) -> Iterator[Reason]:
-    """A remark for each batch with members of a cluster, or with pods that have a volume of Longhorn."""
+def judge_residents(
+    seen: Workloads, batches: Mapping[str, Collection[str]], one_by_one: Collection[str] = ()
+) -> Iterator[Reason]:
+    """A remark for each batch with members of a cluster, with pods that have a volume of Longhorn, or with its replicas.
+
+    The Kubernetes nodes of the batches `one_by_one` are away one after the other, and those of others together.
+    """
     there: dict[str, list[PlacedPod]] = defaultdict(list)
     for pod in seen.pods:
         there[pod.kubernetes_node].append(pod)
-    found = {
-        name: said
-        for name, nodes in batches.items()
-        if (said := _residents(seen, [pod for node in nodes for pod in there.get(node, ())]))
-    }
+    holders = _holders(seen)
+    found = {}
+    for name, nodes in batches.items():
+        away = [{node} for node in nodes] if name in one_by_one else [{*nodes}]
+        last = sorted({volume for volume, held in holders.items() if any(held <= each for each in away)})
+        pods = [pod for node in nodes for pod in there.get(node, ())]
+        parts = [*_residents(seen, pods), *_replicas(sum(not held.isdisjoint(nodes) for held in holders.values()))]
+        if parts:
+            found[name] = f"{_joined(parts)}.{_alone(seen, last)}"
     for name, said in list(found.items())[:MOST_SHOWN]:
-        yield remark("stateful_there", f"Batch {name} has on its Kubernetes nodes {said}.")
+        yield remark("stateful_there", f"Batch {name} has on its Kubernetes nodes {said}")
     if len(found) > MOST_SHOWN:
         yield remark("stateful_there", f"Further batches with such clusters or volumes: {len(found) - MOST_SHOWN:,}.")
 
 
-def _residents(seen: Workloads, pods: Collection[PlacedPod]) -> str:
+def _holders(seen: Workloads) -> dict[str, set[str]]:
+    """The Kubernetes nodes with a healthy replica of each volume."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for each in seen.replicas:
+        found[each.volume].add(each.kubernetes_node)
+    return found
+
+
+def _replicas(count: int) -> Iterator[str]:
+    if count:
+        yield f"healthy replicas of {_volumes(count)}"
+
+
+def _alone(seen: Workloads, last: Collection[str]) -> str:
+    """The sentence about volumes without any healthy replica elsewhere, by their claims if they have one."""
+    claims = {volume: "/".join(claim) for claim, volume in seen.longhorn.items()}
+    named = first_few(sorted(claims.get(each, each) for each in last))
+    return f" No other healthy replica: {named}." if last else ""
+
+
+def _volumes(count: int) -> str:
+    return f"{count} volume{'' if count == 1 else 's'}"
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+
+
+def _residents(seen: Workloads, pods: Collection[PlacedPod]) -> Iterator[str]:
     clusters: dict[str, list[str]] = defaultdict(list)
     for pod in pods:
         if cluster := cluster_of(pod):
             clusters[cluster].append(pod.name)
-    parts = [f"{cluster} ({first_few(sorted(names))})" for cluster, names in sorted(clusters.items())]
-    volumes = {(pod.namespace, claim) for pod in pods for claim in pod.claims} & seen.longhorn
+    yield from (f"{cluster} ({first_few(sorted(names))})" for cluster, names in sorted(clusters.items()))
+    volumes = {(pod.namespace, claim) for pod in pods for claim in pod.claims} & seen.longhorn.keys()
     if volumes:
-        parts.append(f"{len(volumes)} volume{'' if len(volumes) == 1 else 's'} of Longhorn in use")
-    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else ""
+        yield f"{_volumes(len(volumes))} of Longhorn in use"
 
 
 def cluster_of(pod: PlacedPod) -> str:

@@ -14,9 +14,10 @@ from ...kubernetes.pod_usage import quantity
 from ...kubernetes.pods import list_budgets
 from .optional import asked
 from .placed_pods import in_thousandths, placed_pods, terms_in
-from .workloads import RoomyNode, Taint, Term, Workloads
+from .workloads import HealthyReplica, RoomyNode, Taint, Term, Workloads
 
 VOLUMES = "/api/v1/persistentvolumes"
+REPLICAS = "/apis/longhorn.io/v1beta2/replicas"
 LONGHORN = "driver.longhorn.io"
 """The CSI driver of Longhorn (`types/types.go` of longhorn-manager)."""
 
@@ -29,6 +30,8 @@ class BoundVolume:
     terms: tuple[Term, ...] | None
     driver: str
     """The name of its CSI driver; empty without one."""
+    handle: str
+    """The name by which that driver knows it, which for Longhorn is that of the volume."""
 
 
 def look_at_workloads(client: KubernetesClient) -> tuple[Workloads | None, tuple[Reason, ...]]:
@@ -48,16 +51,33 @@ def look_at_workloads(client: KubernetesClient) -> tuple[Workloads | None, tuple
         there = [each for each in found or () if each is not None]
         if pods is None:
             return None, remarks
+        longhorn = {each.claim: each.handle for each in there if each.driver == LONGHORN}
+        replicas, rest = _replicas(client) if longhorn else ((), ())
         return (
             Workloads(
                 pods,
                 budgets.result(),
                 {each.name: each for each in nodes.result()},
                 {each.claim: each.terms for each in there if each.terms is not None},
-                frozenset(each.claim for each in there if each.driver == LONGHORN),
+                longhorn,
+                replicas or (),
             ),
-            (*remarks, *more),
+            (*remarks, *more, *rest),
         )
+
+
+def _replicas(client: KubernetesClient) -> tuple[tuple[HealthyReplica, ...] | None, tuple[Reason, ...]]:
+    found, remarks = asked(lambda: client.list_as(REPLICAS, _replica), "where the replicas of Longhorn are")
+    return (None if found is None else tuple(dict.fromkeys(each for each in found if each is not None))), remarks
+
+
+def _replica(item: Json) -> HealthyReplica | None:
+    """A replica; None if it is not whole, or nowhere yet (`datastore/longhorn.go` of longhorn-manager)."""
+    with reading_object("Replica", item):
+        spec = part(item, "spec", {})
+        whole = text(spec, "healthyAt", "") and not text(spec, "failedAt", "")
+        volume, node = text(spec, "volumeName", ""), text(spec, "nodeID", "")
+    return HealthyReplica(volume, node) if whole and volume and node else None
 
 
 def _node(item: Json) -> RoomyNode:
@@ -85,5 +105,6 @@ def _volume(item: Json) -> BoundVolume | None:
             return None
         claim = within(spec, "claimRef", lambda found: (text(found, "namespace", ""), text(found, "name", "")), {})
         required = part(part(spec, "nodeAffinity", {}), "required", {})
-        driver = text(part(spec, "csi", {}), "driver", "")
-        return BoundVolume(claim, terms_in(required) if required else None, driver)
+        csi = part(spec, "csi", {})
+        driver, handle = text(csi, "driver", ""), text(csi, "volumeHandle", "")
+        return BoundVolume(claim, terms_in(required) if required else None, driver, handle)

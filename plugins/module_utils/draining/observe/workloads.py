@@ -143,6 +143,14 @@ class RoomyNode:
 
 
 @dataclass(frozen=True)
+class HealthyReplica:
+    """A replica of a volume of Longhorn whose data is whole."""
+
+    volume: str
+    kubernetes_node: str
+
+
+@dataclass(frozen=True)
 class Workloads:
     """All of it."""
 
@@ -151,8 +159,10 @@ class Workloads:
     nodes: Mapping[str, RoomyNode] = field(default_factory=dict)
     volumes: Mapping[tuple[str, str], tuple[Term, ...]] = field(default_factory=dict)
     """The terms of the volume of each claim, by namespace and name, if it cannot be used everywhere."""
-    longhorn: frozenset[tuple[str, str]] = frozenset()
-    """The claims that have a volume of Longhorn."""
+    longhorn: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """The claims that have a volume of Longhorn, by namespace and name, with the name of that volume."""
+    replicas: tuple[HealthyReplica, ...] = ()
+    """The healthy replicas of all volumes of Longhorn, whether these are in use or not."""
 
 
 def covering(budgets: Iterable[Budget], pod: PlacedPod) -> tuple[Budget, ...]:

@@ -9,6 +9,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.draining.judge.re
     cluster_of,
     judge_residents,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.workloads import HealthyReplica
 
 from tests.unit.plugins.module_utils.draining.placed import node, pod, workloads
 
@@ -39,13 +40,34 @@ def test_each_batch_has_one_line() -> None:
         pod("data-0", "w-1", labels=CHART, claims=("data-0",)),
         pod("pg-0", "w-1", claims=("pg-0",)),
         pod("web", "w-2"),
-        longhorn=frozenset({("search", "data-0"), ("search", "data-1"), ("search", "pg-0"), ("else", "other")}),
+        longhorn={("search", name): f"pvc-{name}" for name in ("data-0", "data-1", "pg-0")}
+        | {("else", "other"): "pvc"},
     )
     said = [each.message for each in judge_residents(seen, {"one": ["w-0", "w-1"], "two": ["w-2"]}).reasons]
     assert said == [
         "Batch one has on its Kubernetes nodes OpenSearch search/logs (data-0, data-1) and 3 volumes of Longhorn in"
         " use."
     ]
+
+
+def test_a_volume_without_another_healthy_replica_is_named() -> None:
+    """A volume that is not in use has no pod, and loses its data as well."""
+    places = {"both": ("w-0", "w-2"), "last": ("w-0", "w-1"), "alone": ("w-1",), "far": ("w-2",)}
+    seen = workloads(
+        [node("w-0"), node("w-1"), node("w-2")],
+        pod("data-0", "w-1", claims=("data-0",)),
+        longhorn={("search", "data-0"): "alone"},
+        replicas=tuple(HealthyReplica(volume, held) for volume, nodes in places.items() for held in nodes),
+    )
+    batches = {"one": ["w-0", "w-1"], "two": ["w-2"]}
+    together = [each.message for each in judge_residents(seen, batches).reasons]
+    assert together == [
+        "Batch one has on its Kubernetes nodes 1 volume of Longhorn in use and healthy replicas of 3 volumes."
+        " No other healthy replica: last, search/data-0.",
+        "Batch two has on its Kubernetes nodes healthy replicas of 2 volumes. No other healthy replica: far.",
+    ]
+    apart = [each.message for each in judge_residents(seen, batches, {"one"}).reasons]
+    assert apart[0].endswith(" No other healthy replica: search/data-0.")
 
 
 def test_many_batches_are_counted() -> None:
