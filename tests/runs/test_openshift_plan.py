@@ -294,7 +294,8 @@ def test_volumes_that_have_their_last_healthy_replica_in_a_batch_are_named(here:
     for line in (
         "Batch nodes-01 has on its Kubernetes nodes healthy replicas of 1 volume.",
         "Batch nodes-02 has on its Kubernetes nodes healthy replicas of 1 volume.",
-        "Batch nodes-03 has on its Kubernetes nodes healthy replicas of 2 volumes. No other healthy replica: search/alone.",
+        "Batch nodes-03 has on its Kubernetes nodes healthy replicas of 2 volumes."
+        " No other healthy replica: search/alone.",
     ):
         assert line in said, line
     assert "search/masters" not in said

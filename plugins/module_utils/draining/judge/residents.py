@@ -26,7 +26,7 @@ _NAMED = {"opensearch": "OpenSearch", "elasticsearch": "Elasticsearch"}
 def judge_residents(
     seen: Workloads, batches: Mapping[str, Collection[str]], one_by_one: Collection[str] = ()
 ) -> Iterator[Reason]:
-    """A remark for each batch with members of a cluster, with pods that have a volume of Longhorn, or with its replicas.
+    """A remark for each batch with members of a cluster, with volumes of Longhorn in use, or with their replicas.
 
     The Kubernetes nodes of the batches `one_by_one` are away one after the other, and those of others together.
     """
