@@ -18,6 +18,8 @@ from tests.sandbox.openshift.registry import image_of
 from tests.sandbox.openshift.update_service import UpdateService
 
 BACKUP = "RecentBackup"
+OWN_MANIFESTS = 2
+"""The manifests of a release before those of the operators, as far as they are told: its own, and acknowledgements."""
 TICK = 5.0
 """Seconds between two looks at the operator whose turn it is."""
 Target = tuple[str, str, bool]
@@ -186,9 +188,10 @@ class VersionOperator:
         self._accepted = _loaded(version, image)
         risks = [forced, *self._not_recommended(version)]
         self._queue, self._began = [*self._order], {}
-        total = len(self._queue)
+        total = OWN_MANIFESTS + len(self._queue)
         said = "\n".join(filter(None, risks))
-        self._progress = Progress(version, image, completed=False, total=total, accepted_risks=said)
+        done = OWN_MANIFESTS
+        self._progress = Progress(version, image, completed=False, done=done, total=total, accepted_risks=said)
         self._shared.clock.later(self._shared.pace.control, self._replaced)
 
     def _not_recommended(self, version: str) -> list[str]:
@@ -208,6 +211,9 @@ class VersionOperator:
 
         def runs() -> None:
             self.updates.version = version
+            # The operator of the new release counts anew, so that its progress goes back.
+            self._progress.done = 0
+            self._write()
             self._bring_gates(version)
             self._sync()
             self._apply(version)
