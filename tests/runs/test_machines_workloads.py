@@ -76,6 +76,26 @@ def test_members_are_made_ready_before_each_machine_and_all_is_put_back(found: M
     assert PASSWORD not in ended.output
 
 
+def test_passes_that_never_wait_take_a_batch_to_its_end(found: Machines) -> None:
+    """A pass begins no batch that the database cannot spare; one that has begun comes to its end."""
+    tenant, faults = Tenant(found), found.here.sandbox.faults
+    away = min(tenant.places())
+    faults.crash_loop(tenant.cluster.namespace, away)
+    found.here.later(60)
+    held_up = upgraded(found, tenant, upgrade_wait=False)
+    assert held_up.code == 0, held_up.output
+    assert '"upgrade_state": "waiting"' in held_up.output
+    assert f"Members are missing from the cluster: {away}." in held_up.output
+    assert not any(" upgrade " in one for each in found.machines.values() for one in each.commands.ran)
+    faults.mend(tenant.cluster.namespace, away)
+    found.here.later(300)
+    ended = upgraded(found, tenant, upgrade_wait=False)
+    assert ended.code == 0, ended.output
+    assert found.cluster.is_upgraded(TO)
+    assert tenant.breaches == tenant.unready == []
+    is_as_before(tenant)
+
+
 ACTS = [
     ("PUT", SETTINGS, 1),
     ("PUT", SETTINGS, 2),
