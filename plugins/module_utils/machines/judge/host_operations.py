@@ -69,8 +69,11 @@ def next_host_step(
     if kept.done and not wanted.differs:
         return HostDecision(HostStep.READY)
     if told.operation != kept.operation:
-        again = "the machine has started again since" if boot != kept.boot else "it was never taken"
-        return _again(kept, FailureKind.TRANSIENT, f"the agent knows nothing of its operation: {again}", wanted, boot)
+        restarted = boot != kept.boot
+        again = "the machine has started again since" if restarted else "it was never taken"
+        cause = f"the agent knows nothing of its operation: {again}"
+        # One that was never taken keeps its name, by which the agent starts it once, however often it is submitted.
+        return _again(kept, FailureKind.TRANSIENT, cause, wanted, boot, step=int(restarted))
     if told.state is HostState.SUCCEEDED:
         return _succeeded(kept, told, wanted)
     cause = ": ".join(filter(None, (told.reason, told.message))) or "the agent gives no cause"
@@ -95,14 +98,16 @@ def _succeeded(kept: HostPlan, told: HostStatus, wanted: WantedHost) -> HostDeci
     return HostDecision(HostStep.READY, replace(kept, done=True))
 
 
-def _again(kept: HostPlan, kind: FailureKind, cause: str, wanted: WantedHost, boot: str) -> HostDecision:
+def _again(
+    kept: HostPlan, kind: FailureKind, cause: str, wanted: WantedHost, boot: str, *, step: int = 1
+) -> HostDecision:
     budget, made = wanted.budgets.get(kind, 0), kept.retried.get(kind, 0)
     if kind is FailureKind.TERMINAL:
         return HostDecision(HostStep.FAILED, cause=cause)
     if made >= budget:
         return HostDecision(HostStep.FAILED, cause=f"{cause} (after {budget} retries)")
     retried = {**kept.retried, kind: made + 1}
-    return _submitted(HostPlan(kept.digest, kept.attempt + 1, boot, retried=retried), cause)
+    return _submitted(HostPlan(kept.digest, kept.attempt + step, boot, retried=retried), cause)
 
 
 def _submitted(plan: HostPlan, cause: str = "") -> HostDecision:

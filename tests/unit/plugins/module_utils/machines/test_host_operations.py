@@ -71,9 +71,12 @@ def test_failures_are_retried_by_their_class() -> None:
 
 
 def test_a_forgotten_operation_is_submitted_again_and_the_cause_says_whether_the_machine_has_restarted() -> None:
-    causes = [next_host_step(PLAN, IDLE, WANTED, boot, late=False).cause for boot in ("b1", "b2")]
+    found = [next_host_step(PLAN, IDLE, WANTED, boot, late=False) for boot in ("b1", "b2")]
     said = "the agent knows nothing of its operation"
-    assert causes == [f"{said}: it was never taken", f"{said}: the machine has started again since"]
+    causes = [f"{said}: it was never taken", f"{said}: the machine has started again since"]
+    assert [each.cause for each in found] == causes
+    # A submission that was lost keeps its name, so that the agent cannot start it twice.
+    assert [each.plan.operation for each in found if each.plan] == ["d1-1", "d1-2"]
 
 
 def test_without_a_plan_a_result_is_read_and_a_failure_gets_a_name_of_its_own() -> None:
