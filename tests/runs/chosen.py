@@ -27,6 +27,6 @@ def play(playbook: str, variables: Mapping[str, Any], *more: str, output: io.Str
 
 def needs_executor(playbook: str, variables: Mapping[str, Any], more: tuple[str, ...]) -> bool:
     """Whether a run has arguments, or tasks beyond those that `tests.runs.direct` knows."""
-    if more or not playbook.startswith(OWN) or playbook in {REPORT, f"{OWN}plan"}:
+    if more or not playbook.startswith(OWN) or playbook == REPORT:
         return True
     return TASKS.search(json.dumps(dict(variables))) is not None
