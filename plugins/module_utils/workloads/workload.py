@@ -23,10 +23,12 @@ WORKLOADS: Options = {
             "namespace": {"type": "str"},
             "opensearch": {
                 "type": "dict",
-                # A variable of the environment would give the password of one cluster to all of them.
+                # A variable of the environment would give the password of one cluster to all of them. No upgrade of
+                # machines changes the scheme of the REST port (`after`).
                 "options": {
                     name: {key: value for key, value in option.items() if key != "fallback"}
                     for name, option in OPENSEARCH["opensearch"]["options"].items()
+                    if name != "after"
                 },
             },
             **CONSENT,
