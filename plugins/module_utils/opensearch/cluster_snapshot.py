@@ -26,8 +26,8 @@ from .judge.cluster_snapshot import (
 )
 from .observe.client import OpenSearchClient, connect
 from .observe.cluster import cluster_uuid
-from .observe.cluster_snapshot import (
-    MARK,
+from .observe.cluster_snapshot import MARK
+from .observe.finding_cluster_snapshot import (
     observe_own,
     observe_repositories,
     observe_running,

@@ -7,9 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from ...common.timestamps import timestamp_text
 from ...common.verdict import Reason, as_verdict, refused, remark, waiting
-from ...common.waiting import Remaining
 from ...common.words import enumerate_few, first_few, shortened
 from ..observe.cluster_snapshot import PREFIX, OwnSnapshot, Repository, SnapshotShards
 from .drain import size_text
@@ -144,7 +142,7 @@ def incomplete(found: OwnSnapshot, shards: SnapshotShards | None) -> bool:
 
 def _proven(wanted: SnapshotWanted, found: OwnSnapshot, shards: SnapshotShards | None) -> str:
     copied = f", {size_text(shards.bytes_total)} copied" if shards else ""
-    since = timestamp_text(datetime.fromtimestamp(found.started / 1000, timezone.utc))
+    since = datetime.fromtimestamp(found.started / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     return (
         f"Snapshot {wanted.full_name} holds {len(found.indices):,} indices with {found.shards:,} shards"
         f"{' and the global state' if found.global_state else ''}{copied}. It was begun at"
@@ -163,7 +161,7 @@ def _causes(failures: Sequence[str]) -> str:
     return f": {first_few(sorted(failures)[:3])}" if failures else ""
 
 
-def remaining(look: SnapshotLook) -> Remaining:
+def remaining(look: SnapshotLook) -> dict[str, tuple[float, ...]]:
     """The shards and bytes that are left, so that a wait lasts as long as there is progress."""
     if look.shards is None or not look.shards.total:
         return {}

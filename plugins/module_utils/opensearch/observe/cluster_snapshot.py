@@ -1,4 +1,4 @@
-"""The repository, the running snapshots and the snapshots of upgrades: what a run has to know to take one.
+"""The repository, the running snapshots and the snapshots of upgrades: what a run has to know to take one. Pure.
 
 Sources are the server's TransportGetSnapshotsAction (a pattern also finds the snapshot that is being taken, and
 `verbose` gives its metadata), SnapshotInfo (a snapshot with failed shards ends PARTIAL, also if it was not asked to be
@@ -9,11 +9,8 @@ are copied).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import quote
 
-from ...common.reading import Json, entries, flag, listed, optional_text, part, text, texts, whole, within
-from .answers import reading
-from .client import OpenSearchClient
+from ...common.reading import Json, flag, listed, optional_text, part, text, texts, whole
 
 PREFIX = "upgrade-"
 """The names of the snapshots of upgrades begin so."""
@@ -75,52 +72,15 @@ class SnapshotShards:
     """The bytes that this snapshot copies; those of earlier ones in the repository are used again."""
 
 
-def path_of(repository: str, name: str = "") -> str:
-    """The path of a repository, or of a snapshot in it."""
-    return "/".join(("/_snapshot", quote(repository, safe=""), *((quote(name, safe="*"),) if name else ())))
-
-
-def observe_repositories(client: OpenSearchClient) -> dict[str, Repository]:
-    """All that are registered, by name."""
-    answer = client.get("/_snapshot")
-    with reading("GET /_snapshot"):
-        return {name: _repository(name, part(answer, name)) for name in answer}
-
-
-def _repository(name: str, of: Json) -> Repository:
+def repository_of(name: str, of: Json) -> Repository:
+    """A repository from its entry in the answer."""
     kind, settings = text(of, "type"), part(of, "settings", {})
     # A repository of type url can only be read. Settings are texts, and a mapping may have been given with a flag.
     return Repository(name, kind, kind == "url" or str(settings.get("readonly", "")).lower() == "true")
 
 
-def verify_repository(client: OpenSearchClient, name: str) -> int:
-    """The members that can write to it, as each proves by a small file that is removed again.
-
-    Raises:
-        Refusal: one of them cannot.
-    """
-    path = f"{path_of(name)}/_verify"
-    answer = client.post(path)
-    with reading(f"POST {path}"):
-        return len(part(answer, "nodes", {}))
-
-
-def observe_running(client: OpenSearchClient) -> tuple[str, ...]:
-    """The snapshots that are being taken in any repository, as `repository/name`."""
-    answer = client.get("/_snapshot/_status", filter_path="snapshots.repository,snapshots.snapshot")
-    with reading("GET /_snapshot/_status"):
-        return listed(answer, "snapshots", lambda each: f"{text(each, 'repository')}/{text(each, 'snapshot')}", ())
-
-
-def observe_own(client: OpenSearchClient, repository: str) -> dict[str, OwnSnapshot]:
-    """The snapshots of a repository whose names begin as those of upgrades, by name."""
-    path = path_of(repository, f"{PREFIX}*")
-    answer = client.get(path, ignore_unavailable="true")
-    with reading(f"GET {path}"):
-        return {each.name: each for each in listed(answer, "snapshots", _own, ())}
-
-
-def _own(each: Json) -> OwnSnapshot:
+def own_of(each: Json) -> OwnSnapshot:
+    """A snapshot from its entry in the answer."""
     metadata = part(each, "metadata", {})
     mark = part(metadata, MARK, {}) if isinstance(metadata.get(MARK), dict) else {}
     shards, ended = part(each, "shards", {}), listed(each, "failures", _failure, ())
@@ -144,16 +104,8 @@ def _failure(each: Json) -> str:
     return f"{index}[{whole(each, 'shard_id', 0)}]: {cause}"
 
 
-def observe_shards(client: OpenSearchClient, repository: str, name: str) -> SnapshotShards:
-    """The progress of a snapshot, or the final figures of one that has ended."""
-    path = f"{path_of(repository, name)}/_status"
-    answer = client.get(path, filter_path="snapshots.shards_stats,snapshots.stats")
-    with reading(f"GET {path}"):
-        (found,) = entries(answer, "snapshots")[:1] or ({},)
-        return within({"snapshot": found}, "snapshot", _shards)
-
-
-def _shards(of: Json) -> SnapshotShards:
+def shards_of(of: Json) -> SnapshotShards:
+    """The figures from the status of a snapshot."""
     shards, stats = part(of, "shards_stats"), part(of, "stats", {})
     total = whole(part(stats, "incremental", {}), "size_in_bytes", 0)
     done = whole(part(stats, "processed", {}), "size_in_bytes", total)
