@@ -1,4 +1,4 @@
-"""The curl commands of docs/running.md, taken out of it and sent to real servers."""
+"""The curl commands of pages, taken out of them and sent to real servers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from typing import Any
 
 from tests.scenarios.cluster import Cluster
 
-PAGE = Path(__file__).parents[2] / "docs" / "running.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "running.md"
+WAY_BACK = DOCS / "way-back.md"
 ANSWER = re.compile(r'\.(?P<scope>\w+)\["(?P<name>[^"]+)"\]')
 """The one kind of jq filter that the page has."""
 
 
-def curl_lines() -> list[str]:
-    """The curl commands of the page in their order, each in one line, with what follows its pipe."""
-    text = PAGE.read_text(encoding="utf-8").replace("\\\n", " ")
+def curl_lines(page: Path = PAGE) -> list[str]:
+    """The curl commands of a page in their order, each in one line, with what follows its pipe."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     return re.findall(r"(?:^\$ |`)(curl [^\n`]+)", text, re.M)
 
 
