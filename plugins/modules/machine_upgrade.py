@@ -27,7 +27,8 @@ options:
       - V(planned) plans, and looks for everything that stands in the way.
       - V(begun) takes the lock, plans again and records the start of the run.
       - V(fit) waits until every Kubernetes node is Ready, the control plane is well and etcd can do without the
-        O(batch). It says which subcommand of C(kubeadm upgrade) each machine of the batch gets.
+        O(batch). It says which subcommand of C(kubeadm upgrade) each machine of the batch gets, and keeps its Machine
+        at O(management) from being replaced.
       - V(asked) waits until the O(workloads) can spare the O(batch). Nothing is changed.
       - V(ready) flushes the indices of members on the O(batch), lets the elected manager hand over, restricts
         allocation with its undo in the same request, and proves once more that the O(batch) may go down.
@@ -41,8 +42,9 @@ options:
         With O(wait=false) nothing is done where they have not.
       - V(whole) waits until each of the O(workloads) with members in the O(proof) is whole, and all volumes are.
       - V(proven) waits until all machines are on O(target_version), and well.
-      - V(restored) uncordons the machines that runs have cordoned. One that is not Ready stays cordoned, and a remark
-        says so. All that runs have changed in the O(workloads) is put back.
+      - V(restored) uncordons the machines that runs have cordoned, and takes the marks of runs off their Machines at
+        O(management). One that is not Ready, or has failed, stays as it is, and a remark says so. All that runs have
+        changed in the O(workloads) is put back.
       - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back.
     type: str
     choices:
@@ -107,8 +109,8 @@ options:
     choices: [apply, node]
   task_source:
     description:
-      - With O(state=delegated) the request of the run, such as V(upgradetask/next). Of an UpgradeTask the upgrader gets
-        the whole specification that is wanted.
+      - The request of the run, such as V(upgradetask/next). With O(state=delegated) the upgrader gets the whole
+        specification that an UpgradeTask wants, and with O(management) the Machines get its name as their mark.
     type: str
     default: ''
   retries:
@@ -124,6 +126,13 @@ options:
         description: The retries of failures of the class C(Unreachable).
         type: int
         default: 5
+  management:
+    description:
+      - The connection to the management cluster, if Cluster API owns the machines. It may be the same cluster. No
+        environment variable is read for its suboptions.
+      - With it each Machine of the plan gets the annotation C(upgrade.stateful/task) and the condition
+        C(MachineUpToDate), and before work on it begins C(cluster.x-k8s.io/skip-remediation), so that no
+        MachineHealthCheck replaces it. All are taken off once the machine is back.
   batch:
     description: The machines of the batch at hand.
     type: list
@@ -147,6 +156,7 @@ attributes:
 extends_documentation_fragment:
   - stateful.upgrade.drains
   - stateful.upgrade.workloads
+  - stateful.upgrade.machines
   - stateful.upgrade.connections
   - stateful.upgrade.task
   - stateful.upgrade.alerts

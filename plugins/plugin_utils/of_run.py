@@ -11,7 +11,7 @@ from ..module_utils.run.end import NOTICES, End, RunResults
 from ..module_utils.run.order import STARTED, not_begun
 from ..module_utils.run.record.phases import Deed, Phase, UpgradeEvent
 from ..module_utils.run.steps import ASKED_EARLY, in_order, run_waits
-from .batch_of_run import GROUP, batches_of, known_plan, of_batch, requested
+from .batch_of_run import GROUP, batches_of, known_plan, localhost, of_batch, requested
 from .capacity_of_run import added as added_capacity
 from .hosts_of_run import HostsOfRun, texts_in
 from .registered import OF_SETTLING, of_system, registered
@@ -104,7 +104,9 @@ class Run:
         if set(options) >= OF_PLANS:
             state = arguments.get("state", "planned")
             own = self._to_begin(options) if state == "planned" else self._to_end() if state == "ended" else {}
-            return {"groups": self.hosts.members(), **own}
+            source = (localhost(self.variables).get("begin_request") or {}).get("source") or ""
+            of_source = {"task_source": source} if "task_source" in options else {}
+            return {"groups": self.hosts.members(), **of_source, **own}
         if module == "upgrade_notice":
             request = self.given("begin_request") or {}
             noted = request.get("source") if request.get("noted") else None

@@ -5,9 +5,10 @@ The work on a machine itself is that of a role, which runs there between the sta
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from ..common.errors import Refusal, Unreachable
 from ..common.task import Outcome, Task, attempt
 from ..common.verdict import Reason, Verdict, combine, remark
 from ..draining.act.draining import Draining
@@ -22,12 +23,12 @@ from .judge.fitness import judge_control_plane, judge_machines, judge_quorum
 from .judge.order import courses, narrowed
 from .judge.preflight import judge_available
 from .judge.progress import UPDATING, judge_returned, judge_whole, left_of
+from .machine_marks import MODULE, MachineMarks
 from .observe.facts import facts_in
 from .observe.look import look
 from .observe.state import KubeadmCluster
 from .planning import IDENTITY, OPTIONS, order, preflight, target_of, words
 
-MODULE = "machine_upgrade"
 SECONDS_A_BATCH = 300
 """Seconds that a batch is taken to last as long as none was measured."""
 
@@ -69,7 +70,29 @@ def _fit(task: Task) -> Outcome:
         )
 
     seen, verdict = _waited(task, judged, stoppable=True)
-    return Outcome(verdict, more={"kubeadm": courses(seen, names, str(target_of(task)))})
+    if verdict.passed and not task.check_mode:
+        verdict = combine((verdict, _marked(task, seen, lambda marks: marks.hold(names))))
+    more = {"kubeadm": courses(seen, names, str(target_of(task)))}
+    return Outcome(verdict, bool(task.journal.as_result()), more=more)
+
+
+def _marked(task: Task, seen: KubeadmCluster, act: Callable[[MachineMarks], Verdict]) -> Verdict:
+    """The verdict of an act on the Machines of the management cluster, where there is one."""
+
+    def attempt() -> Verdict:
+        marks = MachineMarks.of(task, seen)
+        return act(marks) if marks is not None else Verdict()
+
+    return task.ask(attempt)
+
+
+def _first(task: Task, plan: Outcome) -> Outcome:
+    """Mark the Machines of all batches. In check mode nothing is marked."""
+    names = [name for batch in plan.more["batches"] for name in batch["members"]]
+    if task.check_mode or not names or not task.params["management"]:
+        return Outcome(Verdict())
+    seen = task.ask(lambda: look(connect(task.params["kubernetes"])))
+    return Outcome(_marked(task, seen, lambda marks: marks.await_turn(names)), bool(task.journal.as_result()))
 
 
 def _drained(task: Task) -> Outcome:
@@ -81,9 +104,11 @@ def _drained(task: Task) -> Outcome:
 def _returned(task: Task) -> Outcome:
     """Wait until the machines are back on the target, and uncordon those that the run has cordoned."""
     names, target = task.params["batch"], str(target_of(task))
-    _seen, verdict = _waited(_to_its_end(task), lambda seen: judge_returned(seen, names, target))
+    to_end = _to_its_end(task)
+    seen, verdict = _waited(to_end, lambda seen: judge_returned(seen, names, target))
     if verdict.passed:
         verdict = combine((verdict, Verdict(_uncordoned(task, connect(task.params["kubernetes"]), names))))
+        verdict = combine((verdict, _marked(to_end, seen, lambda marks: Verdict(tuple(marks.done(names, target))))))
     return Outcome(verdict, bool(task.journal.as_result()))
 
 
@@ -108,23 +133,37 @@ def _proven(task: Task) -> Outcome:
 
 
 def _restored(task: Task) -> Outcome:
-    """Uncordon the machines that runs have cordoned, and put back what they have changed in the workloads.
+    """Uncordon the machines that runs have cordoned, take their marks off the Machines of Cluster API, and put the
+    workloads back.
 
-    One that is not Ready stays cordoned, and one on which something is at work: it may be half upgraded, or go down.
+    One that is not Ready stays cordoned, and one on which something is at work: it may be half upgraded, or go down. The
+    marks go before the cordons, which tell whether work had begun.
     """
     client, facts = connect(task.params["kubernetes"]), facts_in(task.params["machines"])
     busy = {name for name, each in facts.items() if each.under_way}
 
     def again() -> Verdict:
         seen = look(client)
+        unmarked = _unmarked(task, seen, busy)
         marked = [name for name, each in seen.machines.items() if each.carries_undo]
         unsure = [name for name in marked if not seen.machines[name].ready or name in busy]
         reasons = _uncordoned(task, client, [name for name in marked if name not in unsure])
-        return Verdict((*reasons, *(_stays(name, at_work=name in busy) for name in unsure)))
+        return Verdict((*reasons, *(_stays(name, at_work=name in busy) for name in unsure), *unmarked))
 
     cordons = attempt(lambda given: Outcome(given.wait(again, lambda _found: Verdict())[0]), task)
     verdict = combine((cordons.verdict, going_down.put_back(task).verdict))
     return Outcome(verdict, bool(task.journal.as_result()), next="nothing")
+
+
+def _unmarked(task: Task, seen: KubeadmCluster, busy: Collection[str]) -> tuple[Reason, ...]:
+    """The remarks on Machines of Cluster API, or the reasons for which their marks stay; the cordons go anyway."""
+    try:
+        marks = MachineMarks.of(task, seen)
+        return marks.put_back(busy) if marks is not None else ()
+    except Unreachable:
+        raise
+    except Refusal as error:
+        return error.verdict.reasons
 
 
 def _stays(name: str, *, at_work: bool) -> Reason:
@@ -147,6 +186,7 @@ SYSTEM = System(
     order=order,
     preflight=preflight,
     put_back=_restored,
+    first=_first,
     states={
         "fit": _fit,
         "asked": going_down.asked,

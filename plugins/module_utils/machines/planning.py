@@ -14,6 +14,7 @@ from ..common.verdict import State, Verdict, combine
 from ..draining.judge.forced_drains import FORCED, rungs_in
 from ..draining.judge.undrainable import ALLOW_UNMANAGED
 from ..draining.planned import judge_drains
+from ..extra_machines.extra_machines import MANAGEMENT
 from ..kubernetes.client import connect
 from ..kubernetes.rights import missing_rights, of_lock_and_record
 from ..run.colouring import readable_most
@@ -23,9 +24,11 @@ from ..workloads.going_down import foreseen
 from ..workloads.workload import LONGHORN, WORKLOADS, workloads_in
 from .delegated import OPTIONS as OF_DELEGATED
 from .judge.fitness import judge_control_plane, judge_facts, judge_machines, judge_members, judge_quorum
+from .judge.marks import judge_unmarked
 from .judge.order import digest, narrowed, turns, versions
 from .judge.preflight import judge_only
 from .judge.skew import judge_versions
+from .machine_marks import MachineMarks
 from .observe.facts import facts_in
 from .observe.look import look
 from .observe.state import KubeadmCluster, plain
@@ -43,6 +46,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "allow_forced_drains": FORCED,
     "allow_unmanaged_pods": ALLOW_UNMANAGED,
     **WORKLOADS,
+    "management": MANAGEMENT,
     **OF_DELEGATED,
 }
 """The options of an upgrade of machines."""
@@ -84,6 +88,7 @@ def order(task: Task) -> Outcome:
                 judge_facts(seen, facts, left, utc_now()),
                 judge_machines(seen, names),
                 judge_control_plane(seen),
+                judge_unmarked(seen, left, connected=bool(task.params["management"])),
                 *quorum,
             )
         )
@@ -109,7 +114,7 @@ def order(task: Task) -> Outcome:
 
 
 def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
-    """The rights, and what lives on the machines."""
+    """The rights, what lives on the machines, and whether their Machines at Cluster API may be marked."""
 
     def rights(given: Task) -> Outcome:
         given.may_look()
@@ -136,7 +141,16 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         given.may_look()
         return foreseen(given, batches)
 
-    for run in (rights, drains, *([workloads] if batches else [])):
+    def marks(given: Task) -> Outcome:
+        given.may_look()
+        found = MachineMarks.of(given, look(connect(given.params["kubernetes"])))
+        missing = found.missing() if found is not None else Verdict()
+        if found is None or not missing.passed:
+            return Outcome(missing)
+        return Outcome(found.judge([name for each in planned.more["batches"] for name in each["members"]]))
+
+    further = [*([workloads] if batches else []), *([marks] if task.params["management"] else [])]
+    for run in (rights, drains, *further):
         yield ParallelWork(run, dict(task.params))
 
 

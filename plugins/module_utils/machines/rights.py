@@ -26,3 +26,8 @@ status that cannot be written is a warning."""
 DELEGATED = tuple(Right(verb, GROUP, NODE_UPDATES) for verb in ("get", "create", "patch", "delete"))
 """The rights in the namespace of NodeUpdates, for the role member_delegated. They are not asked for: the first one that
 is missing is named before anything is done on the machine."""
+MANAGEMENT = (
+    *(Right(verb, "cluster.x-k8s.io", "machines") for verb in ("get", "list", "patch")),
+    Right("patch", "cluster.x-k8s.io", "machines/status"),
+)
+"""The rights in the management cluster, in the namespace of its Cluster, where `management` is given."""

@@ -16,7 +16,7 @@ from ..run.record.batches import BatchRecord
 from ..run.record.events import EventKind, of_kind
 from ..run.record.phases import Phase
 from ..run.record.record import Record
-from .judge.up_to_date import LONGEST, UP_TO_DATE, MachineProgress, UpToDate, all_moved, whole_progress
+from .judge.up_to_date import LONGEST, UP_TO_DATE, MachineProgress, UpToDate, all_moved, condition_in, whole_progress
 from .observe.upgrade_tasks import TaskPhase
 
 ACCEPTED = "Accepted"
@@ -79,13 +79,9 @@ def _before(kept: Json) -> dict[str, UpToDate]:
 
 
 def _of_machine(item: Json) -> tuple[UpToDate, ...]:
-    name, known = text(item, "nodeName"), {each.value for each in MachineProgress}
-    conditions = listed(item, "conditions", dict, ())
-    return tuple(
-        UpToDate(name, MachineProgress(each["reason"]), text(each, "message", ""), text(each, "lastTransitionTime", ""))
-        for each in conditions
-        if each.get("type") == UP_TO_DATE and each.get("reason") in known
-    )
+    name = text(item, "nodeName")
+    found = (condition_in(name, each) for each in listed(item, "conditions", dict, ()))
+    return tuple(each for each in found if each is not None)
 
 
 def _machines(record: Record, nodes: Sequence[str]) -> Iterator[UpToDate]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from ...common.reading import Json, text
 from ...common.words import enumerate_few, shortened
 
 UP_TO_DATE = "MachineUpToDate"
@@ -45,8 +46,12 @@ class UpToDate:
 
     @property
     def status(self) -> str:
-        """The status in the words of Kubernetes."""
-        return "True" if self.progress is MachineProgress.DONE else "False"
+        """The status in the words of Kubernetes.
+
+        It is False after a failure alone: a MachineHealthCheck looks at the status and not at the reason, and replaces
+        the machine (cluster-api, `machinehealthcheck_targets.go`, `machineChecks`).
+        """
+        return _STATUS.get(self.progress, "Unknown")
 
     def as_condition(self) -> dict[str, str]:
         """The condition as objects of Kubernetes have it."""
@@ -57,6 +62,15 @@ class UpToDate:
             "message": self.message,
             "lastTransitionTime": self.since,
         }
+
+
+def condition_in(machine: str, item: Json) -> UpToDate | None:
+    """The condition of a machine as an object has it; None if it is of another type or has a reason of no run."""
+    known = {each.value: each for each in MachineProgress}
+    if text(item, "type", "") != UP_TO_DATE or text(item, "reason", "") not in known:
+        return None
+    progress = known[text(item, "reason")]
+    return UpToDate(machine, progress, text(item, "message", ""), text(item, "lastTransitionTime", ""))
 
 
 def moved(before: UpToDate | None, now: UpToDate) -> UpToDate:
@@ -84,6 +98,7 @@ def whole_progress(machines: Sequence[UpToDate]) -> tuple[MachineProgress, str]:
     return MachineProgress.DONE, f"All {len(machines)} are up to date."
 
 
+_STATUS = {MachineProgress.DONE: "True", MachineProgress.FAILED: "False"}
 _SAID = {
     MachineProgress.FAILED: "Failed",
     MachineProgress.IN_PROGRESS: "In progress",

@@ -19,6 +19,8 @@ CANARY = "upgrade.stateful/canary"
 """The annotation of a Kubernetes node that is to go first; its value does not matter."""
 OWNER = "cluster.x-k8s.io/owner-kind"
 """The annotation by which Cluster API names the owner of the machine (`core/v1beta2/common_types.go`)."""
+CLUSTER = ("cluster.x-k8s.io/cluster-namespace", "cluster.x-k8s.io/cluster-name")
+"""The annotations by which it names the Cluster."""
 
 
 def machine(name: str, item: Json) -> KubeadmMachine:
@@ -37,6 +39,7 @@ def machine(name: str, item: Json) -> KubeadmMachine:
         leaving=bool(text(metadata, "deletionTimestamp", "")),
         canary=CANARY in notes,
         owner=notes.get(OWNER, ""),
+        cluster="/".join(notes[each] for each in CLUSTER) if all(notes.get(each) for each in CLUSTER) else "",
         pressures=tuple(said for kind, said in PRESSURES.items() if found.get(kind, UNKNOWN).true),
     )
 

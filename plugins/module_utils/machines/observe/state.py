@@ -33,6 +33,8 @@ class KubeadmMachine:
     """The kind of its owner at Cluster API; empty without one."""
     pressures: tuple[str, ...] = ()
     """The things that it has too little of, in words."""
+    cluster: str = ""
+    """Namespace and name of its Cluster at Cluster API, with a slash; empty without one."""
 
     @property
     def is_kept(self) -> bool:

@@ -1,0 +1,50 @@
+"""A look at the Machines of a management cluster, from JSON to observations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...common.reading import part, text, text_map, within
+from ...extra_machines.observe.look import ClusterApi
+from ...kubernetes.answers import reading_object
+from ...kubernetes.conditions import conditions
+from ...run.undo.undo_annotation import carried_undo
+from .owned_machines import SKIP_REMEDIATION, TASK_MARK, OwnedMachine, is_mark
+
+_CLUSTER_LABEL = "cluster.x-k8s.io/cluster-name"
+
+
+def owned_machine(item: dict[str, Any]) -> OwnedMachine:
+    """One Machine.
+
+    Raises:
+        Refusal: it, or the undo that it carries, cannot be read.
+    """
+    with reading_object("Machine", item):
+        metadata, status = part(item, "metadata"), part(item, "status", {})
+        notes = text_map(metadata, "annotations")
+        return OwnedMachine(
+            namespace=text(metadata, "namespace"),
+            name=text(metadata, "name"),
+            uid=text(metadata, "uid"),
+            kubernetes_node=within(status, "nodeRef", lambda node: text(node, "name", ""), {}),
+            going=bool(text(metadata, "deletionTimestamp", "")),
+            mark=notes.get(TASK_MARK, ""),
+            skip=notes.get(SKIP_REMEDIATION),
+            undo=carried_undo(item, is_mark),
+            conditions=conditions(status),
+        )
+
+
+def owned_machines(api: ClusterApi, namespace: str, cluster: str) -> dict[str, OwnedMachine]:
+    """The Machines of a Cluster by their Kubernetes nodes, without those that have none.
+
+    Raises:
+        Refusal: they cannot be had or understood.
+    """
+    found = map(
+        owned_machine, api.client.list(api.machine_path(namespace), label_selector=f"{_CLUSTER_LABEL}={cluster}")
+    )
+    # Of two with one Kubernetes node the one that stays counts.
+    there = sorted((each for each in found if each.kubernetes_node), key=lambda each: not each.going)
+    return {each.kubernetes_node: each for each in there}
