@@ -158,6 +158,29 @@ def test_a_snapshot_is_proven_and_kept_outside_the_data(made: Machines) -> None:
     assert len(commands.snapshots) == 1
 
 
+def test_the_last_snapshots_are_kept_and_never_none(made: Machines) -> None:
+    commands = made.machines[FIRST].commands
+    folder, foreign = "/var/lib/etcd-snapshots", "/var/lib/other/stateful-upgrade-1.db"
+    old = [f"{folder}/stateful-upgrade-1.34.0-{number}.db" for number in range(4)]
+    commands.snapshots |= {path: {"totalSize": 1} for path in (*old, foreign)}
+    commands.snapshots_broken = True
+    assert take(made, FIRST, "before_drain").code == 2
+    assert [*commands.snapshots] == [*old, foreign], "before a new one is proven none is removed"
+    commands.snapshots_broken = False
+    assert take(made, FIRST, "before_drain", member_kubeadm_snapshots=2).code == 0
+    newest = [*commands.snapshots][-1]
+    assert [*commands.snapshots] == [old[-1], foreign, newest]
+    assert newest.startswith(f"{folder}/stateful-upgrade-{TO}-")
+
+
+@pytest.mark.parametrize("least", [0, -1, 1])
+def test_the_snapshot_that_was_just_proven_stays(made: Machines, least: int) -> None:
+    commands = made.machines[FIRST].commands
+    commands.snapshots["/var/lib/etcd-snapshots/stateful-upgrade-1.34.0-0.db"] = {"totalSize": 1}
+    assert take(made, FIRST, "before_drain", member_kubeadm_snapshots=least).code == 0
+    assert [each.split("-")[3] for each in commands.snapshots] == [TO]
+
+
 def test_a_second_time_changes_nothing_but_certificates(made: Machines) -> None:
     assert take(made, WORKER, "before_drain", "after_drain").code == 0
     again = take(made, WORKER, "before_drain", "after_drain")

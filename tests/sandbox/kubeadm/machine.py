@@ -171,6 +171,11 @@ class Machine:
         folders = [str(each).rstrip("/") for each in options["paths"]]
         if options.get("patterns") == ["kubeadm*.deb", "kubeadm*.rpm"]:
             return {"files": [{"path": f"{folders[0]}/kubeadm.deb"}], "matched": 1, "examined": 1}
+        if options.get("patterns") == ["stateful-upgrade-*.db"]:
+            # They are in the order in which they came.
+            kept = [path for path in self.commands.snapshots if path.rpartition("/")[0] in folders]
+            dated = [{"path": path, "mtime": float(number)} for number, path in enumerate(kept)]
+            return {"files": dated[::-1], "matched": len(dated), "examined": len(dated)}
         files = [
             {"path": path, "checksum": checksum(content)}
             for path, content in sorted(self._files().items())
