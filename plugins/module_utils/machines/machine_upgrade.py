@@ -136,8 +136,8 @@ def _restored(task: Task) -> Outcome:
     """Uncordon the machines that runs have cordoned, take their marks off the Machines of Cluster API, and put the
     workloads back.
 
-    One that is not Ready stays cordoned, and one on which something is at work: it may be half upgraded, or go down. The
-    marks go before the cordons, which tell whether work had begun.
+    One that is not Ready stays cordoned, and one on which something is at work: it may be half upgraded, or go down.
+    The marks go before the cordons, which tell whether work had begun.
     """
     client, facts = connect(task.params["kubernetes"]), facts_in(task.params["machines"])
     busy = {name for name, each in facts.items() if each.under_way}
