@@ -41,6 +41,7 @@ _TEMPLATE = (
 _RESTART = "tests/scenarios/branches/test_restart.py::"
 _AGENT = "tests/unit/agent/test_example.py::test_the_options_of_the_example_and_of_the_page_are_those_of_the_agent"
 _APPROVALS = "tests/scenarios/branches/test_approvals.py::test_an_upgrade_is_paused_and_approved_where_it_is"
+_RECIPES = "tests/scenarios/branches/test_recipes.py::"
 _README = "tests/scenarios/branches/test_readme.py::test_a_stranger_comes_from_an_empty_home_to_the_report"
 ELSEWHERE: tuple[Elsewhere, ...] = (
     Elsewhere("kubectl apply ", "connections.md", "The test applies the installed files.", _README),
@@ -88,6 +89,14 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
         "fleet.md",
         "It needs several clusters, which the test has.",
         "tests/scenarios/branches/test_fleet.py::test_a_fleet_goes_wave_by_wave_and_stops_at_a_failure",
+    ),
+    *(
+        Elsewhere(command, "recipes.md", "Each file has a cluster of its own in the test.", f"{_RECIPES}{test}")
+        for command, test in (
+            ("ansible-playbook stateful.upgrade.opensearch ", "test_one_pool"),
+            ("ansible-playbook stateful.upgrade.approve ", "test_canary"),
+            ("ansible-playbook stateful.upgrade.restart ", "test_new_file"),
+        )
     ),
     Elsewhere("kubectl ", "template-changes.md", "The test changes the pool by the API.", _TEMPLATE),
     Elsewhere(
