@@ -64,7 +64,8 @@ class Authority:
             .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, self._name)]))
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - datetime.timedelta(minutes=5))
+            # The clock of servers in memory may be far behind.
+            .not_valid_before(now - datetime.timedelta(days=1))
             .not_valid_after(now + LIFETIME)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
