@@ -25,7 +25,14 @@ SPAN = 10.0
 """Seconds in which at most `MOST` lines are said."""
 
 SIGN_OF_LIFE = 15.0
-"""Seconds of silence after which a log is told what is waited for. Only a live line shows shorter waits."""
+"""Seconds of silence after which a log says what is waited for. Only a live line shows shorter waits."""
+
+LONG_SILENCE = 300.0
+"""The most seconds of silence while the same thing is waited for: some pipelines end a job that writes nothing for ten
+minutes."""
+
+SHARE_OF_WAIT = 0.25
+"""The part of a wait after which a log has it again, so that hours do not fill it."""
 
 TURN = 0.1
 """Seconds between two states of the live line."""
@@ -115,7 +122,7 @@ class DisplayVoice:
         self._width, self._longest = screen.width, screen.longest
         self._now = now
         self._said_at: deque[float] = deque(maxlen=MOST)
-        self._last = ""
+        self._last = self._waits_for = ""
         self._last_at = self._turned_at = now()
         self._turns = 0
         self._left_out = 0
@@ -136,10 +143,17 @@ class DisplayVoice:
             turn = SPINNER[self._turns % len(SPINNER)]
             text = self._label.before(self._clean(waiting.line()), named=True)
             self._output.live(shortened(f"{turn} {text}", self._width - 1))
-        if not self._width and at - self._last_at >= SIGN_OF_LIFE:
+        if not self._width and at - self._last_at >= self._silence(waiting):
+            self._waits_for = waiting.stage or waiting.reason
             self._say(
                 f"{GOING if self._label.members else ''}{self._label.before(self._clean(waiting.line()), named=True)}"
             )
+
+    def _silence(self, waiting: Waiting) -> float:
+        """Seconds of silence before this wait is said: longer ones, the longer the same thing is waited for."""
+        if (waiting.stage or waiting.reason) != self._waits_for:
+            return SIGN_OF_LIFE
+        return max(SIGN_OF_LIFE, min(LONG_SILENCE, SHARE_OF_WAIT * waiting.seconds))
 
     def show(self, line: str) -> None:
         """See `module_utils.common.voice.Voice`."""

@@ -7,7 +7,6 @@ those of Prometheus at the start of the upgrade, as alerts are.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +43,8 @@ class Soak:
     members: tuple[str, ...]
     left: float
     """Seconds that are left of its time."""
+    until: str
+    """The time at which it is over."""
     alerts: Verdict
     """The verdict on the alerts that fire."""
     probes: Sequence[tuple[str, str]]
@@ -102,7 +103,7 @@ def judge_soak(soak: Soak) -> Iterator[Reason]:
                 "Correct the query, or see why nothing is measured (upgrade_soak_limits).",
             )
     if soak.left > 0:
-        yield waiting("soaking", f"{soak.called}, and has to prove itself for {math.ceil(soak.left)} s more.")
+        yield waiting("soaking", f"{soak.called}, and has to prove itself until {soak.until}.")
     yield from (each for each in soak.alerts.reasons if each.state is State.PASSED)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from ..common.arguments import CONNECTIONS, PROMETHEUS, RECORD, WAIT
 from ..common.errors import refusal
 from ..common.task import Contract, Outcome, Task
-from ..common.timestamps import timestamp_of, utc_now
+from ..common.timestamps import timestamp_of, timestamp_text, utc_now
 from ..common.verdict import Verdict
 from ..monitoring.addresses import dependencies_in
 from ..monitoring.alerts import ignored_in, judge_alerts
@@ -133,12 +133,15 @@ def _look_at(task: Task, canary: _Canary) -> Callable[[], Soak]:
     before = task.ask(lambda: firing(server, heeded, canary.began)) if server else []
     baselines = [task.ask(partial(value, server, each.query, canary.began)) for each in limits] if server else []
 
+    over = canary.ended + timedelta(seconds=params["soak_time"])
+
     def look() -> Soak:
         now = utc_now()
         return Soak(
             members=canary.members,
             first=canary.first,
-            left=params["soak_time"] - (now - canary.ended).total_seconds(),
+            left=(over - now).total_seconds(),
+            until=timestamp_text(over),
             alerts=judge_alerts(firing(server, heeded) if server else [], ignored, before, now.date()),
             probes=[(each.shown, cause) for each, cause in causes_of(probes, float(params["timeout"]))],
             measured=[

@@ -10,9 +10,11 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Waiting
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.waiting import Patience, wait_for
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.voice import (
+    LONG_SILENCE,
     LONGEST,
     LONGEST_IN_A_FILE,
     MOST,
+    SHARE_OF_WAIT,
     SIGN_OF_LIFE,
     SPAN,
     TURN,
@@ -197,8 +199,19 @@ def test_a_log_is_never_silent_for_long(looks: list[tuple[float, str]]) -> None:
         stand.wait(stand.time + after, reason)
         spoken += [stand.time] * (len(stand.screen.lines) + 1 - len(spoken))
     spoken.append(stand.time)
-    assert all(later - sooner <= SIGN_OF_LIFE + 5 for sooner, later in pairwise(spoken))
+    assert all(later - sooner <= max(SIGN_OF_LIFE, SHARE_OF_WAIT * later) + 5 for sooner, later in pairwise(spoken))
     assert len(stand.screen.lines) <= stand.time / SIGN_OF_LIFE
+
+
+def test_hours_of_one_wait_do_not_fill_a_log_and_another_reason_is_said_soon() -> None:
+    stand, spoken = Stand(), [0.0]
+    for second in range(0, 6 * 3600, 5):
+        stand.wait(float(second), "slow")
+        spoken += [stand.time] * (len(stand.screen.lines) + 1 - len(spoken))
+    assert all(later - sooner <= LONG_SILENCE + 5 for sooner, later in pairwise(spoken))
+    assert len(spoken) < 100
+    stand.wait(spoken[-1] + SIGN_OF_LIFE, "another")
+    assert stand.screen.lines[-1].endswith("another")
 
 
 def test_a_terminal_shows_each_wait_in_one_line_that_is_removed_at_the_end() -> None:

@@ -29,6 +29,7 @@ ERRORS, LATENCY = Limit("errors", "sum(errors)", None, 1.5), Limit("latency", "m
 WELL = Soak(
     ("canary",),
     0.0,
+    "2026-11-21T02:15:00Z",
     Verdict(),
     [("https://shop", "")],
     [SoakMeasurement(ERRORS, 1.5, 1.0), SoakMeasurement(LATENCY, 0.8, None)],
@@ -41,7 +42,9 @@ RECORD = record_of(DONE, NEXT, run="day", started="09:59", updated="11:00")
 def test_it_passes_once_its_time_is_over_and_all_gates_hold() -> None:
     assert judge_soak(WELL).passed
     early = judge_soak(replace(WELL, left=12.3))
-    assert [each.message for each in early.reasons] == ["canary went first, and has to prove itself for 13 s more."]
+    assert [each.message for each in early.reasons] == [
+        "canary went first, and has to prove itself until 2026-11-21T02:15:00Z."
+    ]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +96,7 @@ def test_every_batch_is_due_until_the_next_one_has_begun() -> None:
     assert soaking(replace(RECORD, batches=(DONE, second, begun)), every=True) is None
     assert soaking(RECORD, every=True) is DONE
     said = [each.message for each in judge_soak(replace(WELL, left=2.0, first=False)).reasons]
-    assert said == ["canary went last, and has to prove itself for 2 s more."]
+    assert said == ["canary went last, and has to prove itself until 2026-11-21T02:15:00Z."]
 
 
 def test_a_batch_that_the_next_run_found_done_is_done_since_then() -> None:
