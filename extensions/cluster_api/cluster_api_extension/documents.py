@@ -17,6 +17,8 @@ STATE_LABEL = "upgrade.stateful/state"
 CLUSTER_LABEL = "cluster.x-k8s.io/cluster-name"
 CLEAR = "upgrade.stateful/clear"
 """The annotation with which a person clears a failure; its value is the person or the cause."""
+CLEARED = "upgrade.stateful/cleared"
+"""An annotation of a Machine: any change of it has Cluster API ask again at once."""
 TIMES = ("created", "deadline", "not_before")
 
 

@@ -15,13 +15,13 @@ from . import external
 from .bodies import API_VERSION, BadBody, body_of, failure, part, success
 from .coverage import can_update_machine, can_update_machine_set
 from .discovery import TIMEOUT, discovered
-from .documents import CLEAR, NotUnderstood, task_name
+from .documents import CLEAR, CLEARED, NotUnderstood, task_name
 from .fields import Json
 from .gates import cluster_named, gated, skipped
 from .kubernetes_api import Unanswered
 from .policy import GATED_HOOKS, OBJECTS, Policy
 from .store import BeingDeleted, Store, gate_behind, gate_name
-from .tasks import HOOK, TaskState, reply
+from .tasks import HOOK, TaskState, Wanted, reply
 
 LARGEST = 4 * 1024 * 1024
 """The most bytes of a request; an object of Kubernetes has 1.5 MiB at most."""
@@ -119,8 +119,7 @@ class HookService:
             task = await self._store.requested(wanted, self._policy.budget, self._now())
         except (BeingDeleted, NotUnderstood, Unanswered) as error:
             return self._later(HOOK, str(error))
-        name = task_name(wanted.uid)
-        answer = reply(task, wanted, f"kubectl annotate -n {self._store.namespace} configmap/{name} {CLEAR}=NAME")
+        answer = reply(task, wanted, clearing(wanted, self._store.namespace))
         if task.state is TaskState.FAILED:
             LOG.warning("%s/%s: %s", wanted.namespace, wanted.name, answer["message"])
         return answer
@@ -185,6 +184,16 @@ class HookService:
         except Unanswered as error:
             return web.Response(status=503, text=str(error))
         return web.Response(text="ok")
+
+
+def clearing(wanted: Wanted, namespace: str) -> str:
+    """The commands with which a person clears a failure.
+
+    Cluster API doubles its pause after each failure, up to 1000 s (`util/controller/builder.go`), and asks at once
+    when the Machine changes.
+    """
+    cleared = f"kubectl annotate -n {namespace} configmap/{task_name(wanted.uid)} {CLEAR}=NAME"
+    return f"{cleared}; then kubectl annotate -n {wanted.namespace} machine/{wanted.name} {CLEARED}=NAME --overwrite"
 
 
 def time_for(written: str) -> float:

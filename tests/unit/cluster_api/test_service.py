@@ -172,7 +172,8 @@ def test_a_failure_is_answered_until_a_person_clears_it(tmp_path: Path) -> None:
         assert failed["message"] == (
             "The upgrade to v1.36.1 has failed: it was not done within 7200 s. "
             "Nothing is done until a person clears it: "
-            f"kubectl annotate -n {NAMESPACE} configmap/{name} upgrade.stateful/clear=NAME"
+            f"kubectl annotate -n {NAMESPACE} configmap/{name} upgrade.stateful/clear=NAME; "
+            f"then kubectl annotate -n default machine/{MACHINE} upgrade.stateful/cleared=NAME --overwrite"
         )
         management.clock.advance(86_400)
         assert await caller.ask("updatemachine") == failed
