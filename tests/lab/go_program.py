@@ -43,6 +43,8 @@ class GoProgram:
     """About how long the build takes."""
     linker_flags: Callable[[], str] = lambda: "-s -w"
     patched: Patched | None = None
+    package: str = "."
+    """The package of its main function: of this folder, or of a module that is a tool of its `go.mod`."""
     recipe: str = ""
     """Another text is another program: what the files of the folder do not say."""
 
@@ -80,7 +82,7 @@ class GoProgram:
         with tempfile.TemporaryDirectory(prefix="build-", dir=binary.parent) as scratch:
             made = Path(scratch) / self.name
             argv = ["nice", go, "build", "-trimpath", NO_DEBUGGER, f"-ldflags={self.linker_flags()}"]
-            argv += [*self._changed(go, Path(scratch)), "-o", str(made), "."]
+            argv += [*self._changed(go, Path(scratch)), "-o", str(made), self.package]
             log = binary.parent / "build.log"
             with log.open("wb") as output:
                 result = subprocess.run(

@@ -1,0 +1,1 @@
+"""The real controllers of Cluster API next to a lab, with machines in memory."""
