@@ -15,6 +15,7 @@ from tests.runs.random_runs.resident import PASSWORD
 from tests.runs.test_machines_databases import slow
 from tests.runs.turns import Killed
 from tests.runs.world import world
+from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.longhorn.description import QUICK, Described, Volume
 from tests.sandbox.longhorn.description import Machine as LonghornMachine
 from tests.sandbox.longhorn.longhorn import Longhorn
@@ -178,7 +179,42 @@ def test_a_plan_names_the_volumes_of_longhorn_that_never_let_a_machine_go(found:
     refused = found.upgraded(TO, upgrade_allow_quorum_loss=True, upgrade_workloads=[{"system": "longhorn"}])
     assert refused.code != 0
     assert "Longhorn: Volume orders has its only healthy replicas on worker-1." in refused.output
+    assert "The drain of worker-1 never ends, for Longhorn keeps its instance manager there" in refused.output
+    assert "never lets a pod go" not in refused.output
     assert "Volume logs" not in refused.output
+
+
+def test_the_instance_managers_of_longhorn_leave_once_their_volumes_have_moved(found: Machines) -> None:
+    """Longhorn deletes their budgets after the cordon: the drain waits for that, and the plan does not refuse it."""
+    workers = found.cluster.described.workers
+    volumes = (Volume("orders", workers[:2], attached=workers[0]), Volume("logs", workers[2:4]))
+    there = Described(tuple(LonghornMachine(each) for each in workers), volumes)
+    longhorn = Longhorn(there, found.here.sandbox.kubernetes, QUICK)
+    before, places, drained = found.here.calling.after, [workers[0]], []
+
+    def move(request: Request) -> None:
+        """The pod of a workload leaves a machine that is cordoned, and its volume is attached on another one."""
+        before(request)
+        if request.method != "POST" or not request.path.endswith("/eviction"):
+            return
+        drained.append(request.path)
+        closed = {each for each in workers if longhorn.get(NODES, each)["spec"].get("unschedulable")}
+        if places[-1] in closed:
+            places.append(next(each for each in workers if each not in closed))
+            longhorn.detach("orders")
+            longhorn.attach("orders", places[-1])
+
+    found.here.calling.after = move
+    try:
+        ended = found.upgraded(TO, upgrade_allow_quorum_loss=True, upgrade_workloads=[{"system": "longhorn"}])
+    finally:
+        found.here.calling.after = before
+    assert ended.code == 0, ended.output
+    assert "never lets a pod go" not in ended.output
+    assert found.cluster.is_upgraded(TO)
+    assert len(places) > 1
+    assert any("/instance-manager-" in each for each in drained)
+    assert longhorn.volume("orders")["status"]["robustness"] == "healthy"
 
 
 def test_a_database_that_does_not_answer_refuses_the_plan(found: Machines) -> None:

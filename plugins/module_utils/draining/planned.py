@@ -8,6 +8,7 @@ from ..common.verdict import Verdict, combine
 from ..kubernetes.client import KubernetesClient
 from .judge.budgets import judge_budgets
 from .judge.forced_drains import ForcedRung, judge_forced, may_be_forced
+from .judge.longhorn_budgets import judge_manager_budgets
 from .judge.residents import judge_residents
 from .judge.room import judge_room
 from .judge.undrainable import judge_undrainable
@@ -39,6 +40,8 @@ def judge_drains(
     forced = judge_forced(seen.pods, drained, rungs)
     budgets = judge_budgets(seen.budgets, [pod for pod in seen.pods if not may_be_forced(pod, rungs)], drained)
     lost = judge_undrainable(seen.pods, drained, unmanaged) if unmanaged is not None else Verdict()
-    residents = judge_residents(seen, batches, batches.keys() - workers.keys())
-    rest = (lost, residents, judge_room(seen, workers), Verdict(remarks))
+    one_by_one = batches.keys() - workers.keys()
+    longhorn = judge_manager_budgets(seen, batches, one_by_one)
+    residents = judge_residents(seen, batches, one_by_one)
+    rest = (longhorn, lost, residents, judge_room(seen, workers), Verdict(remarks))
     return combine((budgets, forced, *rest))

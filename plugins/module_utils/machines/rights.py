@@ -9,7 +9,11 @@ from .observe.upgrade_tasks import GROUP, UPGRADE_TASKS
 
 CLUSTER_ROLE = DRAIN
 """The rights in the whole cluster."""
-OPTIONAL = (Right("list", "", "persistentvolumes"), Right("list", "longhorn.io", "replicas"))
+OPTIONAL = (
+    Right("list", "", "persistentvolumes"),
+    Right("list", "longhorn.io", "replicas"),
+    Right("list", "longhorn.io", "settings"),
+)
 """The further rights in the whole cluster for parts of a plan. They are not asked for: one that is missing is named
 with the part that was not computed."""
 SYSTEM = (Right("get", "", "configmaps"), Right("get", "apps", "daemonsets"))

@@ -21,6 +21,7 @@ OPTIONAL = (
     Right("get", "", "configmaps"),
     Right("list", "", "persistentvolumes"),
     Right("list", "longhorn.io", "replicas"),
+    Right("list", "longhorn.io", "settings"),
 )
 """The further rights in the whole cluster for parts of a plan. They are not asked for: one that is missing is named
 with the part that was not computed."""

@@ -8,19 +8,22 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few
 from ...kubernetes.state import Budget
-from ..observe.workloads import KeptPod, PlacedPod, covering
+from ..observe.workloads import KeptPod, PlacedPod, covering, is_of_manager
 
 
 @as_verdict
 def judge_budgets(budgets: Iterable[Budget], pods: Iterable[PlacedPod], drained: Collection[str]) -> Iterator[Reason]:
     """Whether no budget keeps a pod for ever on one of the Kubernetes nodes that will be drained.
 
-    A budget that is not met now is a remark: it may be met when its Kubernetes node is drained.
+    A budget that is not met now is a remark: it may be met when its Kubernetes node is drained. Those of instance
+    managers of Longhorn go with the cordon, see `longhorn_budgets`.
     """
     going = (pod for pod in pods if pod.kubernetes_node in drained and pod.needs_budget)
     for several, kept in _covered(budgets, going):
         if len(several) > 1:
             yield _overlapping(several, kept)
+        elif is_of_manager(several[0]):
+            continue
         elif several[0].most == 0:
             yield _never(several[0], kept)
         else:

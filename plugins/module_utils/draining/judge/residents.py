@@ -51,7 +51,7 @@ def judge_residents(
 def _holders(seen: Workloads) -> dict[str, set[str]]:
     """The Kubernetes nodes with a healthy replica of each volume."""
     found: dict[str, set[str]] = defaultdict(set)
-    for each in seen.replicas:
+    for each in (replica for replica in seen.replicas if replica.healthy):
         found[each.volume].add(each.kubernetes_node)
     return found
 

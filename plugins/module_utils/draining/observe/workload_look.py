@@ -14,10 +14,13 @@ from ...kubernetes.pod_usage import quantity
 from ...kubernetes.pods import list_budgets
 from .optional import asked
 from .placed_pods import in_thousandths, placed_pods, terms_in
-from .workloads import HealthyReplica, RoomyNode, Taint, Term, Workloads
+from .workloads import RoomyNode, Taint, Term, VolumeReplica, Workloads, is_of_manager
 
 VOLUMES = "/api/v1/persistentvolumes"
 REPLICAS = "/apis/longhorn.io/v1beta2/replicas"
+SETTINGS = "/apis/longhorn.io/v1beta2/settings"
+DEFAULT_POLICY = "block-if-contains-last-replica"
+"""The default of `node-drain-policy` (`types/setting.go` of longhorn-manager)."""
 LONGHORN = "driver.longhorn.io"
 """The CSI driver of Longhorn (`types/types.go` of longhorn-manager)."""
 
@@ -52,32 +55,53 @@ def look_at_workloads(client: KubernetesClient) -> tuple[Workloads | None, tuple
         if pods is None:
             return None, remarks
         longhorn = {each.claim: each.handle for each in there if each.driver == LONGHORN}
-        replicas, rest = _replicas(client) if longhorn else ((), ())
+        kept = budgets.result()
+        managed = any(is_of_manager(each) for each in kept)
+        replicas, rest = _replicas(client) if longhorn or managed else ((), ())
+        policy, unknown = _drain_policy(client) if managed and replicas is not None else ("", ())
         return (
             Workloads(
                 pods,
-                budgets.result(),
+                kept,
                 {each.name: each for each in nodes.result()},
                 {each.claim: each.terms for each in there if each.terms is not None},
                 longhorn,
                 replicas or (),
+                policy or "",
             ),
-            (*remarks, *more, *rest),
+            (*remarks, *more, *rest, *unknown),
         )
 
 
-def _replicas(client: KubernetesClient) -> tuple[tuple[HealthyReplica, ...] | None, tuple[Reason, ...]]:
+def _replicas(client: KubernetesClient) -> tuple[tuple[VolumeReplica, ...] | None, tuple[Reason, ...]]:
     found, remarks = asked(lambda: client.list_as(REPLICAS, _replica), "where the replicas of Longhorn are")
     return (None if found is None else tuple(dict.fromkeys(each for each in found if each is not None))), remarks
 
 
-def _replica(item: Json) -> HealthyReplica | None:
-    """A replica; None if it is not whole, or nowhere yet (`datastore/longhorn.go` of longhorn-manager)."""
+def _drain_policy(client: KubernetesClient) -> tuple[str | None, tuple[Reason, ...]]:
+    """The setting `node-drain-policy`, with the default where no one has set it."""
+    found, remarks = asked(
+        lambda: client.list_as(SETTINGS, _value, field_selector="metadata.name=node-drain-policy"),
+        "whether Longhorn lets its instance managers leave (setting node-drain-policy)",
+    )
+    return (None if found is None else next(filter(None, found), DEFAULT_POLICY)), remarks
+
+
+def _value(item: Json) -> str:
+    with reading_object("Setting", item):
+        return text(item, "value", "")
+
+
+def _replica(item: Json) -> VolumeReplica | None:
+    """A replica; None if it is nowhere yet (`datastore/longhorn.go` of longhorn-manager)."""
     with reading_object("Replica", item):
-        spec = part(item, "spec", {})
-        whole = text(spec, "healthyAt", "") and not text(spec, "failedAt", "")
+        spec, status = part(item, "spec", {}), part(item, "status", {})
+        was_healthy, failed = bool(text(spec, "healthyAt", "")), bool(text(spec, "failedAt", ""))
         volume, node = text(spec, "volumeName", ""), text(spec, "nodeID", "")
-    return HealthyReplica(volume, node) if whole and volume and node else None
+        stopped = text(spec, "desireState", "") == text(status, "currentState", "") == "stopped"
+    if not (volume and node):
+        return None
+    return VolumeReplica(volume, node, was_healthy and not failed, was_healthy or failed, stopped)
 
 
 def _node(item: Json) -> RoomyNode:

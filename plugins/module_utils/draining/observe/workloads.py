@@ -143,11 +143,17 @@ class RoomyNode:
 
 
 @dataclass(frozen=True)
-class HealthyReplica:
-    """A replica of a volume of Longhorn whose data is whole."""
+class VolumeReplica:
+    """A replica of a volume of Longhorn."""
 
     volume: str
     kubernetes_node: str
+    healthy: bool = True
+    """Whether its data is whole."""
+    used: bool = True
+    """Whether it was ever healthy or failed. One that never was has no data."""
+    stopped: bool = False
+    """Whether it is stopped, and is to be."""
 
 
 @dataclass(frozen=True)
@@ -161,8 +167,17 @@ class Workloads:
     """The terms of the volume of each claim, by namespace and name, if it cannot be used everywhere."""
     longhorn: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """The claims that have a volume of Longhorn, by namespace and name, with the name of that volume."""
-    replicas: tuple[HealthyReplica, ...] = ()
-    """The healthy replicas of all volumes of Longhorn, whether these are in use or not."""
+    replicas: tuple[VolumeReplica, ...] = ()
+    """The replicas of all volumes of Longhorn, whether these are in use or not."""
+    drain_policy: str = ""
+    """The value of `node-drain-policy` of Longhorn; empty if there is none, or if it is not known."""
+
+
+def is_of_manager(budget: Budget) -> bool:
+    """Whether a budget is that of an instance manager of Longhorn (`GetInstanceManagerLabels` in `types/types.go` of
+    longhorn-manager)."""
+    labels = (budget.selector or {}).get("matchLabels") or {}
+    return bool(labels.get("longhorn.io/component") == "instance-manager")
 
 
 def covering(budgets: Iterable[Budget], pod: PlacedPod) -> tuple[Budget, ...]:

@@ -203,7 +203,7 @@ class Managers:
             there = each["spec"].get("nodeID", "")
             healthy = each["spec"].get("healthyAt") and not each["spec"].get("failedAt")
             budgets = [self._objects.get(BUDGETS, found["metadata"]["name"]) for found in self._there(there)]
-            if there != node and healthy and any(budgets):
+            if there != node and healthy and any(budgets) and not self._cordoned(there):
                 return True
         return False
 

@@ -9,7 +9,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.draining.judge.re
     cluster_of,
     judge_residents,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.workloads import HealthyReplica
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.workloads import VolumeReplica
 
 from tests.unit.plugins.module_utils.draining.placed import node, pod, workloads
 
@@ -57,7 +57,10 @@ def test_a_volume_without_another_healthy_replica_is_named() -> None:
         [node("w-0"), node("w-1"), node("w-2")],
         pod("data-0", "w-1", claims=("data-0",)),
         longhorn={("search", "data-0"): "alone"},
-        replicas=tuple(HealthyReplica(volume, held) for volume, nodes in places.items() for held in nodes),
+        replicas=(
+            VolumeReplica("far", "w-0", healthy=False),
+            *(VolumeReplica(volume, held) for volume, nodes in places.items() for held in nodes),
+        ),
     )
     batches = {"one": ["w-0", "w-1"], "two": ["w-2"]}
     together = [each.message for each in judge_residents(seen, batches).reasons]
