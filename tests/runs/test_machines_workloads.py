@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,12 +11,13 @@ from typing import Any
 import pytest
 
 from tests.runs import executor
-from tests.runs.machines import ENABLE, PLAYBOOK, Machines, Tenant, machines
+from tests.runs.machines import ENABLE, NAMESPACE, PLAYBOOK, Machines, Tenant, machines
+from tests.runs.observer.looking import RECORD
 from tests.runs.random_runs.resident import PASSWORD
 from tests.runs.test_machines_databases import slow
 from tests.runs.turns import Killed
 from tests.runs.world import world
-from tests.sandbox.kubernetes.kinds import NODES
+from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES
 from tests.sandbox.longhorn.description import QUICK, Described, Volume
 from tests.sandbox.longhorn.description import Machine as LonghornMachine
 from tests.sandbox.longhorn.longhorn import Longhorn
@@ -169,6 +171,13 @@ def test_a_plan_says_at_once_what_will_never_let_a_machine_go(found: Machines) -
     allowed = upgraded(found, tenant, upgrade_workloads=[tenant.workload(allow_single_copy=["bare"])])
     assert allowed.code == 0, allowed.output
     is_as_before(tenant)
+    maps = found.here.sandbox.kubernetes.server.resources.store.each(CONFIG_MAPS, NAMESPACE)
+    (record,) = [json.loads(each["data"][RECORD]) for each in maps if RECORD in (each.get("data") or {})]
+    accepted = [each for each in record["events"] if each["kind"] == "risk_accepted"]
+    assert {(each["about"], each["message"]) for each in accepted} == {
+        ("allow_quorum_loss", ""),
+        (f"upgrade_workloads.allow_single_copy of {title}", "bare"),
+    }
 
 
 def test_a_plan_names_the_volumes_of_longhorn_that_never_let_a_machine_go(found: Machines) -> None:
