@@ -77,6 +77,11 @@ options:
         C(etcd) has the ids C(member) and C(leader), and the C(revision).
     type: dict
     default: {}
+  failed_members:
+    description: The causes of the steps that have failed on the hosts of machines of O(batch), by the names of these. With
+      O(state=returned) such a machine is looked at once, and not waited for.
+    type: dict
+    default: {}
   only:
     description: The names of the machines that are upgraded. By default all of O(groups) are.
     type: list

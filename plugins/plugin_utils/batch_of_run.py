@@ -68,7 +68,14 @@ class BatchOfRun:
         """The options that it gives to a state of the module of its system."""
         seconds = int(self.given("upgrade_member_timeout") or MEMBER_TIMEOUT)
         target = self._plan.get("target_version")
-        return {"batch": self.so_far.batch["members"], "wait_timeout": seconds, "target_version": target}
+        batch = self.so_far.batch
+        failed = failures_on_hosts(self.variables, batch) if self.so_far.hosts is not None else {}
+        return {
+            "batch": batch["members"],
+            "wait_timeout": seconds,
+            "target_version": target,
+            "failed_members": failed,
+        }
 
     def _of_act(self, module: str, state: Any) -> dict[str, Any]:
         batch = self.so_far.batch
@@ -329,14 +336,21 @@ def _moment(seconds: Any) -> str:
 
 def troubles(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]:
     """One sentence for each host of a member on which something has failed, or that cannot be reached any more."""
-    hostvars, playing = variables["hostvars"], variables["ansible_play_hosts"]
-    hosts = _places(variables, batch)
-    failed = {
-        host: hostvars[host]["roll_failed"] for host in hosts if host in playing and "roll_failed" in hostvars[host]
-    }
-    return [f"{host}, {said}" for host, said in failed.items()] + [
-        f"{host} could not be reached any more" for host in hosts if host not in playing
+    playing = variables["ansible_play_hosts"]
+    return [*failures_on_hosts(variables, batch).values()] + [
+        f"{host} could not be reached any more" for host in _places(variables, batch) if host not in playing
     ]
+
+
+def failures_on_hosts(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> dict[str, str]:
+    """A phrase for each member on whose host a step has failed, by the name of the member."""
+    hostvars, playing = variables["hostvars"], variables["ansible_play_hosts"]
+    places = zip(batch["members"], _places(variables, batch), strict=True)
+    return {
+        member: f"{host}, {hostvars[host]['roll_failed']}"
+        for member, host in places
+        if host in playing and "roll_failed" in hostvars[host]
+    }
 
 
 def _places(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]:

@@ -22,7 +22,7 @@ from .delegated import delegated
 from .judge.fitness import judge_control_plane, judge_machines, judge_quorum
 from .judge.order import courses, narrowed
 from .judge.preflight import judge_available
-from .judge.progress import UPDATING, judge_returned, judge_whole, left_of
+from .judge.progress import UPDATING, judge_failed, judge_returned, judge_whole, left_of
 from .machine_marks import MODULE, MachineMarks
 from .observe.facts import facts_in
 from .observe.look import look
@@ -102,10 +102,15 @@ def _drained(task: Task) -> Outcome:
 
 
 def _returned(task: Task) -> Outcome:
-    """Wait until the machines are back on the target, and uncordon those that the run has cordoned."""
-    names, target = task.params["batch"], str(target_of(task))
+    """Wait until the machines are back on the target, and uncordon those that the run has cordoned.
+
+    A machine on whose host a step has failed is looked at once: nothing there brings it to the target any more.
+    """
+    names, target, failed = task.params["batch"], str(target_of(task)), task.params["failed_members"]
     to_end = _to_its_end(task)
-    seen, verdict = _waited(to_end, lambda seen: judge_returned(seen, names, target))
+    well = [name for name in names if name not in failed]
+    seen, verdict = _waited(to_end, lambda seen: judge_returned(seen, well, target))
+    verdict = combine((judge_failed(seen, failed, target), verdict))
     if verdict.passed:
         verdict = combine((verdict, Verdict(_uncordoned(task, connect(task.params["kubernetes"]), names))))
         verdict = combine((verdict, _marked(to_end, seen, lambda marks: Verdict(tuple(marks.done(names, target))))))

@@ -40,6 +40,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "namespace": {"type": "str"},
     "groups": {"type": "dict"},
     "machines": {"type": "dict", "default": {}},
+    "failed_members": {"type": "dict", "default": {}},
     "only": {"type": "list", "elements": "str", "default": []},
     "max_unavailable": {"type": "str"},
     "allow_quorum_loss": {"type": "bool", "default": False},

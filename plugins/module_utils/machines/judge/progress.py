@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
-from ...common.verdict import Reason, as_verdict, waiting
+from ...common.verdict import Reason, as_verdict, refused, waiting
 from ..observe.state import KubeadmCluster
 
 UPDATING = "machine_updating"
@@ -29,6 +29,20 @@ def judge_returned(seen: KubeadmCluster, names: Collection[str], target: str) ->
             if not each.ready:
                 said = f"{each.name} on machine {name} is not Ready yet."
                 yield waiting("component_unwell", said, "See its log: crictl logs.", about=f"{name} {each.name}")
+
+
+@as_verdict
+def judge_failed(seen: KubeadmCluster, failed: Mapping[str, str], target: str) -> Iterator[Reason]:
+    """The causes on the hosts of these machines, by their names, and after each one the state of its machine.
+
+    One that is back on the target all the same is not held up here: the failure is reported when the batch ends.
+    """
+    for name, cause in failed.items():
+        away = judge_returned(seen, (name,), target).reasons
+        if away:
+            remedy = "Correct this on the host, and run the playbook again."
+            yield refused("machine_step_failed", f"{cause.rstrip('.')}.", remedy)
+            yield from away
 
 
 @as_verdict

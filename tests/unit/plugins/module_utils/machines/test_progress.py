@@ -1,0 +1,25 @@
+"""Machines that come back to the target, and those on whose hosts a step has failed."""
+
+from __future__ import annotations
+
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.progress import judge_failed
+
+from tests.unit.plugins.module_utils.machines.seen import TO, cluster, machine
+
+CAUSE = "worker-0.example.com, Install the kubelet: no space left on device"
+
+
+def test_the_cause_on_the_host_comes_before_the_state_of_its_machine() -> None:
+    found = judge_failed(cluster(), {"w-0": CAUSE}, TO)
+    assert [each.code for each in found.reasons] == ["machine_step_failed", "machine_updating"]
+    assert found.reasons[0].message == f"{CAUSE}."
+    assert not found.passed
+
+
+def test_a_machine_that_is_back_all_the_same_is_not_held_up() -> None:
+    assert judge_failed(cluster(machine("w-0", kubelet=TO)), {"w-0": CAUSE}, TO).passed
+
+
+def test_a_machine_that_is_gone_is_named_after_its_cause() -> None:
+    found = judge_failed(cluster(), {"w-9": CAUSE}, TO)
+    assert [each.code for each in found.reasons] == ["machine_step_failed", "machine_gone"]
