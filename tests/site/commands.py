@@ -178,8 +178,8 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
     Elsewhere(
         "python3 -m cluster_api_extension work ",
         "cluster-api.md",
-        "It needs a management cluster, which the test has, and runs another command.",
-        f"{_CLUSTER_API}test_worker.py::test_a_command_gets_the_machine_and_its_success_is_the_end_of_the_task",
+        "It needs a management cluster, which the test has; it takes the command from the page.",
+        "tests/runs/test_machine_by_cluster_api.py::test_each_machine_is_upgraded_alone_by_the_command_of_the_page",
     ),
     Elsewhere("kubectl ", "openshift.md", "The shipped files are applied by the client of the tests.", _OPENSHIFT),
     Elsewhere("ansible-playbook stateful.upgrade.plan ", "openshift.md", "It needs an OpenShift.", _OPENSHIFT),

@@ -43,6 +43,11 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     working.add_argument("--once", action="store_true", help="end after one task, or if there is none")
     working.add_argument("--claim-seconds", type=int, default=60, help="a claim ends so long after a sign of life")
     working.add_argument("--side-by-side", type=int, default=1, help="the most machines of one cluster at a time")
+    working.add_argument(
+        "--confirm-plan",
+        action="store_true",
+        help="the command is a playbook of stateful.upgrade: show its plan, and agree to that one",
+    )
     working.add_argument("run", nargs="+", metavar="COMMAND", help="the command, with placeholders such as {version}")
     for each in (serving, working):
         each.add_argument("--namespace", default=os.environ.get("POD_NAMESPACE", ""), help="the namespace of the tasks")
@@ -91,7 +96,8 @@ async def until_stopped(found: argparse.Namespace) -> None:
 async def work(found: argparse.Namespace, api: KubernetesApi, store: Store, stop: asyncio.Event) -> None:
     """Carries out task after task. A task in progress comes to its end before the process does."""
     claimant = Claimant(f"{socket.gethostname()}-{os.getpid()}", found.claim_seconds, found.side_by_side)
-    worker = Worker(Claims(api, store, claimant, utc_now), found.run, found.claim_seconds, utc_now)
+    claims = Claims(api, store, claimant, utc_now)
+    worker = Worker(claims, found.run, found.claim_seconds, utc_now, confirms=found.confirm_plan)
     while not stop.is_set():
         try:
             had_one = await worker.work_once()

@@ -9,10 +9,12 @@ import logging
 import os
 import signal
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Protocol
 
+from . import playbooks
 from .claims import ClaimLost, Claims
 from .documents import NotUnderstood
 from .kubernetes_api import Unanswered
@@ -51,6 +53,11 @@ def filled(command: Sequence[str], words: Mapping[str, str]) -> list[str]:
     return made
 
 
+def missing(command: Sequence[str], words: Mapping[str, str]) -> list[str]:
+    """The placeholders of a command for which a machine has no value: an empty word may stand for all machines."""
+    return [name for name, value in words.items() if not value and any(f"{{{name}}}" in each for each in command)]
+
+
 def result_of(code: int, written: str) -> tuple[str, str]:
     """The kind and the reason of a failure: from the file of the command, or from its exit code."""
     try:
@@ -62,13 +69,55 @@ def result_of(code: int, written: str) -> tuple[str, str]:
     return kind or by_code, reason[:500] or f"the command ended with code {code}"
 
 
+class NotStarted(Exception):
+    """A command cannot be started."""
+
+
+class Process(Protocol):
+    """A command that was started, in a group of processes of its own."""
+
+    pid: int
+
+    async def wait(self) -> int:
+        """The exit code, once it has ended."""
+
+
+Begin = Callable[[Sequence[str], Mapping[str, str]], Awaitable[Process]]
+"""Starts a command with the variables of its environment."""
+Ended = tuple[int, str]
+"""The exit code of a command, and what it has written as its result."""
+
+
+async def as_process(command: Sequence[str], environment: Mapping[str, str]) -> Process:
+    """Starts a command as a process.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    return await asyncio.create_subprocess_exec(*command, env=environment, start_new_session=True)
+
+
+def content_of(file: Path) -> str:
+    """The text of a file; empty if there is none."""
+    return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+
+
 class Worker:
     """Carries out tasks by one command."""
 
     def __init__(
-        self, claims: Claims, command: Sequence[str], claim_seconds: float, now: Callable[[], datetime]
+        self,
+        claims: Claims,
+        command: Sequence[str],
+        claim_seconds: float,
+        now: Callable[[], datetime],
+        begin: Begin = as_process,
+        *,
+        confirms: bool = False,
     ) -> None:
+        """`confirms` is for a playbook of stateful.upgrade: its plan is shown first, and the task consents to it."""
         self._claims, self._command, self._seconds, self._now = claims, command, claim_seconds, now
+        self._begin, self._confirms = begin, confirms
 
     async def work_once(self) -> bool:
         """Claims the next task and carries it out; gives whether there was one.
@@ -91,22 +140,43 @@ class Worker:
         return True
 
     async def _carried_out(self, task: Task) -> None:
+        words = placeholders(task)
+        command = filled(self._command, words)
         with tempfile.TemporaryDirectory(prefix="machine-task-") as folder:
-            result = Path(folder, "result.json")
-            words = placeholders(task)
-            variables = {f"MACHINE_TASK_{name.upper()}": value for name, value in words.items()}
-            environment = {**os.environ, **variables, RESULT: str(result)}
             try:
-                process = await asyncio.create_subprocess_exec(
-                    *filled(self._command, words), env=environment, start_new_session=True
-                )
-            except OSError as error:
-                problem = f"the command cannot be started ({type(error).__name__})"
-                await self._claims.change(task, lambda current: ended(current, "bad_command", problem, self._now()))
-                return
-            code = await self._watched(task, process)
-            written = result.read_text(encoding="utf-8") if result.exists() else ""
+                if empty := missing(self._command, words):
+                    raise NotStarted(f"the Machine has no {' and no '.join(empty)}, so nothing was started")
+                ending = self._agreed(task, command, folder) if self._confirms else self._run(task, command, folder)
+                code, written = await ending
+            except NotStarted as error:
+                code, written = 1, json.dumps({"kind": "bad_command", "reason": str(error)})
         await self._claims.change(task, lambda current: self._judged(current, code, written))
+
+    async def _agreed(self, task: Task, command: Sequence[str], folder: str) -> Ended:
+        """The end of a playbook whose plan is shown first. An abort after that ends it before anything was done."""
+        file = Path(folder, "statistics.json")
+        telling = playbooks.telling(os.environ, str(file))
+        code, _written = await self._run(task, playbooks.planning(command), folder, telling)
+        digest = playbooks.digest_in(playbooks.statistics_in(content_of(file)))
+        if code == 0 and digest:
+            if (await self._claims.renew(task)).abort:
+                return 1, json.dumps({"kind": "aborted", "reason": "nothing was begun"})
+            code, _written = await self._run(task, playbooks.agreeing(command, digest), folder, telling)
+        failure = playbooks.failure_in(code, playbooks.statistics_in(content_of(file)))
+        return (code or 1, json.dumps(failure)) if failure else (0, "")
+
+    async def _run(
+        self, task: Task, command: Sequence[str], folder: str, more: Mapping[str, str] | None = None
+    ) -> Ended:
+        """Runs a command to its end; gives its exit code, and what it has written as its result."""
+        result = Path(folder, "result.json")
+        variables = {f"MACHINE_TASK_{name.upper()}": value for name, value in placeholders(task).items()}
+        environment = {**os.environ, **variables, RESULT: str(result), **(more or {})}
+        try:
+            process = await self._begin(command, environment)
+        except OSError as error:
+            raise NotStarted(f"the command cannot be started ({type(error).__name__})") from error
+        return await self._watched(task, process), content_of(result)
 
     def _judged(self, task: Task, code: int, written: str) -> Task:
         if code == 0:
@@ -114,7 +184,7 @@ class Worker:
         kind, reason = result_of(code, written)
         return ended(task, "aborted" if task.abort else kind, reason, self._now())
 
-    async def _watched(self, task: Task, process: asyncio.subprocess.Process) -> int:
+    async def _watched(self, task: Task, process: Process) -> int:
         """Shows signs of life until the command has ended. It is asked to end once the claim is lost.
 
         An abort lets it come to its end, since a machine is worse off in the middle of an upgrade than after it.
