@@ -78,8 +78,9 @@ options:
     type: dict
     default: {}
   failed_members:
-    description: The causes of the steps that have failed on the hosts of machines of O(batch), by the names of these. With
-      O(state=returned) such a machine is looked at once, and not waited for.
+    description:
+      - The causes of the steps that have failed on the hosts of machines of O(batch), by the names of these. With
+        O(state=returned) such a machine is looked at once, and not waited for.
     type: dict
     default: {}
   only:

@@ -18,6 +18,7 @@ from ..kubernetes.client import KubernetesClient, connect
 from ..run.begin_and_end import System
 from ..run.runs import contract_of, work_of
 from ..workloads import going_down
+from ..workloads.workload import consents_of_workloads
 from .delegated import delegated
 from .judge.fitness import judge_control_plane, judge_machines, judge_quorum
 from .judge.order import courses, narrowed
@@ -206,5 +207,6 @@ SYSTEM = System(
     },
     guess=SECONDS_A_BATCH,
     words=words,
+    consents=consents_of_workloads,
 )
 CONTRACT, run = contract_of(SYSTEM), work_of(SYSTEM)

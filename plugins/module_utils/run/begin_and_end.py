@@ -96,6 +96,8 @@ class System:
     """Makes the last acts of a run that has completed, under its lock."""
     words: Callable[[Mapping[str, Any], Mapping[str, Any]], Words] = lambda _params, _plan: Words()
     """The words of its plans, from the options of the task and the result of `order`."""
+    consents: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda _params: {}
+    """The further consents in its options, for the record: each as a sentence names it, with its value."""
     deed: Deed = Deed.UPGRADE
     """The kind of work of its runs."""
     has_target: bool = True

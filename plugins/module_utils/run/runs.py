@@ -14,7 +14,6 @@ from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict, combine
 from ..common.waiting import FIRST_ANSWER
 from ..common.words import printable
-from ..workloads.workload import workloads_in
 from .begin_and_end import Parts, System, begin, counted, end, judge_same, part_of
 from .lock import upgrade_lock
 from .lock.guarding import under_lock
@@ -167,19 +166,17 @@ def _around(task: Task, plan: Outcome, system: System) -> dict[str, Any]:
         "deed": system.deed.value,
         "request": task.params["request"],
         "skipped": list(task.params.get("skip_checks") or ()),
-        "consents": consents_in(task.params),
+        "consents": {**consents_in(task.params), **_as_texts(system.consents(task.params))},
     }
 
 
 def consents_in(params: Mapping[str, Any]) -> dict[str, str]:
-    """The options of a system that accept a risk, and were given, each with its value; empty for one that is a flag.
-
-    Those of databases on machines (`workloads`) are named with their database.
-    """
+    """The options of a system that accept a risk, and were given, each with its value; empty for one that is a flag."""
     given = {name: value for name, value in params.items() if name.startswith(CONSENTS) and value}
-    for each in workloads_in(params.get("workloads") or ()):
-        found = {name: value for name, value in each.consents.items() if value}
-        given |= {f"upgrade_workloads.{name} of {each.title}": value for name, value in found.items()}
+    return _as_texts(given)
+
+
+def _as_texts(given: Mapping[str, Any]) -> dict[str, str]:
     lists = {
         name: [] if value is True else [value] if isinstance(value, str) else value for name, value in given.items()
     }

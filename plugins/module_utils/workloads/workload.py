@@ -68,6 +68,16 @@ class Workload:
                 yield f"{self.title} {name} {','.join(map(str, value)) if isinstance(value, list) else ''}".rstrip()
 
 
+def consents_of_workloads(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The consents that were given for the databases of the option `workloads`, each named with its database."""
+    return {
+        f"upgrade_workloads.{name} of {each.title}": value
+        for each in workloads_in(params["workloads"])
+        for name, value in each.consents.items()
+        if value
+    }
+
+
 def workloads_in(given: Collection[Mapping[str, Any]]) -> list[Workload]:
     """The workloads of the option."""
     return [

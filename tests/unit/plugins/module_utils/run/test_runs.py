@@ -316,14 +316,3 @@ def test_the_record_gets_the_options_that_accept_a_risk() -> None:
         "supersede": "",
     }
     assert consents_in({"take_over": "", "supersede": False}) == {}
-
-
-def test_the_record_gets_the_consents_for_databases_on_machines() -> None:
-    consents: Json = {"allow_single_copy": ["bare"], "allow_quorum_loss": True, "allow_red_indices": []}
-    none: Json = {"allow_single_copy": [], "allow_quorum_loss": False, "allow_red_indices": []}
-    search = {"system": "opensearch", "namespace": "search", "opensearch": {}}
-    longhorn = {"system": "longhorn", "namespace": None, "opensearch": None}
-    assert consents_in({"workloads": [{**search, **consents}, {**longhorn, **none}]}) == {
-        "upgrade_workloads.allow_single_copy of OpenSearch in namespace search": "bare",
-        "upgrade_workloads.allow_quorum_loss of OpenSearch in namespace search": "",
-    }
