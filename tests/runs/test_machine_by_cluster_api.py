@@ -179,3 +179,14 @@ def test_a_machine_without_a_kubernetes_node_never_stands_for_all_machines(exten
     task = extension.upgrade("cp-1")
     assert (task["state"], task["kind"], extension.commands) == ("failed", "bad_command", [])
     assert task["reason"] == "the Machine has no kubernetes_node, so nothing was started"
+
+
+def test_a_machine_that_cannot_be_reached_is_tried_again(extension: Extension) -> None:
+    extension.tasks.found.doors["cp-1"].close()
+    task = extension.upgrade("cp-1")
+    assert (task["state"], task["kind"]) == ("waiting", "unreachable"), extension.played[-1].output
+    assert "hosts that cannot be reached: h-cp-1" in task["reason"]
+    assert len(extension.commands) == 1, "its plan was asked for, and nothing else"
+    extension.tasks.found.doors["cp-1"].open()
+    extension.management.clock.advance(60)
+    assert extension.upgrade("cp-1")["state"] == "done", extension.played[-1].output

@@ -13,7 +13,9 @@ _CALLBACKS, _FILE = "ANSIBLE_CALLBACKS_ENABLED", "STATEFUL_UPGRADE_STATS_FILE"
 KINDS: Mapping[str, frozenset[str]] = {
     "aborted": frozenset({"aborted_on_request", "stopped_by_request"}),
     "drain_timeout": frozenset({"drain_blocked"}),
-    "unreachable": frozenset({"kubernetes_unreachable", "opensearch_unreachable", "proxy_unreachable"}),
+    "unreachable": frozenset(
+        {"hosts_unreachable", "kubernetes_unreachable", "opensearch_unreachable", "proxy_unreachable"}
+    ),
     "run_failed": frozenset(
         {
             "kubernetes_conflict",

@@ -159,12 +159,10 @@ def _hosts_of(batch: Mapping[str, Any], places: Mapping[str, str], deadline: int
     return [{**each, "of": batch["name"], "deadline": deadline} for each in (whole, *members)]
 
 
-def lost_hosts(lost: Sequence[str]) -> str:
-    """The refusal of hosts that cannot be reached, each of which has its cause with it."""
-    return (
-        "Nothing was begun, since members would be taken down on hosts that cannot be reached: "
-        f"{'; '.join(lost)}. Fix the connection, and run again."
-    )
+def lost_hosts(lost: Sequence[str]) -> dict[str, Any]:
+    """The end of a run whose hosts cannot be reached, each of which has its cause with it; see `not_begun`."""
+    said = f"Nothing was begun, since members would be taken down on hosts that cannot be reached: {'; '.join(lost)}."
+    return not_begun(_refusal(refused("hosts_unreachable", said, "Fix the connection, and run again."), calmly=False))
 
 
 def disagreement(variable: str, digest: str, consent: str, answer: str) -> str:

@@ -70,10 +70,16 @@ def test_only_hosts_whose_members_go_down_have_to_be_reached() -> None:
     assert [each["name"] for each in asked("hosts", **HOSTS)] == ["batch-01", "h1"]
     lost = {**HOSTS, "begin_plan": {**PLAN, "batches": [{**BATCH, "members": ["data-0", "data-1"]}]}}
     assert asked("to_lock", **lost) == ["lost_hosts.yml", "locked.yml"]
-    assert asked("lost", **lost) == (
-        "Nothing was begun, since members would be taken down on hosts that cannot be reached: "
-        "h2: Connection refused. Fix the connection, and run again."
+    end = asked("lost", **lost)
+    assert (
+        end["cause"]
+        == end["statistics"]["upgrade_cause"]
+        == (
+            "Nothing was begun, since members would be taken down on hosts that cannot be reached: "
+            "h2: Connection refused. Fix the connection, and run again."
+        )
     )
+    assert (end["codes"], end["statistics"]["upgrade_state"]) == (["hosts_unreachable"], "refused")
 
 
 def test_capacity_stays_until_the_upgrade_is_completed() -> None:
