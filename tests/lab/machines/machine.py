@@ -110,8 +110,12 @@ class Machine:
     def _runs(self) -> bool:
         if not self._first():
             return False
+        # As long as this file is there, only root may log in (pam_nologin).
         asked = subprocess.run(
-            self.inside("systemctl", "is-system-running"), check=False, capture_output=True, text=True
+            self.inside("sh", "-c", "test ! -e /run/nologin && systemctl is-system-running"),
+            check=False,
+            capture_output=True,
+            text=True,
         )
         return asked.stdout.strip() in {"running", "degraded"}
 
