@@ -123,7 +123,7 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
         if not self._hidden(task):
             super().v2_runner_on_failed(result, ignore_errors)
         elif _is_rescued(task):
-            self._tell(result, "stopped. Everything is put back now; the cause is told at the end.")
+            self._tell(result, "stopped. Everything is put back now; the cause follows at the end.")
         elif not ignore_errors and not (task.loop and "results" in data):
             self._handle_warnings(data)
             self._tell(result, self._message(data))

@@ -14,7 +14,7 @@ author: the stateful.upgrade authors (@stateful-upgrade)
 description:
   - Writes the custom statistics of a run into a file as JSON when the run ends, also when it has failed.
   - A run of this collection says there in C(upgrade_state) whether it is C(done), C(waiting) or C(refused). So a
-    pipeline can tell the first two apart, which have the exit code 0.
+    pipeline can distinguish the first two, which have the exit code 0.
   - Whether any task has changed anything stands there in C(upgrade_changed).
   - A plan says there in C(upgrade_confirm) the digest to which a run has to consent.
   - The file is emptied when the run begins. It stays empty if the run ends before its first play.

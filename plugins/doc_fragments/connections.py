@@ -136,7 +136,7 @@ options:
           - Reach the cluster through the Kubernetes API (option O(kubernetes)), as C(kubectl port-forward) does, if
             there is no other way to it. Each connection goes to a Ready pod. If that pod goes away, the next connection
             goes to another one.
-          - O(opensearch.hosts) is then one URL to which no connection is made. It tells whether there is TLS, and the
+          - O(opensearch.hosts) is then one URL to which no connection is made. It says whether there is TLS, and the
             name in the certificates of the members, as in V(https://opensearch.search.svc:9200).
           - Needs the rights C(get) and C(create) of C(pods/portforward), C(list) of C(pods), and with
             O(opensearch.port_forward.service) C(get) of C(services).
@@ -234,7 +234,7 @@ options:
       cluster:
         description:
           - The name of this cluster among those that share the Alertmanager. It is needed only if several Longhorns do,
-            since these have no UUID by which their silences could be told apart.
+            since these have no UUID by which their silences could be kept apart.
         type: str
   from_variables:
     description:
@@ -250,7 +250,7 @@ options:
     description:
       - The lock of the run that the task belongs to, as M(stateful.upgrade.upgrade_lock) returns it.
       - The task renews the lock first. It stops without acting once another run holds the lock, and between members
-        once somebody has asked the run to stop.
+        once someone has asked the run to stop.
       - Without this option the task belongs to no run, and heeds no lock.
     type: dict
     suboptions:

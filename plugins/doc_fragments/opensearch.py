@@ -49,7 +49,7 @@ options:
         attribute. Pools that are not named go after them.
       - It holds among pools of one kind, which is data without manager, data with manager, and the rest. An order that
         has a kind before one of these that goes earlier is refused. The pool with the elected manager is the last of
-        its kind nevertheless, of which a remark tells.
+        its kind nevertheless, which a remark names.
       - Only with O(batching=serial).
     type: list
     elements: str
@@ -58,7 +58,7 @@ options:
     description:
       - The members that go down together. V(serial) takes one member at a time, pool after pool. V(zones) takes members
         of one zone together. V(disjoint) takes any members together, in as few batches as it finds.
-      - With V(zones) and V(disjoint) members of several pools share a batch, so that managers are upgraded beside data
+      - With V(zones) and V(disjoint) members of several pools share a batch, so that managers are upgraded with data
         members and not after all of them.
       - In each batch every shard keeps a copy elsewhere, every pool a member, and every voting configuration its
         majority. A member that is not in the cluster goes first, and alone.
@@ -114,11 +114,11 @@ options:
   extra_member:
     description:
       - The pool that is to have one member more for the time of the upgrade. The
-        plan tells whether that is possible.
+        plan says whether that is possible.
     type: str
   snapshot:
     description:
-      - The repository in which the run takes a snapshot before its first batch. The plan tells whether that is
+      - The repository in which the run takes a snapshot before its first batch. The plan says whether that is
         possible. It is waited for and proven, and it is the only way back from the upgrade.
       - The record of the upgrade names it, so a run after one that was killed finds it, and takes no other one.
     type: str
@@ -215,12 +215,12 @@ options:
     description:
       - V(ready) follows each member until its pod is Ready and it has joined the cluster.
       - V(joined) follows each member only until the cluster lists it, as another process than before and on the target
-        version, if there is one. Its shards can come back meanwhile. Call again with V(ready) to see the pods Ready.
+        version, if there is one. Its shards can come back before. Call again with V(ready) to see the pods Ready.
     type: str
     choices: [ready, joined]
     default: ready
   usual_seconds:
-    description: Seconds that members are usually away. Live lines say so, and tell the cause after twice as long.
+    description: Seconds that members are usually away. Live lines say so, and name the cause after twice as long.
     type: float
 """
 
@@ -337,7 +337,7 @@ options:
       - With V(restrict), allocation is restricted for O(batch) immediately before it goes, as the module
         M(stateful.upgrade.shard_allocation) does it, with the same undo. Allocation is restricted once the proof holds,
         and the proof is made again. If it does not hold then, allocation is put back at once.
-      - If only a copy is missing that the restriction itself keeps away, such as a copy of an index made meanwhile, the
+      - If only a copy is missing that the restriction itself keeps away, such as a copy of an index made since, the
         batch is begun again after a pause, twelve times at the most.
       - With V(unchanged) allocation stays as it is, as it does if nothing is to be replaced. The module
         M(stateful.upgrade.cluster_health_gate) restricts it at the moment C(before_stop) only.

@@ -25,7 +25,7 @@ options:
   allow_full_restart:
     description:
       - Consent to a restart in which all processes stop before the first one starts, so that the whole cluster is away
-        meanwhile. It needs V(agent) in O(way).
+        for that time. It needs V(agent) in O(way).
     type: bool
     default: false
   agent:

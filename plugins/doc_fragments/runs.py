@@ -65,12 +65,12 @@ options:
         is fixed since the pass before. By default every pass does.
     type: int
   supersede:
-    description: Whether the run takes the place of an upgrade that was aborted, which nobody has to resume before then.
+    description: Whether the run takes the place of an upgrade that was aborted, which no one has to resume before then.
     type: bool
     default: false
   approvals:
     description:
-      - The points at which somebody has to say that the upgrade goes on. O(confirmed) covers them, and the record keeps
+      - The points at which a person has to let the upgrade go on. O(confirmed) covers them, and the record keeps
         them.
     type: list
     elements: dict
@@ -122,7 +122,7 @@ options:
     default: []
   plan:
     description:
-      - With O(state=ended), the plan with which the run has begun. If its record was removed meanwhile, it is started
+      - With O(state=ended), the plan with which the run has begun. If its record was removed since, it is started
         again with that.
     type: dict
   green_seconds:

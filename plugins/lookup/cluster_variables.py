@@ -10,7 +10,7 @@ name: cluster_variables
 short_description: The variables of a host that are for the upgrade of its cluster
 description:
   - Gives those variables of the host that a playbook of this collection takes, for a process of its own. Secrets are
-    told apart from the others.
+    kept apart from the others.
   - The variables of the fleet itself are left out. Any other name with C(upgrade_) is handed on, so that the playbook
     refuses one that is misspelt.
 author:

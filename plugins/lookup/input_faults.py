@@ -26,7 +26,7 @@ options:
   request:
     description:
       - The C(request) that the run has read. Its variables count as given, and its own
-        faults are told too.
+        faults are named too.
     type: dict
 """
 

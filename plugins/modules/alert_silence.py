@@ -21,7 +21,7 @@ version_added: 0.1.0
 options:
   state:
     description:
-      - V(shown) tells the alerts that the silences would hide at this moment.
+      - V(shown) shows the alerts that the silences would hide now.
       - V(present) makes each of O(silences) that is not there, and ends others of the same upgrade.
       - V(absent) ends all silences of the upgrade. An Alertmanager that gives no answer is a remark then, since the
         silences end by themselves.
@@ -86,7 +86,7 @@ verdict:
   type: dict
   sample: {state: passed, reasons: []}
 hidden:
-  description: The number of alerts that each silence would hide at this moment.
+  description: The number of alerts that each silence would hide now.
   returned: when O(state=shown)
   type: dict
   sample: {'namespace="search"': 2}

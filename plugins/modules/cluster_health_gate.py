@@ -90,7 +90,7 @@ options:
   skip_upgraded:
     description:
       - Whether to pass a batch without a proof, and with a remark, if each of its members runs O(target_version)
-        already because somebody else has upgraded it. Its members may then be stopped only by a task that makes the
+        already because someone else has upgraded it. Its members may then be stopped only by a task that makes the
         proof itself, such as M(stateful.upgrade.pod_ondelete_roll).
       - For V(before_batch) only.
     type: bool
@@ -114,7 +114,7 @@ options:
     description: The most seconds to wait, however much progress there is. By default there is no limit.
     type: int
   since:
-    description: The moment from which RV(green_seconds) counts, in seconds since 1970.
+    description: The time from which RV(green_seconds) counts, in seconds since 1970.
     type: int
   zone_attribute:
     description: The node attribute that names the zone of a member, for the figures of the check V(disk).

@@ -37,7 +37,7 @@ options:
         required: true
       extra:
         description:
-          - The machines that it gets beside those that it has.
+          - The machines that it gets on top of those that it has.
           - This is only looked at if it carries no undo, and not with O(state=absent). One that carries an undo has
             its extra machines already.
         type: int
@@ -46,7 +46,7 @@ options:
     description:
       - With V(present), each MachineDeployment has its extra machines. Nothing is changed if one of them cannot have
         them.
-      - With V(planned), nothing is changed. The verdict tells whether each MachineDeployment can have them.
+      - With V(planned), nothing is changed. The verdict says whether each MachineDeployment can have them.
       - With V(absent), the extra machines of each MachineDeployment go. One without an undo is left as it is. A number
         of machines that something else has changed since is left, too, and only the undo goes.
     type: str

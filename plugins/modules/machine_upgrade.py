@@ -13,7 +13,7 @@ short_description: Plan an upgrade of the machines of a kubeadm cluster, and beg
 description:
   - The machines of the control plane are upgraded one by one, then the workers. A role works on each machine itself,
     between the states of this module.
-  - One verdict tells everything that stands in the way of a plan.
+  - One verdict names everything that stands in the way of a plan.
   - Planning changes nothing. A run that carries the plan out begins with O(state=begun) and ends with O(state=ended).
 author:
   - The stateful.upgrade authors (@stateful-upgrade)

@@ -16,11 +16,11 @@ description:
     C(rebuilding-replica) and C(completed), with the fields of Longhorn 1.12.
   - The image is the one that Longhorn has as its default (setting C(default-instance-manager-image)), so the Longhorn
     system itself is upgraded first.
-  - "B(Unverified): nobody has shown that I/O survives the replacement of an instance manager under attached volumes on
+  - "B(Unverified): no one has shown that I/O survives the replacement of an instance manager under attached volumes on
     Longhorn 1.12. It is off unless O(accept_unverified) names it. Without it a node is switched once its volumes are
     detached, since Longhorn then replaces the instance manager by itself; and O(state=evacuated) moves engines away
     for maintenance."
-  - Every change carries its undo in an annotation of the same patch, and marks on the node and on the volumes tell what
+  - Every change carries its undo in an annotation of the same patch, and marks on the node and on the volumes say what
     is begun. So a run that takes over after a kill goes on in the same state.
   - If a step fails, the engines that were moved away come home where their instance manager runs. The others stay, and
     are named in the result. Everything else that the task has changed waits for the next run, or for
@@ -69,7 +69,7 @@ options:
     description:
       - Steps that are not verified, accepted by name.
       - V(instance_manager_replacement) replaces an instance manager while volumes on it are attached.
-      - V(unknown_versions) goes on where the tag of an image tells no version, so that more than one minor version
+      - V(unknown_versions) goes on where the tag of an image names no version, so that more than one minor version
         could be skipped. It counts in M(stateful.upgrade.node_engine_plan).
       - V(unlisted_images) goes on where a Kubernetes node does not name the new image, without the throw-away pod that
         would prove it there. It counts in that module, too.

@@ -14,7 +14,7 @@ description:
   - The cluster version operator upgrades the control plane, and the machine config operator the Kubernetes nodes. A run
     starts the first one, and lets the second one take one batch of Kubernetes nodes after the other. In between the
     pools are paused, so that clusters on the Kubernetes nodes can be asked before each batch.
-  - One verdict tells everything that stands in the way of a plan.
+  - One verdict names everything that stands in the way of a plan.
   - Planning changes nothing. A run that carries the plan out begins with O(state=begun) and ends with O(state=ended).
 author:
   - The stateful.upgrade authors (@stateful-upgrade)

@@ -30,7 +30,7 @@ description:
     between, M(stateful.upgrade.shard_allocation) puts it back.
   - Of two members that can be elected, only the elected one votes. When it hands over, the other one votes instead, so
     that the cluster does not stand still during the restart.
-  - If nobody takes over, or the user may not exclude, an elected manager that is alone goes as it is. One that
+  - If no one takes over, or the user may not exclude, an elected manager that is alone goes as it is. One that
     shares its batch is waited for, up to O(proof_timeout). One that alone votes is refused, unless
     O(allow_quorum_loss) consents to the standstill.
   - A deletion carries the UID of the pod that was observed. So a pod that something else has replaced is never deleted.

@@ -35,7 +35,7 @@ options:
     description:
       - V(present) makes image and update strategy as wanted.
       - V(restored) puts the update strategy back exactly as it was, once every pod of the pool is Ready on the
-        revision that the pool wants. Before that it would start a roll that nobody controls, so it stays, and the
+        revision that the pool wants. Before that it would start a roll that no one controls, so it stays, and the
         verdict carries a remark with the reason. The image stays as it is.
     type: str
     default: present

@@ -12,7 +12,7 @@ module: prometheus_alerts
 short_description: Prove that no alert fires that an upgrade has to heed
 description:
   - Asks Prometheus for the alerts that fire, and waits until none of them stops the upgrade. All that do are named.
-  - An alert is ignored until a day, for a reason that is told. One that fired at the moment of O(baseline) already
+  - An alert is ignored until a day, for a reason that is shown. One that fired at the time of O(baseline) already
     stops nothing.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
@@ -22,8 +22,8 @@ options:
     required: true
   baseline:
     description:
-      - A moment with its offset from UTC, as V(2026-12-01T22:00:00Z). Alerts that fired at that moment stop nothing.
-        Prometheus is asked for that moment.
+      - A time with its offset from UTC, as V(2026-12-01T22:00:00Z). Alerts that fired at that time stop nothing.
+        Prometheus is asked for that time.
     type: str
   watchdog:
     description:

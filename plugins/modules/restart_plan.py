@@ -15,7 +15,7 @@ description:
     (M(stateful.upgrade.process_restart)), by a person or by a run that was killed. If none is marked, they are all.
   - At the same time it asks the gate C(before_upgrade) of M(stateful.upgrade.cluster_health_gate), and checks whether
     the lock (M(stateful.upgrade.upgrade_lock)) is free, and whether the user has all rights.
-  - One verdict tells everything that stands in the way. Planning changes nothing.
+  - One verdict names everything that stands in the way. Planning changes nothing.
   - With O(groups), the processes to restart are noted in a setting of the cluster, until O(state=ended) with
     O(event=completed).
   - Once the plan is agreed to, the run that carries it out begins with O(state=begun) and ends with O(state=ended).
@@ -27,7 +27,7 @@ options:
     description:
       - V(planned) plans, and looks for everything that stands in the way.
       - V(begun) takes the lock, plans again, puts back what an interrupted run has left, marks the pods, and records
-        the begin. If the plan is no longer the O(confirmed) one, or anything else fails, the lock is given back.
+        the start. If the plan is no longer the O(confirmed) one, or anything else fails, the lock is given back.
       - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back.
     type: str
     choices: [planned, begun, ended]
@@ -53,7 +53,7 @@ options:
       - Whether the process of a member restarts in its pod, or its pod is replaced.
       - V(auto) takes the least that is enough for each member. A pod is replaced for a setting that is part of it,
         for a configuration that does not come into a running pod, and for a changed pod template. Everything else is
-        a restart of the process. Settings that the members take while they run restart nobody.
+        a restart of the process. Settings that the members take while they run restart no one.
       - V(never) leaves all pods. A change that needs new pods is refused, and a changed template is left for later.
       - V(always) replaces all pods that are due, also for a change for which a restart of the process is enough.
     type: str
@@ -199,8 +199,8 @@ restart_request:
   sample: {digest: p5f0c1d2e3a4, base: p1f0c33a9b21, replaced: [], completed: ''}
 course:
   description:
-    - The way of the run. V(nothing) means that nobody is due, and V(dynamic) that the members take all changes while
-      they run. With V(rolling) processes restart in batches, with V(replaced) at least one pod is replaced beside them,
+    - The way of the run. V(nothing) means that no one is due, and V(dynamic) that the members take all changes while
+      they run. With V(rolling) processes restart in batches, with V(replaced) at least one pod is replaced with them,
       and with V(coordinated) all processes stop before the first one starts.
   returned: unless O(state=ended)
   type: str

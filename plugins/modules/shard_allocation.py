@@ -21,7 +21,7 @@ description:
     the controller has died.
   - A setting is put back only if its value is still the one that this module set. If something else has changed it
     since, it is left as it is and reported.
-  - M(stateful.upgrade.pod_ondelete_roll) excludes members from voting for a moment. If it was killed in between,
+  - M(stateful.upgrade.pod_ondelete_roll) excludes members from voting for a short time. If it was killed in between,
     putting back lets them vote again. Exclusions of others are never removed.
   - An undo that exists is never overwritten. The run that wrote it extends it by further changes, and removes the
     parts that it puts back.
@@ -221,7 +221,7 @@ waited:
   elements: dict
 moved_bytes:
   description: The bytes that have moved away from the members.
-  returned: with O(state=drained), if it had to wait, and the members told their sizes
+  returned: with O(state=drained), if it had to wait, and the members reported their sizes
   type: int
 next:
   description: The next step of a rolling upgrade.

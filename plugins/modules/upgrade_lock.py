@@ -123,7 +123,7 @@ name:
   type: str
   sample: stateful-upgrade-0a1b2c3d4e
 before:
-  description: The lock before, with its holder; C(run) is null if nobody held it.
+  description: The lock before, with its holder; C(run) is null if no one held it.
   returned: always
   type: dict
   sample: {run: null}

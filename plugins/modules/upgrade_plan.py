@@ -14,7 +14,7 @@ description:
   - Makes the plan of M(stateful.upgrade.pool_order). At the same time it asks the gate C(before_upgrade) of
     M(stateful.upgrade.cluster_health_gate), makes the proof of M(stateful.upgrade.image_pull) for each pool with a
     member to replace, and checks whether the lock (M(stateful.upgrade.upgrade_lock)) is free.
-  - One verdict tells everything that stands in the way.
+  - One verdict names everything that stands in the way.
   - Planning changes nothing. The throw-away pods of the image proof are gone at the end.
   - Once the plan is agreed to, the run that carries it out begins with O(state=begun) and ends with O(state=ended).
 author:

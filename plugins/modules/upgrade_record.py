@@ -24,7 +24,7 @@ options:
     description:
       - V(read) gives all records of the place, with who holds their locks if these are in O(namespace).
       - V(begun) notes that the run O(lock) begins O(plan), or goes on with it.
-      - V(step) notes that the step O(step), which the run takes beside its batches, has come to O(step_state).
+      - V(step) notes that the step O(step), which the run takes around its batches, has come to O(step_state).
         O(summary) says what it waits for, or why it has failed.
       - V(batch) notes that O(batch) has come to O(batch_state).
       - V(ended) notes that the run has ended with O(event).
@@ -32,14 +32,14 @@ options:
       - V(absent) removes the records of the request O(request), which was withdrawn, once they are O(retention) days
         old. A record of an upgrade under way stays.
       - V(paused) pauses the upgrade on request, for the reason O(summary). No batch begins any more until V(resumed).
-        V(approved) notes that somebody approves the point O(approval). These need no lock, whoever is at work.
+        V(approved) notes that someone approves the point O(approval). These need no lock, whoever is at work.
     type: str
     choices: [read, begun, step, batch, ended, settled, absent, paused, resumed, approved]
     default: read
   plan:
     description:
       - The result of M(stateful.upgrade.pool_order). With O(state=batch) and O(state=ended) it is the plan of a run
-        that has written its record before. If that was removed meanwhile, it is started again with this plan.
+        that has written its record before. If that was removed since, it is started again with this plan.
       - C(done) are the batches of it that are done, each with C(name), C(started) and C(ended).
     type: dict
   step:
@@ -116,7 +116,7 @@ options:
     default: []
   waited:
     description:
-      - The waits, as the modules return them. The record keeps those of a batch beside it, and those of the begin and
+      - The waits, as the modules return them. The record keeps those of a batch next to it, and those of the start and
         the end of a run as C(waited), each with what it was C(during).
     type: list
     elements: dict
@@ -136,7 +136,7 @@ options:
     default: ''
   approvals:
     description:
-      - With O(batch_state=upgrading), the points at which somebody has to say that the upgrade goes on. If one that was
+      - With O(batch_state=upgrading), the points at which a person has to let the upgrade go on. If one that was
         reached is not approved, or the upgrade is paused, nothing is noted, and the verdict is C(waiting).
       - The annotations C(upgrade.stateful/approved) (names with commas) and C(upgrade.stateful/pause) (a reason) of the
         ConfigMap of a record approve and pause, too.
@@ -197,7 +197,7 @@ options:
   green_seconds:
     description:
       - Seconds after which the cluster was green after the batch before, or with O(state=ended) after the last one, as
-        the gate after it has found. The record keeps it beside that batch.
+        the gate after it has found. The record keeps it next to that batch.
     type: int
   counted:
     description:
@@ -214,13 +214,13 @@ options:
     default: []
   deadline:
     description:
-      - With O(batch_state=upgrading), the moment from which on no batch is begun any more, in seconds since 1970.
+      - With O(batch_state=upgrading), the time from which on no batch is begun any more, in seconds since 1970.
         0 sets no limit.
     type: int
     default: 0
   pause_at:
     description:
-      - With O(batch_state=upgrading), the moment from which on the upgrade is paused, in seconds since 1970. Then the
+      - With O(batch_state=upgrading), the time from which on the upgrade is paused, in seconds since 1970. Then the
         verdict is V(waiting), and nothing is noted. 0 sets none.
     type: int
     default: 0
@@ -291,11 +291,11 @@ records:
     - C(deployed_version) is the version that all members ran at the end of the last upgrade that completed. Before the
       first one it is the lowest version that any of them ran at its begin. It becomes the target version when an
       upgrade completes and no member is left. C(deployed) says it in words, with the version on the way.
-    - C(phase) is V(New) (planned, nobody has agreed), V(Pending) (agreed to or scheduled, no batch has begun),
+    - C(phase) is V(New) (planned, no one has agreed), V(Pending) (agreed to or scheduled, no batch has begun),
       V(Upgrading), V(Paused) (until the next pass), V(Completed), V(Failed) (not proven, or not all was put back) or
       V(Aborted). C(reason) is one sentence if it is V(Paused), V(Failed) or V(Aborted), or if a batch of an upgrade
       that is V(Upgrading) was stopped.
-    - C(start) is the start of an upgrade with a schedule - its moments C(at) and C(end), its C(policy), and the
+    - C(start) is the start of an upgrade with a schedule - its times C(at) and C(end), its C(policy), and the
       C(findings) of its last early check with those of them that are C(new), and those that are C(cured). It is null
       without a schedule.
     - C(conditions) has C(Scheduled), C(Started), C(GateBeforeUpgrade), C(GatesBeforeBatches), C(BatchesDone),
@@ -303,7 +303,7 @@ records:
       C(type), C(status), C(reason), C(message) and the times of its start, of its end, of the last look and of the
       last change. C(upgrades) has those of former upgrades, C(named_steps) those of steps that OpenShift has names for.
     - C(hold) is the pause that a person has asked for, with C(by), C(at) and C(reason), or null. C(approvals) are the
-      points that somebody has approved, each with C(name), C(by) and C(at). C(codes) are the codes of the reasons for
+      points that someone has approved, each with C(name), C(by) and C(at). C(codes) are the codes of the reasons for
       which the last run has ended, or a batch was stopped.
     - C(events) has all that was noted, with C(kind), C(at), C(run), C(about), C(by) and C(message). Changes are counted
       (C(times), C(last)). C(history) are those that led to a C(phase), C(risks) the accepted risks and skipped checks.
@@ -343,7 +343,7 @@ record:
   type: dict
   sample: {phase: Completed, deployed_version: 3.8.0}
 at:
-  description: The moment of writing, in seconds since 1970 on the controller's clock.
+  description: The time of writing, in seconds since 1970 on the controller's clock.
   returned: when written
   type: int
   sample: 1795226400

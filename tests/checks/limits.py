@@ -5,7 +5,7 @@
   registry (each user's own settings name it).
 - Tests wait for conditions, they do not sleep.
 - Pictures of docs/pictures stay small; every other file is a text.
-- Sentences begin with their subject (`tests.checks.wording`).
+- Sentences that users read have the words of the glossary (`tests.checks.wording`).
 The limits of plugins are in `tests.checks.rooms`.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tests.checks.rooms import room_breaches
 from tests.checks.tree import ROOT, project_files
-from tests.checks.wording import without_subject
+from tests.checks.wording import replaced
 
 FILE_LINES, FUNCTION_LINES = 400, 50
 COUNTED = frozenset({".go", ".j2", ".py", ".sh", ".yaml", ".yml"})
@@ -111,7 +111,7 @@ def breaches(path: Path, text: str) -> Iterator[str]:
         yield from addresses_in_lock(text)
     if path.name not in FOREIGN:
         yield from of_one_machine(text)
-        yield from without_subject(text)
+        yield from replaced(path, text)
 
 
 def all_breaches(root: Path, paths: Iterable[Path]) -> Iterator[str]:

@@ -1,44 +1,62 @@
-"""Sentences without a subject in front, as they stand in each kind of file, and others that only look like them."""
+"""Words that the glossary replaces, as they stand in each kind of file, and names that only look like them."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.checks.wording import OPENINGS, without_subject
+from tests.checks.tree import ROOT
+from tests.checks.wording import GLOSSARY, replaced, replaced_words
+
+WORDS = {"told": "said", "the begin": "the start"}
+MODULE = Path("plugins", "modules", "a.py")
+PAGE = Path("docs", "a.md")
+TABLE = Path("meta", "variables", "a.yml")
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("path", "text", "line"),
     [
-        '"""{} one plan took."""',
-        'f"{} {{pool}} waits for is not there."',
-        'return refused("code", "{} holds the lock is alive.")',
-        "# {} a developer does here.",
-        "## {} the rows mean",
-        "| Check | {} it asks |",
-        "- {} is not there",
-        "description: {} is planned.",
-        "  - name: {} is planned",
-        "It is for people. {} is next is read from the cluster.",
-        "One thing; {} comes then.",
+        (PAGE, "# Fine\nIt is told.", 2),
+        (PAGE, "```yaml\na: told\n```\n| a | Told |", 4),
+        (Path("README.md"), "It is told.", 1),
+        (Path("roles", "a", "README.md"), "It is told.", 1),
+        (GLOSSARY, "It is told.\n| Say | Not |\n|---|---|\n| said | told |", 1),
+        (MODULE, 'X = "fine"\nraise E(f"It {x} is told.")', 2),
+        (MODULE, 'DOCUMENTATION = """\na:\n  description: It is told.\n"""', 3),
+        (TABLE, "a:\n  description: It is told.", 2),
+        (Path("roles", "a", "meta", "argument_specs.yml"), "description:\n  - It is told.", 2),
     ],
 )
-@pytest.mark.parametrize("word", OPENINGS)
-def test_a_sentence_without_its_subject_is_found(text: str, word: str) -> None:
-    (found,) = without_subject("Fine.\n" + text.format(word))
-    assert found == f'2: a sentence opens with "{word}"; begin it with its subject'
+def test_a_word_that_is_replaced_is_found(path: Path, text: str, line: int) -> None:
+    (found,) = replaced(path, text, WORDS)
+    assert found.lower() == f'{line}: "told" is not a word of the glossary; say: said'
+
+
+def test_several_words_are_one_phrase() -> None:
+    assert len(list(replaced(PAGE, "The begin; we begin; they begin.", WORDS))) == 1
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("path", "text"),
     [
-        '"""The reason why a copy is on no member."""',
-        "- name: How far is the upgrade?",
-        '"Who holds the lock?"',
-        "The plan says what goes, and where.",
-        "Wholly new; Whether it is there.",
-        "when: WHERE is None",
+        (PAGE, "It is `told`, and [named](a.md#told)."),
+        (PAGE, "  ```yaml\n  a: told\n  ```\nIt is untold."),
+        (MODULE, '"""It is told."""\ndef f():\n    """Told."""\n    # told\n    return "told"'),
+        (MODULE, 'RETURN = """\ntold: {description: A line.}\nchoices:\n  - told\n"""'),
+        (MODULE, 'DOCUMENTATION = """\n- Is C(told)\n"""'),
+        (TABLE, "see: running.md#what-is-told"),
+        (Path("tests", "README.md"), "It is told."),
+        (TABLE, "told:\n  description: It is C(told)."),
+        (Path("tests", "test_a.py"), 'X = "It is told."'),
     ],
 )
-def test_other_sentences_are_left_alone(text: str) -> None:
-    assert not list(without_subject(text))
+def test_names_and_other_texts_are_left_alone(path: Path, text: str) -> None:
+    assert not list(replaced(path, text, WORDS))
+
+
+def test_the_table_of_the_glossary_is_read() -> None:
+    words = replaced_words((ROOT / GLOSSARY).read_text(encoding="utf-8"))
+    assert {"told", "cure", "nobody", "somebody", "beside", "meanwhile", "the begin"} <= set(words)
+    assert words["nobody"] == "no one"

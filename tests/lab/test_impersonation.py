@@ -21,7 +21,7 @@ TIMEOUT = 60.0
 
 
 def acting(namespace: Namespace, folder: Path, user: str, **fields: object) -> Path:
-    """The kubeconfig of a user who acts as somebody else."""
+    """The kubeconfig of a user who acts as someone else."""
     content = yaml.safe_load(namespace.lab.kubeconfig(user).read_text(encoding="utf-8"))
     for each in content["users"]:
         each["user"].update(fields)

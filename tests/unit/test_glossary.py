@@ -64,7 +64,8 @@ def having(word: str, named: Iterable[tuple[str, str]]) -> list[str]:
 @cache
 def rows() -> list[tuple[str, ...]]:
     """The rows of the glossary."""
-    return tables(PAGE.read_text(encoding="utf-8"), HEAD)
+    names_of_things = PAGE.read_text(encoding="utf-8").partition("## Words of sentences")[0]
+    return tables(names_of_things, HEAD)
 
 
 UNUSED = sorted({word for row in rows() for word in row[3].split(", ") if word})

@@ -23,7 +23,7 @@ PASSING_ON = "code"
 """The attribute of a reason whose code is passed on as it is."""
 ROW = re.compile(r"^\| `(?P<code>\w+)` \| (?P<states>[\w ]+) \| (?P<meaning>[^|]+) \| (?P<remedy>[^|]+) \|$")
 
-BESIDE_MODULES = "The run: beside its modules"
+BESIDE_MODULES = "The run: outside its modules"
 """The section with the codes that tasks give."""
 OF_TASKS = re.compile(
     r"""\bcodes?'?: (?:'|\[)?(\w+_\w+)['\]},]|\bcodes?: .*?'(\w+)' if \w+ else '(\w+)'|(?:or|default\() ?\['(\w+)'\]|"""

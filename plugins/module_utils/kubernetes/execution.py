@@ -158,8 +158,8 @@ def _cause(item: Part) -> tuple[str, str]:
 def _without_end(
     client: KubernetesClient, command: ContainerCommand, error: BaseException, limit: TimeLimit
 ) -> Unreachable:
-    in_time = f"has not told within {limit.seconds:g} s"
-    how = in_time if limit.seconds_left() <= 0 else f"has not told, since the connection ended ({error}),"
+    in_time = f"has not reported its end within {limit.seconds:g} s"
+    how = in_time if limit.seconds_left() <= 0 else f"has not reported its end, since the connection ended ({error}),"
     return Unreachable.because(
         "kubernetes_exec_no_end",
         f"The Kubernetes API at {client.host} {how} how {command.sentence} has ended. It may have done its work.",

@@ -39,7 +39,7 @@ def _not_owned(pool: StatefulSet, pod: Pod) -> Reason:
         )
     return refused(
         "pod_owned_by_another",
-        f"{controlled} and not by StatefulSet {pool.name} (UID {pool.uid}), which cannot make its own meanwhile.",
+        f"{controlled} and not by StatefulSet {pool.name} (UID {pool.uid}), which cannot make its own until then.",
         "Find out why that owner has the pod. Remove its ownerReference from the pod, so that the StatefulSet takes the"
         " pod over; then run again.",
     )

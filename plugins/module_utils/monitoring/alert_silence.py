@@ -101,7 +101,7 @@ def judge_hidden(hidden: Sequence[tuple[Selector, Sequence[Alert]]]) -> Iterator
 def judge_lost(silences: Sequence[Silence]) -> Iterator[Reason]:
     """The silences that were over before the run was, as remarks."""
     for each in silences:
-        how = "somebody ended it" if each.ended_by_hand else "it was not made to last any more"
+        how = "someone ended it" if each.ended_by_hand else "it was not made to last any more"
         yield remark(
             "silence_lost",
             f"The silence {each.selector.text} was over at {timestamp_text(each.ends)}, before the run ended: {how}.",

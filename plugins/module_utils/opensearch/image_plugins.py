@@ -37,7 +37,7 @@ def run(task: Task) -> Outcome:
     proven = image_pull.prove_for_pool(task, cluster, pool, question)
     further = judge_demo_installer(own, params["container"] or "", target)
     if question is None:
-        further = Verdict((unknown(image, name, "none of its members is in the cluster and tells where its own are"),))
+        further = Verdict((unknown(image, name, "none of its members is in the cluster and says where its own are"),))
     return replace(proven, verdict=combine((proven.verdict, further)))
 
 

@@ -60,7 +60,7 @@ def judge_others(pools: Sequence[StatefulSet], pods: Mapping[str, Pod], batch: C
             yield waiting(
                 "other_pod_not_ready",
                 f"Pods of pool {pool.name} are not Ready: {enumerate_few(down)}. "
-                f"No other pod {'of it ' if len(pools) == 1 else ''}is taken down meanwhile.",
+                f"No other pod {'of it ' if len(pools) == 1 else ''}is taken down until they are.",
                 "Bring these pods back first.",
             )
 

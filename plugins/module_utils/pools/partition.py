@@ -109,7 +109,7 @@ def judge_same(was: StatefulSet, pool: StatefulSet) -> Iterator[Reason]:
     remedy = "Find out who made it again, then run again."
     yield refused(
         "pool_made_again",
-        f"StatefulSet {pool.name} was deleted and made again meanwhile (its UID was {was.uid} and is"
+        f"StatefulSet {pool.name} was deleted and made again during the run (its UID was {was.uid} and is"
         f" {pool.uid}); the new one {does}.",
         f"Stop that: {holding(pool)}. {remedy}" if rolls else remedy,
     )

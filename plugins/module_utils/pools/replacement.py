@@ -195,7 +195,7 @@ def _wrong_revision(pool: StatefulSet, pod: Pod) -> Reason:
     return refused(
         "pod_of_another_revision",
         f"Pod {pod.name} is of revision {pod.revision}, but StatefulSet {pool.name} wants {pool.update_revision}.",
-        "Something changed the template, the strategy or the partition meanwhile; find out what, and run again.",
+        "Something changed the template, the strategy or the partition during the run; find out what, and run again.",
     )
 
 

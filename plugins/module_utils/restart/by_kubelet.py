@@ -76,7 +76,7 @@ class ByKubelet:
                 "checksum_unknown",
                 f"Container {container} of pod {pod.name} has no program sha256sum, so it cannot be seen when a new"
                 " configuration has reached it.",
-                "Add sha256sum (coreutils) to the image, or restart by the agent, which tells it by itself.",
+                "Add sha256sum (coreutils) to the image, or restart by the agent, which reports it by itself.",
             )
         return ended.output.partition(" ")[0].lstrip("\\") if ended.code == 0 else ""
 

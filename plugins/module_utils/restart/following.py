@@ -274,7 +274,7 @@ def _crashed(pod: Pod) -> bool:
 
 
 def _pod_missing(name: str) -> Reason:
-    return waiting("pod_not_recreated", f"Pod {name} is gone: somebody else has deleted it.", about=name)
+    return waiting("pod_not_recreated", f"Pod {name} is gone: someone else has deleted it.", about=name)
 
 
 @as_verdict

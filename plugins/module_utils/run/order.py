@@ -192,7 +192,7 @@ def unconsented(digest: str, consent: str, answer: str) -> dict[str, Any]:
         return _refusal(refused("not_confirmed", calm, ""), calmly=True)
     remedy = (
         f"Look at the plan above; to carry it out, run again with -e upgrade_confirm={digest}, or type yes when asked"
-        " on a terminal (under AWX and ansible-runner nobody is asked)."
+        " on a terminal (under AWX and ansible-runner no one is asked)."
     )
     return _refusal(refused("not_confirmed", f"{said}, so nothing was done.", remedy), calmly=False)
 

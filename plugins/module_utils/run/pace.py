@@ -82,7 +82,7 @@ def done_text(took: Sequence[Mapping[str, Any]], record: Record | None) -> str:
     """The words for a batch that is done: how long its members were away, and how much of the upgrade is left."""
     away = longest_absence(took)
     left = seconds_left(record) if record is not None else None
-    said = "upgraded by somebody else" if _by_another(took) else duration(away) if away else "done"
+    said = "upgraded by someone else" if _by_another(took) else duration(away) if away else "done"
     return f"{said}, about {duration_text(left)} left" if left else said
 
 

@@ -288,7 +288,7 @@ def options_of(arguments: Sequence[str]) -> argparse.Namespace:
     if not options.command:
         parser.error("a command has to follow, after --")
     if not options.token_file and not options.client_ca:
-        parser.error("nobody could come in: give --token-file or --client-ca")
+        parser.error("no one could come in: give --token-file or --client-ca")
     return options
 
 

@@ -81,7 +81,7 @@ class PodWorker:
         previous, self.place.manifest = self.place.manifest, manifest
         self._note_deletion(manifest)
         if manifest.get("status", {}).get("phase") in TERMINAL and not self._final:
-            self._terminate.set()  # somebody else ended the pod, as an eviction by the node does
+            self._terminate.set()  # someone else ended the pod, as an eviction by the node does
         if previous["spec"] != manifest["spec"]:
             for container, spec in zip(self.containers, manifest["spec"]["containers"], strict=True):
                 container.change(spec)

@@ -99,7 +99,7 @@ class Remote:
 
 @contextlib.contextmanager
 def gone_already() -> Iterator[None]:
-    """Somebody else has deleted the object since the last look: the next look tells so."""
+    """Someone else has deleted the object since the last look: the next look tells so."""
     try:
         yield
     except Refused as error:

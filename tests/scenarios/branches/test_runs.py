@@ -59,7 +59,7 @@ def test_a_plan_that_changes_before_the_lock_is_not_carried_out(upgrade_runs: Up
 
 
 def scale(cluster: Cluster, replicas: int) -> None:
-    """Somebody else changes the pool."""
+    """Someone else changes the pool."""
     with cluster.platform.client() as api:
         patch = {"spec": {"replicas": replicas}}
         client.AppsV1Api(api).patch_namespaced_stateful_set(POOL, cluster.namespace, patch)

@@ -85,7 +85,7 @@ def test_each_pod_is_replaced_once_and_the_pool_is_left_alone(
     assert " · 3 replaced (template changed) · everything put back" in played.output
     assert "image of 1 pool" not in played.output
     # Each gate was asked, although the batch runs the target already.
-    assert "Somebody else has upgraded" not in played.output
+    assert "Someone else has upgraded" not in played.output
     assert set(annotated(cluster).values()) == {"2026-11-23T07:00:00Z"}
     assert [
         act

@@ -125,8 +125,8 @@ def test_members_go_together_and_what_fails_or_is_out_of_reach_stops_the_run(
             faults = {"lab_upgraded_by_another": ["es-search-1"], "lab_broken_package": ["es-search-0"]}
             stopped = run(cluster, ansible_environment, variables, **faults)
             assert stopped.code != 0
-            assert "Somebody else has upgraded search-1: " in stopped.output
-            assert re.search(r"search-1 +upgraded by somebody else", stopped.output)
+            assert "Someone else has upgraded search-1: " in stopped.output
+            assert re.search(r"search-1 +upgraded by someone else", stopped.output)
             assert stopped.changed["es-search-1"] == 2  # what the other one did, and no step of the run
             assert "es-search-0, Install OpenSearch:" in stopped.message
             # The member with the broken package is down, and the elected manager is the same.

@@ -112,7 +112,7 @@ class Room:
         return self.admin.get(path_of(self.namespace, POOL)) or {}
 
     def change(self, patch: Json) -> None:
-        """Change the pool, as somebody else does: a merge patch."""
+        """Change the pool, as someone else does: a merge patch."""
         self.admin.patch(path_of(self.namespace, POOL), patch, "merge")
 
     def set_image(self, image: str | None = NEW, check_mode: bool = False, **changes: Any) -> Outcome:

@@ -250,7 +250,7 @@ def test_no_answer_tells_a_path(asked: Agent) -> None:
 @pytest.mark.parametrize(
     ("without", "said"),
     [
-        (["--token-file", "--client-ca"], "nobody could come in"),
+        (["--token-file", "--client-ca"], "no one could come in"),
         (["--certificate"], "--certificate"),
         (["--config"], "--config"),
     ],

@@ -89,7 +89,7 @@ def test_status_tells_of_a_member_that_somebody_else_has_upgraded() -> None:
     batch = {"state": "done", "members": ["data-4"], "took": TOOK[4:], "waited": []}
     record = {"name": "upgrade-1", "phase": "Upgrading", "batches": [batch], "lock": None}
     lines = lines_of(record, free=True)
-    assert "  done     data-4, data-4 upgraded by somebody else" in lines
+    assert "  done     data-4, data-4 upgraded by someone else" in lines
 
 
 def test_status_shows_conditions_and_says_which_are_steps() -> None:

@@ -152,7 +152,7 @@ def _of_versions(name: str, old: str, new: str, accepted: Collection[str]) -> It
     before, after = version_of(old), version_of(new)
     if before is None or after is None:
         if UNKNOWN_VERSIONS not in accepted:
-            said = f"The tag of {old if before is None else new} on node {name} tells no version."
+            said = f"The tag of {old if before is None else new} on node {name} names no version."
             remedy = f"See that it is at most one minor version, then accept_unverified: [{UNKNOWN_VERSIONS}]."
             yield refused("version_unknown", said, remedy)
     elif after < before:

@@ -32,7 +32,7 @@ def scheduling_changed(node: str) -> Reason:
     """The refusal to close a node again that somebody has opened since the run has closed it."""
     return refused(
         "scheduling_changed",
-        f"Somebody has set allowScheduling of Longhorn node {node} to true since the run has closed it for replicas.",
+        f"Someone has set allowScheduling of Longhorn node {node} to true since the run has closed it for replicas.",
         "It is left as it is. Set it to false to let this node be changed, or run again once it may be closed.",
     )
 
@@ -42,7 +42,7 @@ def engine_node_changed(volume: Volume, node: str) -> Reason:
     writer = f", as field manager {volume.engine_writer}" if volume.engine_writer else ""
     return refused(
         "engine_node_changed",
-        f"Somebody has set engineNodeID of volume {volume.name} to {volume.engine_node or 'nothing'} since the run has"
+        f"Someone has set engineNodeID of volume {volume.name} to {volume.engine_node or 'nothing'} since the run has"
         f" set it to {volume.engine_set} to change node {node}{writer}.",
         "It is left as it is. Find out who needs the engine there; once it may be moved again, run again.",
     )

@@ -46,7 +46,7 @@ def causes(seen: Longhorn, upgrade: LonghornUpgrade, node: str, stage: SwitchSta
 
 
 def _aborted(upgrade: LonghornUpgrade, node: str) -> Reason:
-    unknown = (f"of {upgrade.abort_reason!r}" if upgrade.abort_reason else "somebody asked for it", "")
+    unknown = (f"of {upgrade.abort_reason!r}" if upgrade.abort_reason else "someone asked for it", "")
     why, remedy = ABORTS.get(upgrade.abort_reason, unknown)
     said = f"Upgrade {upgrade.name} of node {node} is taken back, because {why}."
     return waiting("upgrade_aborts", said, remedy, about=upgrade.name)

@@ -158,7 +158,7 @@ def _begin(seen: Longhorn, wanted: WantedSwitch) -> SwitchStep:
     blocked = judge_copies(seen, wanted.node)
     if not blocked.passed:
         return SwitchStep(SwitchStage.UNDEFINED, (), blocked)
-    said = f"Longhorn is told to upgrade the engine of node {wanted.node}."
+    said = f"Longhorn is asked to upgrade the engine of node {wanted.node}."
     # Longhorn v1.13 keeps the replicas of the node, and puts a failed upgrade right; the design does neither.
     ahead = ("keep_replicas", "note_node") if seen.upgrades.kinds is UpgradeKinds.DATA_ENGINE_UPGRADES else ()
     acts = tuple(Act(kind, wanted.node) for kind in (*ahead, "create_upgrade"))
@@ -234,7 +234,7 @@ def _other_image(upgrade: LonghornUpgrade, wanted: WantedSwitch) -> Reason:
 def _other(upgrade: LonghornUpgrade, node: str) -> Reason:
     nodes = enumerate_few(upgrade.nodes) if upgrade.nodes else "all nodes"
     said = (
-        f"Upgrade {upgrade.name} of {nodes} is {upgrade.state or 'undefined'}, and no second one is made meanwhile for"
+        f"Upgrade {upgrade.name} of {nodes} is {upgrade.state or 'undefined'}, and no second one is made now for"
         f" node {node}.{_quoted(upgrade.message)}"
     )
     return waiting("upgrade_elsewhere", said, "Wait until it has ended.", about=upgrade.name)

@@ -182,7 +182,7 @@ def judge_upgraded(state: ClusterState, scope: Scope) -> Iterator[Reason]:
     if scope.target is None or not members or any(each is None or each.version != scope.target for each in members):
         return
     message = (
-        f"Somebody else has upgraded {enumerate_few(scope.batch)}: every member of the batch runs {scope.target}"
+        f"Someone else has upgraded {enumerate_few(scope.batch)}: every member of the batch runs {scope.target}"
         " already, so it needs no gate."
     )
     yield remark(UPGRADED, message)

@@ -94,7 +94,7 @@ class Proofs:
         parts = [f"{len(kept)} of {len(shards)} shards of the batch keep a started copy elsewhere"]
         if lone:
             parts.append(
-                f"{len(lone)} with a single copy by configuration {'is' if len(lone) == 1 else 'are'} away meanwhile"
+                f"{len(lone)} with a single copy by configuration {'is' if len(lone) == 1 else 'are'} away then"
             )
         if late:
             parts.append(f"{late} {'waits' if late == 1 else 'wait'} until a copy elsewhere has started")

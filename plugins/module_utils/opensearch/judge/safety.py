@@ -161,7 +161,7 @@ def _endangered(state: ClusterState, shards: list[str], down: frozenset[str]) ->
 def _allowed(state: ClusterState, shards: list[str], down: frozenset[str]) -> Iterator[Reason]:
     if shards:
         message = f"{_names(state, down)} holds the last started copy of {enumerate_few(shards)}."
-        yield remark("last_started_copy", f"{message} It is away meanwhile, as allowed by allow_red_indices.")
+        yield remark("last_started_copy", f"{message} It is away for that time, as allowed by allow_red_indices.")
 
 
 def _slowed(state: ClusterState, indices: list[str], down: frozenset[str]) -> Iterator[Reason]:

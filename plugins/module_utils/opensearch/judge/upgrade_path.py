@@ -203,7 +203,7 @@ def target_of(text: str) -> Version:
         raise refusal(
             "pre_release",
             f"target_version {text} is not the version of a release. Its members report {version}, as those of the"
-            " release do, so the two cannot be told apart.",
+            " release do, so the two cannot be distinguished.",
             f"Give the version that they report, target_version {version}, and the whole image with image"
             " (upgrade_image).",
         )

@@ -370,7 +370,7 @@ def read_settings(client: OpenSearchClient) -> Settings:
     with reading("GET /_cluster/state/blocks"):
         passing = [each for each in within(blocked, "blocks", parse_blocks, {}) if each.passing]
     if passing:
-        said = f"OpenSearch does not tell its settings now: {passing[0].description}."
+        said = f"OpenSearch does not report its settings now: {passing[0].description}."
         check = "If this does not pass, see the logs of the manager-eligible members."
         raise Unreachable.because("opensearch_unavailable", said, check)
     return _settings(client)

@@ -159,7 +159,7 @@ class Marks:
     def _moved(pod: Pod, before: RestartPhase | None, after: RestartPhase | None) -> Conflict:
         was = f"is in phase {before.value}" if before else "has no phase"
         wanted = f"phase {after.value}" if after else "the end of its restart"
-        message = f"Pod {pod.name} {was}, from which no step leads to {wanted}: somebody else has changed it."
+        message = f"Pod {pod.name} {was}, from which no step leads to {wanted}: someone else has changed it."
         return Conflict(refused("phase_moved", message, "Look who else restarts this cluster, and run again."))
 
 

@@ -134,7 +134,7 @@ class ChosenRestart:
         ways = {
             Course.DYNAMIC: ["Nothing restarts: the members take all of this while they run."],
             Course.COORDINATED: [
-                "All processes stop before the first one starts: the whole cluster is away meanwhile."
+                "All processes stop before the first one starts: the whole cluster is away for that time."
             ],
             Course.REPLACED: [f"{count}{stay}."],
         }
@@ -367,7 +367,7 @@ def judge_course(
         yield refused(
             "full_restart_not_allowed",
             f"All {len(choice.due)} processes have to stop before the first one starts, so the whole cluster is away"
-            " meanwhile.",
+            " for that time.",
             "Allow it with allow_full_restart (upgrade_allow_full_restart); or leave what needs it, which the plan"
             " names.",
         )

@@ -100,7 +100,7 @@ def judge_together(
         yield refused(
             "full_restart_not_allowed",
             f"All {len(names)} processes are to be stopped before the first one starts, so the whole cluster is away"
-            " meanwhile.",
+            " for that time.",
             "Allow it with allow_full_restart (upgrade_allow_full_restart), or set the phase schedule-rolling on the"
             " members.",
         )

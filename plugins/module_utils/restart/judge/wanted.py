@@ -153,7 +153,7 @@ def judge_edited(mark: Marked, secret: str, present: bytes, wanted: bytes, *, ru
     state = "It runs as before" if runs else "Its process was stopped already, and was started on that content"
     yield refused(
         "configuration_edited",
-        f"Somebody else has changed the configuration of {mark.name} in the Secret {secret} since the run began: it was"
+        f"Someone else has changed the configuration of {mark.name} in the Secret {secret} since the run began: it was"
         f" {sums[0]} and is {sums[1]}, and the run brings {sums[2]}. {state}.",
         "Take that change into the content that you give, or put it back in the Secret. Then run again, which shows a"
         " plan from what is there.",

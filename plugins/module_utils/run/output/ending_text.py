@@ -21,10 +21,10 @@ OUTCOMES = {
     "replaced": "deleted, NOT back",
     "followed": "NOT back",
     "untouched": "not touched",
-    "kept": "upgraded by somebody else",
+    "kept": "upgraded by someone else",
 }
 """The words for members that were not brought back by the run, by their action."""
-REPLACED_BY_ANOTHER = "replaced by somebody else"
+REPLACED_BY_ANOTHER = "replaced by someone else"
 """The same for one that was kept, and was only to be replaced on its version."""
 NOTHING_MORE_NOW = (
     "This pass is over, and everything it changed for the time of a batch is put back. Run it again to go on. Waiting:"

@@ -133,6 +133,6 @@ def _took(took: Mapping[str, Any], outdated: Sequence[str]) -> str:
     if isinstance(seconds, (int, float)):
         return f"{float(round(seconds, 1))} s"
     if action == "kept":
-        return f"{name} {'replaced' if name in outdated else 'upgraded'} by somebody else"
+        return f"{name} {'replaced' if name in outdated else 'upgraded'} by someone else"
     deleted = "deleted, " if action == "replaced" else ""
     return f"{name} {deleted}NOT back" if action in ("replaced", "followed") else ""

@@ -21,13 +21,13 @@ HELP = {
     "reason": "Whether the last run ended, or a batch was stopped, for a reason with this code, such as timed_out.",
     "request": "Whether the request of the upgrade is in this state.",
     "step": "Whether the step is in this state.",
-    "step_seconds": "Seconds from the first begin of the step until it was completed, or last looked at.",
-    "batch_seconds": "Seconds from the begin of the batch until its end.",
+    "step_seconds": "Seconds from the first start of the step until it was completed, or last looked at.",
+    "batch_seconds": "Seconds from the start of the batch until its end.",
     "start_time_seconds": "Time at which the upgrade began.",
     "update_time_seconds": "Time at which its record was last written.",
     "scheduled_time_seconds": "Time from which on the upgrade may start.",
     "window_end_time_seconds": "Time from which on the upgrade may not start any more.",
-    "delayed": "Whether it was told that no batch had begun some time after the start.",
+    "delayed": "Whether the run has reported that no batch had begun some time after the start.",
     "to_cure": "Things that stood in the way of the start when they were last looked at.",
 }
 """The meaning of each figure by its name behind the prefix."""

@@ -338,7 +338,7 @@ def noted(record: Record, event: UpgradeEvent, message: str, at: str) -> Record:
     entry = RecordedEvent(at, record.run, phase.value, first, tuple(more), event.value, by=by)
     reason = ""
     if phase in EXPLAINED or event is UpgradeEvent.STOPPED:
-        reason = one_sentence(message) or record.reason or f"The run told no reason when it was {event.value}."
+        reason = one_sentence(message) or record.reason or f"The run gave no reason when it was {event.value}."
     return replace(record, phase=phase, reason=reason, updated=at).with_events(entry)
 
 

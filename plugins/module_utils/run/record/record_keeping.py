@@ -316,7 +316,7 @@ def _next(task: Task) -> Change:
     params, at = task.params, now_text()
     if params["state"] == "begun":
         return lambda previous: _beside(
-            with_last(begun(previous, params["plan"], task.run, who(), at), previous), task, "the begin", counted_before
+            with_last(begun(previous, params["plan"], task.run, who(), at), previous), task, "the start", counted_before
         )
     if params["state"] == "settled":
         return lambda record: record and record.with_events(*changes(params["acts"], task.run))

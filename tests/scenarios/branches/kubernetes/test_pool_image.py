@@ -58,7 +58,7 @@ def test_somebody_writes_between_the_look_and_the_patch(room: Room, monkeypatch:
 
 
 def written_after_the_look(room: Room, writes: int) -> Callable[[KubernetesClient, str, str], StatefulSet]:
-    """The look of the module; after each of the first looks somebody else writes."""
+    """The look of the module; after each of the first looks someone else writes."""
     looks = 0
 
     def look(client: KubernetesClient, namespace: str, name: str) -> StatefulSet:

@@ -132,7 +132,7 @@ def test_a_batch_that_somebody_else_has_upgraded_is_not_stopped(
     print(said)
     assert "took prepare on es-b" in said
     assert ("took stop on es-b" in said) is not upgraded
-    assert ("Somebody else has upgraded b: " in said) is upgraded
+    assert ("Someone else has upgraded b: " in said) is upgraded
     changed = [path for method, path in servers.asked if (method, path) == ("PUT", "/_cluster/settings")]
     # The other one is restricted for, and put back by the role finish.
     assert bool(changed) is not upgraded

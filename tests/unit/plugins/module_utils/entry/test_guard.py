@@ -53,7 +53,7 @@ class Holder:
         self.clock.time += seconds
 
     def changed(self, **fields: Any) -> None:
-        """Somebody else writes the lock."""
+        """Someone else writes the lock."""
         assert self.store.lock is not None
         self.store.set(replace(self.store.lock, **fields))
 

@@ -23,7 +23,7 @@ from tests.lab.certificates import Authority, Identity
 
 Json = dict[str, Any]
 AUTHORITY = Authority("of the cluster")
-MINE, OTHER = AUTHORITY.issue("me"), AUTHORITY.issue("somebody else")
+MINE, OTHER = AUTHORITY.issue("me"), AUTHORITY.issue("someone else")
 SERVER = "https://api.example.com:6443"
 
 

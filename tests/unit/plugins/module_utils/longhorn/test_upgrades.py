@@ -195,7 +195,7 @@ ERRORS: list[tuple[str, Callable[[str], Upgrades]]] = [
         ),
     ),
     (
-        "somebody asked for it",
+        "someone asked for it",
         lambda run: of_instance_managers(instance_manager_upgrade("failed", run=run, abortRequested=True)),
     ),
 ]

@@ -144,7 +144,7 @@ def test_a_silence_that_was_over_before_its_run_is_named_once_and_not_one_that_h
     assert lost([*known, silence(5, 'a="x"', comment_of("night"))], "night", wanted) == []
     by_hand, run_out = over(1, 'a="x"', "night", 1), over(2, 'c=~"z"', "night", 1, last_for=900)
     said = [reason.message for reason in judge_lost(lost([by_hand, run_out], "night", wanted)).reasons]
-    assert [each.rpartition(": ")[2] for each in said] == ["somebody ended it.", "it was not made to last any more."]
+    assert [each.rpartition(": ")[2] for each in said] == ["someone ended it.", "it was not made to last any more."]
     assert 'The silence a="x" was over at 2026-12-01T12:01:00Z' in said[0]
 
 

@@ -1,4 +1,4 @@
-"""A batch that somebody else has upgraded needs no gate, where whoever asks proves by itself what it takes down."""
+"""A batch that someone else has upgraded needs no gate, where whoever asks proves by itself what it takes down."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_batch_that_somebody_else_has_upgraded_is_passed_over_in_one_line(monk
     result, lines = gate(monkeypatch, {"a": NEW, "b": NEW, "c": OLD})
     assert (result["verdict"]["state"], result["waited"]) == ("passed", [])
     (line,) = lines
-    assert line.startswith("Somebody else has upgraded a, b: every member of the batch runs 3.8.0 already, ")
+    assert line.startswith("Someone else has upgraded a, b: every member of the batch runs 3.8.0 already, ")
     # The task that replaces it looks at its pods all the same.
     assert result["going"] == ["a", "b"]
 

@@ -22,7 +22,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
     finished,
 )
 
-STRANGER = {"type": "REMOVE", "reason": "of somebody else"}
+STRANGER = {"type": "REMOVE", "reason": "of someone else"}
 
 
 def servers(version: str = "8.19.4", product: Product = ELASTICSEARCH, **more: Any) -> Servers:

@@ -34,7 +34,7 @@ class Voters(Servers):
     stubborn: bool = False
     """Whether nobody else is elected."""
     stranger: str = ""
-    """The member that somebody else excludes at the same moment."""
+    """The member that someone else excludes at the same moment."""
     parameters: Json = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -65,7 +65,7 @@ def test_members_on_hosts_are_back_once_the_gate_has_seen_them() -> None:
     assert batch(begun, now=15, hosts=OfHosts(["data-1"], PASSED)).members() == [
         {"name": "data-1", "action": "restarted", "total_seconds": 5}
     ]
-    kept = said("passed", {"state": "passed", "code": "batch_upgraded", "message": "Somebody else has upgraded it."})
+    kept = said("passed", {"state": "passed", "code": "batch_upgraded", "message": "Someone else has upgraded it."})
     assert [each["action"] for each in batch(("roll_before", kept), hosts=OfHosts([], {})).members()] == [
         "kept",
         "kept",

@@ -268,7 +268,7 @@ def test_an_end_is_noted_with_its_reason(event: UpgradeEvent, phase: Phase) -> N
 def test_an_end_without_a_word_has_a_reason_too(event: UpgradeEvent) -> None:
     record = ended(first("a"), event, "", "t5")
     assert record is not None
-    assert record.reason == f"The run told no reason when it was {event.value}."
+    assert record.reason == f"The run gave no reason when it was {event.value}."
 
 
 @pytest.mark.parametrize("event", UpgradeEvent)

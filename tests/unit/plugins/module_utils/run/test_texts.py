@@ -243,7 +243,7 @@ def test_the_end_counts_replaced_members_apart() -> None:
     kept = [{"name": "a", "action": "kept", "total_seconds": None}]
     lines = ending(record(done("a", took=kept, outdated=("a",)), done("b", outdated=("b",))))
     assert " · 1 replaced (template changed) · " in lines[0]
-    assert lines[1:] == ["  a   replaced by somebody else"]
+    assert lines[1:] == ["  a   replaced by someone else"]
     took = [{"name": "a", "action": "replaced", "total_seconds": 9}]
     assert " · 1 replaced (template changed) · " in ending(None, took=took, outdated=["a"])[0]
 
@@ -264,7 +264,7 @@ def test_an_upgrade_of_several_runs_is_told_as_a_whole() -> None:
     )
     lines = ending(record(*batches, ended="?"), record_name="")
     assert lines[0] == "Done · 3 upgraded to 3.8.0 in 2 runs · everything put back · the cluster is green"
-    assert lines[1:] == ["  b   upgraded by somebody else"]
+    assert lines[1:] == ["  b   upgraded by someone else"]
 
 
 def test_the_end_says_how_soon_all_was_whole_after_the_last_batch() -> None:
@@ -290,7 +290,7 @@ def test_a_member_that_is_down_is_told_so_and_the_cause_is_there() -> None:
         "  data-1   deleted, NOT back",
         "  data-2   NOT back",
         "  data-3   not touched",
-        "  data-4   upgraded by somebody else",
+        "  data-4   upgraded by someone else",
     ]
 
 
@@ -307,7 +307,7 @@ def test_a_whole_that_is_not_proven_is_not_called_done() -> None:
 def test_without_a_record_the_cause_and_the_members_are_told_too() -> None:
     took = [{"name": "data-0", "action": "restarted", "total_seconds": 9}, {"name": "data-1", "action": "kept"}]
     lines = ending(failures=[CAUSE], failed=True, record=None, took=took)
-    assert (lines[0], lines[2:]) == (CAUSE, ["  data-1   upgraded by somebody else"])
+    assert (lines[0], lines[2:]) == (CAUSE, ["  data-1   upgraded by someone else"])
 
 
 def test_a_pass_that_waits_tells_for_what_and_each_thing_once() -> None:
