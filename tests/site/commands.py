@@ -98,6 +98,12 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
             ("ansible-playbook stateful.upgrade.restart ", "test_new_file"),
         )
     ),
+    Elsewhere(
+        "curl ",
+        "way-back.md",
+        "It is sent to real servers.",
+        "tests/scenarios/test_way_back.py::test_each_document_is_there_again_in_a_cluster_of_the_old_version",
+    ),
     Elsewhere("kubectl ", "template-changes.md", "The test changes the pool by the API.", _TEMPLATE),
     Elsewhere(
         "ansible-galaxy collection install",

@@ -253,7 +253,7 @@ def test_the_proof_in_words() -> None:
     state = cluster("abc", copies)
     assert Proofs(state).of(["a"]) == (
         "1 of 3 shards of the batch keep a started copy elsewhere; 1 with a single copy by configuration is away"
-        " meanwhile; 1 waits until a copy elsewhere has started, 2 of 3 voting members stay"
+        " then; 1 waits until a copy elsewhere has started, 2 of 3 voting members stay"
     )
     assert Proofs(state).of(["c"]) == (
         "Every shard of the batch keeps a started copy elsewhere (1 of 1), 2 of 3 voting members stay"
