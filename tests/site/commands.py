@@ -98,11 +98,14 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
             ("ansible-playbook stateful.upgrade.restart ", "test_new_file"),
         )
     ),
-    Elsewhere(
-        "curl ",
-        "way-back.md",
-        "It is sent to real servers.",
-        "tests/scenarios/test_way_back.py::test_each_document_is_there_again_in_a_cluster_of_the_old_version",
+    *(
+        Elsewhere(
+            command,
+            "way-back.md",
+            "It is sent to real servers.",
+            "tests/scenarios/test_way_back.py::test_each_document_is_there_again_in_a_cluster_of_the_old_version",
+        )
+        for command in ("export URL=", "curl ")
     ),
     Elsewhere("kubectl ", "template-changes.md", "The test changes the pool by the API.", _TEMPLATE),
     Elsewhere(
