@@ -26,7 +26,7 @@ SIX_AT_A_TIME = $(PYTEST) -n 6 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: pages molecule branches runs random-runs soak-runs site screenshots soak soak-scenarios soak-branches oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-run benchmark-gates benchmark-restart benchmark-longhorn benchmark-openshift benchmark-passes benchmark-fleet test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: pages molecule branches runs random-runs soak-runs site screenshots recording soak soak-scenarios soak-branches oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-run benchmark-gates benchmark-restart benchmark-longhorn benchmark-openshift benchmark-passes benchmark-fleet test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -110,6 +110,9 @@ site: ## the documentation site, into build/site; every link on it is followed (
 screenshots: ## pictures of the report of a real upgrade, into docs/pictures; needs Chromium (ARGS="<page>": of that page)
 	@$(RUN) -m tests.site.screenshots $(ARGS)
 
+recording: ## the demo as a picture that plays by itself, into docs/pictures/demo.svg
+	@STATEFUL_UPGRADE_LOCK=recording $(RUN) -m tests.demo.recording
+
 pages: ## the pages of docs that are made by code
 	@$(RUN) -m tests.pages
 
@@ -179,6 +182,7 @@ lock: ## remakes the locks of requirements/ (dev and oldest need Python 3.11)
 	@STATEFUL_UPGRADE_LOCK=oldest $(RUN) $(COMPILE) requirements/oldest.lock $(ARGS) meta/ee-requirements.txt requirements/oldest.in
 	@STATEFUL_UPGRADE_LOCK=newest $(RUN_NEWEST) $(COMPILE) requirements/newest.lock $(ARGS) meta/ee-requirements.txt requirements/newest.in
 	@$(RUN) $(COMPILE) requirements/site.lock $(ARGS) meta/ee-requirements.txt requirements/site.in
+	@$(RUN) $(COMPILE) requirements/recording.lock $(ARGS) requirements/recording.in
 
 clean: ## removes what tools left in the checkout
 	@rm -rf .ansible .hypothesis .mypy_cache .pytest_cache .ruff_cache build tests/output stateful-upgrade-*.tar.gz

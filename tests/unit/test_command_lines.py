@@ -1,4 +1,4 @@
-"""The README and the command lines that users are shown: short, without JSON, and with what the code prints."""
+"""The README and the command lines that users are shown: short, and without JSON."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ MOST = 150
 JSON = re.compile(r"(?:-e|--extra-vars)[ =]\\?[\"']\{(?!\{)")
 """Variables as JSON. A template is none."""
 SHOWN = ("README.md", "changelogs", "docs", "extensions", "meta", "playbooks", "plugins", "roles")
-
-BLOCK = re.compile(r"^```text\n.*?^```$", re.M | re.S)
 
 
 @pytest.mark.parametrize(
@@ -36,13 +34,6 @@ def test_no_command_line_holds_json() -> None:
     shown = [path for path in project_files() if path.parts[0] in SHOWN and path.suffix not in {".png", ".svg"}]
     assert len(shown) > len(SHOWN)
     assert [str(path) for path in shown if JSON.search((ROOT / path).read_text(encoding="utf-8"))] == []
-
-
-def test_the_picture_of_the_readme_is_what_the_code_prints() -> None:
-    readme, page = (
-        BLOCK.findall((ROOT / path).read_text(encoding="utf-8")) for path in ("README.md", "docs/output.md")
-    )
-    assert readme == page[:1], "README.md: copy the three members of docs/output.md, which make pages draws"
 
 
 def test_the_readme_is_short() -> None:
