@@ -11,7 +11,9 @@ from typing import TypeVar
 from tests.lab.errors import LabError
 
 Found = TypeVar("Found")
-INTERVAL = 0.05
+INTERVAL, SHARE = 0.05, 0.02
+"""Seconds between two looks, or a share of the time waited so far if that is more. On a virtual clock looks are all
+that a wait costs."""
 
 
 class RealClock:
@@ -33,11 +35,12 @@ def moment(seconds: float) -> str:
 
 def until(what: str, look: Callable[[], Found | None], timeout: float) -> Found:
     """Look until the answer is truthy, and give it. Raises LabError naming `what` after `timeout` seconds."""
-    deadline = time.monotonic() + timeout
+    began = time.monotonic()
     while not (found := look()):
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - began
+        if waited > timeout:
             raise LabError(f"{what} did not happen within {timeout:g} s (last seen: {found!r}); read the lab's logs.")
-        time.sleep(INTERVAL)
+        time.sleep(max(INTERVAL, SHARE * waited))
     return found
 
 

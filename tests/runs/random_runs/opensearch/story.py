@@ -164,7 +164,7 @@ def _pools(chance: random.Random) -> tuple[Pool, ...]:
         pools.append(Pool("coordinating", chance.choice((1, 2)), ()))
     if chance.random() < 0.1:
         pools.append(Pool("warm", chance.choice((6, 12)), ("data",)))
-    if chance.random() < 0.03:
+    if chance.random() < 0.01:
         pools.append(Pool("cold", chance.choice((18, 36, 51)), ("data",)))
     return tuple(pools)
 
