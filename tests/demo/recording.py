@@ -31,7 +31,7 @@ def recorded(command: Sequence[str], cast: Path) -> int:
     process, terminal = pty.fork()
     if process == 0:
         fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-        os.execvp(command[0], command)
+        os.execvp(command[0], [*command])
     began = time.monotonic()
     with cast.open("w", encoding="utf-8") as lines:
         lines.write(f"{json.dumps({'version': 2, 'width': COLUMNS, 'height': ROWS})}\n")
