@@ -56,7 +56,7 @@ from ansible.module_utils.common.yaml import yaml_load  # with the parser in C, 
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.vars import load_extra_vars
 
-from ..module_utils.run.steps import faults_of_steps
+from ..module_utils.run.steps import faults_of_steps, faults_of_steps_asked_for
 from ..plugin_utils.approval_inputs import faults_of_approvals
 from ..plugin_utils.connection_inputs import listed
 from ..plugin_utils.inputs import (
@@ -97,7 +97,8 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
             found += faults(str(playbook), given, load_extra_vars(self._loader), entries, undecided)
             if playbook not in SERVING:
                 known = {name: given[name] for name in takes.keys() & given.keys() - set(undecided)}
-                found += faults_of_steps(steps_in(known.get(STEPS)))
+                steps = steps_in(known.get(STEPS))
+                found += [*faults_of_steps(steps), *faults_of_steps_asked_for(steps, known)]
                 found += faults_of_monitoring(known)
                 found += faults_of_approvals(known)
                 found += faults_of_task_files(known, self._loader)

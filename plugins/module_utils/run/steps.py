@@ -81,6 +81,8 @@ ADDS, NODES, INTEGRITY, SAVED_IN = "adds", "kubernetes_nodes", "file_integrity",
 OF_PLAN = (ADDS, NODES, INTEGRITY, SAVED_IN)
 """In place of a variable, a part of the plan: the capacity that it adds, the Kubernetes nodes of its pods, whether the
 baseline of file integrity is made again, and the repository of a snapshot."""
+ASKED_FOR = {"snapshot": "upgrade_snapshot"}
+"""The variable that asks for nothing but this step, so that a run with both would not do what its plan says."""
 ASKED_EARLY = ("dependencies", "alerts", "nodes")
 """The steps whose questions are asked before the start, too."""
 LIMITS = ("timeout", "late_after", "retries", "retries_unreachable")
@@ -173,6 +175,15 @@ def faults_of_steps(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = 
             if other not in there | seen:
                 yield f"{where} names the step {other} as its neighbour, and no such step comes before it in the list."
         seen.add(name)
+
+
+def faults_of_steps_asked_for(given: Sequence[Mapping[str, Any]], variables: Mapping[str, Any]) -> Iterator[str]:
+    """One sentence for each step that a variable asks for, and that the user leaves out or replaces."""
+    for each in given:
+        wanted = ASKED_FOR.get(str(each.get("name")), "")
+        if wanted and variables.get(wanted) and (means_yes(each.get("skip")) or each.get("tasks")):
+            deed = "skips" if means_yes(each.get("skip")) else "replaces"
+            yield f"{wanted} asks for the step {each['name']}, and upgrade_steps {deed} it: give only one of the two."
 
 
 def means_yes(value: object) -> bool:

@@ -111,6 +111,7 @@ class Looking:
             "indices": {
                 index.name: {**index.settings, "uuid": index.uuid} for index in state.indices.values() if index.open
             },
+            "snapshots": cluster.snapshots.states(),
             "retired": frozenset(name for name in self._named if known(name, version) is None),
         }
 

@@ -28,12 +28,18 @@ class Observer(Watching[Sight]):
     _looking: Looking
 
     def __init__(
-        self, sandbox: Sandbox, cluster: Cluster, consents: Consents | None = None, batching: str = "serial"
+        self,
+        sandbox: Sandbox,
+        cluster: Cluster,
+        consents: Consents | None = None,
+        batching: str = "serial",
+        saved: str = "",
     ) -> None:
-        """`consents` and `batching` are those of the runs."""
+        """`consents` and `batching` are those of the runs, `saved` the version to which they go after a snapshot."""
         looking = self._looking_at(sandbox, cluster)
         super().__init__(sandbox, looking, Progress())
         self._namespace, self._consents, self._batching = cluster.namespace, consents or Consents(), batching
+        self._saved = saved
         self._first = self._now
         self._documents = looking.documents()
         self._away: dict[str, str] = {}
@@ -110,6 +116,7 @@ class Observer(Watching[Sight]):
         seen, pods = progress.cluster.sight, progress.pods.sight.pods
         self._note("copies", rules.kept_copies(before, seen, taken, self._consents))
         self._note("twice", rules.not_done(before, taken))
+        self._note("snapshot", rules.saved(before, self._saved) if self._saved else ())
         self._note("batch", rules.one_batch(before, taken, self._batching))
         self._note("others", rules.others_stand(seen, pods, taken))
         self._note("proof", order.fresh_proof(before, at, taken, progress, PROOF_AGE))

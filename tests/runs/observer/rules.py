@@ -79,6 +79,15 @@ def kept_majority(now: Sight, hit: Collection[str], consents: Consents) -> Itera
             )
 
 
+def saved(now: Sight, target: str) -> Iterator[str]:
+    """A whole snapshot of the upgrade to this version is there."""
+    names = {
+        f"{name} is {state}" for (_, name), state in now.snapshots.items() if name.startswith(f"upgrade-{target}-")
+    }
+    if not any(each.endswith(" is SUCCESS") for each in names):
+        yield f"a member goes down before a snapshot of the upgrade to {target} is whole ({listed(names) or 'none'})"
+
+
 def right_pod(now: Sight, name: str, uid: str) -> Iterator[str]:
     """A deletion has the UID of the pod that it hits, and its precondition says so."""
     pod = now.pods.get(name)

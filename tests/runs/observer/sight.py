@@ -119,6 +119,8 @@ class Sight:
     settings: Mapping[Setting, Any] = field(default_factory=dict)
     indices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The settings of each index, with its `uuid`."""
+    snapshots: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """The state of each snapshot, by repository and name."""
     retired: frozenset[str] = frozenset()
     """The names of settings that are or were set and that the elected manager does not know."""
 

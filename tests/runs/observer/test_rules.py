@@ -265,3 +265,16 @@ class TestRequests:
         now = with_pool(was, spec={"template": "another"}, revision="")
         assert acts.taken_down(was, now) == {*ALL}
         assert not acts.taken_down(with_pool(was, strategy=ON_DELETE), with_pool(now, strategy=ON_DELETE))
+
+
+@pytest.mark.parametrize(
+    ("snapshots", "found"),
+    [
+        ({("backup", "upgrade-3.8.0-20261128"): "SUCCESS"}, 0),
+        ({("backup", "upgrade-3.8.0-20261128"): "STARTED"}, 1),
+        ({("backup", "upgrade-2.19.6-20261128"): "SUCCESS"}, 1),
+        ({}, 1),
+    ],
+)
+def test_a_member_goes_down_after_a_whole_snapshot(snapshots: dict[tuple[str, str], str], found: int) -> None:
+    assert len([*rules.saved(Sight(snapshots=snapshots), "3.8.0")]) == found

@@ -199,6 +199,11 @@ class Snapshots:
             raise ServerError(404, "snapshot_missing_exception", f"[{repository}:{missing[0]}] is missing")
         return [there[each] for each in wanted if each in there]
 
+    def states(self) -> dict[tuple[str, str], str]:
+        """The state of each one that is there, by repository and name."""
+        there = (*self._state.snapshots, *self._done.values())
+        return {(each["repository"], each["snapshot"]): each["state"] for each in there}
+
     def figures(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         """The figures of one as its status shows them: `processed` is missing once all is copied."""
         sizes = self._sizes[entry["repository"], entry["snapshot"]]

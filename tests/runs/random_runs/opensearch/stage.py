@@ -18,6 +18,9 @@ from tests.runs.random_runs.story import Event
 from tests.runs.world import CalledCluster, World
 from tests.scenarios.playbook import PLAYBOOK, Played, without_images
 
+SNAPSHOTS = "/snapshots"
+"""The folder of the repository."""
+
 
 class OpenSearchStage(ByPlaybook):
     """See `tests.runs.random_runs.playing.Stage`."""
@@ -28,7 +31,8 @@ class OpenSearchStage(ByPlaybook):
         self.world, self._story, self.target = here, story, story.way[1]
         self._cluster = _risen(here, story)
         batching = str(story.options.get("upgrade_batching", "serial"))
-        self.observer = Observer(here.sandbox, self._cluster, Consents.of(story.options), batching)
+        saved = self.target if story.repository else ""
+        self.observer = Observer(here.sandbox, self._cluster, Consents.of(story.options), batching, saved)
         self._happening = HappeningToMembers(here, self._cluster, story, self.observer.foreign)
 
     def variables(self) -> dict[str, Any]:
@@ -74,7 +78,10 @@ class OpenSearchStage(ByPlaybook):
 
 
 def _risen(here: World, story: OpenSearchStory) -> CalledCluster:
-    cluster = here.cluster(story.way[0], with_pools(story.pools, product=story.product))
+    settings = {"path.repo": SNAPSHOTS} if story.repository else {}
+    cluster = here.cluster(story.way[0], with_pools(story.pools, product=story.product), settings=settings)
+    if story.repository:
+        cluster.ask(f"/_snapshot/{story.repository}", "PUT", {"type": "fs", "settings": {"location": SNAPSHOTS}})
     make_indices(cluster, story)
     return cluster
 

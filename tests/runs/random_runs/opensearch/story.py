@@ -50,6 +50,11 @@ class OpenSearchStory(Story):
         return ELASTICSEARCH if 5 <= int(self.way[0].partition(".")[0]) <= 9 else OPENSEARCH
 
     @property
+    def repository(self) -> str:
+        """The repository in which the run takes a snapshot first; empty if it takes none."""
+        return str(self.options.get("upgrade_snapshot", ""))
+
+    @property
     def passes(self) -> int:
         """See `Story`: a pass is of one member at least."""
         return sum(pool.replicas for pool in self.pools) if self.options.get("upgrade_wait") is False else 0
@@ -91,11 +96,15 @@ def story_of(seed: int) -> OpenSearchStory:
     options = _options(chance, indices, paces)
     if on_hosts:
         options.pop("upgrade_wait", None)  # a run on hosts is never divided into passes
+    elif random.Random(f"{seed} snapshot").random() < SAVED:  # noqa: S311
+        options["upgrade_snapshot"] = "backup"
     return OpenSearchStory(seed, pools, indices, way, on_hosts, options=options, events=events, paces=paces)
 
 
 ON_HOSTS = 0.1
 """The share of stories whose members are on hosts."""
+SAVED = 0.15
+"""The share of stories of pods whose run takes a snapshot first."""
 
 
 SLOW = 0.2

@@ -19,6 +19,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.steps import 
     Step,
     StepPoint,
     faults_of_steps,
+    faults_of_steps_asked_for,
     in_order,
     run_waits,
 )
@@ -129,6 +130,22 @@ def test_a_step_of_the_collection_may_have_limits_of_the_user() -> None:
     assert [*faults_of_steps([{"name": "own", "timeout": 5}])] == [
         "upgrade_steps[0] has no tasks: give the file of the tasks of the step own, or skip it."
     ]
+
+
+@pytest.mark.parametrize(
+    ("said", "variables", "deed"),
+    [
+        ({"name": "snapshot", "skip": True}, {"upgrade_snapshot": "backup"}, "skips"),
+        ({"name": "snapshot", "tasks": "own.yml"}, {"upgrade_snapshot": "backup"}, "replaces"),
+        ({"name": "snapshot", "skip": True}, {}, ""),
+        ({"name": "snapshot", "timeout": 60}, {"upgrade_snapshot": "backup"}, ""),
+        ({"name": "alerts", "skip": True}, {"upgrade_snapshot": "backup"}, ""),
+    ],
+)
+def test_a_step_that_a_variable_asks_for_is_not_left_out(said: Any, variables: Any, deed: str) -> None:
+    found = [*faults_of_steps_asked_for([said], variables)]
+    sentence = f"upgrade_snapshot asks for the step snapshot, and upgrade_steps {deed} it: give only one of the two."
+    assert found == ([sentence] if deed else [])
 
 
 def test_failures_are_counted_by_class_until_the_step_is_completed() -> None:
