@@ -23,9 +23,6 @@ from .store import Store
 from .tls import TlsFiles, TlsProblem
 from .worker import LOG, Worker
 
-IDLE = 10.0
-"""Seconds between two looks for a task."""
-
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The arguments of the command line."""
@@ -42,6 +39,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     working = commands.add_parser("work", help="carry out tasks by a command")
     working.add_argument("--once", action="store_true", help="end after one task, or if there is none")
     working.add_argument("--claim-seconds", type=int, default=60, help="a claim ends so long after a sign of life")
+    working.add_argument("--look-seconds", type=int, default=10, help="the time between two looks for a task")
     working.add_argument("--side-by-side", type=int, default=1, help="the most machines of one cluster at a time")
     working.add_argument(
         "--confirm-plan",
@@ -109,7 +107,7 @@ async def work(found: argparse.Namespace, api: KubernetesApi, store: Store, stop
         if found.once:
             return
         if not had_one:
-            await asyncio.wait({asyncio.ensure_future(stop.wait())}, timeout=IDLE)
+            await asyncio.wait({asyncio.ensure_future(stop.wait())}, timeout=found.look_seconds)
 
 
 def main(given: Sequence[str] | None = None) -> int:

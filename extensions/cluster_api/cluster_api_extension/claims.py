@@ -14,6 +14,7 @@ from .documents import (
     task_of,
 )
 from .fields import Json
+from .holds import Holds
 from .kubernetes_api import Conflict, KubernetesApi, Unanswered
 from .store import OPEN, TRIES, Store
 from .tasks import BUSY, Task, claimable, claimed
@@ -37,6 +38,7 @@ class Claims:
 
     def __init__(self, api: KubernetesApi, store: Store, claimant: Claimant, now: Callable[[], datetime]) -> None:
         self._api, self._store, self._claimant, self._now = api, store, claimant, now
+        self.holds = Holds(api)
 
     async def claim_next(self) -> Task | None:
         """Claims the next task and gives it, or None if there is none."""

@@ -1,4 +1,4 @@
-"""A small client of the Kubernetes API: four requests, each failure one sentence."""
+"""A small client of the Kubernetes API: a few requests, each failure one sentence."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class KubernetesApi:
 
     Raises:
         Unanswered: from every method, when there is no answer, or no right.
-        Conflict: from `make` and `write`, when the object has changed since it was read.
+        Conflict: from `make`, `write` and `change`, when the object has changed since it was read.
     """
 
     def __init__(self, access: Access) -> None:
@@ -95,6 +95,10 @@ class KubernetesApi:
         """Writes an object over the resourceVersion that it carries."""
         return await self._ask("PUT", path, item) or {}
 
+    async def change(self, path: str, item: Json) -> Json:
+        """Merges a change into an object, if that has the UID and the resourceVersion that the change carries."""
+        return await self._ask("PATCH", path, item) or {}
+
     async def remove(self, path: str, version: str) -> None:
         """Deletes an object if it still has this resourceVersion."""
         await self._ask("DELETE", path, {"preconditions": {"resourceVersion": version}}, missing=True)
@@ -126,9 +130,16 @@ class KubernetesApi:
         try:
             token = self._access.token_file.read_text(encoding="utf-8").strip()
             headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+            if item is not None:
+                headers["Content-Type"] = content_type(method)
             url = self._access.url + path
             async with self._session.request(method, url, json=item, params=params, headers=headers) as response:
                 content = await response.json(content_type=None) if response.status < 300 else None
                 return response.status, content
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError) as error:
             raise Unanswered(f"The API server gives no answer to {method} {path} ({type(error).__name__}).") from error
+
+
+def content_type(method: str) -> str:
+    """The type of the content of a request."""
+    return "application/merge-patch+json" if method == "PATCH" else "application/json"

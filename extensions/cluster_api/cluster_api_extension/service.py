@@ -18,10 +18,11 @@ from .discovery import TIMEOUT, discovered
 from .documents import CLEAR, CLEARED, NotUnderstood, task_name
 from .fields import Json
 from .gates import cluster_named, gated, skipped
+from .holds import SKIP_REMEDIATION
 from .kubernetes_api import Unanswered
 from .policy import GATED_HOOKS, OBJECTS, Policy
 from .store import BeingDeleted, Store, gate_behind, gate_name
-from .tasks import HOOK, TaskState, Wanted, reply
+from .tasks import HOOK, Wanted, reply
 
 LARGEST = 4 * 1024 * 1024
 """The most bytes of a request; an object of Kubernetes has 1.5 MiB at most."""
@@ -92,7 +93,8 @@ class HookService:
         except asyncio.TimeoutError:
             answer = self._later(hook, "The management cluster has not answered in time.")
         if answer["message"]:
-            LOG.info("%s: %s: %s", hook, answer["status"], answer["message"])
+            level = logging.WARNING if answer["status"] == "Failure" else logging.INFO
+            LOG.log(level, "%s: %s: %s", hook, answer["status"], answer["message"])
         return answer
 
     async def _discovery(self, _body: Json) -> Json:
@@ -119,10 +121,7 @@ class HookService:
             task = await self._store.requested(wanted, self._policy.budget, self._now())
         except (BeingDeleted, NotUnderstood, Unanswered) as error:
             return self._later(HOOK, str(error))
-        answer = reply(task, wanted, clearing(wanted, self._store.namespace))
-        if task.state is TaskState.FAILED:
-            LOG.warning("%s/%s: %s", wanted.namespace, wanted.name, answer["message"])
-        return answer
+        return reply(task, wanted, clearing(wanted, self._store.namespace))
 
     async def external_upgrade(self, body: Json) -> Json:
         """The answer to ExternalUpgrade: what runs for the same owner is aborted first, then it is decided.
@@ -187,13 +186,17 @@ class HookService:
 
 
 def clearing(wanted: Wanted, namespace: str) -> str:
-    """The commands with which a person clears a failure.
+    """The commands with which a person clears a failure, or lets the machine go.
 
     Cluster API doubles its pause after each failure, up to 1000 s (`util/controller/builder.go`), and asks at once
     when the Machine changes.
     """
     cleared = f"kubectl annotate -n {namespace} configmap/{task_name(wanted.uid)} {CLEAR}=NAME"
-    return f"{cleared}; then kubectl annotate -n {wanted.namespace} machine/{wanted.name} {CLEARED}=NAME --overwrite"
+    annotate = f"kubectl annotate -n {wanted.namespace} machine/{wanted.name}"
+    return (
+        f"{cleared}; then {annotate} {CLEARED}=NAME --overwrite. "
+        f"To let a MachineHealthCheck replace the machine instead: {annotate} {SKIP_REMEDIATION}-"
+    )
 
 
 def time_for(written: str) -> float:

@@ -22,6 +22,7 @@ from .documents import (
 )
 from .fields import Json
 from .gates import GateAnswer, gate_answer_of
+from .holds import machine_path
 from .kubernetes_api import Conflict, KubernetesApi, Unanswered
 from .policy import Budget
 from .tasks import BUSY, Task, TaskState, Wanted, aborted, digest_of, judged
@@ -75,8 +76,7 @@ class Store:
         namespace, name = text(asked, "machine", "metadata", "namespace"), text(asked, "machine", "metadata", "name")
         cluster, version = (optional_text(asked, "machine", "spec", field) for field in ("clusterName", "version"))
         digest = digest_of(desired)
-        path = f"/apis/cluster.x-k8s.io/v1beta2/namespaces/{quote(namespace, safe='')}/machines/{quote(name, safe='')}"
-        machine = await self._api.read(path)
+        machine = await self._api.read(machine_path(namespace, name))
         if machine is None or machine["metadata"].get("deletionTimestamp"):
             raise BeingDeleted(f"The Machine {namespace}/{name} is being deleted, so nothing is done.")
         labels = machine["metadata"].get("labels") or {}

@@ -176,6 +176,7 @@ def done(task: Task, now: datetime) -> Task:
 
 def ended(task: Task, kind: str, reason: str, now: datetime) -> Task:
     """The task after a failed attempt: waiting once more, or failed for good."""
+    reason = reason.rstrip(".")  # It stands within sentences.
     if kind not in PASSING:
         return _failed(task, now, kind, reason)
     if task.attempts >= task.budget.attempts and not task.abort:

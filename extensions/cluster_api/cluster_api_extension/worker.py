@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import json
 import logging
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
@@ -17,6 +19,7 @@ from typing import Protocol
 from . import playbooks
 from .claims import ClaimLost, Claims
 from .documents import NotUnderstood
+from .holds import MachineGone
 from .kubernetes_api import Unanswered
 from .tasks import Task, done, ended, in_progress
 
@@ -29,6 +32,8 @@ GRACE = 60.0
 """Seconds that a command has to come to its end after its claim is lost."""
 SIGNS_OF_LIFE = 3
 """Signs of life in the time for which a claim holds."""
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def placeholders(task: Task) -> dict[str, str]:
@@ -70,7 +75,11 @@ def result_of(code: int, written: str) -> tuple[str, str]:
 
 
 class NotStarted(Exception):
-    """A command cannot be started."""
+    """A command cannot be started: the kind of the failure, and the reason."""
+
+    def __init__(self, reason: str, kind: str = "bad_command") -> None:
+        super().__init__(reason)
+        self.kind = kind
 
 
 class Process(Protocol):
@@ -89,12 +98,20 @@ Ended = tuple[int, str]
 
 
 async def as_process(command: Sequence[str], environment: Mapping[str, str]) -> Process:
-    """Starts a command as a process.
+    """Starts a command as a process, which is asked to end (SIGTERM) if the worker is killed.
 
     Raises:
         OSError: it cannot be started.
     """
-    return await asyncio.create_subprocess_exec(*command, env=environment, start_new_session=True)
+    return await asyncio.create_subprocess_exec(
+        *command, env=environment, start_new_session=True, preexec_fn=end_with_parent
+    )
+
+
+def end_with_parent() -> None:
+    """Asks the kernel for SIGTERM once the parent has ended, so that the next attempt does not meet this one."""
+    if sys.platform == "linux":
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def content_of(file: Path) -> str:
@@ -146,11 +163,24 @@ class Worker:
             try:
                 if empty := missing(self._command, words):
                     raise NotStarted(f"the Machine has no {' and no '.join(empty)}, so nothing was started")
+                await self._held(task)
                 ending = self._agreed(task, command, folder) if self._confirms else self._run(task, command, folder)
                 code, written = await ending
             except NotStarted as error:
-                code, written = 1, json.dumps({"kind": "bad_command", "reason": str(error)})
+                code, written = 1, json.dumps({"kind": error.kind, "reason": str(error)})
+        if code == 0:
+            # Before the end of the task is written, after which no one would look for a hold that is left.
+            await self._claims.holds.release(task.wanted)
         await self._claims.change(task, lambda current: self._judged(current, code, written))
+
+    async def _held(self, task: Task) -> None:
+        try:
+            await self._claims.holds.hold(task.wanted)
+        except MachineGone as error:
+            raise NotStarted(str(error), "gone") from error
+        except Unanswered as error:
+            reason = f"the Machine could not be kept from being replaced, so nothing was started: {error}"
+            raise NotStarted(reason, "run_failed") from error
 
     async def _agreed(self, task: Task, command: Sequence[str], folder: str) -> Ended:
         """The end of a playbook whose plan is shown first. An abort after that ends it before anything was done."""

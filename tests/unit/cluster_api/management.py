@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from extensions.cluster_api.cluster_api_extension.kubernetes_api import Access, KubernetesApi
+from extensions.cluster_api.cluster_api_extension.kubernetes_api import Access, KubernetesApi, content_type
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.api import ApiServer
 from tests.sandbox.kubernetes.kinds import (
@@ -110,6 +110,10 @@ class Management:
             self.resources.delete(CONFIG_MAPS, NAMESPACE, name)
         self.resources.create(CONFIG_MAPS, NAMESPACE, {"metadata": {"name": name}, "data": data})
 
+    def machine_named(self, name: str) -> Json:
+        """A Machine."""
+        return self.resources.get(MACHINES, "default", name)
+
     def annotate(self, name: str, key: str, value: str) -> None:
         """Does as `kubectl annotate configmap` does."""
         item = self.objects(CONFIG_MAPS)[name]
@@ -130,7 +134,7 @@ class DirectApi(KubernetesApi):
         self, method: str, path: str, item: Json | None, params: Mapping[str, str] | None
     ) -> tuple[int, Any]:
         self.asked[method] += 1
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": content_type(method)}
         answer = self._management.server(Request(method, path, dict(params or {}), item, headers))
         assert isinstance(answer, Answer)
         self.bytes += len(answer.text)

@@ -13,6 +13,7 @@ from extensions.cluster_api.cluster_api_extension.__main__ import arguments
 from extensions.cluster_api.cluster_api_extension.gates import SKIP
 from tests.checks.rooms import impurities
 from tests.checks.tree import ROOT
+from tests.unit.cluster_api.management import RUNS, SERVICE
 from tests.unit.cluster_api.manifests import EXTENSION, NAMESPACE, of_kind
 
 Json = dict[str, Any]
@@ -77,9 +78,10 @@ def test_certificates_make_the_secrets_that_the_pod_and_the_registration_name() 
     assert (served["metadata"]["name"], served["spec"]["ports"][0]["port"]) == (service["name"], service["port"])
 
 
-def test_the_service_may_do_nothing_in_the_whole_cluster_but_read_machines() -> None:
-    (role,) = of_kind("ClusterRole")
-    assert role["rules"] == [{"apiGroups": ["cluster.x-k8s.io"], "resources": ["machines"], "verbs": ["get"]}]
+def test_in_the_whole_cluster_the_service_reads_machines_and_runs_annotate_them() -> None:
+    found = {role["metadata"]["name"]: role["rules"] for role in of_kind("ClusterRole")}
+    rule = {"apiGroups": ["cluster.x-k8s.io"], "resources": ["machines"]}
+    assert found == {SERVICE: [{**rule, "verbs": ["get"]}], RUNS: [{**rule, "verbs": ["get", "patch"]}]}
     for item in of_kind("Role"):
         assert {resource for rule in item["rules"] for resource in rule["resources"]} == {"configmaps", "leases"}
 

@@ -41,6 +41,7 @@ def test_each_right_is_used_and_no_other_is_needed() -> None:
         task = await fleet.claims.claim_next()
         assert task is not None
         assert (await fleet.claims.renew(task)).state is TaskState.CLAIMED
+        await fleet.claims.holds.hold(task.wanted)
         # A run that died: the service writes the task.
         fleet.management.clock.advance(120)
         await fleet.ask("two")

@@ -162,7 +162,7 @@ def test_nothing_secret_is_kept_or_logged(tmp_path: Path, caplog: pytest.LogCapt
     served(tmp_path, body)
 
 
-def test_a_failure_is_answered_until_a_person_clears_it(tmp_path: Path) -> None:
+def test_a_failure_is_answered_until_a_person_clears_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def body(caller: Caller, management: Management) -> None:
         await caller.ask("updatemachine")
         management.clock.advance(7200)
@@ -173,8 +173,12 @@ def test_a_failure_is_answered_until_a_person_clears_it(tmp_path: Path) -> None:
             "The upgrade to v1.36.1 has failed: it was not done within 7200 s. "
             "Nothing is done until a person clears it: "
             f"kubectl annotate -n {NAMESPACE} configmap/{name} upgrade.stateful/clear=NAME; "
-            f"then kubectl annotate -n default machine/{MACHINE} upgrade.stateful/cleared=NAME --overwrite"
+            f"then kubectl annotate -n default machine/{MACHINE} upgrade.stateful/cleared=NAME --overwrite. "
+            "To let a MachineHealthCheck replace the machine instead: "
+            f"kubectl annotate -n default machine/{MACHINE} cluster.x-k8s.io/skip-remediation-"
         )
+        warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+        assert warnings == [f"UpdateMachine: Failure: {failed['message']}"]
         management.clock.advance(86_400)
         assert await caller.ask("updatemachine") == failed
         management.annotate(name, "upgrade.stateful/clear", "ada")

@@ -89,6 +89,11 @@ def test_a_failure_that_may_pass_is_repeated_until_the_budget_is_spent_and_then_
         assert claimable([same], {}, now + timedelta(days=1)) == []
 
 
+def test_the_sentence_of_a_command_stands_within_a_message() -> None:
+    failed = ended(running(), "refused", "Its disk is full.", NOW)
+    assert said(failed)[1].startswith("The upgrade to v1.36.1 has failed: Its disk is full. Nothing is done")
+
+
 @pytest.mark.parametrize("kind", ["refused", "of a kind that no one has heard of", ""])
 def test_a_failure_that_does_not_pass_is_for_good_at_once(kind: str) -> None:
     task = ended(running(), kind, "the package does not exist", NOW)
