@@ -20,7 +20,7 @@ HOUSEKEEPING = 60.0
 SWEEPS = 60
 """Looks at the certificates between two sweeps of old tasks."""
 KEPT = timedelta(days=30)
-"""Time for which a task that is done is kept after its request."""
+"""Time for which a task that is done, or whose Machine is gone, is kept after its request."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,6 @@ async def keep_house(tls: ServerTls, store: Store, stop: asyncio.Event, pause: f
             if tls.renew():
                 LOG.info("the certificates were renewed")
             if looks % SWEEPS == 0 and (old := await store.sweep(utc_now(), KEPT)):
-                LOG.info("%d tasks that were done were deleted", old)
+                LOG.info("%d old tasks were deleted", old)
         except (Conflict, OSError, Unanswered, TlsProblem) as error:
             LOG.warning("housekeeping: %s", error)

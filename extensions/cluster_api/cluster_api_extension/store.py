@@ -157,20 +157,22 @@ class Store:
         return "It has not answered yet." if found is None else gate_answer_of(found.get("data") or {})
 
     async def sweep(self, now: datetime, kept: timedelta) -> int:
-        """Deletes tasks that were done and requested longer ago than `kept`; gives their number."""
+        """Deletes tasks older than `kept` that are done, or whose Machine is gone; gives their number."""
         old = 0
-        for item in await self._api.listed(
-            self.config_maps(), f"{TASK_LABEL}=true,{STATE_LABEL}={TaskState.DONE.value}"
-        ):
+        for item in await self._api.listed(self.config_maps(), f"{TASK_LABEL}=true"):
             try:
-                over = task_of(item).created + kept < now
+                task = task_of(item)
             except NotUnderstood:
                 continue
-            if over:
+            if task.created + kept < now and (task.state is TaskState.DONE or await self._is_gone(task.wanted)):
                 name, version = item["metadata"]["name"], item["metadata"]["resourceVersion"]
                 await self._api.remove(self.config_maps(name), version)
                 old += 1
         return old
+
+    async def _is_gone(self, wanted: Wanted) -> bool:
+        machine = await self._api.read(machine_path(wanted.namespace, wanted.name))
+        return machine is None or machine["metadata"]["uid"] != wanted.uid
 
 
 def gate_name(namespace: str, name: str) -> str:

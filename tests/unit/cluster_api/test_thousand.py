@@ -14,6 +14,7 @@ from extensions.cluster_api.cluster_api_extension.service import HookService
 from extensions.cluster_api.cluster_api_extension.store import Store
 from extensions.cluster_api.cluster_api_extension.tasks import TaskState, done, in_progress
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS
+from tests.unit.cluster_api.management import MACHINES as MACHINE_KIND
 from tests.unit.cluster_api.management import RUNS, SERVICE, DirectApi, Management
 from tests.unit.cluster_api.manifests import NAMESPACE
 from tests.unit.cluster_api.requests import Json, recorded
@@ -109,16 +110,21 @@ def test_a_thousand_machines_at_once_get_a_task_each_by_as_many_requests() -> No
     asyncio.run(run())
 
 
-def test_tasks_that_were_done_long_ago_are_swept_away_and_others_stay() -> None:
+def test_old_tasks_that_were_done_or_have_no_machine_are_swept_away_and_others_stay() -> None:
     fleet = Fleet()
 
     async def run() -> None:
         await fleet.upgrade("old")
+        for name in ("gone", "made-again", "waiting"):
+            fleet.management.machine(name)
+            await fleet.ask(name)
+        for name in ("gone", "made-again"):
+            fleet.management.resources.delete(MACHINE_KIND, "default", name)
+        fleet.management.machine("made-again")
+        assert await fleet.store.sweep(fleet.management.now(), timedelta(days=30)) == 0
         fleet.management.clock.advance(31 * 86_400)
         await fleet.upgrade("new")
-        fleet.management.machine("waiting")
-        await fleet.ask("waiting")
-        assert await fleet.store.sweep(fleet.management.now(), timedelta(days=30)) == 1
+        assert await fleet.store.sweep(fleet.management.now(), timedelta(days=30)) == 3
 
     asyncio.run(run())
     assert sorted(fleet.management.tasks()) == ["new", "waiting"]
