@@ -8,7 +8,6 @@ import os
 import re
 import socket
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ import requests
 
 from tests.lab.api import MERGE
 from tests.lab.certificates import Authority
-from tests.lab.cluster_api.definitions import PROVIDERS, Provider, cluster, cluster_class
+from tests.lab.cluster_api.definitions import PROVIDERS, Provider, Wanted, cluster, cluster_class
 from tests.lab.errors import LabError
 from tests.lab.lab import Lab
 from tests.lab.monitoring.servers import free_port
@@ -27,7 +26,7 @@ from tests.lab.waiting import until
 from tests.sandbox.kubernetes.objects import Json, Refused
 
 HOST = "127.0.0.1"
-SERVED, READY, AVAILABLE, END = 60.0, 60.0, 240.0, 10.0
+SERVED, READY, AVAILABLE, END = 60.0, 60.0, 360.0, 10.0
 DEBUG_PORT = 19000
 """The program of the machines in memory listens there, at every address: there is one on a machine."""
 _GATES = "ClusterTopology=true"
@@ -124,15 +123,16 @@ class ClusterApiOnLab:
                     return False
         return True
 
-    def make(self, namespace: str, name: str, version: str, control_plane: int, workers: int) -> float:
-        """Make a cluster, and wait until all of its machines are available; gives the seconds. Raises LabError."""
-        began = time.monotonic()
+    def make(self, wanted: Wanted) -> None:
+        """Begin to make a cluster. Raises LabError."""
         # A webhook listens some time before it answers.
-        until("The class of clusters", lambda: self._is_applied(cluster_class(namespace)), READY)
-        self._lab.apply([cluster(namespace, name, version, control_plane, workers)])
-        wanted = control_plane + workers
-        until("Available machines", lambda: len(self.available(namespace)) == wanted, AVAILABLE)
-        return time.monotonic() - began
+        until("The class of clusters", lambda: self._is_applied(cluster_class(wanted)), READY)
+        self._lab.apply([cluster(wanted)])
+
+    def whole(self, wanted: Wanted) -> None:
+        """Wait until all machines of a new cluster are available. Raises LabError."""
+        machines = wanted.control_plane + wanted.workers
+        until("Available machines", lambda: len(self.available(wanted.namespace)) == machines, AVAILABLE)
 
     def _is_applied(self, objects: Sequence[Json]) -> bool:
         try:
@@ -160,6 +160,10 @@ class ClusterApiOnLab:
     def cluster(self, namespace: str, name: str) -> Json:
         """A Cluster."""
         return self.server.ask("GET", f"{CORE_GROUP}/namespaces/{namespace}/clusters/{name}")
+
+    def said(self, manager: str = "cluster-api") -> str:
+        """The log of a manager."""
+        return (self._directory / f"{manager}.log").read_text(encoding="utf-8")
 
     def calls(self) -> Counter[tuple[str, str]]:
         """The calls of runtime extensions that the managers have counted themselves, by hook and status."""

@@ -102,32 +102,53 @@ PROVIDERS = (
 _CLASS = _files(_TEST, "infrastructure/docker/templates/clusterclass-in-memory.yaml")
 
 
-def cluster_class(namespace: str) -> list[Json]:
-    """The class `in-memory` of clusters, whose control planes make no machine more for an upgrade."""
+SMALLEST = 3
+"""Machines of a control plane that Cluster API upgrades without one machine more."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A cluster that is to be made, in a namespace of its own."""
+
+    namespace: str
+    version: str
+    control_plane: int
+    workers: int
+    checks: Json | None = None
+    """The checks of a MachineHealthCheck of its workers; None for those of the class, which wait for 5 minutes."""
+    name: str = "mem"
+
+
+def cluster_class(wanted: Wanted) -> list[Json]:
+    """The class `in-memory` of clusters, whose control planes make no machine more for an upgrade if they may."""
     found = _CLASS.definitions()
     for each in found:
-        each["metadata"]["namespace"] = namespace
+        each["metadata"]["namespace"] = wanted.namespace
         if each["kind"] == "KubeadmControlPlaneTemplate":
-            strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0}}
+            surge = 0 if wanted.control_plane >= SMALLEST else 1
+            strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge}}
             each["spec"]["template"]["spec"]["rollout"] = {"strategy": strategy}
     # A class is refused whose templates are not there yet.
     return sorted(found, key=lambda each: str(each["kind"]) == "ClusterClass")
 
 
-def cluster(namespace: str, name: str, version: str, control_plane: int, workers: int) -> Json:
+def cluster(wanted: Wanted) -> Json:
     """A cluster of that class, whose workers are upgraded one at a time and in their places."""
     rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}}
-    deployment = {"class": "default-worker", "name": "md-0", "replicas": workers, "rollout": {"strategy": rolling}}
+    deployment: Json = {"class": "default-worker", "name": "md-0", "replicas": wanted.workers}
+    deployment["rollout"] = {"strategy": rolling}
+    if wanted.checks is not None:
+        deployment["healthCheck"] = {"checks": wanted.checks}
     network = {"services": {"cidrBlocks": ["10.128.0.0/12"]}, "pods": {"cidrBlocks": ["192.168.0.0/16"]}}
     topology = {
-        "classRef": {"name": "in-memory", "namespace": namespace},
-        "version": version,
-        "controlPlane": {"replicas": control_plane},
+        "classRef": {"name": "in-memory", "namespace": wanted.namespace},
+        "version": wanted.version,
+        "controlPlane": {"replicas": wanted.control_plane},
         "workers": {"machineDeployments": [deployment]},
     }
     return {
         "apiVersion": "cluster.x-k8s.io/v1beta2",
         "kind": "Cluster",
-        "metadata": {"name": name, "namespace": namespace},
+        "metadata": {"name": wanted.name, "namespace": wanted.namespace},
         "spec": {"clusterNetwork": {**network, "serviceDomain": "cluster.local"}, "topology": topology},
     }

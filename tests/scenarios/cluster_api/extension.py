@@ -23,6 +23,8 @@ from tests.unit.cluster_api.management import RUNS, SERVICE
 from tests.unit.cluster_api.manifests import EXTENSION, NAMESPACE, documents
 
 HOST = "127.0.0.1"
+CLAIM = 6
+"""Seconds for which a claim holds without a sign of life of its worker."""
 REPOSITORY = EXTENSION.parents[1]
 _RIGHTS = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 _ANSWERED = re.compile(r"^\S+ \S+ (?:INFO|WARNING) (\w+): (\w+): ", re.MULTILINE)
@@ -76,8 +78,10 @@ class Extension:
         self._start("service", ["serve", *files, *ports, *self._access(SERVICE)])
 
     def work(self, command: Sequence[str]) -> None:
-        """Have a worker run this command for each task."""
-        self._start("worker", ["work", *self._access(RUNS), "--", *command])
+        """Have a worker run this command for each task, instead of the one that it had."""
+        self.end("worker")
+        often = ["--claim-seconds", str(CLAIM), "--look-seconds", "1"]
+        self._start("worker", ["work", *often, *self._access(RUNS), "--", *command])
 
     def _access(self, account: str) -> list[str]:
         folder = self.directory
@@ -92,7 +96,7 @@ class Extension:
             self._processes[name] = spawn(argv, environment, REPOSITORY, output)
 
     def end(self, name: str) -> None:
-        """End one of its processes, if it runs."""
+        """Kill one of its processes, if it runs."""
         process = self._processes.pop(name, None)
         if process is not None:
             process.kill()

@@ -1,183 +1,296 @@
-"""The extension of Cluster API next to its real controllers: three machines of a control plane and two workers."""
+"""The extension of Cluster API next to its real controllers, which all these scenarios share."""
 
 from __future__ import annotations
 
-import sys
+import re
 import time
+from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 
-from extensions.cluster_api.cluster_api_extension.store import gate_name
-from tests.lab.api import MERGE
+from extensions.cluster_api.cluster_api_extension.holds import OURS, SKIP_REMEDIATION
 from tests.lab.cluster_api.cluster_api import ClusterApiOnLab, condition
+from tests.lab.cluster_api.definitions import Wanted
 from tests.lab.fixtures import lab_directory
 from tests.lab.lab import Lab
-from tests.lab.waiting import moment, until
-from tests.sandbox.kubernetes.kinds import CONFIG_MAPS
+from tests.lab.waiting import until
 from tests.scenarios.cluster_api.extension import Extension
-from tests.unit.cluster_api.manifests import NAMESPACE
+from tests.scenarios.cluster_api.story import (
+    ASKED_AGAIN,
+    BEGUN,
+    DISCOVERED,
+    FAILED,
+    NOTE,
+    UPGRADED,
+    CommandRun,
+    Place,
+    Story,
+    at_a_time,
+    of_control_plane,
+)
 
-CLUSTERS, NAME, OLD, NEW = "shop", "mem", "v1.35.1", "v1.36.1"
-DISCOVERED, HELD, FAILED, UPGRADED = 60.0, 90.0, 120.0, 300.0
-ASKED_AGAIN = 3
-BOOTSTRAP = "/apis/bootstrap.cluster.x-k8s.io/v1beta2"
-CONFIG = "/apis/runtime.cluster.x-k8s.io/v1beta2/extensionconfigs/stateful-upgrade"
+pytestmark = pytest.mark.soak
+OLD, NEW = "v1.35.1", "v1.36.1"
+HELD = 90.0
+TOO_LATE = 10
 Json = dict[str, Any]
-POLICY: Json = {
-    "budget": {"attempts": 3, "deadline": 600, "pause": 2, "poll": 2},
-    "gate": {"hooks": ["BeforeControlPlaneUpgrade"], "max_age": 600, "poll": 2},
+BUDGET = {"attempts": 3, "deadline": 600, "pause": 1, "poll": 1}
+POLICY: Json = {"budget": BUDGET, "gate": {"hooks": ["BeforeControlPlaneUpgrade"], "clusters": ["shop/*"], "poll": 2}}
+OPTIONS = "spec.joinConfiguration.nodeRegistration.kubeletExtraArgs"
+COVERED: Json = {"budget": BUDGET, "fields": {"bootstrapConfig": [OPTIONS]}}
+NOT_READY = [{"type": "Ready", "status": "False", "timeoutSeconds": 10}]
+CLUSTERS = {
+    each.namespace: each
+    for each in (
+        Wanted("shop", OLD, 3, 2),
+        Wanted("differs", OLD, 1, 2),
+        Wanted("killed", OLD, 1, 3),
+        Wanted("sick", OLD, 1, 2, checks={"unhealthyNodeConditions": NOT_READY}),
+        Wanted("gated", OLD, 1, 1),
+    )
 }
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path
-
-
-@pytest.fixture
-def extension(folder: Path) -> Iterator[Extension]:
-    with Lab.up("cluster-api", lab_directory(), zones=("a",)) as lab, Extension(lab, folder) as made:
+@pytest.fixture(scope="module")
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """One management cluster, where the clusters of the tests that run start side by side."""
+    wanted = [
+        each for name, each in CLUSTERS.items() if any(f"[{name}]" in item.name for item in request.session.items)
+    ]
+    folder = tmp_path_factory.mktemp("cluster-api")
+    with Lab.up("cluster-api", lab_directory(), zones=("a",)) as lab, Extension(lab, folder) as extension:
         label = {"upgrade.stateful/in-place": "true"}
-        lab.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CLUSTERS, "labels": label}}])
-        yield made
+        for name in CLUSTERS:
+            lab.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": label}}])
+        with ClusterApiOnLab(lab, folder, extension.client) as cluster_api:
+            extension.serve(POLICY)
+            extension.register()
+            for each in wanted:
+                cluster_api.make(each)
+            yield Place(cluster_api, extension, folder)
 
 
-@pytest.mark.soak
-def test_every_machine_keeps_its_uid(extension: Extension, folder: Path) -> None:
-    with ClusterApiOnLab(extension.lab, folder, extension.client) as cluster_api:
-        story = Story(cluster_api, extension, folder)
-        story.prepare()
-        before = uids(cluster_api)
-        story.is_held_by_its_gate()
-        story.fails_for_good()
-        story.comes_to_its_end()
-        assert uids(cluster_api) == before
-        assert at_a_time(folder) == 1
-        story.holds_a_change_that_is_not_covered()
-        assert uids(cluster_api) == before
-        print("calls:", dict(cluster_api.calls()))
+@pytest.fixture
+def story(place: Place, request: pytest.FixtureRequest) -> Iterator[Story]:
+    """The cluster of a test."""
+    began = time.monotonic()
+    made = Story(place, CLUSTERS[request.param])
+    print(f"{request.param}: available after {time.monotonic() - began:.0f} s more")
+    yield made
+    made.end()
 
 
-class Story:
-    """An upgrade, stage by stage; each asserts what Cluster API has left alone."""
-
-    def __init__(self, cluster_api: ClusterApiOnLab, extension: Extension, folder: Path) -> None:
-        self._api, self._extension, self._folder = cluster_api, extension, folder
-
-    def prepare(self) -> None:
-        """A cluster in the old version, the extension discovered, and a worker."""
-        self._extension.serve(POLICY)
-        self._extension.register()
-        began = time.monotonic()
-        until("The discovery of the extension", lambda: discovered(self._api), DISCOVERED)
-        print(f"discovered after {time.monotonic() - began:.1f} s")
-        print(f"available after {self._api.make(CLUSTERS, NAME, OLD, 3, 2):.0f} s")
-        (self._folder / "kubeconfig").write_bytes(self._api.workload_kubeconfig(CLUSTERS, NAME))
-        module = [sys.executable, "-m", "tests.lab.cluster_api.upgrade"]
-        self._extension.work([*module, str(self._folder), "{kubernetes_node}", "{version}"])
-
-    def is_held_by_its_gate(self) -> None:
-        """The gate says no: nothing is begun, and its sentence stands in a condition of the Cluster."""
-        self._gate("no", "The index orders is yellow.")
-        self._api.change(CLUSTERS, "clusters", NAME, {"spec": {"topology": {"version": NEW}}})
-        until("The sentence of the gate", self._names_the_gate, HELD)
-        assert versions(self._api) == {OLD}
-        assert self._api.calls()["UpdateMachine", "Success"] == 0
-
-    def _gate(self, fit: str, reason: str) -> None:
-        about = {"name": gate_name(CLUSTERS, NAME), "namespace": NAMESPACE}
-        data = {"fit": fit, "reason": reason, "seen": moment(0)}
-        self._extension.lab.apply([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": data}])
-
-    def _names_the_gate(self) -> bool:
-        conditions = self._api.cluster(CLUSTERS, NAME).get("status", {}).get("conditions") or []
-        return any("The index orders is yellow." in each.get("message", "") for each in conditions)
-
-    def fails_for_good(self) -> None:
-        """The first machine refuses: Cluster API asks again and again, and no run is started a second time."""
-        refuse = self._folder / "refuse"
-        refuse.touch()
-        self._gate("yes", "")
-        until("A failure", lambda: self._api.calls()["UpdateMachine", "Failure"] >= ASKED_AGAIN, FAILED)
-        assert len(journal(self._folder)) == 1
-        assert len(by_version(self._api, NEW)) == 1
-        (machine,) = by_version(self._api, NEW)
-        print("the Machine says:", [each["message"] for each in machine["status"]["conditions"] if each["message"]])
-        refuse.unlink()
-        assert len(journal(self._folder)) == 1
-        self._clear(machine)
-
-    def _clear(self, machine: Json) -> None:
-        """Cluster API asks less and less often; a change of the Machine has it ask at once."""
-        name = f"machine-{machine['metadata']['uid']}"
-        path = CONFIG_MAPS.path(NAMESPACE, name)
-        note = {"metadata": {"annotations": {"upgrade.stateful/clear": "ada"}}}
-        self._api.server.ask("PATCH", path, note, MERGE)
-        asked = {"metadata": {"annotations": {"upgrade.stateful/cleared": moment(0)}}}
-        self._api.change(CLUSTERS, "machines", machine["metadata"]["name"], asked)
-
-    def comes_to_its_end(self) -> None:
-        """All machines are upgraded in place."""
-        began = time.monotonic()
-        until("The upgrade", lambda: is_at(self._api, NEW), UPGRADED)
-        print(f"upgraded after {time.monotonic() - began:.0f} s")
-
-    def holds_a_change_that_is_not_covered(self) -> None:
-        """The workers' template changes in a field that no list has: nothing is replaced, and nothing is made."""
-        self._extension.serve({**POLICY, "uncovered": "hold"})
-        path = f"{BOOTSTRAP}/namespaces/{CLUSTERS}/kubeadmconfigtemplates/in-memory-default-worker-bootstraptemplate"
-        other = [{"name": "eviction-hard", "value": "nodefs.available<1%"}]
-        change = {"joinConfiguration": {"nodeRegistration": {"kubeletExtraArgs": other}}}
-        self._api.server.ask("PATCH", path, {"spec": {"template": {"spec": change}}}, MERGE)
-        until("A refusal", lambda: self._api.calls()["CanUpdateMachineSet", "Failure"] >= ASKED_AGAIN, HELD)
-        assert "kubeletExtraArgs" in self._extension.said()
+def cluster(name: str) -> pytest.MarkDecorator:
+    """The cluster that a test has for itself."""
+    return pytest.mark.parametrize("story", [name], indirect=True)
 
 
-def discovered(cluster_api: ClusterApiOnLab) -> bool:
-    """Whether Cluster API knows the hooks of the extension."""
-    cluster_api.ready()
-    return condition(cluster_api.server.ask("GET", CONFIG), "Discovered") == "True"
+@cluster("shop")
+def test_every_machine_keeps_its_uid(story: Story) -> None:
+    story.serve(POLICY)
+    story.work()
+    before = story.uids()
+    is_held_by_its_gate(story)
+    fails_for_good(story)
+    began = time.monotonic()
+    story.settles(NEW)
+    print(f"upgraded after {time.monotonic() - began:.0f} s; calls: {dict(story.api.calls())}")
+    assert story.uids() == before
+    assert at_a_time(story.journal()) == 1
 
 
-def uids(cluster_api: ClusterApiOnLab) -> dict[str, str]:
-    """The UIDs of all Machines, by name."""
-    return {each["metadata"]["name"]: each["metadata"]["uid"] for each in cluster_api.machines(CLUSTERS)}
+def is_held_by_its_gate(story: Story) -> None:
+    """The gate says no: nothing is begun, and its sentence stands in a condition of the Cluster."""
+    story.gate("no", "The index orders is yellow.")
+    story.upgrade(NEW)
+    until("The sentence of the gate", lambda: story.says("The index orders is yellow."), HELD)
+    assert story.versions() == {OLD}
+    assert story.calls("UpdateMachine", "Success") == 0
 
 
-def versions(cluster_api: ClusterApiOnLab) -> set[str]:
-    """The versions that Machines are to have."""
-    return {str(each["spec"].get("version")) for each in cluster_api.machines(CLUSTERS)}
+def fails_for_good(story: Story) -> None:
+    """The first machine refuses: Cluster API asks again and again, and no run is started a second time."""
+    refuse = story.folder / "refuse"
+    refuse.touch()
+    story.gate("yes")
+    until("A failure", lambda: story.calls("UpdateMachine", "Failure") >= ASKED_AGAIN, FAILED)
+    (run,) = story.journal()
+    (machine,) = (each for each in story.machines() if each["spec"].get("version") == NEW)
+    assert (story.machine_of(run.node)["metadata"]["uid"], hold(machine)) == (machine["metadata"]["uid"], OURS)
+    print("the Machine says:", [each["message"] for each in machine["status"]["conditions"] if each["message"]])
+    refuse.unlink()
+    story.clear(machine)
 
 
-def by_version(cluster_api: ClusterApiOnLab, version: str) -> list[Json]:
-    """The Machines that are to have a version."""
-    return [each for each in cluster_api.machines(CLUSTERS) if each["spec"].get("version") == version]
+@cluster("differs")
+def test_a_change_that_is_not_covered_is_held_or_replaced_as_the_policy_says(story: Story) -> None:
+    story.serve({**POLICY, "uncovered": "hold"})
+    before, workers = story.uids(), story.uids_of_workers()
+    story.change_workers("1%")
+    until("A refusal", lambda: story.calls("CanUpdateMachineSet", "Failure") >= ASKED_AGAIN, HELD)
+    assert re.search(rf"CanUpdateMachineSet: Failure: .*{re.escape(OPTIONS)}.* nothing is replaced", story.said())
+    assert story.uids() == before
+
+    story.serve({**POLICY, "uncovered": "replace"})
+    (deployment,) = story.names("machinedeployments")
+    story.annotate("machinedeployments", deployment, NOTE, "again")
+    said = until("The list of fields", lambda: declined_in(story.said()), HELD)
+    print("the service says:", said[1])
+    print("Cluster API says:", re.findall(r"cannot be updated in-place by extensions.*", story.api.said())[-1:])
+    until("New machines", lambda: not workers.items() & story.uids().items(), UPGRADED)
+    story.settles()
+    made = [each for each in story.machines() if each["metadata"]["uid"] not in before.values()]
+    assert {each["metadata"]["uid"] for each in made} == set(story.uids_of_workers().values())
+    assert len(made) == len(workers)
+    assert said[0] <= min(each["metadata"]["creationTimestamp"] for each in made), "it is said before"
+    assert story.calls("UpdateMachine", "Success", "Failure") == 0
 
 
-def journal(folder: Path) -> list[tuple[str, float, float]]:
-    """The runs of the command, each with its Kubernetes node, its start and its end."""
-    lines = [each.split() for each in (folder / "journal").read_text(encoding="utf-8").splitlines()]
-    starts = [(node, float(time)) for what, node, time in lines if what == "begins"]
-    ends = [(node, float(time)) for what, node, time in lines if what == "ends"]
-    return [(node, start, end) for (node, start), (_node, end) in zip(starts, ends, strict=True)]
-
-
-def at_a_time(folder: Path) -> int:
-    """The most machines that were worked on at the same time."""
-    runs = journal(folder)
-    return max(sum(start <= begun < end for _node, start, end in runs) for _node, begun, _end in runs)
-
-
-def is_at(cluster_api: ClusterApiOnLab, version: str) -> bool:
-    """Whether all machines are available in a version, and none is being updated."""
-    machines = cluster_api.machines(CLUSTERS)
-    return all(
-        each["spec"].get("version") == version
-        and each.get("status", {}).get("nodeInfo", {}).get("kubeletVersion") == version
-        and condition(each, "Available") == "True"
-        and condition(each, "Updating") == "False"
-        for each in machines
+def declined_in(said: str) -> tuple[str, str] | None:
+    """When the service has said that Cluster API replaces machines, and what; None if it has not."""
+    found = re.search(
+        rf"^(\S+ [\d:]+),\d+ INFO (CanUpdateMachineSet: Success: .*{re.escape(OPTIONS)}.* Cluster API replaces it .*)$",
+        said,
+        re.MULTILINE,
     )
+    if found is None:
+        return None
+    local = datetime.strptime(found[1], "%Y-%m-%d %H:%M:%S").astimezone()
+    return local.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), found[2]
+
+
+@cluster("killed")
+def test_no_machine_is_worked_on_twice_whatever_is_killed_or_too_late(story: Story) -> None:
+    story.serve({**COVERED, "budget": {**BUDGET, "deadline": TOO_LATE}})
+    story.work()
+    (story.folder / "wait").touch()
+    before = story.uids()
+    story.change_workers("1%")
+    late = comes_too_late(story, story.midway(1))
+    unheard = loses_its_service(story, story.midway(3))
+    killed = loses_its_worker(story, story.midway(4))
+    story.settles()
+    runs = story.journal()
+    assert Counter(each.node for each in runs) == {late: 2, unheard: 1, killed: 2}
+    assert at_a_time(runs) == 1
+    assert all(each.end for each in runs)
+    assert story.uids() == before
+    assert [hold(each) for each in story.machines()] == [None] * len(before)
+
+
+def comes_too_late(story: Story, run: CommandRun) -> str:
+    """Its command is asked to end at the deadline, and nothing is begun until a person clears the failure."""
+    machine = story.machine_of(run.node)
+    until("A failure", lambda: story.calls("UpdateMachine", "Failure") >= ASKED_AGAIN, FAILED)
+    until("The end of the command", lambda: story.journal()[0].end, BEGUN)
+    task = story.task(machine)
+    assert (task["state"], task["kind"]) == ("failed", "deadline")
+    assert f"it was not done within {TOO_LATE} s" in story.said()
+    assert len(story.journal()) == 1
+    story.serve(COVERED)
+    story.clear(machine)
+    assert story.midway(2).node == run.node
+    story.go(run.node)
+    return run.node
+
+
+def loses_its_service(story: Story, run: CommandRun) -> str:
+    """It is done by the time at which the service is there again, which takes that from its task."""
+    machine = story.machine_of(run.node)
+    story.extension.end("service")
+    before = story.calls("UpdateMachine", "Unknown")
+    until("Calls without an answer", lambda: story.calls("UpdateMachine", "Unknown") >= before + ASKED_AGAIN, FAILED)
+    story.go(run.node)
+    until("The end of its task", lambda: story.task(machine)["state"] == "done", BEGUN)
+    assert condition(story.machine_of(run.node), "Updating") == "True", "Cluster API does not know"
+    story.serve(COVERED)
+    story.ask_again(machine)
+    return run.node
+
+
+def loses_its_worker(story: Story, run: CommandRun) -> str:
+    """Its command ends with it, and another worker goes on once the claim is over."""
+    story.extension.end("worker")
+    until("The end of the command", lambda: story.journal()[-1].end, BEGUN)
+    story.work()
+    assert story.midway(5).node == run.node
+    assert story.task(story.machine_of(run.node))["attempts"] == 2
+    story.go(run.node)
+    return run.node
+
+
+@cluster("sick")
+def test_a_machine_is_remediated_after_a_fatal_failure_and_not_before(story: Story) -> None:
+    story.serve(COVERED)
+    story.work()
+    for name in ("wait", "refuse"):
+        (story.folder / name).touch()
+    before = story.uids()
+    story.change_workers("1%")
+    run = story.midway(1)
+    machine = story.machine_of(run.node)
+    name = machine["metadata"]["name"]
+    assert hold(machine) == OURS
+    story.lose(run.node)
+    until("The loss", lambda: condition(story.machine_of(run.node), "NodeReady") == "False", BEGUN)
+    is_left_alone(story, name)
+    story.go(run.node)
+    until("The failure", lambda: story.task(machine)["state"] == "failed", FAILED)
+    is_left_alone(story, name)
+    assert story.uids() == before
+    for each in ("wait", "refuse"):
+        (story.folder / each).unlink()
+    began = time.monotonic()
+    story.annotate("machines", name, SKIP_REMEDIATION, None)
+    until("The remediation", lambda: name not in story.uids(), FAILED)
+    print(f"remediated {time.monotonic() - began:.1f} s after it was let go")
+    story.settles()
+    after = story.uids()
+    assert len(after) == len(before)
+    assert before.items() - after.items() == {(name, machine["metadata"]["uid"])}, "the other ones were updated"
+    assert [hold(each) for each in story.machines()] == [None] * len(after)
+    assert Counter(each.node for each in story.journal())[run.node] == 1
+
+
+def is_left_alone(story: Story, name: str) -> None:
+    """The controller of MachineHealthChecks looks at a lost Machine once more, and leaves it."""
+    seen = len(story.api.said())
+    for each in story.names("machinehealthchecks"):
+        story.annotate("machinehealthchecks", each, NOTE, str(seen))
+    skipped = re.compile(
+        rf'"Skipping remediation" .*Machine="{story.namespace}/{name}" .*{re.escape(SKIP_REMEDIATION)}'
+    )
+    until("A look at it", lambda: skipped.search(story.api.said()[seen:]), DISCOVERED)
+    assert name in story.uids()
+
+
+def hold(machine: Json) -> str | None:
+    """The annotation of a Machine that no MachineHealthCheck replaces."""
+    found: str | None = (machine["metadata"].get("annotations") or {}).get(SKIP_REMEDIATION)
+    return found
+
+
+@cluster("gated")
+def test_gates_alone_hold_an_upgrade_by_replacement(story: Story) -> None:
+    hooks = ["BeforeControlPlaneUpgrade", "BeforeWorkersUpgrade"]
+    story.serve({"in_place": False, "gate": {"hooks": hooks, "clusters": ["gated/*"], "poll": 2}})
+    before, workers = story.uids(), story.uids_of_workers()
+    story.gate("no", "The index orders is yellow.")
+    story.upgrade(NEW)
+    until("The gate", lambda: story.says("BeforeControlPlaneUpgrade", "The index orders is yellow."), HELD)
+    assert (story.uids(), story.versions()) == (before, {OLD})
+    story.gate("yes")
+    until("A new control plane", lambda: story.versions() == {OLD, NEW}, UPGRADED)
+    story.gate("no", "Volume data-1 is rebuilt.")
+    until("The gate", lambda: story.says("BeforeWorkersUpgrade", "Volume data-1 is rebuilt."), UPGRADED)
+    (machine,) = (each for each in story.machines() if of_control_plane(each))
+    assert (machine["spec"]["version"], story.uids_of_workers()) == (NEW, workers)
+    story.gate("yes")
+    story.settles(NEW)
+    assert not before.items() & story.uids().items()
+    assert {hook for hook, _status in story.api.calls() - Counter()} >= set(hooks)
+    for hook in ("CanUpdateMachine", "CanUpdateMachineSet", "UpdateMachine"):
+        assert story.calls(hook, "Success", "Failure", "Unknown") == 0
