@@ -8,8 +8,8 @@ from pathlib import Path
 from tests.lab.control_plane.build import version_flags
 from tests.lab.go_program import GoProgram
 
-INSTALLED, NEXT = "1.36.3", "1.36.4"
-"""The version of its source, which is that of the lab's control plane, and one that the same source poses as."""
+INSTALLED, NEXT, NEXT_MINOR = "1.36.3", "1.36.4", "1.37.0"
+"""The version of its source, which is that of the lab's control plane, and two that the same source poses as."""
 
 
 def programs_of(version: str) -> GoProgram:

@@ -102,12 +102,16 @@ class KubeadmCluster:
 
 @contextlib.contextmanager
 def kubeadm_cluster(
-    directory: Path, control_plane: Sequence[str], workers: Sequence[str], version: str = INSTALLED
+    directory: Path, control_plane: Sequence[str], workers: Sequence[str], version: str = INSTALLED, target: str = NEXT
 ) -> Iterator[KubeadmCluster]:
-    """A cluster of these machines on that version for the length of the block. Raises LabError."""
+    """A cluster of these machines on that version for the length of the block, with packages of both versions.
+
+    Raises:
+        LabError: it does not come up.
+    """
     operating_system.ensure_made()
     shared = directory / "shared"
-    make_repository(shared / "repository", shared / "programs", (INSTALLED, NEXT))
+    make_repository(shared / "repository", shared / "programs", {INSTALLED, version, target})
     (shared / "crictl").write_text(program("crictl.py"), encoding="utf-8")
     (shared / "crictl").chmod(0o755)
     (shared / "container-runtime").symlink_to(f"/srv/programs/{INSTALLED}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from tests.lab.machines.build import programs_of
@@ -35,7 +35,7 @@ def program(file: str) -> str:
     return "#!/usr/bin/python3\n" + Path(__file__).with_name(file).read_text(encoding="utf-8")
 
 
-def make_repository(folder: Path, programs: Path, versions: Sequence[str]) -> None:
+def make_repository(folder: Path, programs: Path, versions: Collection[str]) -> None:
     """Make a repository of all packages in these versions; the programs themselves are kept in a folder of /srv.
 
     Raises:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pytest
 
 from tests.lab.fixtures import lab_directory
-from tests.lab.machines.build import INSTALLED, NEXT
+from tests.lab.machines.build import INSTALLED, NEXT, NEXT_MINOR
 from tests.lab.machines.cluster import kubeadm_cluster
 from tests.lab.machines.operating_system import why_not
 from tests.lab.waiting import until
@@ -20,15 +20,16 @@ MOMENT = 300.0
 
 
 @pytest.fixture
-def upgrades(ansible_environment: Mapping[str, str]) -> Iterator[Upgrades]:
-    """A cluster of two machines in the control plane and two workers, on the version before."""
+def upgrades(ansible_environment: Mapping[str, str], request: pytest.FixtureRequest) -> Iterator[Upgrades]:
+    """A cluster of two machines in the control plane and two workers, on the version before the target."""
+    target = getattr(request, "param", NEXT)
     if reason := why_not():
         pytest.skip(reason)
     directory = lab_directory()
     environment = {**ansible_environment, "ANSIBLE_PIPELINING": "true"}
     try:
-        with kubeadm_cluster(directory, *CLUSTER) as cluster:
-            made = Upgrades(cluster, environment)
+        with kubeadm_cluster(directory, *CLUSTER, target=target) as cluster:
+            made = Upgrades(cluster, environment, target)
             made.prepare()
             yield made
     finally:
@@ -42,6 +43,15 @@ def test_a_cluster_is_upgraded_machine_by_machine(upgrades: Upgrades) -> None:
     upgrades.is_whole()
     # Each worker was drained, so that each pod has moved at least once.
     assert not set(before) & set(upgrades.pods())
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("upgrades", [NEXT_MINOR], indirect=True)
+def test_a_minor_version_is_upgraded_machine_by_machine(upgrades: Upgrades) -> None:
+    """The API server of the lab stays on the version before, so that a new one and its removed kinds are not seen."""
+    played = upgrades.run(upgrades.agreed())
+    assert played.code == 0, played.message
+    upgrades.is_whole()
 
 
 @pytest.mark.soak

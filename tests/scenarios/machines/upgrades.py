@@ -31,6 +31,7 @@ class Upgrades:
 
     cluster: KubeadmCluster
     environment: Mapping[str, str]
+    target: str = NEXT
 
     def prepare(self) -> None:
         """Give the user the shipped roles, and the workers a workload that a budget keeps."""
@@ -41,7 +42,7 @@ class Upgrades:
     def variables(self, **more: Any) -> Json:
         """The variables of the playbook."""
         return {
-            "target_version": NEXT,
+            "target_version": self.target,
             "upgrade_groups": [CONTROL_PLANE, WORKERS],
             "upgrade_namespace": NAMESPACE,
             "upgrade_kubernetes": {"kubeconfig": str(self.cluster.lab.kubeconfig(USER))},
@@ -82,10 +83,10 @@ class Upgrades:
     def is_whole(self) -> None:
         """All is on the target, and nothing of a run is left. Raises AssertionError."""
         cluster = self.cluster
-        assert cluster.versions() == dict.fromkeys(cluster.machines, NEXT)
+        assert cluster.versions() == dict.fromkeys(cluster.machines, self.target)
         images = cluster.images_of_control_plane()
         assert len(images) == 3 * len(cluster.groups[CONTROL_PLANE])
-        assert {image.partition(":")[2] for image in images.values()} == {f"v{NEXT}"}
+        assert {image.partition(":")[2] for image in images.values()} == {f"v{self.target}"}
         for name, node in cluster.nodes().items():
             assert not node.spec.unschedulable, name
             assert not [each for each in node.metadata.annotations or {} if "upgrade" in each], name
@@ -96,12 +97,12 @@ class Upgrades:
             kept = core.read_namespaced_config_map("kubeadm-config", "kube-system").data
             proxy = apps.read_namespaced_daemon_set("kube-proxy", "kube-system")
             locks = leases.list_namespaced_lease(NAMESPACE).items
-        assert yaml.safe_load(kept["ClusterConfiguration"])["kubernetesVersion"] == f"v{NEXT}"
-        assert proxy.spec.template.spec.containers[0].image.endswith(f":v{NEXT}")
+        assert yaml.safe_load(kept["ClusterConfiguration"])["kubernetesVersion"] == f"v{self.target}"
+        assert proxy.spec.template.spec.containers[0].image.endswith(f":v{self.target}")
         assert not [lock.metadata.name for lock in locks if lock.spec.holder_identity]
         for machine in cluster.machines.values():
             assert machine.run("apt-mark", "showhold").split() == ["kubeadm", "kubectl", "kubelet"]
-            assert machine.run("kubeadm", "version", "-o", "short").strip() == f"v{NEXT}"
+            assert machine.run("kubeadm", "version", "-o", "short").strip() == f"v{self.target}"
 
 
 def shipped_rights() -> list[Json]:
