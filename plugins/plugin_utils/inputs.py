@@ -12,7 +12,7 @@ from typing import Any
 
 from .connection_inputs import CONNECTIONS, contradictions, parts_of, unanswered
 from .input_values import wrong_values
-from .variables import ANY, PLAYBOOKS, PREFIX, SERVING, names, table, taken_by
+from .variables import ANY, OWN, PLAYBOOKS, PREFIX, SERVING, names, table, taken_by
 
 Options = Mapping[str, Mapping[str, Any]]
 
@@ -50,6 +50,8 @@ def faults(
         if not unanswered(value) or _must_be_answered(name, options.get(name))
     }
     names = sorted(name for name in given if name.startswith(PREFIX) and name not in options)
+    if SYSTEM in names and given[SYSTEM] == system_of(playbook):
+        names.remove(SYSTEM)
     unknown = (_unknown(name, playbook, options, others, name in forced) for name in names)
     return [
         *_missing(options, given),
@@ -77,6 +79,14 @@ def options_of(playbook: str, entries: Mapping[str, Options]) -> dict[str, Mappi
     if playbook in OF_ANY_SYSTEM:
         own[SYSTEM] = {"type": "str"}
     return {**of_any_playbook(), **_with_parts(own)}
+
+
+def system_of(playbook: str) -> str:
+    """The system that a playbook of this collection upgrades: the whole name of its role; empty: it upgrades none.
+
+    The file of variables that the serving playbooks get may have it, and is given to that playbook, too.
+    """
+    return f"{OWN}.{PLAYBOOKS[playbook].role}" if playbook in PLAYBOOKS else ""
 
 
 def of_any_playbook() -> Options:

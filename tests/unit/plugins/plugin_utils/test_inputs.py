@@ -90,6 +90,14 @@ def test_what_belongs_to_another_playbook_does_nothing_and_is_refused() -> None:
     assert said("opensearch", upgrade_pause_reason="frozen") == []
 
 
+def test_the_file_of_the_serving_playbooks_is_given_to_the_playbook_of_its_system_too() -> None:
+    own = {"opensearch": "opensearch", "opensearch_hosts": "opensearch", "plan": "longhorn", "settle": "openshift"}
+    for playbook, system in own.items():
+        assert said(playbook, ["upgrade_system"], upgrade_system=f"stateful.upgrade.{system}") == []
+    (sentence,) = said(forced=["upgrade_system"], upgrade_system="stateful.upgrade.openshift")
+    assert sentence.startswith("upgrade_system is made by the run itself")
+
+
 def test_what_a_run_makes_is_not_given_but_may_be_there() -> None:
     made = dict.fromkeys(made_by_runs(), "made")
     assert said(**made) == []
