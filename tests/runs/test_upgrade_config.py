@@ -18,12 +18,12 @@ from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.openshift.file_integrity import API_VERSION, RE_INIT, definition, file_integrity
 from tests.sandbox.web import Request
 from tests.scenarios.playbook import PLAN, Played
-from tests.unit.plugins.module_utils.openshift.named import NAMES, NO_SILENCES
+from tests.unit.plugins.module_utils.openshift.named import NAMES, NO_SILENCES, NOT_SENT
 
 OPTIONAL = ("UpgradeDelayedCheck", "IsUpgradeable", "PostUpgradeProcedures")
 """The steps that an ARO leaves out."""
 SAID = {
-    "SendStartedNotification": "noted at the request",
+    "SendStartedNotification": NOT_SENT,
     "UpgradeDelayedCheck": "it was not late",
     "IsUpgradeable": "the minor version stays",
     "ExternalDependencyAvailabilityCheck": "none was given (upgrade_dependencies)",
@@ -36,7 +36,7 @@ SAID = {
     "RemoveMaintWindow": NO_SILENCES,
     "PostUpgradeHealthCheck": "well",
     "PostUpgradeProcedures": "none was asked for (upgrade_fedramp)",
-    "SendCompletedNotification": "noted at the request",
+    "SendCompletedNotification": NOT_SENT,
 }
 WHOLE = {name: f" is completed: {SAID[name]}" if name in SAID else " is completed" for name in NAMES}
 """The messages at the end, behind the names."""

@@ -116,7 +116,7 @@ def _started_notification(course: UpgradeCourse) -> Progress | None:
         return None
     sent = course.noticed("started")
     done = sent or course.checked
-    return Progress(course.begun, done, "noted at the request" if done and not sent else "")
+    return Progress(course.begun, done, NOT_SENT if done and not sent else "")
 
 
 def _delayed_check(course: UpgradeCourse) -> Progress | None:
@@ -191,10 +191,11 @@ def _completed_notification(course: UpgradeCourse) -> Progress | None:
     sent = course.noticed("completed")
     if sent or not course.completed:
         return _at(sent)
-    return Progress(course.completed, course.completed, "noted at the request")
+    return Progress(course.completed, course.completed, NOT_SENT)
 
 
-NO_SILENCES = "no silences were given (upgrade_silences)"
+NOT_SENT = "noted in the record; no notice was sent (upgrade_webhook)"
+NO_SILENCES = "no silence was asked for (upgrade_alertmanager_url)"
 BEFORE = "the control plane was upgraded before"
 STEPS = (
     NamedStep("SendStartedNotification", _started_notification),

@@ -40,7 +40,8 @@ NAMES = [
     "SendCompletedNotification",
 ]
 """The named steps of a managed upgrade in their order, as the managed-upgrade-operator has them."""
-NO_SILENCES = "no silences were given (upgrade_silences)"
+NO_SILENCES = "no silence was asked for (upgrade_alertmanager_url)"
+NOT_SENT = "noted in the record; no notice was sent (upgrade_webhook)"
 
 
 def batch(pool: str, state: str = "pending", started: str = "", went: str = "", ended: str = "") -> BatchRecord:

@@ -16,7 +16,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.condit
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.milestones import dated
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 
-from .named import BEGUN, CONTROLLED, DONE, HALF, NOW, PLANNED, ROLLED, TAKEN, completed, pending, recorded
+from .named import BEGUN, CONTROLLED, DONE, HALF, NOT_SENT, NOW, PLANNED, ROLLED, TAKEN, completed, pending, recorded
 
 OLD: dict[str, Any] = {"version": "4.18.1", "phase": "Upgraded", "startTime": "2026-01-01T00:00:00Z", "conditions": []}
 
@@ -38,7 +38,7 @@ def test_the_entry_of_an_upgrade_at_its_end() -> None:
         "type": "SendCompletedNotification",
         "status": "True",
         "reason": "SendCompletedNotification done",
-        "message": "SendCompletedNotification is completed: noted at the request",
+        "message": f"SendCompletedNotification is completed: {NOT_SENT}",
         "startTime": DONE,
         "completeTime": DONE,
         "lastProbeTime": DONE,

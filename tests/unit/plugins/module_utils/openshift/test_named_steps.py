@@ -25,6 +25,7 @@ from .named import (
     LATER,
     NAMES,
     NO_SILENCES,
+    NOT_SENT,
     NOW,
     PLANNED,
     ROLLED,
@@ -52,7 +53,7 @@ def test_they_are_those_of_the_managed_upgrade_in_its_order() -> None:
         ("SendStartedNotification", pending(), None),
         ("SendStartedNotification", recorded(PLANNED), Progress(BEGUN)),
         ("SendStartedNotification", recorded(PLANNED, told="started"), Progress(BEGUN, LATER)),
-        ("SendStartedNotification", recorded(COMMENCING), Progress(BEGUN, BEGUN, "noted at the request")),
+        ("SendStartedNotification", recorded(COMMENCING), Progress(BEGUN, BEGUN, NOT_SENT)),
         ("UpgradeDelayedCheck", pending(), None),
         (
             "UpgradeDelayedCheck",
@@ -150,7 +151,7 @@ def test_they_are_those_of_the_managed_upgrade_in_its_order() -> None:
         ("PostUpgradeProcedures", completed(), Progress(DONE, DONE, "none was asked for (upgrade_fedramp)")),
         ("SendCompletedNotification", recorded(WHOLE), None),
         ("SendCompletedNotification", recorded(WHOLE, told="completed"), Progress(LATER, LATER)),
-        ("SendCompletedNotification", completed(), Progress(DONE, DONE, "noted at the request")),
+        ("SendCompletedNotification", completed(), Progress(DONE, DONE, NOT_SENT)),
     ],
 )
 def test_each_step_in_each_of_its_states(name: str, record: Record, expected: Progress | None) -> None:
