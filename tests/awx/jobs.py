@@ -83,7 +83,13 @@ class AutomationController:
         asked = {each["variable"] for each in questions_of(template)}
         defaults = {each["variable"]: each["default"] for each in questions_of(template) if "default" in each}
         assert asked or not answers or artifacts, "AWX takes no variables that the survey does not ask for"
-        variables = {**template.get("extra_vars", {}), **defaults, **artifacts, **answers, "awx_job_id": len(self.jobs)}
+        given = {**template.get("extra_vars", {}), **defaults, **artifacts, **answers, "awx_job_id": len(self.jobs)}
+        job = self.ended(template, given)
+        self.jobs.append(job)
+        return job
+
+    def ended(self, template: Mapping[str, Any], variables: Mapping[str, Any]) -> Job:
+        """The end of a job with these variables."""
         private = self.directory / f"job-{len(self.jobs)}"
         self._prepare(private, variables)
         events: list[dict[str, Any]] = []
@@ -97,9 +103,7 @@ class AutomationController:
             settings={"pexpect_timeout": LOOK},
             quiet=True,
         )
-        job = Job(template["name"], run.status, events, private)
-        self.jobs.append(job)
-        return job
+        return Job(template["name"], run.status, events, private)
 
     def run(self, workflow: Mapping[str, Any], answers: Mapping[str, Any], approve: Approve) -> str:
         """Run a workflow node by node, and give its end: `failed` if a node failed that no node follows."""

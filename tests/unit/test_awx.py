@@ -12,14 +12,38 @@ import yaml
 from ansible_collections.stateful.upgrade.plugins.lookup.input_faults import specified
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.arguments import OPENSEARCH
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.input_values import wrong_values
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import options_of, results
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import SYSTEM, faults, options_of, results
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import table
 from jinja2 import StrictUndefined, sandbox
+from jinja2.nativetypes import NativeEnvironment
 
 from tests.awx.configuration import AWX, PROJECT, Configuration, questions_of, texts_in
 
+SYSTEMS = ("opensearch", "longhorn", "openshift")
+
+
+def configured(system: str) -> Configuration:
+    """The configuration for a cluster of a system."""
+    named = {} if system == SYSTEMS[0] else {SYSTEM: f"stateful.upgrade.{system}"}
+    return Configuration.read(site_variables={"upgrade_namespace": "search", **named})
+
+
 CONFIGURATION = Configuration.read()
 TEMPLATES = CONFIGURATION.of("templates")
+OF_SYSTEMS = [
+    pytest.param(system, each, id=f"{system}-{each['playbook']}")
+    for system in SYSTEMS
+    for each in configured(system).of("templates").values()
+]
+QUESTIONS = [
+    pytest.param(system, each, id=f"{system}-{each['variable']}")
+    for system in SYSTEMS
+    for each in {
+        question["variable"]: question
+        for template in configured(system).of("templates").values()
+        for question in questions_of(template)
+    }.values()
+]
 PLAYBOOKS = sorted(path.name for path in PROJECT.glob("*.yml"))
 QUESTION = {"question_name", "question_description", "variable", "type", "required", "default", "choices", "min", "max"}
 SECRET = re.compile(r"password|api_key|token|secret|client_key", re.IGNORECASE)
@@ -31,17 +55,19 @@ ROLES_ADD = {"organization", "project", "playbook", "inventory", "execution_envi
 """The fields of a template that the modules of awx.awx look up, or send to addresses of their own."""
 
 
-def imported(playbook: str) -> str:
-    """The playbook of the collection that a playbook of the project imports."""
+def imported(playbook: str, system: str = SYSTEMS[0]) -> str:
+    """The playbook of the collection that a playbook of the project imports for a cluster of a system."""
     plays = yaml.safe_load((PROJECT / playbook).read_text(encoding="utf-8"))
-    collection, _dot, name = plays[0]["ansible.builtin.import_playbook"].rpartition(".")
+    given = {} if system == SYSTEMS[0] else {SYSTEM: f"stateful.upgrade.{system}"}
+    filled = NativeEnvironment().from_string(plays[0]["ansible.builtin.import_playbook"]).render(given)
+    collection, _dot, name = filled.rpartition(".")
     assert collection == "stateful.upgrade"
     return str(name)
 
 
-def taken_by(template: Mapping[str, Any]) -> dict[str, Any]:
+def taken_by(template: Mapping[str, Any], system: str = SYSTEMS[0]) -> dict[str, Any]:
     """The variables that the playbook of a template takes, with their specification."""
-    return options_of(imported(template["playbook"]), specified())
+    return options_of(imported(template["playbook"], system), specified(f"stateful.upgrade.{system}"))
 
 
 def told(template: Mapping[str, Any]) -> list[str]:
@@ -58,21 +84,21 @@ def test_templates_name_the_playbooks_of_the_project() -> None:
     assert {each["playbook"] for each in TEMPLATES.values()} == set(PLAYBOOKS)
 
 
-@pytest.mark.parametrize("template", TEMPLATES.values(), ids=lambda template: template["playbook"])
-def test_a_template_gives_only_variables_that_its_playbook_takes(template: Mapping[str, Any]) -> None:
-    takes, asked = taken_by(template), questions_of(template)
+@pytest.mark.parametrize(("system", "template"), OF_SYSTEMS)
+def test_a_template_gives_only_variables_that_its_playbook_takes(system: str, template: Mapping[str, Any]) -> None:
+    takes, asked = taken_by(template, system), questions_of(template)
     given = {**template["extra_vars"], **{each["variable"]: each.get("default") for each in asked}}
-    assert given.keys() <= takes.keys()
+    playbook, entries = imported(template["playbook"], system), specified(f"stateful.upgrade.{system}")
+    named = {"target_version": "1.2.3"} if asked else {}
+    assert faults(playbook, {**given, **named}, given, entries) == []
     needed = {name for name, option in takes.items() if option.get("required")}
     assert needed <= given.keys()
-    for name, value in template["extra_vars"].items():
-        assert list(wrong_values(name, value, takes[name])) == []
 
 
-@pytest.mark.parametrize("name", sorted({each["variable"] for one in TEMPLATES.values() for each in questions_of(one)}))
-def test_a_question_offers_what_the_playbook_takes(name: str) -> None:
-    asked = next(each for one in TEMPLATES.values() for each in questions_of(one) if each["variable"] == name)
-    option = options_of("opensearch", specified())[name]
+@pytest.mark.parametrize(("system", "asked"), QUESTIONS)
+def test_a_question_offers_what_the_playbook_takes(system: str, asked: Mapping[str, Any]) -> None:
+    name = asked["variable"]
+    option = options_of(system, specified(f"stateful.upgrade.{system}"))[name]
     choices, kind = option.get("choices"), option.get("type", "str")
     assert asked.keys() <= QUESTION
     assert asked["type"] == (
@@ -87,13 +113,15 @@ def test_a_question_offers_what_the_playbook_takes(name: str) -> None:
     assert not re.match(r"upgrade_(opensearch|kubernetes)", name), "the password could be sent to any place"
 
 
-def test_a_workflow_asks_what_its_templates_need() -> None:
-    asked = {each["variable"] for each in questions_of(CONFIGURATION.workflow)}
-    for node in CONFIGURATION.workflow["simplified_workflow_nodes"]:
-        template = TEMPLATES.get(node.get("unified_job_template", ""), {})
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_workflow_asks_what_its_templates_need(system: str) -> None:
+    configuration = configured(system)
+    asked = {each["variable"] for each in questions_of(configuration.workflow)}
+    for node in configuration.workflow["simplified_workflow_nodes"]:
+        template = configuration.of("templates").get(node.get("unified_job_template", ""), {})
         required = {each["variable"] for each in questions_of(template) if each["required"]}
         assert required <= asked | {"upgrade_confirm"}  # a custom statistic of the plan
-        assert not template or asked | results() | {"upgrade_confirm"} <= taken_by(template).keys() | results()
+        assert not template or asked | results() | {"upgrade_confirm"} <= taken_by(template, system).keys() | results()
 
 
 def test_the_consent_comes_from_the_plan_and_from_nothing_that_would_win_over_it() -> None:
@@ -144,6 +172,11 @@ def test_credentials_are_injected_as_the_variables_that_the_code_reads() -> None
     assert ENVIRONMENT.keys() - {OF_RUNNER} == set(fallbacks.values())
     secret = {name for name, option in OPENSEARCH["opensearch"]["options"].items() if option.get("no_log")}
     assert {name for name, each in FIELDS.items() if each.get("secret")} == (secret & FIELDS.keys()) | {"client_key"}
+
+
+def test_the_output_is_concise_without_an_opensearch_too() -> None:
+    other = CONFIGURATION.of("credential_types")["Concise output"]
+    assert (other["inputs"], other["injectors"]) == ({}, {"env": {OF_RUNNER: ENVIRONMENT[OF_RUNNER]}})
 
 
 def test_awx_takes_the_injectors() -> None:
