@@ -13,7 +13,8 @@ from tests.kustomization import NAME, built
 from tests.lab.namespace import Namespace
 
 GITOPS = Path(__file__).parents[2] / "extensions" / "gitops"
-FOLDERS = sorted(path.parent for path in GITOPS.rglob(NAME))
+FOLDERS = sorted(path.parent for path in GITOPS.rglob(NAME) if path.parent != GITOPS / "openshift")
+"""All but a component, which is built as part of its example."""
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 
 

@@ -13,11 +13,13 @@ import pytest
 import yaml
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.inputs import faults
 
-from tests.kustomization import NAME, built, named_files
+from tests.kustomization import NAME, built, containers_of, named_files
 
 ROOT = Path(__file__).resolve().parents[2]
 GITOPS = ROOT / "extensions" / "gitops"
-FOLDERS = sorted(path.parent for path in GITOPS.rglob(NAME))
+COMPONENT = GITOPS / "openshift"
+FOLDERS = sorted(path.parent for path in GITOPS.rglob(NAME) if path.parent != COMPONENT)
+NAMESPACES = {"argocd": "search", "flux": "search", "openshift": "openshift-upgrade"}
 APPLIED_ELSEWHERE = {
     "application.yaml",
     "application-rolling-update.yaml",
@@ -45,7 +47,7 @@ def of_kind(objects: list[Json], kind: str) -> Json:
     return found
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=ids)
+@pytest.mark.parametrize("folder", [*FOLDERS, COMPONENT], ids=ids)
 def test_a_kustomization_names_every_file_of_its_folder(folder: Path) -> None:
     files = {path.name for path in folder.iterdir() if path.is_file()} - APPLIED_ELSEWHERE - {NAME}
     assert named_files(folder) == files
@@ -57,8 +59,11 @@ def test_a_folder_is_built_of_features_that_are_known(folder: Path) -> None:
     names = [(each["kind"], each["metadata"]["name"]) for each in objects]
     assert len(names) == len(set(names))
     if folder.parent.name == "examples":
-        assert {each["metadata"]["namespace"] for each in objects} == {"search"}
-        assert of_kind(objects, "RoleBinding")["subjects"][0]["namespace"] == "search"
+        namespace = NAMESPACES[folder.name]
+        spaces = {each["metadata"].get("namespace") for each in objects if not each["kind"].startswith("Cluster")}
+        assert spaces == {namespace}
+        bindings = [each for each in objects if each["kind"].endswith("Binding")]
+        assert {subject["namespace"] for each in bindings for subject in each["subjects"]} == {namespace}
 
 
 def test_a_feature_that_is_not_known_is_refused(tmp_path: Path) -> None:
@@ -72,6 +77,12 @@ def test_the_role_is_the_one_of_the_playbook_to_the_letter() -> None:
     assert (GITOPS / "base" / "role.yaml").read_text(encoding="utf-8") == shipped.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(("own", "shipped"), [("role", "role"), ("clusterrole", "cluster_role")])
+def test_the_roles_of_openshift_are_those_of_its_playbook_to_the_letter(own: str, shipped: str) -> None:
+    file = ROOT / "roles" / "openshift" / "files" / f"{shipped}.yml"
+    assert (COMPONENT / f"{own}.yaml").read_text(encoding="utf-8") == file.read_text(encoding="utf-8")
+
+
 def test_the_passes_are_the_job_but_for_the_waiting() -> None:
     job = of_kind(built(GITOPS / "job"), "Job")["spec"]["template"]
     passes = of_kind(built(GITOPS / "cronjob"), "CronJob")["spec"]["jobTemplate"]["spec"]["template"]
@@ -79,6 +90,19 @@ def test_the_passes_are_the_job_but_for_the_waiting() -> None:
     assert arguments[-2:] == ["-e", "upgrade_wait=false"]
     del arguments[-2:]
     assert passes == job
+
+
+@pytest.mark.parametrize("runner", ["job", "cronjob"])
+def test_openshift_has_its_own_rights_and_playbook_and_nothing_of_opensearch(runner: str) -> None:
+    objects = built(GITOPS / "examples" / "openshift", {"../../job": f"../../{runner}"})
+    roles = {each["metadata"]["name"] for each in objects if each["kind"].startswith(("Role", "ClusterRole"))}
+    assert roles == {"stateful-upgrade-openshift"}
+    (container,) = containers_of(objects)
+    assert {each["name"]: each.get("value") for each in container["env"]}["SYSTEM"] == "openshift"
+    assert "envFrom" not in container
+    kept = next(containers_of(built(GITOPS / runner)))
+    changed = {name for name in kept if container.get(name) != kept[name]}
+    assert changed == {"env", "envFrom", "image"}
 
 
 @pytest.mark.parametrize("folder", ["argocd", "flux"])
