@@ -41,8 +41,14 @@ MANAGED = {
     "The engine: condition: in progress",
     "The engine: condition: completed",
     "The steps: EnsureExtraUpgradeWorkers: timeout",
+    "The run: single passes",
+    "The run: paused, resumed, approved",
+    "The run: status and report",
+    "The run: AWX",
+    "The run: Job and CronJob",
+    "The run: a fleet",
 }
-"""The boxes of the diagrams of the managed-upgrade-operator, but for those of its named steps."""
+"""The boxes of the diagrams of the managed-upgrade-operator, but for its named steps, and what serves a run."""
 BESIDE = re.compile(
     r"^(?:not_confirmed|inputs_wrong|(?:upgrade|before|after)_\w+|target_version|cluster_role|validate_certs)$"
 )
