@@ -49,6 +49,7 @@ LONGEST = (
     "test_longhorn",
     "test_openshift_database",
     "test_openshift",
+    "test_openshift_passes",
     "test_kubeadm",
     "test_openshift_machines",
     "test_hosts",
