@@ -39,7 +39,7 @@ _value:
       V(stopped), V(interrupted) with its run, or V(paused). C(rows) are the batches on the timeline, and C(repeated)
       those that several runs have begun.
     - C(pauses) are the pauses that the axis leaves out. C(at_work) are the seconds without them.
-    - C(phases) are the seconds of each phase over all members, C(waits) the longest waits.
+    - C(phases) are the seconds of each phase over all members, if they took any, C(waits) the longest waits.
     - C(changes) are the settings and objects that were changed, and how often each was put back. C(health) of a bar is
       the health that its gate has found, C(health) of the report that of the last gate. C(compared) has a name and the
       figures of this upgrade and of the one before, if there was one.

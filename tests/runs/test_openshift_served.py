@@ -126,6 +126,7 @@ def test_status_and_report_say_what_was_done_and_where_it_stopped(with_executor:
     for said in ("not now", "master-0", "worker-0"):
         assert said in json.dumps(report)
         assert said in page.read_text()
+    assert "schedule" not in page.read_text(), "no pod of a member was scheduled"
     status = cluster.serve(STATUS).output
     assert "BatchesDone: in progress" in status
     assert "2 of 4 done. Stopped at nodes-03" in status

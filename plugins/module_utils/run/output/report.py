@@ -111,7 +111,7 @@ class Report:
     runs: int
     members: int
     phases: tuple[tuple[str, float], ...]
-    """The seconds of each phase over all members."""
+    """The seconds of each phase over all members; empty where no member has gone through them, as a machine."""
     waits: tuple[Wait, ...]
     changes: tuple[Changed, ...]
     """The settings and objects that were changed, in the order of their first changes."""
@@ -173,7 +173,7 @@ def report_of(record: Record) -> Report:
         at_work=whole - cut,
         runs=len({each.run for each in record.history} | {each.run for each in record.tries if each.run}),
         members=len({name for each in record.tries for name in each.members}),
-        phases=tuple((name, sum(number(each, f"{name}_seconds") for each in took)) for name in PHASES),
+        phases=_phases(took),
         waits=waits_of(record)[:MOST_WAITS],
         changes=_changes(record),
         health=record.health,
@@ -185,6 +185,11 @@ def report_of(record: Record) -> Report:
         skipped=record.skipped,
         risks=record.risks,
     )
+
+
+def _phases(took: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, float], ...]:
+    found = tuple((name, sum(number(each, f"{name}_seconds") for each in took)) for name in PHASES)
+    return found if any(seconds for _name, seconds in found) else ()
 
 
 def _title(record: Record) -> str:

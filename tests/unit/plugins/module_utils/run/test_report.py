@@ -11,7 +11,6 @@ from ansible_collections.stateful.upgrade.plugins.filter.report import report
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.counts import counted_after, counted_before
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.report import (
     MOST_WAITS,
-    PHASES,
     Report,
     report_of,
     waits_of,
@@ -135,7 +134,7 @@ def test_nothing_has_begun_yet() -> None:
         0.0,
         1,
         0,
-        tuple((each, 0.0) for each in PHASES),
+        (),
         (),
         (),
         "",
@@ -189,6 +188,15 @@ def test_markdown_names_the_batches_and_the_waits() -> None:
     assert "# Upgrade of opensearch to 3.8.0: Completed" in page
     assert "| batch-2 | data-2 | done | 20 | 4.0 |  |  |  |" in page
     assert "- 2.0 s, batch-2: <logs-2> recovers." in page
+
+
+@pytest.mark.parametrize("form", ["html", "md"])
+def test_members_that_go_through_no_phases_have_none_in_the_page(form: str) -> None:
+    """Machines are away as a whole."""
+    away = replace(TWO[0], took=({"name": "worker-1", "total_seconds": 170.0},))
+    assert report_of(record(away)).phases == ()
+    assert "over all members" not in drawn(form, record(away))
+    assert "all members" in drawn(form, record(*TWO))
 
 
 @pytest.mark.parametrize("form", ["html", "md"])
