@@ -102,6 +102,8 @@ PROVIDERS = (
 _CLASS = _files(_TEST, "infrastructure/docker/templates/clusterclass-in-memory.yaml")
 
 
+STARTS = "2s"
+"""The time that a machine in memory takes to start; the class of the release has 10 s."""
 SMALLEST = 3
 """Machines of a control plane that Cluster API upgrades without one machine more."""
 
@@ -128,6 +130,9 @@ def cluster_class(wanted: Wanted) -> list[Json]:
             surge = 0 if wanted.control_plane >= SMALLEST else 1
             strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge}}
             each["spec"]["template"]["spec"]["rollout"] = {"strategy": strategy}
+        if each["kind"] == "DevMachineTemplate":
+            machine = each["spec"]["template"]["spec"]["backend"]["inMemory"]["vm"]
+            machine["provisioning"]["startupDuration"] = STARTS
     # A class is refused whose templates are not there yet.
     return sorted(found, key=lambda each: str(each["kind"]) == "ClusterClass")
 
