@@ -45,12 +45,11 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
+from ..module_utils.run.order import is_reserved
 from ..plugin_utils.variables import made_in
 
-GROUP = "stateful_upgrade_batches"
-"""The group of the batches."""
-EVERYWHERE = {"all", "ungrouped", GROUP}
-"""The groups of a host that no inventory has, and that a run has made."""
+EVERYWHERE = {"all", "ungrouped"}
+"""The groups that every host without one of its own is in."""
 
 
 class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no type hints for plugins
@@ -71,15 +70,16 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
 
 
 def _without_batches(inventory: Any) -> None:
-    group = inventory.groups.get(GROUP)
-    if group is None:
+    names = [name for name in inventory.groups if is_reserved(name)]
+    if not names:
         return
     data = inventory._inventory
-    for host in [*group.hosts]:
-        if {each.name for each in host.get_groups()} <= EVERYWHERE:
-            data.remove_host(host)
-        host.remove_group(group)
-    # In ansible-core 2.16 its remove_group looks for the group among the names of groups, and finds none.
-    del data.groups[GROUP]
+    for group in map(inventory.groups.get, names):
+        for host in [*group.hosts]:
+            if {each.name for each in host.get_groups()} <= EVERYWHERE | {*names}:
+                data.remove_host(host)
+            host.remove_group(group)
+        # In ansible-core 2.16 its remove_group looks for the group among the names of groups, and finds none.
+        del data.groups[group.name]
     data._groups_dict_cache = {}
     inventory.clear_caches()

@@ -22,6 +22,7 @@ options:
         task files.
       - V(hosts) gives the hosts of the play with the batches, and V(sizes) how many belong to each batch.
       - V(grown) gives the pool that is to have one member more, as the plan has it.
+      - V(reserved) gives the group of the inventory whose name is reserved for the batches.
       - V(lost) gives the end of a run whose hosts cannot be reached, as V(not_begun) does.
       - V(own_tasks_after) gives the files of the user's own tasks after the last batch.
       - V(had_batches), V(stopped), V(waits), V(keeps_capacity) and V(keeps_silences) are questions about the end, and

@@ -102,6 +102,14 @@ options:
     type: list
     elements: str
     default: []
+  through:
+    description:
+      - The versions on the way to O(target_version), in their order and without it, such as V([1.35.4]). Each machine goes to
+        each of them, and no machine goes further before all are there. At most three.
+      - For a batch O(target_version) may be one of them.
+    type: list
+    elements: str
+    default: []
   step:
     description:
       - With O(state=delegated) the part of the work. V(prepare) sees that the API knows NodeUpdates, and changes
@@ -266,6 +274,7 @@ batches:
       reason: next of workers in zone a
       proof: workers keeps 2 of its 3 workers, and evictions respect every budget
       place: 2/4
+told: {description: A line for each version of a chain., returned: with a plan, type: list, elements: str}
 members:
   description: Names of all machines of the plan.
   returned: with O(state=planned) or O(state=begun)

@@ -14,14 +14,13 @@ from ..module_utils.common.timestamps import timestamp_text
 from ..module_utils.run.batch import BatchSoFar, OfHosts
 from ..module_utils.run.canary_soak import EVERY
 from ..module_utils.run.failure import failure_of
+from ..module_utils.run.order import GROUP, HopOfPlan, hop_with, lined_up, sizes
 from ..module_utils.run.steps import run_waits
 from .hosts_of_run import texts_in
 from .registered import OF_BATCH, of_system, registered
 from .run_options import SYSTEM, GivenVariables, OfHost, of_pool
 from .variables import drains
 
-GROUP = "stateful_upgrade_batches"
-"""The group of the hosts that are batches, in their order."""
 REPLACING = ("pod_ondelete_roll", "process_restart")
 """The modules that replace pods or processes of a batch, or follow them."""
 OF_RECORD = (
@@ -67,8 +66,9 @@ class BatchOfRun:
     def of_state(self) -> dict[str, Any]:
         """The options that it gives to a state of the module of its system."""
         seconds = int(self.given("upgrade_member_timeout") or MEMBER_TIMEOUT)
-        target = self._plan.get("target_version")
         batch = self.so_far.batch
+        # A batch of a chain of upgrades may lead to a version on the way, whatever the target of the run is.
+        target = batch.get("target_version") or self._plan.get("target_version")
         failed = failures_on_hosts(self.variables, batch) if self.so_far.hosts is not None else {}
         return {
             "batch": batch["members"],
@@ -93,7 +93,6 @@ class BatchOfRun:
         if module == "node_engine_switch":
             # Consent covers this image, whatever Longhorn has as its default by now.
             return {"nodes": batch["members"], "image": self._plan["image"]}
-        # A batch of a chain of upgrades may lead to a version on the way, whatever the target of the run is.
         return {"target_version": batch["target_version"]} if batch.get("target_version") else {}
 
     @cached_property
@@ -133,11 +132,25 @@ class BatchOfRun:
         """The members on whose hosts all has succeeded; empty if the members are on no hosts of the inventory."""
         return [] if self.so_far.hosts is None else self.so_far.hosts.started
 
+    def next_version(self) -> dict[str, Any]:
+        """The hosts of the play with the next version of a chain, and how many belong to each of its batches. Behind
+        the last batch of this version alone there are some."""
+        places, number = self.given("upgrade_places") or {}, self._hop.number + 1
+        if not places or self._hop.batches[-1]["name"] != self.so_far.batch["name"]:
+            return {"hosts": [], "sizes": []}
+        hosts = lined_up(self._plan, places, self.so_far.deadline, number)
+        return {"hosts": hosts, "sizes": sizes(self._plan, places, number)}
+
+    @property
+    def _hop(self) -> HopOfPlan:
+        """The batches that lead to the same version."""
+        return hop_with(self._plan.get("batches", ()), self.so_far.batch)
+
     def trouble(self) -> str:
         """A sentence for each host of a member on which something has failed, or that is out of reach."""
-        # Machines are prepared before the first batch, all of them.
-        first = self.is_first() and drains(self.given(SYSTEM))
-        batches = self._plan.get("batches", ()) if first else [self.so_far.batch]
+        # Machines are prepared before the first batch of their version, all of them.
+        first = self._hop.batches[0]["name"] == self.so_far.batch["name"] and drains(self.given(SYSTEM))
+        batches = self._hop.batches if first else [self.so_far.batch]
         found = [] if self.so_far.hosts is None else [one for each in batches for one in troubles(self.variables, each)]
         return " ".join(f"{each.rstrip('.')}." for each in found)
 
@@ -174,7 +187,8 @@ class BatchOfRun:
     def _recorded_before(self) -> Mapping[str, Any]:
         """The note at the end of the batch before this one; empty without one."""
         hosts = self.variables["groups"].get(GROUP, [])
-        before = hosts[: hosts.index(self._host)][-1:] if self._host in hosts else []
+        batches = [each for each in hosts if "upgrade_batch" in OfHost(self.variables, each)]
+        before = batches[: batches.index(self._host)][-1:] if self._host in batches else []
         return next((of_batch(self.variables, host).get("roll_recorded") or {} for host in before), {})
 
     def _of_failure(self) -> dict[str, Any]:
@@ -377,6 +391,8 @@ ANSWERS: Mapping[str, Callable[[BatchOfRun], Any]] = {
     "own_moment": lambda batch: batch.own_time(),
     "own_files": lambda batch: batch.own_files(),
     "first_parts": lambda batch: batch.first_parts(),
+    "last_parts": lambda batch: ["next_version.yml"] if batch.next_version()["hosts"] else [],
+    "next_version": lambda batch: batch.next_version(),
     "failure": lambda batch: batch.failure(),
     "started": lambda batch: batch.started(),
     "trouble": lambda batch: batch.trouble(),

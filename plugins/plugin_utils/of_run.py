@@ -8,10 +8,10 @@ from typing import Any
 
 from ..module_utils.run.begin_and_end import FORETOLD
 from ..module_utils.run.end import NOTICES, End, RunResults
-from ..module_utils.run.order import STARTED, not_begun
+from ..module_utils.run.order import GROUP, STARTED, not_begun
 from ..module_utils.run.record.phases import Deed, Phase, UpgradeEvent
 from ..module_utils.run.steps import ASKED_EARLY, in_order, run_waits
-from .batch_of_run import GROUP, batches_of, known_plan, localhost, of_batch, requested
+from .batch_of_run import batches_of, known_plan, localhost, of_batch, requested
 from .capacity_of_run import added as added_capacity
 from .hosts_of_run import HostsOfRun, texts_in
 from .registered import OF_SETTLING, of_system, registered

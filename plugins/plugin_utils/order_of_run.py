@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..module_utils.run.order import RunFacts, RunStage, lined_up, lost_hosts, parts, sizes, unconsented
+from ..module_utils.run.order import RunFacts, RunStage, is_reserved, lined_up, lost_hosts, parts, sizes, unconsented
 from ..module_utils.run.steps import StepPoint, means_yes
-from .batch_of_run import GROUP
 from .capacity_of_run import grown
 from .hosts_of_run import texts_in
 from .of_run import Run
@@ -53,7 +52,7 @@ class OrderOfRun:
         plan, given = self.plan, self.given
         batches = bool(plan.get("batches"))
         return RunFacts(
-            reserved=bool(self.variables.get("groups", {}).get(GROUP)),
+            reserved=bool(self.reserved()),
             on_hosts=bool(given("upgrade_groups")),
             supersedes=means_yes(given("upgrade_supersede")),
             checks=bool(self.variables.get("ansible_check_mode")),
@@ -73,6 +72,11 @@ class OrderOfRun:
             steps_after=bool(plan) and bool(steps_of(given, StepPoint.AFTER)),
             own_tasks_after=bool(texts_in(given("upgrade_tasks_after"))),
         )
+
+    def reserved(self) -> str:
+        """The group of the inventory, with hosts, whose name is reserved for the batches; empty if there is none."""
+        groups = self.variables.get("groups", {})
+        return next((name for name, hosts in groups.items() if hosts and is_reserved(name)), "")
 
     def hosts(self) -> list[dict[str, Any]]:
         """The hosts of the next play; none if a step has failed, or waits."""
@@ -101,6 +105,7 @@ class OrderOfRun:
 ANSWERS: Mapping[str, Callable[[OrderOfRun, Any], Any]] = {
     "hosts": lambda order, _about: order.hosts(),
     "lost": lambda order, _about: lost_hosts(order.lost()),
+    "reserved": lambda order, _about: order.reserved(),
     "sizes": lambda order, _about: sizes(order.plan, order.run.hosts.places()),
     "had_batches": lambda order, _about: order.standing.had_batches,
     "keeps_capacity": lambda order, _about: order.run.keeps_capacity(),

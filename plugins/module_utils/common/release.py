@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import total_ordering
+from itertools import pairwise
+
+from .errors import refusal
 
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
 
@@ -42,6 +46,17 @@ class Release:
     def minors_to(self, other: Release) -> int:
         """The minor versions from this one to another; as many as there never are between two major ones."""
         return other.minor - self.minor if other.major == self.major else 1000
+
+
+def check_ascending(through: Sequence[Release], target: Release) -> None:
+    """Check the order of the versions on the way to a target. Raises Refusal: they are not ascending."""
+    wrong = next((pair for pair in pairwise([*through, target]) if not pair[0] < pair[1]), None)
+    if wrong is not None:
+        raise refusal(
+            "chain_unordered",
+            f"The versions on the way to {target} are in no order: {wrong[0]} stands before {wrong[1]}.",
+            "Name each once, the lowest first, and without the target (upgrade_through).",
+        )
 
 
 def release_in(text: str) -> Release | None:

@@ -141,8 +141,10 @@ class _Work:
         return UpgradeTask.named(source, connect, self.task.params).state()
 
     def _spec(self, requested: UpgradeTaskState | None) -> dict[str, Any]:
-        version = {VERSION: f"v{plain(str(self.task.params['target_version'] or ''))}"}
-        objects = {name: requested.wanted[name] for name in OBJECTS if requested.wanted.get(name)} if requested else {}
+        target = plain(str(self.task.params["target_version"] or ""))
+        # The objects that are wanted in the end are not those of a version on the way.
+        wanted = requested.wanted if requested and target not in map(plain, self.task.params["through"]) else {}
+        version, objects = {VERSION: f"v{target}"}, {name: wanted[name] for name in OBJECTS if wanted.get(name)}
         course = self.task.params["course"]
         own = {
             "nodeName": self.machine,

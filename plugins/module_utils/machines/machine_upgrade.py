@@ -11,6 +11,7 @@ from dataclasses import replace
 from ..common.errors import Refusal, Unreachable
 from ..common.task import Outcome, Task, attempt
 from ..common.verdict import Reason, Verdict, combine, remark
+from ..common.words import unique
 from ..draining.act.draining import Draining
 from ..draining.drain import DrainRules, drain
 from ..draining.judge.forced_drains import rungs_in
@@ -23,12 +24,12 @@ from .delegated import delegated
 from .judge.fitness import judge_control_plane, judge_machines, judge_quorum
 from .judge.order import courses, narrowed
 from .judge.preflight import judge_available
-from .judge.progress import UPDATING, judge_failed, judge_returned, judge_whole, left_of
+from .judge.progress import UPDATING, judge_failed, judge_past, judge_returned, judge_whole, left_of
 from .machine_marks import MODULE, MachineMarks
 from .observe.facts import facts_in
 from .observe.look import look
 from .observe.state import KubeadmCluster
-from .planning import IDENTITY, OPTIONS, order, preflight, target_of, words
+from .planning import IDENTITY, OPTIONS, order, preflight, target_of, through_of, version_before, words
 
 SECONDS_A_BATCH = 300
 """Seconds that a batch is taken to last as long as none was measured."""
@@ -58,6 +59,8 @@ def _to_its_end(task: Task) -> Task:
 def _fit(task: Task) -> Outcome:
     """Wait until the cluster is fit for the batch, and say how kubeadm upgrades each machine."""
     names, accepted = task.params["batch"], task.params["allow_quorum_loss"]
+    # In check mode no machine goes anywhere.
+    before, machines = None if task.check_mode else version_before(task), _machines_of(task)
 
     def judged(seen: KubeadmCluster) -> Verdict:
         going = [name for name in names if name in seen.machines]
@@ -67,6 +70,7 @@ def _fit(task: Task) -> Outcome:
                 judge_control_plane(seen, going),
                 judge_quorum(seen, going, accepted=accepted),
                 judge_available(seen, task.params["groups"] or {}, going, task.params["max_unavailable"]),
+                *([] if before is None else [judge_past(seen, machines, before)]),
             )
         )
 
@@ -89,7 +93,7 @@ def _marked(task: Task, seen: KubeadmCluster, act: Callable[[MachineMarks], Verd
 
 def _first(task: Task, plan: Outcome) -> Outcome:
     """Mark the Machines of all batches. In check mode nothing is marked."""
-    names = [name for batch in plan.more["batches"] for name in batch["members"]]
+    names = unique(name for batch in plan.more["batches"] for name in batch["members"])
     if task.check_mode or not names or not task.params["management"]:
         return Outcome(Verdict())
     seen = task.ask(lambda: look(connect(task.params["kubernetes"])))
@@ -114,7 +118,9 @@ def _returned(task: Task) -> Outcome:
     verdict = combine((judge_failed(seen, failed, target), verdict))
     if verdict.passed:
         verdict = combine((verdict, Verdict(_uncordoned(task, connect(task.params["kubernetes"]), names))))
-        verdict = combine((verdict, _marked(to_end, seen, lambda marks: Verdict(tuple(marks.done(names, target))))))
+        # One that is on the way only goes down again, and keeps its marks until it is at the end of it.
+        if target_of(task) not in through_of(task):
+            verdict = combine((verdict, _marked(to_end, seen, lambda marks: Verdict(tuple(marks.done(names, target))))))
     return Outcome(verdict, bool(task.journal.as_result()))
 
 
@@ -125,9 +131,7 @@ def _uncordoned(task: Task, client: KubernetesClient, names: list[str]) -> tuple
 
 def _proven(task: Task) -> Outcome:
     """Wait until all machines of the run are on the target, and well."""
-    target = str(target_of(task))
-    groups = narrowed(task.params["groups"] or {}, task.params["only"])
-    names = [name for group in groups.values() for name in group]
+    target, names = str(target_of(task)), _machines_of(task)
 
     def judged(seen: KubeadmCluster) -> Verdict:
         there = [name for name in names if name in seen.machines]
@@ -136,6 +140,12 @@ def _proven(task: Task) -> Outcome:
 
     seen, verdict = _waited(task, judged, stoppable=True)
     return Outcome(verdict, before={"status": "well" if verdict.passed else "unwell", "version": seen.configured})
+
+
+def _machines_of(task: Task) -> list[str]:
+    """The machines of the run."""
+    groups = narrowed(task.params["groups"] or {}, task.params["only"])
+    return [name for group in groups.values() for name in group]
 
 
 def _restored(task: Task) -> Outcome:

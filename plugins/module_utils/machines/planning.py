@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..common.errors import refusal
-from ..common.release import Release, release_in
+from ..common.release import Release, check_ascending, release_in
 from ..common.side_by_side import ParallelWork
 from ..common.task import Outcome, Task
 from ..common.timestamps import utc_now
 from ..common.verdict import State, Verdict, combine
+from ..common.words import unique
 from ..draining.judge.forced_drains import FORCED, rungs_in
 from ..draining.judge.undrainable import ALLOW_UNMANAGED
 from ..draining.planned import judge_drains
 from ..extra_machines.extra_machines import MANAGEMENT
 from ..kubernetes.client import connect
 from ..kubernetes.rights import missing_rights, of_lock_and_record
-from ..run.colouring import readable_most
+from ..run.colouring import Turn, readable_most
 from ..run.ordered import Whole, ordered
-from ..run.output.plan_text import Words
+from ..run.output.plan_text import Words, counted
 from ..workloads.going_down import foreseen
 from ..workloads.workload import LONGHORN, WORKLOADS, workloads_in
 from .delegated import OPTIONS as OF_DELEGATED
@@ -27,7 +28,7 @@ from .judge.fitness import judge_control_plane, judge_facts, judge_machines, jud
 from .judge.marks import judge_unmarked
 from .judge.order import digest, narrowed, turns, versions
 from .judge.preflight import judge_only
-from .judge.skew import judge_versions
+from .judge.skew import judge_chain, judge_versions
 from .machine_marks import MachineMarks
 from .observe.facts import facts_in
 from .observe.look import look
@@ -42,6 +43,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "machines": {"type": "dict", "default": {}},
     "failed_members": {"type": "dict", "default": {}},
     "only": {"type": "list", "elements": "str", "default": []},
+    "through": {"type": "list", "elements": "str", "default": []},
     "max_unavailable": {"type": "str"},
     "allow_quorum_loss": {"type": "bool", "default": False},
     "allow_forced_drains": FORCED,
@@ -59,7 +61,10 @@ def target_of(task: Task) -> Release:
     Raises:
         Refusal: it is none.
     """
-    given = str(task.params["target_version"] or "")
+    return _release_of(str(task.params["target_version"] or ""))
+
+
+def _release_of(given: str) -> Release:
     found = release_in(plain(given))
     if found is None:
         raise refusal(
@@ -68,9 +73,31 @@ def target_of(task: Task) -> Release:
     return found
 
 
+def through_of(task: Task) -> tuple[Release, ...]:
+    """The versions on the way to the target of the run that a user has named. Raises Refusal: one of them is none."""
+    return tuple(map(_release_of, task.params["through"]))
+
+
+def version_before(task: Task) -> Release | None:
+    """The version on the way before that of the option `target_version`, which may be one, too; None if it is the
+    first.
+
+    Raises:
+        Refusal: one of them is no version.
+    """
+    target = target_of(task)
+    return max((each for each in through_of(task) if each < target), default=None)
+
+
+def _hops_of(task: Task) -> tuple[Release, ...]:
+    through, target = through_of(task), target_of(task)
+    check_ascending(through, target)
+    return (*through, target)
+
+
 def order(task: Task) -> Outcome:
-    """The machines in their order. A plan waits until all are fit."""
-    client, target = connect(task.params["kubernetes"]), target_of(task)
+    """The machines in their order, for each version on the way and the target. A plan waits until all are fit."""
+    client, hops, target = connect(task.params["kubernetes"]), _hops_of(task), target_of(task)
     given: Mapping[str, list[str]] = task.params["groups"] or {}
     only: list[str] = task.params["only"]
     groups = narrowed(given, only)
@@ -83,7 +110,8 @@ def order(task: Task) -> Outcome:
         quorum = [judge_quorum(seen, [name], accepted=accepted) for name in left]
         whole = combine(
             (
-                judge_versions(seen, target, left),
+                judge_versions(seen, hops, left),
+                judge_chain(seen, hops),
                 judge_only(seen, [name for each in given.values() for name in each], only, str(target)),
                 judge_members(seen, given, str(target)),
                 judge_facts(seen, facts, left, utc_now()),
@@ -97,7 +125,7 @@ def order(task: Task) -> Outcome:
         return whole.without_waiting() if whole.state is State.REFUSED else whole
 
     seen, verdict = task.wait(lambda: look(client), judged)
-    batches = turns(seen, groups, str(target), facts, task.params["max_unavailable"])
+    batches = turns(seen, groups, hops, facts, task.params["max_unavailable"])
     conditions = [*map(str, rungs_in(task.params["allow_forced_drains"])), *task.params["allow_unmanaged_pods"]]
     conditions += ["no quorum"] if accepted else []
     conditions += [each for one in workloads_in(task.params["workloads"]) for each in one.conditions()]
@@ -107,11 +135,33 @@ def order(task: Task) -> Outcome:
         batches,
         verdict,
         unit="machines",
-        digest=digest(str(target), groups, task.params["max_unavailable"], conditions),
+        digest=digest(hops, groups, task.params["max_unavailable"], conditions),
+        told=_told(hops, batches) if len(hops) > 1 else [],
         deployed_version=seen.configured,
         # One that a person has cordoned stays so.
         kubernetes_nodes={name: name for name in versions(seen, groups) if batches and not seen.machines[name].is_kept},
     )
+
+
+def _told(hops: Sequence[Release], batches: Sequence[Turn]) -> list[str]:
+    """A line of the plan for each version that is left, with its packages."""
+    found, number = list[str](), 0
+    for hop in hops:
+        own = [each for each in batches if (each.target or str(hops[-1])) == str(hop)]
+        if own:
+            machines = counted(sum(len(each.members) for each in own), "machine")
+            batch = f"batches {number + 1} to {number + len(own)}" if len(own) > 1 else f"batch {number + 1}"
+            found.append(f"kubeadm, kubelet and kubectl {hop}: {machines} in {batch}")
+        number += len(own)
+    return found
+
+
+def _once(batches: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The machines of each batch by name. In a chain later batches have the same machines."""
+    found = dict[tuple[str, ...], str]()
+    for each in batches:
+        found.setdefault(tuple(each["members"]), each["name"])
+    return {name: [*members] for members, name in found.items()}
 
 
 def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
@@ -130,7 +180,7 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
             )
         )
 
-    batches = {each["name"]: each["members"] for each in planned.more["batches"]}
+    batches = _once(planned.more["batches"])
 
     def drains(given: Task) -> Outcome:
         given.may_look()
@@ -148,7 +198,7 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         missing = found.missing() if found is not None else Verdict()
         if found is None or not missing.passed:
             return Outcome(missing)
-        return Outcome(found.judge([name for each in planned.more["batches"] for name in each["members"]]))
+        return Outcome(found.judge(unique(name for each in batches.values() for name in each)))
 
     further = [*([workloads] if batches else []), *([marks] if task.params["management"] else [])]
     for run in (rights, drains, *further):

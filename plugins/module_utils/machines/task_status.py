@@ -85,8 +85,11 @@ def _of_machine(item: Json) -> tuple[UpToDate, ...]:
 
 
 def _machines(record: Record, nodes: Sequence[str]) -> Iterator[UpToDate]:
-    """Each machine as its last batch has left it. One in no batch of a plan was on the target before."""
-    batches: dict[str, BatchRecord] = {name: each for each in record.batches for name in each.members}
+    """Each machine as its last batch has left it, or the first that is not done: in a chain it is in several. One in no
+    batch of a plan was on the target before."""
+    batches: dict[str, BatchRecord] = {}
+    for each in record.batches:
+        batches |= {name: each for name in each.members if name not in batches or batches[name].state == "done"}
     for name in nodes:
         batch = batches.get(name)
         if batch is None:
@@ -105,7 +108,8 @@ def _of_batch(record: Record, batch: BatchRecord, name: str) -> UpToDate:
         return UpToDate(name, MachineProgress.DONE, "", at)
     if batch.state == "failed":
         # A machine that was stopped before its drain serves as before, and no one should replace it.
-        drained = any(each.about == f"Node {name}" for each in of_kind(record.events, EventKind.CHANGED))
+        changed = of_kind(record.events, EventKind.CHANGED)
+        drained = any(each.about == f"Node {name}" and (each.last or each.at) >= batch.begun for each in changed)
         progress = MachineProgress.FAILED if drained else MachineProgress.IN_PROGRESS
         return UpToDate(name, progress, record.reason if drained else f"Stopped before its drain. {record.reason}", at)
     if batch.state in _IN_PROGRESS:

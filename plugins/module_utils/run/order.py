@@ -5,9 +5,11 @@ A part is a task file of the role `begin` or `finish`. One that has nothing to d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import groupby
 from typing import Any
 
 from ..common.verdict import Reason, State, Verdict, refused, sentence_of
@@ -15,6 +17,9 @@ from ..common.words import unique
 
 Plan = Mapping[str, Any]
 """The return values of a plan."""
+GROUP = "stateful_upgrade_batches"
+"""The group of the hosts that are batches, in their order, and of the hosts of their members."""
+_OWN_GROUPS = re.compile(rf"{GROUP}(_\d+)?")
 
 
 @dataclass(frozen=True)
@@ -131,20 +136,67 @@ ORDER: Mapping[RunStage, Sequence[Part]] = {
 """The task files of each stage, with the condition on which each is due."""
 
 
+def is_reserved(group: str) -> bool:
+    """Whether a group of the inventory has a name that runs give: that of all batches, or of a version of a chain."""
+    return _OWN_GROUPS.fullmatch(group) is not None
+
+
 def parts(stage: RunStage, run: RunFacts) -> list[str]:
     """The task files of a stage, in their order. A refusal ends the play, so that none comes after it."""
     chosen = [part for part, due in ORDER[stage] if due(run)]
     return chosen[:1] if REFUSAL in chosen else chosen
 
 
-def lined_up(plan: Plan, places: Mapping[str, str], deadline: int) -> list[dict[str, Any]]:
-    """The hosts of the next play: each batch by its name, followed by the hosts of its members (`places`), if any."""
-    return [host for batch in plan["batches"] for host in _hosts_of(batch, places, deadline)]
+@dataclass(frozen=True)
+class HopOfPlan:
+    """The batches of a plan that lead to the same version. A host stands in a play once, so each has plays of its own
+    where members are on hosts."""
+
+    number: int
+    batches: Sequence[Mapping[str, Any]]
+
+    @property
+    def groups(self) -> list[str]:
+        """The groups of its hosts: that of all, and from the second version on one of its own."""
+        return [GROUP] if self.number == 1 else [GROUP, f"{GROUP}_{self.number}"]
 
 
-def sizes(plan: Plan, places: Mapping[str, str]) -> list[int]:
+def hops_of(batches: Sequence[Mapping[str, Any]]) -> Iterator[HopOfPlan]:
+    """The versions to which these batches lead, one after the other."""
+    found = groupby(batches, lambda batch: batch.get("target_version") or "")
+    for number, (_version, own) in enumerate(found, start=1):
+        yield HopOfPlan(number, list(own))
+
+
+def hop_with(batches: Sequence[Mapping[str, Any]], batch: Mapping[str, Any]) -> HopOfPlan:
+    """The hop of these batches that has one of this name; that one alone if none has."""
+    named = (hop for hop in hops_of(batches) if batch["name"] in {each["name"] for each in hop.batches})
+    return next(named, HopOfPlan(1, [batch]))
+
+
+def lined_up(plan: Plan, places: Mapping[str, str], deadline: int, number: int = 1) -> list[dict[str, Any]]:
+    """The hosts of the next play: each batch by its name, followed by the hosts of its members (`places`), if any.
+
+    With members on hosts these are the batches of one version; `number` is its place in the chain.
+    """
+    hop = _hop_at(plan, places, number)
+    return [
+        {**host, "groups": hop.groups, "version": batch.get("target_version") or plan["target_version"]}
+        for batch in hop.batches
+        for host in _hosts_of(batch, places, deadline)
+    ]
+
+
+def sizes(plan: Plan, places: Mapping[str, str], number: int = 1) -> list[int]:
     """The hosts that belong to each batch: the batch itself, and those of its members."""
-    return [1 + (len(batch["members"]) if places else 0) for batch in plan["batches"]]
+    batches = _hop_at(plan, places, number).batches
+    return [1 + (len(batch["members"]) if places else 0) for batch in batches]
+
+
+def _hop_at(plan: Plan, places: Mapping[str, str], number: int) -> HopOfPlan:
+    if not places:
+        return HopOfPlan(number, plan["batches"])
+    return next((hop for hop in hops_of(plan["batches"]) if hop.number == number), HopOfPlan(number, []))
 
 
 def _hosts_of(batch: Mapping[str, Any], places: Mapping[str, str], deadline: int) -> list[dict[str, Any]]:

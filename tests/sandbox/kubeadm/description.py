@@ -13,8 +13,8 @@ COMPONENTS = (ETCD, API_SERVER, "kube-controller-manager", "kube-scheduler")
 PROXY, DNS = "kube-proxy", "coredns"
 PACKAGES = ("kubeadm", "kubelet", "kubectl")
 REGISTRY = "registry.test"
-_ETCD = {34: "3.6.4-0", 35: "3.6.5-0", 36: "3.6.6-0"}
-_DNS = {34: "v1.12.1", 35: "v1.13.1", 36: "v1.14.1"}
+_ETCD = {33: "3.5.21-0", 34: "3.6.4-0", 35: "3.6.5-0", 36: "3.6.6-0"}
+_DNS = {33: "v1.12.0", 34: "v1.12.1", 35: "v1.13.1", 36: "v1.14.1"}
 """By minor version of Kubernetes. A patch version changes neither."""
 
 

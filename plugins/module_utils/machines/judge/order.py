@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from ...common.release import Release
 from ...common.words import unique
 from ...run.colouring import Turn, most_of
 from ...run.start.approvals import digest_text
 from ..observe.facts import MachineFacts
-from ..observe.state import KubeadmCluster
+from ..observe.state import API_SERVER, FOLLOWING, KubeadmCluster
 
 APPLY, NODE = "apply", "node"
 BEGUN = "first, since a run has begun to upgrade it"
@@ -20,20 +22,61 @@ CLUSTER_API = "KubeadmControlPlane"
 def turns(
     seen: KubeadmCluster,
     groups: Mapping[str, Sequence[str]],
-    target: str,
+    hops: Sequence[Release],
     facts: Mapping[str, MachineFacts],
     most: str | None = None,
 ) -> list[Turn]:
     """The batches in their order, without the machines that are on the target.
 
-    `most` is the number or share of the machines of a group of workers that go together; one if it is None.
+    Each machine goes to each version on the way: `kubeadm upgrade` takes it one minor version at a time
+    (kubernetes.io/docs/setup/production-environment/tools/kubeadm/create-cluster-kubeadm, "kubeadm's skew against
+    kubeadm"). Behind the first version their order is that of the cluster as it will be then.
+
+    Args:
+        seen: The cluster.
+        groups: The machines of each group by name.
+        hops: The versions on the way, and the target, which is the last.
+        facts: The machines as their roles have seen them.
+        most: The number or share of the machines of a group of workers that go together; one if it is None.
     """
     names = [name for name in unique(each for group in groups.values() for each in group) if name in seen.machines]
-    left = [name for name in names if not seen.is_done(name, target)]
-    return [
-        *_of_control_plane(seen, [name for name in left if seen.machines[name].control_plane], target, facts),
-        *(turn for group, members in groups.items() for turn in _of_group(seen, group, members, left, target, most)),
-    ]
+    found = list[Turn]()
+    for hop in hops:
+        left, version = [name for name in names if not seen.is_past(name, hop)], str(hop)
+        own = [
+            *_of_control_plane(seen, [name for name in left if seen.machines[name].control_plane], version, facts),
+            *(
+                turn
+                for group, members in groups.items()
+                for turn in _of_group(seen, group, members, left, version, most)
+            ),
+        ]
+        found += own if len(hops) == 1 else [_of_hop(each, version, last=hop == hops[-1]) for each in own]
+        if left:
+            seen, facts = foreseen(seen, left, version), {}
+    return found
+
+
+def _of_hop(turn: Turn, version: str, *, last: bool) -> Turn:
+    return replace(turn, reason=f"{turn.reason}, to {version}", target="" if last else version)
+
+
+def foreseen(seen: KubeadmCluster, names: Collection[str], version: str) -> KubeadmCluster:
+    """The cluster as it will be once these machines are on a version, and well."""
+    return replace(
+        seen,
+        configured=version,
+        machines={
+            name: replace(each, kubelet=version, ready=True, carries_undo=False) if name in names else each
+            for name, each in seen.machines.items()
+        },
+        components=tuple(
+            replace(each, version=version if each.name in (API_SERVER, *FOLLOWING) else each.version, ready=True)
+            if each.machine in names
+            else each
+            for each in seen.components
+        ),
+    )
 
 
 def _of_control_plane(
@@ -110,10 +153,16 @@ def narrowed(groups: Mapping[str, Sequence[str]], only: Collection[str]) -> dict
     return {group: names for group, names in kept.items() if names}
 
 
-def digest(target: str, groups: Mapping[str, Sequence[str]], most: str | None, conditions: Collection[str] = ()) -> str:
+def digest(
+    hops: Sequence[Release],
+    groups: Mapping[str, Sequence[str]],
+    most: str | None,
+    conditions: Collection[str] = (),
+) -> str:
     """The digest of the result of the plan and its conditions, and not of how far it has come."""
     machines = {group: sorted(names) for group, names in sorted(groups.items())}
-    return digest_text([target, machines, most or "1", sorted(conditions)])
+    own = [str(hops[-1]), machines, most or "1", sorted(conditions)]
+    return digest_text([*own, [*map(str, hops)]] if len(hops) > 1 else own)
 
 
 def versions(seen: KubeadmCluster, groups: Mapping[str, Sequence[str]]) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from ...common.release import Release
 from ...common.verdict import Reason, as_verdict, refused, waiting
 from ..observe.state import KubeadmCluster
 
@@ -52,6 +53,15 @@ def judge_whole(seen: KubeadmCluster, names: Collection[str], target: str) -> It
         if name in seen.machines and not seen.is_done(name, target):
             said = f"Machine {name} is not on {target}."
             yield waiting(UPDATING, said, "Run the playbook again.", about=name)
+
+
+@as_verdict
+def judge_past(seen: KubeadmCluster, names: Collection[str], version: Release) -> Iterator[Reason]:
+    """Whether all these machines have this version on the way, or a later one, before the first goes to the next."""
+    for name in names:
+        if name in seen.machines and not seen.is_past(name, version):
+            said = f"Machine {name} is not on {version} yet, and no machine goes further before."
+            yield waiting(UPDATING, said, "See the log of its kubelet, or run the playbook again.", about=name)
 
 
 def left_of(seen: KubeadmCluster, names: Collection[str], target: str) -> tuple[float, ...]:

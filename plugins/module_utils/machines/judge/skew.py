@@ -7,27 +7,36 @@ controller manager and the scheduler up to one, and none of them is newer; API s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from ...common.release import Release, release_in
 from ...common.verdict import Reason, as_verdict, refused
 from ...common.words import enumerate_few
 from ..observe.state import API_SERVER, FOLLOWING, KubeadmCluster
+from .order import CLUSTER_API
 
 OLDEST_KUBELET = 3
 OLDEST_FOLLOWING = 1
+MOST_HOPS = 4
+"""The versions to which one run goes: the playbook has the plays of so many."""
 FIRST = 28
 """The first minor version whose `kubeadm upgrade node` upgrades the addons once all of the control plane is upgraded,
 so that a killed `kubeadm upgrade apply` leaves none of them behind (kubeadm, `cmd/phases/upgrade/node/addons.go`)."""
 
 
 @as_verdict
-def judge_versions(seen: KubeadmCluster, target: Release, going: Collection[str]) -> Iterator[Reason]:
-    """Whether the cluster may go to the target. `going` are the machines that are upgraded, if they are not yet on it.
+def judge_versions(seen: KubeadmCluster, hops: Sequence[Release], going: Collection[str]) -> Iterator[Reason]:
+    """Whether the cluster may go to the target.
 
-    A cluster that is on its way to the target already is judged as it is found.
+    A cluster that is on its way already is judged as it is found.
+
+    Args:
+        seen: The cluster.
+        hops: The versions on the way, and the target, which is the last.
+        going: The machines that are upgraded, if they are not yet on the target.
     """
-    present = release_in(seen.configured)
+    present, target = release_in(seen.configured), hops[-1]
     if present is None:
         said = f"The ClusterConfiguration of kubeadm names no version that can be compared ({seen.configured})."
         yield refused(
@@ -41,33 +50,66 @@ def judge_versions(seen: KubeadmCluster, target: Release, going: Collection[str]
             "Give a later version.",
         )
         return
-    if target.minor < FIRST:
+    ahead = [each for each in hops if not each < present]
+    if ahead[0].minor < FIRST:
         yield refused(
             "target_unsupported",
-            f"kubeadm {target} cannot continue an upgrade that was killed behind the control plane.",
+            f"kubeadm {ahead[0]} cannot continue an upgrade that was killed behind the control plane.",
             f"Give a version from 1.{FIRST}.0 on.",
         )
-    if present.minors_to(target) > 1:
+    skipped = next((pair for pair in pairwise((present, *ahead)) if pair[0].minors_to(pair[1]) > 1), None)
+    if skipped is not None:
         yield refused(
             "minor_skipped",
-            f"From {present} to {target} a minor version would be skipped, which kubeadm does not support.",
-            f"Request the upgrades one after the other: {_chain(present, target)}.",
+            f"From {skipped[0]} to {skipped[1]} a minor version would be skipped, which kubeadm does not support.",
+            "Set upgrade_through to a version of each minor version on the way, so that one run makes the upgrades"
+            f" {_chain(present, ahead)}.",
         )
         return
-    yield from _kubelets(seen, target, going)
-    yield from _components(seen, target)
+    yield from _kubelets(seen, ahead[0], target, going)
+    yield from _components(seen, ahead[0], target)
 
 
-def _chain(present: Release, target: Release) -> str:
-    """The minor versions on the way, of which any patch version will do, and the target."""
-    between = [f"1.{minor}" for minor in range(present.minor + 1, target.minor)]
-    return ", then ".join([*(f"the newest version of {each}" for each in between), str(target)])
+@as_verdict
+def judge_chain(seen: KubeadmCluster, hops: Sequence[Release]) -> Iterator[Reason]:
+    """Whether one run may go to all these versions, one after the other."""
+    if len(hops) > MOST_HOPS:
+        yield refused(
+            "chain_too_long",
+            f"One run goes to at most {MOST_HOPS} versions, one after the other, and these are {len(hops)}.",
+            f"Give {hops[MOST_HOPS - 1]} as the target, and upgrade again from there.",
+        )
+    if len(hops) > 1 and any(each.owner == CLUSTER_API for each in seen.machines.values()):
+        yield refused(
+            "chain_owned",
+            "The control plane is that of Cluster API, which itself writes the version to which its machines go.",
+            "Give no upgrade_through: request each version of Cluster API, and upgrade to it.",
+        )
 
 
-def _kubelets(seen: KubeadmCluster, target: Release, going: Collection[str]) -> Iterator[Reason]:
-    found = {f"the kubelet of {name}": each.kubelet for name, each in seen.machines.items()}
-    if seen.proxy:
-        found["kube-proxy"] = seen.proxy
+def _chain(present: Release, ahead: Sequence[Release]) -> str:
+    """The upgrades, of which any patch version of a minor version on the way will do."""
+    found = [str(present)]
+    for before, after in pairwise((present, *ahead)):
+        found += [f"the newest version of 1.{minor}" for minor in range(before.minor + 1, after.minor)]
+        found.append(str(after))
+    return " → ".join(found)
+
+
+def _kubelets(seen: KubeadmCluster, hop: Release, target: Release, going: Collection[str]) -> Iterator[Reason]:
+    """Those that are upgraded have the version on the way before the API servers have the next one."""
+    for each, names in ((target, seen.machines.keys() - going), (hop, going)):
+        found = {f"the kubelet of {name}": seen.machines[name].kubelet for name in sorted(names)}
+        if each is hop and seen.proxy:
+            found["kube-proxy"] = seen.proxy
+        yield from _kubelets_near(found, each, target)
+    unknown = [name for name in going if release_in(seen.machines[name].kubelet) is None]
+    if unknown:
+        said = f"The versions of the kubelets of {enumerate_few(unknown)} are not known."
+        yield refused("version_not_understood", said, "See that these Kubernetes nodes report their versions.")
+
+
+def _kubelets_near(found: Mapping[str, str], hop: Release, target: Release) -> Iterator[Reason]:
     newer = _named(found, lambda version: target < version)
     if newer:
         yield refused(
@@ -75,25 +117,21 @@ def _kubelets(seen: KubeadmCluster, target: Release, going: Collection[str]) -> 
             f"Newer than {target}, which no API server of that version may have: {newer}.",
             "Give a version that is not older than these.",
         )
-    older = _named(found, lambda version: version.minors_to(target) > OLDEST_KUBELET)
+    older = _named(found, lambda version: version.minors_to(hop) > OLDEST_KUBELET)
     if older:
         yield refused(
             "kubelet_too_old",
-            f"More than {OLDEST_KUBELET} minor versions older than an API server of {target}: {older}.",
+            f"More than {OLDEST_KUBELET} minor versions older than an API server of {hop}: {older}.",
             "Upgrade these to the version of the control plane first.",
         )
-    unknown = [name for name in going if release_in(seen.machines[name].kubelet) is None]
-    if unknown:
-        said = f"The versions of the kubelets of {enumerate_few(unknown)} are not known."
-        yield refused("version_not_understood", said, "See that these Kubernetes nodes report their versions.")
 
 
-def _components(seen: KubeadmCluster, target: Release) -> Iterator[Reason]:
+def _components(seen: KubeadmCluster, hop: Release, target: Release) -> Iterator[Reason]:
     """The control plane as it is: machines are upgraded one by one, so old and new ones work together."""
     servers = seen.versions_of(API_SERVER)
-    older = _named(servers, lambda version: version.minors_to(target) > 1)
+    older = _named(servers, lambda version: version.minors_to(hop) > 1)
     if older:
-        said = f"More than one minor version older than {target}: {older}."
+        said = f"More than one minor version older than {hop}: {older}."
         yield refused("component_too_old", said, "Bring the control plane to one version first: kubeadm upgrade node.")
     newer = _named({**servers, **seen.versions_of(*FOLLOWING)}, lambda version: target < version)
     if newer:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ...common.release import Release, release_in
+
 ETCD, API_SERVER = "etcd", "kube-apiserver"
 FOLLOWING = ("kube-controller-manager", "kube-scheduler")
 """The components that may not be newer than any API server that they ask."""
@@ -91,6 +93,12 @@ class KubeadmCluster:
     def is_done(self, name: str, target: str) -> bool:
         """Whether a machine is on the target: its kubelet, and its part of the control plane."""
         return self.machines[name].kubelet == target and self.is_controlled_by(name, target)
+
+    def is_past(self, name: str, version: Release) -> bool:
+        """Whether all parts of a machine have a version, or a later one. One that cannot be read has not."""
+        parts = (self.machines[name].kubelet, *(each.version for each in self._controlling(name)))
+        found = [release_in(each) for each in parts]
+        return all(each is not None and not each < version for each in found)
 
     def is_controlled_by(self, name: str, target: str) -> bool:
         """Whether all of the control plane on a machine is on the target, if there is any."""

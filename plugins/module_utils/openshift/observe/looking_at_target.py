@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 from ...common.errors import Refusal, Unreachable, refusal
-from ...common.release import Release, release_in
+from ...common.release import Release, check_ascending, release_in
 from ...common.verdict import Verdict, combine
 from ...common.words import unique
 from .registry import Registry
@@ -50,18 +49,7 @@ def chain_in(params: Mapping[str, Any]) -> list[str]:
 def check_chain(params: Mapping[str, Any]) -> None:
     """Check that the target is none of the versions on the way, as it may be for a batch alone. Raises Refusal."""
     if params["target_version"]:
-        _check_order(through_of(params), release_of(params["target_version"]))
-
-
-def _check_order(through: Sequence[Release], target: Release) -> None:
-    versions = [*through, target]
-    wrong = next((pair for pair in pairwise(versions) if not pair[0] < pair[1]), None)
-    if wrong is not None:
-        raise refusal(
-            "chain_unordered",
-            f"The versions on the way to {target} are in no order: {wrong[0]} stands before {wrong[1]}.",
-            "Name each once, the lowest first, and without the target (upgrade_through).",
-        )
+        check_ascending(through_of(params), release_of(params["target_version"]))
 
 
 class LookingAtTarget:
@@ -100,7 +88,7 @@ class LookingAtTarget:
         release, metadata, trouble = self._release(seen)
         # A version on the way may be the target of a batch.
         before = tuple(each for each in self.through if each < release) if self._is_between else self.through
-        _check_order(before, release)
+        check_ascending(before, release)
         found = list[UpgradeTarget]()
         for each in ahead_of(seen.version, before):
             between = UpgradeTarget(each, seen.version.channel, accepted=self._accepted, is_chained=True)

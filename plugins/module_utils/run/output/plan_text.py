@@ -175,7 +175,8 @@ def _rows(batches: Sequence[Mapping[str, Any]], words: Words) -> Iterator[str]:
 
 
 def _summed_up(batches: Sequence[Mapping[str, Any]], numbers: range, words: Words) -> str:
-    members = sum(len(batch["members"]) for batch in batches)
+    # In a chain several batches have the same members.
+    members = len({name for batch in batches for name in batch["members"]})
     kinds = ", ".join(dict.fromkeys(batch["kind"] for batch in batches if batch.get("kind")))
     of = f" ({kinds})" if kinds else ""
     return (
