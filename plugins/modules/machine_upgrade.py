@@ -104,8 +104,8 @@ options:
     default: []
   through:
     description:
-      - The versions on the way to O(target_version), in their order and without it, such as V([1.35.4]). Each machine goes to
-        each of them, and no machine goes further before all are there. At most three.
+      - The versions on the way to O(target_version), in their order and without it, such as V([1.35.4]), at most three.
+        Each machine goes to each of them, and no machine goes further before all are there.
       - For a batch O(target_version) may be one of them.
     type: list
     elements: str

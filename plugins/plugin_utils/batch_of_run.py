@@ -16,6 +16,7 @@ from ..module_utils.run.canary_soak import EVERY
 from ..module_utils.run.failure import failure_of
 from ..module_utils.run.order import GROUP, HopOfPlan, hop_with, lined_up, sizes
 from ..module_utils.run.steps import run_waits
+from .hosts_of_batch import failures_on_hosts, places_in, troubles
 from .hosts_of_run import texts_in
 from .registered import OF_BATCH, of_system, registered
 from .run_options import SYSTEM, GivenVariables, OfHost, of_pool
@@ -348,34 +349,11 @@ def _moment(seconds: Any) -> str:
     return timestamp_text(datetime.fromtimestamp(int(seconds), timezone.utc)) if seconds else ""
 
 
-def troubles(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]:
-    """One sentence for each host of a member on which something has failed, or that cannot be reached any more."""
-    playing = variables["ansible_play_hosts"]
-    return [*failures_on_hosts(variables, batch).values()] + [
-        f"{host} could not be reached any more" for host in _places(variables, batch) if host not in playing
-    ]
-
-
-def failures_on_hosts(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> dict[str, str]:
-    """A phrase for each member on whose host a step has failed, by the name of the member."""
-    hostvars, playing = variables["hostvars"], variables["ansible_play_hosts"]
-    places = zip(batch["members"], _places(variables, batch), strict=True)
-    return {
-        member: f"{host}, {hostvars[host]['roll_failed']}"
-        for member, host in places
-        if host in playing and "roll_failed" in hostvars[host]
-    }
-
-
-def _places(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]:
-    return [variables["upgrade_places"][member] for member in batch["members"]]
-
-
 def _hosts(variables: Mapping[str, Any], given: GivenVariables, batch: Mapping[str, Any]) -> OfHosts | None:
     if not given("upgrade_places"):
         return None
     hostvars, playing = variables["hostvars"], variables["ansible_play_hosts"]
-    places: Sequence[tuple[str, str]] = list(zip(batch["members"], _places(variables, batch), strict=True))
+    places: Sequence[tuple[str, str]] = list(zip(batch["members"], places_in(variables, batch), strict=True))
     well = [name for name, host in places if host in playing and "roll_failed" not in hostvars[host]]
     return OfHosts(well, of_system(given, "roll_joined") or {})
 

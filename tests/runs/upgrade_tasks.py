@@ -146,14 +146,19 @@ class Upgrader:
         if self.fails:
             self._tell(name, phase="Failed", observedAttempt=spec["attempt"], **self.fails.pop(0))
             return
-        machine = self.found.machines[spec["nodeName"]]
-        machine.packages.install("kubeadm", TO, held_too=True)
+        machine, version = self.found.machines[spec["nodeName"]], spec["newMachineSpec"]["version"].removeprefix("v")
+        machine.packages.install("kubeadm", version, held_too=True)
         if spec["step"] == "BeforeDrain":
-            argv = ["kubeadm", "upgrade", spec["kubeadm"], *(["-y", f"v{TO}"] if spec["kubeadm"] == "apply" else [])]
+            argv = [
+                "kubeadm",
+                "upgrade",
+                spec["kubeadm"],
+                *(["-y", f"v{version}"] if spec["kubeadm"] == "apply" else []),
+            ]
             process = Process(self.found.cluster.shared.clock, machine.commands.steps(argv, "", machine))
             self._wait(name, spec["attempt"], process)
         else:
-            machine.packages.install("kubelet", TO, held_too=True)
+            machine.packages.install("kubelet", version, held_too=True)
             machine.kubelet.restart(machine.written.kubelet_configuration)
             self._tell(name, phase="Ready", observedAttempt=spec["attempt"])
 

@@ -181,7 +181,7 @@ def lined_up(plan: Plan, places: Mapping[str, str], deadline: int, number: int =
     """
     hop = _hop_at(plan, places, number)
     return [
-        {**host, "groups": hop.groups, "version": batch.get("target_version") or plan["target_version"]}
+        {**host, "groups": hop.groups, "version": batch.get("target_version") or plan.get("target_version")}
         for batch in hop.batches
         for host in _hosts_of(batch, places, deadline)
     ]

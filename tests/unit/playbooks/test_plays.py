@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.order import GROUP
 
 ROOT = Path(__file__).resolve().parents[3]
 IMPORT = "ansible.builtin.import_playbook"
@@ -34,7 +35,7 @@ def test_a_play_leaves_nothing_of_its_course_to_the_settings_of_the_user(play: d
 @pytest.mark.parametrize("play", plays())
 def test_a_play_on_the_controller_becomes_nobody(play: dict[str, Any]) -> None:
     local = play.get("connection") == "local"
-    assert local or "upgrade_groups" in play["hosts"] or play["hosts"] == "stateful_upgrade_batches"
+    assert local or "upgrade_groups" in play["hosts"] or "roll_group" in play["hosts"] or play["hosts"] == GROUP
     assert play.get("become") is (False if local else None)
 
 
@@ -42,7 +43,7 @@ def test_a_playbook_of_a_system_is_the_shared_one_with_its_role() -> None:
     found = {}
     for path in sorted((ROOT / "playbooks").glob("*.yml")):
         for each in yaml.safe_load(path.read_text(encoding="utf-8")):
-            if IMPORT in each and "vars" in each:
+            if IMPORT in each and "upgrade_system" in each.get("vars", {}):
                 found[path.stem] = (each[IMPORT], each["vars"])
     assert found == {
         name: ("upgrade.yml", {"upgrade_system": f"stateful.upgrade.{name}"})

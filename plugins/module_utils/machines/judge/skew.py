@@ -98,11 +98,13 @@ def _chain(present: Release, ahead: Sequence[Release]) -> str:
 
 def _kubelets(seen: KubeadmCluster, hop: Release, target: Release, going: Collection[str]) -> Iterator[Reason]:
     """Those that are upgraded have the version on the way before the API servers have the next one."""
-    for each, names in ((target, seen.machines.keys() - going), (hop, going)):
-        found = {f"the kubelet of {name}": seen.machines[name].kubelet for name in sorted(names)}
-        if each is hop and seen.proxy:
-            found["kube-proxy"] = seen.proxy
-        yield from _kubelets_near(found, each, target)
+    of_version: dict[Release, dict[str, str]] = {hop: {}, target: {}}
+    for name, machine in seen.machines.items():
+        of_version[hop if name in going else target][f"the kubelet of {name}"] = machine.kubelet
+    if seen.proxy:
+        of_version[hop]["kube-proxy"] = seen.proxy
+    for version, found in of_version.items():
+        yield from _kubelets_near(found, version, target)
     unknown = [name for name in going if release_in(seen.machines[name].kubelet) is None]
     if unknown:
         said = f"The versions of the kubelets of {enumerate_few(unknown)} are not known."

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.order import GROUP
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.batch_of_run import (
-    GROUP,
     SOAK_MARGIN,
     BatchOfRun,
     batch_of_run,

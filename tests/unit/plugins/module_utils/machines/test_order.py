@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.order import (
     courses,
     digest,
@@ -14,6 +15,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.
 
 from tests.unit.plugins.module_utils.machines.seen import CONTROL_PLANE, FROM, GROUPS, TO, cluster, components, machine
 
+HOPS = (Release.parse(TO),)
 LEADER = {
     "cp-0": MachineFacts(FROM, etcd=EtcdMember("7", "7", 120)),
     "cp-1": MachineFacts(FROM, etcd=EtcdMember("8", "7", 120)),
@@ -21,12 +23,12 @@ LEADER = {
 
 
 def names(seen: KubeadmCluster, most: str | None = None) -> list[list[str]]:
-    return [[*each.members] for each in turns(seen, GROUPS, TO, LEADER, most)]
+    return [[*each.members] for each in turns(seen, GROUPS, HOPS, LEADER, most)]
 
 
 def test_the_control_plane_goes_one_by_one_with_the_leader_of_etcd_last_and_then_the_workers() -> None:
     assert names(cluster()) == [["cp-1"], ["cp-2"], ["cp-0"], ["w-0"], ["w-1"], ["w-2"]]
-    last = turns(cluster(), GROUPS, TO, LEADER)[2]
+    last = turns(cluster(), GROUPS, HOPS, LEADER)[2]
     assert (last.reason, last.proof) == (
         "the last of the control plane, since its member of etcd leads",
         "etcd keeps 2 of 3 members",
@@ -71,10 +73,10 @@ def test_where_cluster_api_owns_the_control_plane_all_get_node() -> None:
 
 
 def test_consent_covers_the_machines_and_not_how_far_they_are() -> None:
-    assert digest(TO, GROUPS, None) == digest(TO, {each: GROUPS[each][::-1] for each in reversed(GROUPS)}, "1")
-    assert (
-        len({digest(TO, GROUPS, None), digest(TO, GROUPS, "2"), digest(FROM, GROUPS, None), digest(TO, {}, None)}) == 4
-    )
+    assert digest(HOPS, GROUPS, None) == digest(HOPS, {each: GROUPS[each][::-1] for each in reversed(GROUPS)}, "1")
+    further = (*HOPS, Release.parse("1.37.1"))
+    others = [(HOPS, GROUPS, "2"), ((Release.parse(FROM),), GROUPS, None), (HOPS, {}, None), (further, GROUPS, None)]
+    assert len({digest(HOPS, GROUPS, None), *(digest(*each) for each in others)}) == 5
 
 
 def test_a_machine_that_is_half_upgraded_is_finished_before_another_is_chosen() -> None:
@@ -82,6 +84,36 @@ def test_a_machine_that_is_half_upgraded_is_finished_before_another_is_chosen() 
     assert names(cordoned)[3:] == [["w-2"], ["w-1"], ["w-0"]]
     half = cluster(machine("cp-2", canary=True), parts=components("cp-0", TO), configured=TO)
     assert names(half)[:3] == [["cp-0"], ["cp-2"], ["cp-1"]], "even the leader"
+
+
+THROUGH = (Release.parse(TO), Release.parse("1.37.2"))
+
+
+def test_each_machine_goes_to_each_version_and_all_to_one_before_one_to_the_next() -> None:
+    found = turns(cluster(machine("w-2", carries_undo=True)), GROUPS, THROUGH, LEADER)
+    first = [("cp-1",), ("cp-2",), ("cp-0",), ("w-2",), ("w-0",), ("w-1",)]
+    # Behind the first version nothing is half upgraded, and no one knows which member of etcd leads.
+    second = [("cp-0",), ("cp-1",), ("cp-2",), ("w-0",), ("w-1",), ("w-2",)]
+    assert [(each.target, tuple(each.members)) for each in found] == [
+        *((TO, names) for names in first),
+        *(("", names) for names in second),
+    ]
+    assert (found[0].reason, found[-1].reason) == (
+        f"next of the control plane, to {TO}",
+        "next of workers, to 1.37.2",
+    )
+
+
+def test_a_chain_goes_on_where_it_was() -> None:
+    done = [machine(name, kubelet=TO) for name in (*CONTROL_PLANE, "w-0")]
+    parts = [each for name in CONTROL_PLANE for each in components(name, TO)]
+    found = turns(cluster(*done, parts=parts, configured=TO), GROUPS, THROUGH, {})
+    assert [tuple(each.members) for each in found if each.target] == [("w-1",), ("w-2",)]
+    assert [tuple(each.members) for each in found if not each.target][-3:] == [("w-0",), ("w-1",), ("w-2",)]
+    further = [machine("cp-0", kubelet="1.37.2"), *done[1:], machine("w-1", kubelet=TO), machine("w-2", kubelet=TO)]
+    parts = [*parts, *components("cp-0", "1.37.2")]
+    found = turns(cluster(*further, parts=parts, configured="1.37.2"), GROUPS, THROUGH, {})
+    assert [(each.target, tuple(each.members)) for each in found][:2] == [("", ("cp-1",)), ("", ("cp-2",))]
 
 
 def test_a_run_is_narrowed_to_machines() -> None:

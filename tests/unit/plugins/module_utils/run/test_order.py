@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.order import (
+    GROUP,
     ORDER,
     RunFacts,
     RunStage,
+    hop_with,
+    is_reserved,
     lined_up,
     not_begun,
     parts,
@@ -127,6 +130,33 @@ def test_hosts_of_members_follow_their_batch() -> None:
     assert [each["places"] for each in hosts if each["local"]] == [PLACES, PLACES]
     assert not any("batch" in each for each in hosts if not each["local"])
     assert sizes(PLAN, PLACES) == [3, 2]
+
+
+def test_each_version_of_a_chain_has_a_play_of_its_own_where_members_are_on_hosts() -> None:
+    """A host stands in a play once."""
+    first, second = PLAN["batches"]
+    on_the_way = [{**each, "target_version": "1.35.4"} for each in (first, second)]
+    again = [{**first, "name": "batch-03"}, {**second, "name": "batch-04"}]
+    plan = {**PLAN, "target_version": "1.36.1", "batches": [*on_the_way, *again]}
+    for number, names, groups, version in (
+        (1, ["batch-01", "a", "b", "batch-02", "c"], [GROUP], "1.35.4"),
+        (2, ["batch-03", "a", "b", "batch-04", "c"], [GROUP, f"{GROUP}_2"], "1.36.1"),
+    ):
+        hosts = lined_up(plan, PLACES, 100, number)
+        assert [each["name"] for each in hosts] == names
+        assert all((each["groups"], each["version"]) == (groups, version) for each in hosts)
+        assert sizes(plan, PLACES, number) == [3, 2]
+    assert lined_up(plan, PLACES, 100, 3) == []
+    assert [each["name"] for each in lined_up(plan, {}, 100)] == ["batch-01", "batch-02", "batch-03", "batch-04"]
+    assert hop_with(plan["batches"], again[1]).number == 2
+    assert hop_with([], first).batches == [first]
+
+
+@pytest.mark.parametrize(
+    ("group", "reserved"), [(GROUP, True), (f"{GROUP}_2", True), (f"{GROUP}_two", False), ("workers", False)]
+)
+def test_the_names_of_groups_that_runs_make_are_reserved(group: str, reserved: bool) -> None:
+    assert is_reserved(group) is reserved
 
 
 @pytest.mark.parametrize(("consent", "answer"), [("abc", ""), ("", "yes"), ("", " YES "), ("abc", "no")])
