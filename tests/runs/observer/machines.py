@@ -1,15 +1,19 @@
-"""The observer of runs on machines of kubeadm: quorum of etcd, cordons, machines at a time, the lock, and the end."""
+"""The observer of runs on machines of kubeadm: quorum of etcd, cordons, machines at a time, versions, the lock, the end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 from unittest.mock import patch
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.act.draining import Draining
-from ansible_collections.stateful.upgrade.plugins.module_utils.machines import machine_upgrade
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines import machine_upgrade, planning
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.order import turns
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.state import KubeadmCluster
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.colouring import Turn
 
 from tests.runs.machines import NAMESPACE, Machines
 from tests.runs.observer import acts
@@ -27,12 +31,13 @@ UNDO = "upgrade.stateful/undo"
 class MachinesObserver(Watching[Sight]):
     """It watches one cluster, from now on. It forgets nothing, over all runs."""
 
-    def __init__(self, sandbox: Sandbox, found: Machines, most: int) -> None:
-        """`most` is the number of workers that may be away at a time, by the wish of the user."""
+    def __init__(self, sandbox: Sandbox, found: Machines, most: int, versions: Sequence[str]) -> None:
+        """`most` is the number of workers that may be away at a time, by the wish of the user, and `versions` are
+        those at the start, on the way, and at the end."""
         super().__init__(
             sandbox, Looking(sandbox.kubernetes.server.store, NAMESPACE, lambda change: change.kind == NODES), Held()
         )
-        self._found, self._most = found, most
+        self._found, self._most, self._versions = found, most, versions
         self.by_person: Collection[str] = ()
         """The machines that a person has cordoned, which the events of the story keep."""
         self.early: Callable[[], list[str]] = list
@@ -76,8 +81,15 @@ class MachinesObserver(Watching[Sight]):
         together += [f"{' and '.join(workers)} are taken together"] if len(workers) > self._most else []
         together += [f"{' and '.join([*masters, *workers])} are taken together"] if masters and workers else []
         self._keep("together", together)
+        self._keep("versions", self._too_far())
         opened = [name for name in self.by_person if name not in self._closed()]
         self._keep("cordon", [f"{name} is uncordoned, which a person has cordoned" for name in opened])
+
+    def _too_far(self) -> list[str]:
+        """The machines that have gone further while others were not yet on the version before."""
+        places = {name: self._versions.index(self._version(name)) for name in self._found.machines}
+        last = min(places.values())
+        return [f"{name} is on {self._versions[place]} too early" for name, place in places.items() if place > last + 1]
 
     def _node(self, name: str) -> Json:
         return self._found.cluster.node(name)
@@ -127,9 +139,25 @@ def workloads_not_ready() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def versions_passed_over() -> Iterator[None]:
+    """Workers go to the target alone, whatever is on the way."""
+
+    def without_workers(seen: KubeadmCluster, *given: Any) -> list[Turn]:
+        found = turns(seen, *given)
+        return [each for each in found if not each.target or {*each.members} <= {*seen.control_plane}]
+
+    with (
+        patch.object(planning, "turns", without_workers),
+        patch.object(machine_upgrade, "judge_past", lambda *_given: Verdict()),
+    ):
+        yield
+
+
 BUGS: Mapping[str, tuple[Callable[[], AbstractContextManager[None]], frozenset[str]]] = {
     "cordon_left": (cordon_left, frozenset({"end", "together"})),
     "return_not_awaited": (return_not_awaited, frozenset({"together", "end", "quorum"})),
+    "versions_passed_over": (versions_passed_over, frozenset({"versions"})),
     "workloads_not_ready": (workloads_not_ready, frozenset({"gate"})),
 }
 """Bugs on purpose, each with the rules of which one at least has to find it."""

@@ -9,7 +9,7 @@ from typing import Any
 from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, Tenant, machines
 from tests.runs.observer.machines import MachinesObserver
 from tests.runs.random_runs.machines.events import HappeningToMachines
-from tests.runs.random_runs.machines.story import FROM, MachinesStory
+from tests.runs.random_runs.machines.story import MachinesStory
 from tests.runs.random_runs.story import Event
 from tests.runs.shipped import rights_of_machines
 from tests.runs.world import World
@@ -21,7 +21,9 @@ from tests.scenarios.playbook import Played, digest_in
 def stage_of(here: World, story: MachinesStory) -> Iterator[MachinesStage]:
     """The stage of a story, until the block ends."""
     count, workers = story.control_plane, story.workers
-    with machines(here, FROM, [story.target], control_plane=count, workers=workers, balanced=story.balanced) as found:
+    with machines(
+        here, story.start, story.hops, control_plane=count, workers=workers, balanced=story.balanced
+    ) as found:
         here.sandbox.apply(rights_of_machines(NAMESPACE))
         yield MachinesStage(found, story)
 
@@ -36,7 +38,7 @@ class MachinesStage:
         self._tenant = Tenant(found) if story.database else None
         together = str(story.options.get("upgrade_max_unavailable", "1"))
         most = max(1, story.workers // 2) if together == "50%" else int(together)
-        self.observer = MachinesObserver(found.here.sandbox, found, most)
+        self.observer = MachinesObserver(found.here.sandbox, found, most, (story.start, *story.hops))
         self._happening = HappeningToMachines(found.here, found, story, self._tenant)
         self.observer.by_person = self._happening.cordoned
         self.observer.early, self.observer.left = self._early, self._left
@@ -56,7 +58,8 @@ class MachinesStage:
             gate = {"upgrade_workloads": [self._tenant.workload()]}
         elif self._tenant is not None:
             gate = {"upgrade_workload_gate": self._tenant.gate()}
-        return self._found.variables(self.target, user=USER, **gate, **self._story.options)
+        chain = {"upgrade_through": [*self._story.through]} if self._story.through else {}
+        return self._found.variables(self.target, user=USER, **gate, **chain, **self._story.options)
 
     def plan(self, given: Mapping[str, Any]) -> Played:
         """See `Stage`."""

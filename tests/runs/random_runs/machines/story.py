@@ -11,6 +11,10 @@ from tests.runs.random_runs.story import Story, events_of
 
 FROM = "1.35.4"
 TARGETS = ("1.36.1", "1.35.5")
+WAYS = (("1.34.8", "1.35.4"), ("1.33.9", "1.34.8", "1.35.4"))
+"""The version at the start of a chain, and those on the way."""
+CHAINS = 0.2
+"""The share of stories that go over several minor versions."""
 ACTS_OF_MACHINE = 14
 """The acts of a run on one machine, about."""
 TOGETHER = 0.4
@@ -30,6 +34,9 @@ class MachinesStory(Story):
     """Whether a balancer is before the API. Without one it is away while the first machine is upgraded."""
     database: bool = False
     """Whether an OpenSearch lives on the workers, and is asked before each batch."""
+    start: str = FROM
+    through: tuple[str, ...] = ()
+    """The versions on the way."""
 
     @property
     def by_name(self) -> bool:
@@ -49,15 +56,22 @@ class MachinesStory(Story):
     @property
     def passes(self) -> int:
         """See `Story`."""
-        return len(self.names) if self.options.get("upgrade_wait") is False else 0
+        return len(self.names) * len(self.hops) if self.options.get("upgrade_wait") is False else 0
+
+    @property
+    def hops(self) -> tuple[str, ...]:
+        """The versions to which each machine goes."""
+        return (*self.through, self.target)
 
     def cluster(self) -> list[str]:
         """See `Story`."""
         more = [name for name in ("balanced", "database", "by_name") if getattr(self, name)]
-        return [f"{self.control_plane} + {self.workers} machines, {FROM} → {self.target}", *more]
+        return [f"{self.control_plane} + {self.workers} machines, {' → '.join((self.start, *self.hops))}", *more]
 
     def with_smaller_cluster(self) -> Iterator[MachinesStory]:
         """See `Story`."""
+        if self.through:
+            yield replace(self, start=self.through[0], through=self.through[1:])
         if self.database:
             yield replace(self, database=False)
         if self.balanced:
@@ -89,7 +103,12 @@ def story_of(seed: int) -> MachinesStory:
         events=events_of(chance, likely, ACTS_OF_MACHINE * (control_plane + workers), TOGETHER),
     )
     passes = {"upgrade_wait": False} if chance.random() < IN_PASSES else {}
-    return replace(story, options={**story.options, **passes})
+    story = replace(story, options={**story.options, **passes})
+    if story.target != TARGETS[0] or chance.random() >= CHAINS:
+        return story
+    start, *through = chance.choice(WAYS)
+    acts = ACTS_OF_MACHINE * (control_plane + workers) * (1 + len(through))
+    return replace(story, start=start, through=tuple(through), events=events_of(chance, likely, acts, TOGETHER))
 
 
 PATIENCE: dict[str, Any] = {"upgrade_member_timeout": 300, "upgrade_gate_timeout": 300}
