@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -10,7 +10,10 @@ from tests.runs.machines import NAMESPACE, Machines, machines
 from tests.runs.shipped import rights_of_machines
 from tests.runs.test_machines import FROM, TO, codes, cordoned, is_upgraded, planned, upgraded
 from tests.runs.world import world
+from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.kubernetes.resources import Writing
+from tests.sandbox.web import Request
 
 WEB = "web"
 
@@ -64,6 +67,48 @@ def test_a_machine_that_does_not_come_back_stays_cordoned_until_it_is_ready(foun
     kubelet.never_ready = False
     kubelet.restart(TO)
     found.here.later(60)
+    ended = upgraded(found)
+    assert ended.code == 0, ended.output
+    is_upgraded(found)
+
+
+def when_cordoned(found: Machines, machine: str, then: Callable[[Json], object], other: str = "") -> None:
+    """Have a person change a machine, the same or another one, as soon as a run has cordoned this one."""
+    calling, resources = found.here.calling, found.here.sandbox.kubernetes.server.resources
+
+    def look(request: Request) -> None:
+        if request.method == "PATCH" and request.path.endswith(f"/nodes/{machine}"):
+            calling.after = lambda _request: None
+            resources.change(NODES, "", other or machine, lambda item: then(item["spec"]), Writing("kubectl"))
+
+    calling.after = look
+
+
+def test_a_machine_that_a_person_uncordons_during_its_drain_ends_the_run_and_is_left_so(found: Machines) -> None:
+    when_cordoned(found, "worker-2", lambda spec: spec.pop("unschedulable"))
+    failed = upgraded(found)
+    assert failed.code != 0
+    assert "cordon_undone" in codes(failed), failed.output
+    assert "Kubernetes node worker-2 was uncordoned by something else while it was drained" in failed.message
+    assert cordoned(found) == []
+    versions = {name: each.kubelet.version for name, each in found.machines.items()}
+    assert (versions["worker-1"], versions["worker-2"], versions["worker-3"]) == (TO, FROM, FROM)
+    ended = upgraded(found)
+    assert ended.code == 0, ended.output
+    is_upgraded(found)
+
+
+def test_a_machine_that_a_person_cordons_during_the_drain_of_another_stays_cordoned(found: Machines) -> None:
+    when_cordoned(found, "worker-1", lambda spec: spec.update(unschedulable=True), "worker-3")
+    ended = upgraded(found)
+    assert ended.code == 0, ended.output
+    assert found.cluster.is_upgraded(TO)
+    assert cordoned(found) == ["worker-3"]
+
+
+def test_a_person_who_cordons_a_machine_that_is_drained_changes_nothing(found: Machines) -> None:
+    """Kubernetes keeps no note of it: the machine is cordoned already, and the run takes its own cordon off."""
+    when_cordoned(found, "worker-1", lambda spec: spec.update(unschedulable=True))
     ended = upgraded(found)
     assert ended.code == 0, ended.output
     is_upgraded(found)

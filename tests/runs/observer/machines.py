@@ -1,4 +1,4 @@
-"""The observer of runs on machines of kubeadm: quorum of etcd, cordons, machines at a time, versions, the lock, the end."""
+"""The observer of runs on machines of kubeadm: quorum of etcd, cordons, machines at a time, versions, the lock."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Agent:
 
     def _work(self, document: dict[str, Any], machine: Machine) -> Steps:
         yield WRITING
-        while self.hangs:
+        while self.hangs or not machine.has_power:
             yield WRITING
         if self.fails:
             self._told |= {"state": "Failed", **self.fails.pop(0)}

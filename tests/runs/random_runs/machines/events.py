@@ -152,6 +152,20 @@ def _member_away(here: HappeningToMachines, event: Event) -> None:
         here.until(event, lambda: faults.mend(namespace, names[event.subject % len(names)]))
 
 
+def _agent_fails(here: HappeningToMachines, event: Event) -> None:
+    passing = {"failureClass": "Transient", "failureReason": "Busy", "failureMessage": "the disk is busy"}
+    for_good = {"failureReason": "Signature", "failureMessage": "the image is not signed"}
+    agent = here.found.machines[here.machine_of(event)].agent
+    agent.fails = [passing] * (1 + event.subject % 5) if event.subject % 3 else [for_good]
+    here.undone.append(agent.fails.clear)
+
+
+def _agent(here: HappeningToMachines, event: Event, fault: str) -> None:
+    agent = here.found.machines[here.machine_of(event)].agent
+    setattr(agent, fault, True)
+    here.until(event, lambda: setattr(agent, fault, False))
+
+
 KINDS: Mapping[str, Callable[[HappeningToMachines, Event], None]] = {
     **OF_EVERY_SYSTEM,
     "kubeadm_fails": _kubeadm_fails,
@@ -164,5 +178,10 @@ KINDS: Mapping[str, Callable[[HappeningToMachines, Event], None]] = {
     "person_cordons": _person_cordons,
     "drain_blocked": _drain_blocked,
     "member_away": _member_away,
+    "agent_fails": _agent_fails,
+    "agent_hangs": lambda here, event: _agent(here, event, "hangs"),
+    "agent_forgets": lambda here, event: _agent(here, event, "forgets"),
+    "agent_silent": lambda here, event: _agent(here, event, "silent"),
+    "agent_lies": lambda here, event: _agent(here, event, "lies"),
 }
 """The kinds of events."""

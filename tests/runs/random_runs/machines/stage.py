@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,19 @@ from tests.runs.shipped import rights_of_machines
 from tests.runs.world import World
 from tests.scenarios.cluster import USER
 from tests.scenarios.playbook import Played, digest_in
+
+OF_IMAGE: dict[str, Any] = {
+    "upgrade_member_role": "stateful.upgrade.member_os_image",
+    "member_os_image_command": ["osagent"],
+    "member_os_image_image": "{{ images[upgrade_version] }}",
+    "member_os_image_interval": 30,
+    "member_os_image_timeout": 900,
+}
+
+
+def image_of_version(version: str) -> dict[str, str]:
+    """An image with this version."""
+    return {"url": f"https://images.test/{version}.raw", "sha256": hashlib.sha256(version.encode()).hexdigest()}
 
 
 @contextmanager
@@ -59,7 +73,9 @@ class MachinesStage:
         elif self._tenant is not None:
             gate = {"upgrade_workload_gate": self._tenant.gate()}
         chain = {"upgrade_through": [*self._story.through]} if self._story.through else {}
-        return self._found.variables(self.target, user=USER, **gate, **chain, **self._story.options)
+        images = {version: image_of_version(version) for version in self._story.hops}
+        by_image = {**OF_IMAGE, "images": images} if self._story.by_image else {}
+        return self._found.variables(self.target, user=USER, **gate, **chain, **by_image, **self._story.options)
 
     def plan(self, given: Mapping[str, Any]) -> Played:
         """See `Stage`."""
@@ -95,6 +111,9 @@ class MachinesStage:
 
     def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """See `Stage`."""
+        # As a person does who has corrected the cause of a failure that is not retried.
+        for each in self._found.machines.values():
+            each.agent.files.clear()
         return dict(given)
 
     def is_done(self) -> bool:

@@ -13,6 +13,8 @@ FROM = "1.35.4"
 TARGETS = ("1.36.1", "1.35.5")
 WAYS = (("1.34.8", "1.35.4"), ("1.33.9", "1.34.8", "1.35.4"))
 """The version at the start of a chain, and those on the way."""
+BY_IMAGE = 0.15
+"""The share of stories whose machines are upgraded by agents."""
 CHAINS = 0.2
 """The share of stories that go over several minor versions."""
 ACTS_OF_MACHINE = 14
@@ -37,6 +39,8 @@ class MachinesStory(Story):
     start: str = FROM
     through: tuple[str, ...] = ()
     """The versions on the way."""
+    by_image: bool = False
+    """Whether an agent on each machine writes an image of the operating system."""
 
     @property
     def by_name(self) -> bool:
@@ -65,13 +69,15 @@ class MachinesStory(Story):
 
     def cluster(self) -> list[str]:
         """See `Story`."""
-        more = [name for name in ("balanced", "database", "by_name") if getattr(self, name)]
+        more = [name for name in ("balanced", "database", "by_name", "by_image") if getattr(self, name)]
         return [f"{self.control_plane} + {self.workers} machines, {' → '.join((self.start, *self.hops))}", *more]
 
     def with_smaller_cluster(self) -> Iterator[MachinesStory]:
         """See `Story`."""
         if self.through:
             yield replace(self, start=self.through[0], through=self.through[1:])
+        if self.by_image and not any(each.kind in OF_AGENT for each in self.events):
+            yield replace(self, by_image=False)
         if self.database:
             yield replace(self, database=False)
         if self.balanced:
@@ -104,11 +110,16 @@ def story_of(seed: int) -> MachinesStory:
     )
     passes = {"upgrade_wait": False} if chance.random() < IN_PASSES else {}
     story = replace(story, options={**story.options, **passes})
-    if story.target != TARGETS[0] or chance.random() >= CHAINS:
-        return story
-    start, *through = chance.choice(WAYS)
-    acts = ACTS_OF_MACHINE * (control_plane + workers) * (1 + len(through))
-    return replace(story, start=start, through=tuple(through), events=events_of(chance, likely, acts, TOGETHER))
+    if story.target == TARGETS[0] and chance.random() < CHAINS:
+        start, *through = chance.choice(WAYS)
+        story = replace(story, start=start, through=tuple(through))
+    if chance.random() < BY_IMAGE:
+        story = replace(story, by_image=True)
+        likely = {name: often for name, often in likely.items() if name not in NOT_OF_AGENT} | OF_AGENT
+    acts = ACTS_OF_MACHINE * (control_plane + workers) * len(story.hops)
+    if story.through or story.by_image:
+        return replace(story, events=events_of(chance, likely, acts, TOGETHER))
+    return story
 
 
 PATIENCE: dict[str, Any] = {"upgrade_member_timeout": 300, "upgrade_gate_timeout": 300}
@@ -134,3 +145,13 @@ LIKELY: dict[str, int] = {
 """The likelihood of each kind of event."""
 OF_DATABASE: dict[str, int] = {"member_away": 8}
 """That of those that happen to a database on the workers."""
+OF_AGENT: dict[str, int] = {
+    "agent_fails": 6,
+    "agent_hangs": 5,
+    "agent_forgets": 5,
+    "agent_silent": 4,
+    "agent_lies": 3,
+}
+"""That of those that happen to the agent of a machine."""
+NOT_OF_AGENT = ("kubeadm_fails", "kubeadm_cut_off", "repository_away")
+"""The events that are none where an agent runs kubeadm, and fetches no packages."""

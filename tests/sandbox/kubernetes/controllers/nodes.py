@@ -73,7 +73,7 @@ class Nodes:
             for each in ("capacity", "allocatable"):
                 found[each] = {**CAPACITY, **found.get(each, {})}
             found["addresses"] = [{"type": "Hostname", "address": name}]
-            found["nodeInfo"] = {**dict.fromkeys(_INFO, ""), **_KNOWN}
+            found["nodeInfo"] = {**dict.fromkeys(_INFO, ""), **_KNOWN, **found.get("nodeInfo", {})}
             for each in _PRESSURES:
                 reason = (
                     f"KubeletHas{'Sufficient' if each != 'Disk' else 'No'}{each}{'' if each != 'Disk' else 'Pressure'}"
