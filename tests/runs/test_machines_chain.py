@@ -150,9 +150,9 @@ def test_one_run_takes_all_machines_from_version_to_version(chained: Chained) ->
     chained.has_come(*HOPS)
 
 
-@pytest.mark.parametrize("number", kills(4, 220, 9, each=10))
-def test_a_run_that_is_killed_behind_an_act_goes_on_at_the_right_version(chained: Chained, number: int) -> None:
-    given = agreed(chained)
+def goes_on_behind(chained: Chained, number: int, **more: Any) -> None:
+    """Fails unless a run that is killed behind an act is continued at the right version by the next one."""
+    given = agreed(chained, **more)
     with chained.found.here.killing_behind(number), pytest.raises(Killed):
         play(chained, given)
     # The lock of a killed run lapses, and the commands that it has started come to their ends.
@@ -162,6 +162,17 @@ def test_a_run_that_is_killed_behind_an_act_goes_on_at_the_right_version(chained
     chained.has_come(*HOPS)
     (record,) = records(chained)
     assert record["phase"] == "Completed"
+
+
+@pytest.mark.parametrize("number", kills(5, 90, 4, each=5))
+def test_a_run_that_is_killed_behind_an_act_goes_on_at_the_right_version(small: Chained, number: int) -> None:
+    goes_on_behind(small, number, **ALONE)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("number", range(4, 220, 9))
+def test_a_run_on_five_machines_that_is_killed_goes_on_at_the_right_version(chained: Chained, number: int) -> None:
+    goes_on_behind(chained, number)
 
 
 def test_a_version_that_cannot_be_prepared_ends_the_run_with_all_machines_on_the_one_before(chained: Chained) -> None:

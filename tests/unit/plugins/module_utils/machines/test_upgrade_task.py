@@ -118,6 +118,27 @@ def test_only_a_machine_whose_drain_has_begun_has_failed() -> None:
     assert told(status_of(planned, ["w-0"], status)) == {"w-0": "ExternalUpgradeFailed"}, "until it is worked on again"
 
 
+def test_a_machine_in_several_batches_of_a_chain_is_done_with_the_last() -> None:
+    def progress(first: str, last: str) -> str:
+        one = replace(batch("w-0", first), target_version="1.35.4")
+        return told(status_of(record(one, batch("w-0", last)), ["w-0"], {}))["w-0"]
+
+    assert progress("pending", "pending") == "Waiting"
+    assert progress("upgrading", "pending") == "ExternalUpgradeInProgress"
+    assert progress("done", "pending") == "Waiting"
+    assert progress("done", "upgrading") == "ExternalUpgradeInProgress"
+    assert progress("done", "done") == "UpToDate"
+
+
+def test_a_drain_for_the_version_before_is_none_of_this_one() -> None:
+    one = replace(batch("w-0", "done"), target_version="1.35.4")
+    drained = happened(EventKind.CHANGED, AT, "r", "Node w-0", "changed")
+    for at, expected in ((LATER, "ExternalUpgradeInProgress"), (AT, "ExternalUpgradeFailed")):
+        failed = replace(batch("w-0", "failed"), started=at)
+        whole = record(one, failed, events=(drained,))
+        assert told(status_of(whole, ["w-0"], {}))["w-0"] == expected
+
+
 def test_an_aborted_task_has_no_conditions_of_machines_and_keeps_its_decision() -> None:
     status = status_of(record(batch("w-0", "upgrading")), ["w-0"], with_decision({}, "started", "", AT))
     aborted = status_of(record(batch("w-0", "failed"), phase=Phase.ABORTED), ["w-0"], status)
