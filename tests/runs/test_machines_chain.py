@@ -181,7 +181,10 @@ def test_a_version_that_cannot_be_prepared_ends_the_run_with_all_machines_on_the
     given = agreed(chained)
     failed = play(chained, given)
     assert failed.code != 0
-    assert "worker-2, See that the packages can be installed: no available installation candidate for kubeadm=1.35.4" in failed.message
+    assert (
+        "worker-2, See that the packages can be installed: no available installation candidate for kubeadm=1.35.4"
+        in failed.message
+    )
     chained.has_come("1.34.8")
     packages.available.add("1.35.4")
     ended = play(chained, given)
