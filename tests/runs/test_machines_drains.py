@@ -79,7 +79,11 @@ def when_cordoned(found: Machines, machine: str, then: Callable[[Json], object],
     def look(request: Request) -> None:
         if request.method == "PATCH" and request.path.endswith(f"/nodes/{machine}"):
             calling.after = lambda _request: None
-            resources.change(NODES, "", other or machine, lambda item: then(item["spec"]), Writing("kubectl"))
+
+            def change(item: Json) -> None:
+                then(item["spec"])
+
+            resources.change(NODES, "", other or machine, change, Writing("kubectl"))
 
     calling.after = look
 
@@ -98,10 +102,14 @@ def test_a_machine_that_a_person_uncordons_during_its_drain_ends_the_run_and_is_
     is_upgraded(found)
 
 
-def test_a_machine_that_a_person_cordons_during_the_drain_of_another_stays_cordoned(found: Machines) -> None:
+def test_a_machine_that_a_person_cordons_during_the_drain_of_another_stays_cordoned_and_is_named(
+    found: Machines,
+) -> None:
+    """It is upgraded. The step behind the last batch asks for it, since it was not cordoned when the run was planned."""
     when_cordoned(found, "worker-1", lambda spec: spec.update(unschedulable=True), "worker-3")
-    ended = upgraded(found)
-    assert ended.code == 0, ended.output
+    failed = upgraded(found)
+    assert "kubernetes_node_unfit" in codes(failed), failed.output
+    assert "Kubernetes node worker-3 is cordoned. Uncordon it" in failed.output
     assert found.cluster.is_upgraded(TO)
     assert cordoned(found) == ["worker-3"]
 
