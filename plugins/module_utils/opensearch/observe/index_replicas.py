@@ -1,0 +1,189 @@
+"""The replicas of indices: their settings, the limits for more of them, and the undo of a run that has added some.
+
+The undo is in a cluster setting of its own, since settings of indices cannot be changed in the same request, and since
+it stays longer than the undo of a batch. The path of a change is the name of the index, its UUID, and the setting: an
+index that was removed and made again under the same name has another UUID. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...common.errors import refusal
+from ...common.reading import Json, Unreadable, count, named, optional_text, part, text, whole, within
+from ...run.undo.undo import UNREADABLE, Change, Undo, undo_in
+from .disk import parse_watermark
+from .settings import KEPT_IN, Settings
+
+UNDO_OF_REPLICAS = "cluster.metadata.stateful_upgrade.replicas"
+NUMBER, EXPAND = "index.number_of_replicas", "index.auto_expand_replicas"
+NONE, ONE = "0", "1"
+OFF = "false"
+"""The value of `auto_expand_replicas` with which the number of replicas is that of its own setting."""
+NEVER = (None, OFF)
+EXPANDS_TO_NONE = "0-0"
+"""A value of it that keeps an index without replicas, whatever the other setting says."""
+CHANGED: Mapping[str, tuple[tuple[str | None, ...], str]] = {
+    NUMBER: ((NONE,), ONE),
+    EXPAND: ((EXPANDS_TO_NONE,), OFF),
+}
+"""The settings that a run changes, each with the values that it may have had, and the value that is set."""
+BLOCKS = ("read_only", "read_only_allow_delete", "metadata")
+"""The blocks of an index with which its settings cannot be changed."""
+FIELDS = ("uuid", "number_of_replicas", "auto_expand_replicas", "routing.allocation", "blocks", "store")
+MOST_SHARDS = 1000
+"""The servers' own default of `cluster.max_shards_per_node`."""
+
+
+@dataclass(frozen=True)
+class IndexReplicas:
+    """The settings of an index that say how many replicas it has, and where they may be."""
+
+    name: str
+    uuid: str
+    number: str
+    expand: str | None = None
+    """`index.auto_expand_replicas`; None if it is not set."""
+    allocation: str = ""
+    """The settings of its allocation, as JSON: what is true of one index is true of another one that has the same."""
+    enable: str | None = None
+    blocks: tuple[str, ...] = ()
+    """Those of `BLOCKS` that it has."""
+    in_repository: bool = False
+    """Whether its shards only read from a snapshot, so that another copy takes no room on a disk."""
+    limited: bool = False
+    """Whether it limits the number of its shards on a member."""
+
+    def at(self, setting: str) -> str | None:
+        """The value of one of the two settings; None if it is not set."""
+        return self.number if setting == NUMBER else self.expand
+
+
+@dataclass(frozen=True)
+class ReplicaLimits:
+    """The limits of the cluster for more replicas."""
+
+    awareness: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The node attributes over whose values copies are spread, each with the values that are forced."""
+    most_shards: int = MOST_SHARDS
+    """Shards that each data member may have on average (`cluster.max_shards_per_node`)."""
+    bytes_a_second: float = math.inf
+    """The limit of the recoveries of a member."""
+
+
+def replicas_of(name: str, metadata: Json) -> IndexReplicas:
+    """Those of one index, from `metadata.indices` of the cluster state."""
+    return within(metadata, "settings.index", lambda index: _replicas(name, index))
+
+
+def _replicas(name: str, index: Json) -> IndexReplicas:
+    rules = part(part(index, "routing", {}), "allocation", {})
+    blocks = part(index, "blocks", {})
+    kind = within(index, "store", lambda store: optional_text(store, "type"), {})
+    partly = str(part(part(index, "store", {}), "snapshot", {}).get("partial")) == "true"
+    return IndexReplicas(
+        name=name,
+        uuid=text(index, "uuid"),
+        number=str(count(index, "number_of_replicas")),
+        expand=optional_text(index, "auto_expand_replicas"),
+        allocation=json.dumps(rules, sort_keys=True),
+        enable=optional_text(rules, "enable"),
+        blocks=tuple(each for each in BLOCKS if str(blocks.get(each)).lower() == "true"),
+        in_repository=kind == "remote_snapshot" or (kind == "snapshot" and partly),
+        limited="total_shards_per_node" in rules,
+    )
+
+
+def replicas_in(answer: Json) -> dict[str, IndexReplicas]:
+    """Those of all indices in an answer of the cluster state, by name."""
+    return within(answer, "metadata", lambda found: named(found, "indices", replicas_of, {}), {})
+
+
+def limits_in(answer: Json) -> ReplicaLimits:
+    """The limits from `_cluster/settings?include_defaults=true`. Transient hides persistent, which hides defaults."""
+    found: dict[str, Any] = {}
+    for scope in ("defaults", "persistent", "transient"):
+        given = part(answer, scope, {})
+        cluster = part(given, "cluster", {})
+        rules = part(part(cluster, "routing", {}), "allocation", {}).get("awareness")
+        recovery = part(part(given, "indices", {}), "recovery", {})
+        awareness = {**found.get("awareness", {}), **(rules if isinstance(rules, Mapping) else {})}
+        found |= {"awareness": awareness, **_limit(cluster, "max_shards_per_node")}
+        found |= _limit(recovery, "max_bytes_per_sec")
+    forced = part(found["awareness"], "force", {})
+    attributes = _names(found["awareness"].get("attributes"))
+    return ReplicaLimits(
+        {each: frozenset(_names(part(forced, each, {}).get("values"))) for each in attributes},
+        count(found, "max_shards_per_node", MOST_SHARDS),
+        _rate(found.get("max_bytes_per_sec")),
+    )
+
+
+def _limit(of: Json, name: str) -> dict[str, str]:
+    return {name: str(of[name])} if of.get(name) is not None else {}
+
+
+def _names(value: Any) -> list[str]:
+    listed = value if isinstance(value, list) else str(value or "").split(",")
+    return [name for each in listed if (name := str(each).strip())]
+
+
+def _rate(written: str | None) -> float:
+    """Bytes a second; without a limit, and for one that is no size, it is not known."""
+    try:
+        return (parse_watermark(written).free if written else None) or math.inf
+    except ValueError:
+        return math.inf
+
+
+def sizes_in(answer: Json) -> dict[tuple[str, int], int]:
+    """The bytes of each shard by its primary, from `_stats/store?level=shards`."""
+    found: dict[tuple[str, int], int] = {}
+
+    def of_index(name: str, index: Json) -> None:
+        for number, copies in part(index, "shards", {}).items():
+            if not isinstance(copies, list):
+                raise Unreadable("has no list of copies", number)
+            for copy in copies:
+                if copy["routing"]["primary"]:
+                    found[name, int(number)] = within(copy, "store", lambda store: whole(store, "size_in_bytes"))
+
+    named(answer, "indices", of_index, {})
+    return found
+
+
+def is_raised(change: Change) -> bool:
+    """Whether a run that adds replicas makes such a change."""
+    if len(change.path) != 3 or change.name not in CHANGED:
+        return False
+    before, then = CHANGED[change.name]
+    return change.was in before and change.set_to == then
+
+
+def carried_replicas(settings: Settings) -> Undo | None:
+    """The undo of replicas that the cluster carries, if any.
+
+    Raises:
+        Refusal: it carries one that cannot be read. A person has to look, since such an undo is never overwritten.
+    """
+    written = settings.persistent.get(UNDO_OF_REPLICAS)
+    if written is None:
+        return None
+    try:
+        undo = undo_in(written, is_raised)
+        if undo.foreign or not isinstance(undo.more["cluster"], str):
+            raise ValueError("no run makes these changes")
+        if undo.writer.lock.get("kept_in", KEPT_IN[0]) not in KEPT_IN:
+            raise ValueError("unknown lock")
+        return undo
+    except UNREADABLE as error:
+        raise refusal(
+            "undo_not_readable",
+            f"The cluster setting {UNDO_OF_REPLICAS} holds an undo that cannot be read ({type(error).__name__}:"
+            f" {error}).",
+            "Read it with GET _cluster/settings, put back the replicas it names by hand, then set it to null.",
+        ) from error

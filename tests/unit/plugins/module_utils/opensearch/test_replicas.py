@@ -1,0 +1,183 @@
+"""Whether indices without a replica can get one: rules, zones, room and time, judged on what was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.replicas import (
+    Raising,
+    RaisingLook,
+    judge_raising,
+    single_indices,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.disk import (
+    Disks,
+    MemberDisk,
+    Watermark,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.finding_replicas import (
+    LONGEST,
+    listed,
+    portions,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.index_replicas import (
+    IndexReplicas,
+    ReplicaLimits,
+    limits_in,
+    replicas_of,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import (
+    ClusterMember,
+    ClusterState,
+    Index,
+    ShardCopy,
+    Voting,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
+
+from tests.sandbox.opensearch.rooms import FROM
+
+GIB = 1024**3
+
+
+def look(
+    sizes: Mapping[str, int],
+    free: Mapping[str, int],
+    *,
+    zones: str = "",
+    limits: ReplicaLimits | None = None,
+    refusing: Mapping[str, frozenset[str]] | None = None,
+) -> RaisingLook:
+    """A cluster whose first member has the only copies of indices with these sizes; `free` is the room of each disk."""
+    version = Version.parse(FROM)
+    members = {
+        name: ClusterMember(
+            name, f"e-{name}", name, "", version, frozenset({"data"}), {"zone": zones[number]} if zones else {}
+        )
+        for number, name in enumerate(free)
+    }
+    first = next(iter(free))
+    copies = tuple(ShardCopy(name, 0, primary=True, state="STARTED", member=first) for name in sizes)
+    indices = {name: Index(name, open=True, shards=1, replicas=0, created=version) for name in sizes}
+    state = ClusterState("uuid", 1, first, members, copies, indices, Voting(frozenset(), frozenset()))
+    says = refusing if refusing is not None else {name: frozenset[str]() for name in free if name != first}
+    disks = tuple(MemberDisk(name, 1000 * GIB, 150 * GIB + room) for name, room in free.items())
+    return RaisingLook(
+        state,
+        {name: IndexReplicas(name, f"u-{name}", "0") for name in sizes},
+        {(name, 0): size for name, size in sizes.items()},
+        {(name, 0): says for name in sizes},
+        Disks(disks, {"low": Watermark("85%", used=0.85)}),
+        limits or ReplicaLimits(),
+    )
+
+
+def causes(raising: Raising) -> str:
+    return " ".join(reason.message for reason in raising.verdict.reasons)
+
+
+def test_the_largest_go_first_and_all_of_them_have_to_fit() -> None:
+    fits = judge_raising(look({"a": 6 * GIB, "b": 5 * GIB, "c": 4 * GIB}, {"m0": 0, "m1": 10 * GIB, "m2": 6 * GIB}))
+    assert fits.verdict.passed
+    assert fits.places == {("a", 0): "m1", ("b", 0): "m2", ("c", 0): "m1"}
+    assert fits.bytes == 15 * GIB
+    full = judge_raising(look({"a": 6 * GIB, "b": 5 * GIB, "c": 5 * GIB}, {"m0": 0, "m1": 10 * GIB, "m2": 5 * GIB}))
+    assert full.verdict.state is State.REFUSED
+    assert "c cannot get a replica for the time of the upgrade: 5.4 GB find no place below the low watermark" in causes(
+        full
+    )
+    assert full.indices == ["a", "b"]
+    assert full.refused == {"c"}
+
+
+def test_the_time_is_that_of_the_member_with_most_to_copy() -> None:
+    limits = ReplicaLimits(bytes_a_second=GIB / 10)
+    assert judge_raising(look({"a": GIB, "b": GIB}, {"m0": 0, "m1": GIB, "m2": GIB}, limits=limits)).seconds == 20
+    assert judge_raising(look({"a": GIB}, {"m0": 0, "m1": GIB})).seconds == 0
+
+
+def test_awareness_asks_for_another_zone_unless_there_is_but_one() -> None:
+    zoned = ReplicaLimits({"zone": frozenset()})
+    apart = judge_raising(look({"a": 1}, {"m0": 9, "m1": 9, "m2": 9}, zones="aab", limits=zoned))
+    assert apart.places == {("a", 0): "m2"}
+    one = judge_raising(look({"a": 1}, {"m0": 9, "m1": 9}, zones="aa", limits=zoned))
+    assert one.places == {("a", 0): "m1"}
+    forced = ReplicaLimits({"zone": frozenset({"a", "b"})})
+    refused = judge_raising(look({"a": 1}, {"m0": 9, "m1": 9}, zones="aa", limits=forced))
+    assert "at another zone (allocation awareness)" in causes(refused)
+
+
+def test_deciders_are_named_with_the_members_that_they_refuse() -> None:
+    says = {"m1": frozenset({"filter"}), "m2": frozenset({"filter", "disk_threshold"})}
+    refused = judge_raising(look({"a": 1}, {"m0": 9, "m1": 9, "m2": 9}, refusing=says))
+    assert "no other member takes it (disk_threshold on 1, filter on 2)" in causes(refused)
+    assert "there is no other data member" in causes(judge_raising(look({"a": 1}, {"m0": 9}, refusing={})))
+
+
+def test_more_shards_than_the_cluster_takes_are_refused() -> None:
+    few = ReplicaLimits(most_shards=1)
+    refused = judge_raising(look({"a": 1, "b": 1}, {"m0": 9, "m1": 9}, limits=few))
+    assert "2 shards more are 4, and cluster.max_shards_per_node allows 2" in causes(refused)
+
+
+def test_what_is_not_known_is_waited_for() -> None:
+    known = look({"a": 1}, {"m0": 9, "m1": 9})
+    for unknown in (
+        RaisingLook(known.state, known.indices, {}, known.refusing, known.disks),
+        RaisingLook(known.state, known.indices, known.sizes, {}, known.disks),
+    ):
+        assert judge_raising(unknown).verdict.state is State.WAITING
+
+
+def test_a_plan_is_made_as_if_they_had_it() -> None:
+    seen = look({"a": 1}, {"m0": 9, "m1": 9})
+    planned = judge_raising(seen).as_if(seen.state)
+    assert single_indices(seen.state, ["m0"], {"a"}) == ["a"]
+    assert single_indices(seen.state, ["m1"], {"a"}) == []
+    assert single_indices(planned, ["m0"], {"a"}) == []
+    assert [(copy.member, copy.primary) for copy in planned.copies] == [("m0", True), ("m1", False)]
+
+
+def test_names_are_asked_about_in_paths_that_servers_take() -> None:
+    names = [f"index-{number:04}-äöü" for number in range(400)]
+    parts = list(portions(names))
+    assert [name for some in parts for name in some] == names
+    assert len(parts) > 1
+    assert max(len(listed(some)) for some in parts) <= LONGEST
+
+
+def test_searchable_snapshots_take_no_room() -> None:
+    def of(**store: Any) -> bool:
+        settings = {"uuid": "u", "number_of_replicas": "0", "store": store}
+        return replicas_of("i", {"settings": {"index": settings}}).in_repository
+
+    assert of(type="remote_snapshot")
+    assert of(type="snapshot", snapshot={"partial": "true"})
+    assert not of(type="snapshot", snapshot={"repository_name": "r"})
+    assert not of(type="fs")
+
+
+def test_limits_are_read_from_the_scope_in_force() -> None:
+    found = limits_in(
+        {
+            "defaults": {
+                "cluster": {
+                    "max_shards_per_node": "1000",
+                    "routing": {"allocation": {"awareness": {"attributes": []}}},
+                },
+                "indices": {"recovery": {"max_bytes_per_sec": "40mb"}},
+            },
+            "persistent": {
+                "cluster": {
+                    "routing": {
+                        "allocation": {"awareness": {"attributes": "zone", "force": {"zone": {"values": "a,b"}}}}
+                    }
+                },
+                "indices": {"recovery": {"max_bytes_per_sec": "80mb"}},
+            },
+            "transient": {"cluster": {"max_shards_per_node": "2000"}},
+        }
+    )
+    assert found == ReplicaLimits({"zone": frozenset({"a", "b"})}, 2000, 80 * 1024**2)
