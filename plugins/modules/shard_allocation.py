@@ -96,6 +96,20 @@ options:
     type: str
     default: remove
     choices: [remove, refuse]
+  raise_replicas:
+    description:
+      - With O(state=prepared), names and patterns of indices that get one replica if they have none and O(batch) has a
+        shard of them, with the undo under C(cluster.metadata.stateful_upgrade.replicas) written before. V(true) is
+        every index. The gate of the batch waits until the replica is started.
+    type: list
+    elements: str
+    default: []
+  keep_replicas:
+    description:
+      - With O(state=restored), whether indices keep the replicas that a run has given them, since a later run goes on
+        with them. Otherwise they get back the number that they had, where it is still the one of the run.
+    type: bool
+    default: false
   before:
     description:
       - With O(state=restored), the settings that this run has found at its start, as in RV(before). Once the undo is

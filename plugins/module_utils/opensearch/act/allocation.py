@@ -43,6 +43,7 @@ from .flush import FLUSHED, flush, indices_on
 from .last_look import wait_calm
 from .left_over import naming, settle
 from .putting_back import setting_left_alone
+from .raising import RAISE_REPLICAS, has_raised, raise_on
 from .settings_change import OF_RUN, change_settings, shown, undo_here, undo_left
 from .shutdown import register
 
@@ -78,6 +79,8 @@ CONTRACT = Contract(
         "archived": {"type": "str", "default": "remove", "choices": ["remove", "refuse"]},
         "before": {"type": "dict"},
         "reset": {"type": "list", "elements": "str"},
+        **RAISE_REPLICAS,
+        "keep_replicas": {"type": "bool", "default": False},
     },
     required_if=[("state", "drained", ("batch",))],
 )
@@ -197,6 +200,7 @@ def restrict(
 def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
     """Flush the indices of the batch, and set the given settings of the whole run. Changes of others since stay."""
     state = observe(client)
+    settings, raised = raise_on(task, client, settings, state, task.params["batch"])
     settings, flushed = _flush_batch(task, client, settings, state)
     undo = undo_here(client, settings, state.uuid)
     before = shown(settings)
@@ -211,9 +215,9 @@ def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
         and not (name == RECOVERIES and _recoveries(client, settings) >= int(value))
     }
     fresh = _fresh(task, settings, undo, wanted)
-    following, remarks = "prove that the batch may go down", (*remarks, *flushed)
+    following, remarks = "prove that the batch may go down", (*remarks, *raised, *flushed)
     if not fresh:
-        return Outcome(Verdict(remarks), before=before, after=before, next=following)
+        return Outcome(Verdict(remarks), has_raised(task), before, before, following)
     done = change_settings(task, client, settings, fresh, undo, state.uuid, following)
     return replace(done, verdict=Verdict((*done.verdict.reasons, *remarks)))
 

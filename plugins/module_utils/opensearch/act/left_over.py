@@ -16,6 +16,7 @@ from ..observe.client import OpenSearchClient
 from ..observe.cluster import read_settings
 from ..observe.settings import ENABLE, UNDO, Settings, carried_undo, excluded_by
 from .putting_back import restore
+from .raising import lower_replicas
 from .settings_change import OF_RUN, name_of, write
 
 SILENT = frozenset({"orphaned", "lock_lost", "locked"})
@@ -30,6 +31,9 @@ def settle(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
         _remove_undo(task, client, settings)
         settings = read_settings(client)
     done = restore(task, client, settings)
+    if task.params["state"] == "restored" and task.params["part"] == "all":
+        lowered = lower_replicas(task, client, settings)
+        done = replace(done, verdict=combine((done.verdict, lowered.verdict)), changed=done.changed or lowered.changed)
     if task.check_mode or task.params["part"] != "all" or (before is None and reset is None):
         return done
     after = read_settings(client)

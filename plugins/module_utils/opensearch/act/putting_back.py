@@ -34,7 +34,7 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     undo = undo_here(client, settings)
     if undo is not None:
         # The run that wrote it has to be dead, in whichever of both stores its lock is.
-        Writers(task, lambda place: _store(task, client, place), "shard_allocation").judge(undo.writer)
+        Writers(task, lambda place: store_of(task, client, place), "shard_allocation").judge(undo.writer)
     going = tuple(change for change in undo.changes if _is_asked_for(task, change)) if undo else ()
     # Putting everything back also lifts the run's voting exclusions; putting a single setting back does not.
     voters = excluded_by(undo) if task.params["state"] not in ALONE else ()
@@ -71,7 +71,8 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     return Outcome(Verdict(remarks), True, before, there(after))
 
 
-def _store(task: Task, client: OpenSearchClient, place: Mapping[str, str]) -> LockStore:
+def store_of(task: Task, client: OpenSearchClient, place: Mapping[str, str]) -> LockStore:
+    """The store of the lock at that place, of whichever run it is."""
     if place["kept_in"] == "opensearch":
         return ClusterLock(client)
     return lease_at(kubernetes.connect(task.params["kubernetes"]), place)

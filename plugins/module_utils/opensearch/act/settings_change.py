@@ -31,11 +31,17 @@ def undo_here(client: OpenSearchClient, settings: Settings, uuid: str = "") -> U
     """
     undo = carried_undo(settings)
     if undo is not None:
-        _judge_cluster(undo, uuid or cluster_uuid(client))
+        judge_cluster(undo, client, uuid)
     return undo
 
 
-def _judge_cluster(undo: Undo, present: str) -> None:
+def judge_cluster(undo: Undo, client: OpenSearchClient, uuid: str = "", name: str = UNDO) -> None:
+    """Check that an undo is of this cluster, whose `uuid` is asked for if it is not given. `name` is its setting.
+
+    Raises:
+        Refusal: it is of another one.
+    """
+    present = uuid or cluster_uuid(client)
     if undo.more["cluster"] == present:
         return
     raise refusal(
@@ -43,7 +49,7 @@ def _judge_cluster(undo: Undo, present: str) -> None:
         f"Run {undo.writer.run} wrote the undo that this cluster carries, and it did so in the cluster"
         f" {undo.more['cluster']}. This is {present}. The undo came with a snapshot, and the settings in it belong to"
         " the other cluster.",
-        f"Compare the settings it names with those wanted here, then remove it: set {UNDO} to null.",
+        f"Compare the settings it names with those wanted here, then remove it: set {name} to null.",
     )
 
 

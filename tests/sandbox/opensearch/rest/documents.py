@@ -11,6 +11,7 @@ from tests.sandbox.opensearch.allocation import store_of
 from tests.sandbox.opensearch.errors import ServerError, no_index
 from tests.sandbox.opensearch.model import Index
 from tests.sandbox.opensearch.rest.indices import broadcast, find
+from tests.sandbox.opensearch.rest.looks import SIZE
 from tests.sandbox.opensearch.rest.routes import NAMING, Call, Route, answered
 from tests.sandbox.web import Answer, Pending
 
@@ -175,6 +176,25 @@ def _counted(documents: Sequence[int]) -> dict[str, Any]:
     return {"docs": {"count": sum(documents), "deleted": 0}} if documents else {}
 
 
+def _stored(call: Call) -> Answer:
+    """The bytes of each copy; closed indices have no part in it, unless they are asked for."""
+    closed = call.text("forbid_closed_indices") == "false"
+    found = {index.name: {"shards": _sizes(index)} for index in find(call) if index.open or closed}
+    return answered({"indices": found})
+
+
+def _sizes(index: Index) -> dict[str, list[dict[str, Any]]]:
+    store = {"size_in_bytes": SIZE, "reserved_in_bytes": 0}
+    return {
+        str(shard): [
+            {"routing": {"state": each.state, "primary": each.primary, "node": each.node}, "store": store}
+            for each in copies
+            if each.started
+        ]
+        for shard, copies in index.shards.items()
+    }
+
+
 _WRITE = frozenset({"refresh", "timeout", "wait_for_active_shards", "routing", "op_type", "require_alias"})
 _READ = frozenset({"realtime", "refresh", "routing", "preference", "_source"})
 _SEARCH = NAMING | {"request_cache", "size", "q", "preference", "routing", "search_type", "rest_total_hits_as_int"}
@@ -193,4 +213,5 @@ ROUTES = (
     Route(("GET", "POST"), "/_count", _count, _SEARCH, manager=False),
     Route(("GET", "POST"), "/{index}/_count", _count, _SEARCH, manager=False),
     Route(("GET",), "/_stats/docs", _stats, NAMING, manager=False),
+    Route(("GET",), "/{index}/_stats/store", _stored, NAMING | {"level", "forbid_closed_indices"}, manager=False),
 )

@@ -31,11 +31,17 @@ def test_a_run_looks_again_at_what_it_has_changed() -> None:
         "before": {"a": "1"},
         "batch": ["data-0"],
         "reset": None,
+        "keep_replicas": False,
     }
+    waits = options("shard_allocation", put_back, begin_plan=PLAN, steps_waiting=[{"message": "It waits."}])
+    assert waits["keep_replicas"] is True
+    fails = options("shard_allocation", put_back, begin_plan=PLAN, roll_failure={"message": "It has failed."})
+    assert fails["keep_replicas"] is True
     assert options("shard_allocation", put_back, upgrade_reset="b, c") == {
         "before": None,
         "batch": [],
         "reset": ["b", "c"],
+        "keep_replicas": False,
     }
     assert options("shard_allocation", put_back)["reset"] == []
     assert options("shard_allocation", {**put_back, "part": "batch"}, begin_plan=PLAN) == {}
