@@ -84,6 +84,17 @@ options:
         still while the elected one restarts, and the plan asks for O(allow_quorum_loss).
     type: bool
     default: true
+  raise_replicas:
+    description:
+      - Names and patterns of indices that get one replica for the time of the run if they have none and a shard of them
+        is on a member that goes; V(true) is every index. The plan is then made as if they had it. An index that cannot
+        get one is refused with its cause, unless O(allow_single_copy) covers it.
+      - A run makes the replicas before its first batch, and waits for them. The cluster carries what was before under
+        the setting C(cluster.metadata.stateful_upgrade.replicas), and M(stateful.upgrade.shard_allocation) puts it
+        back.
+    type: list
+    elements: str
+    default: []
 """
 
     UPGRADE = r"""
@@ -219,6 +230,13 @@ options:
     type: str
     choices: [ready, joined]
     default: ready
+  raise_replicas:
+    description:
+      - Names and patterns of indices to which the run gives a replica if they have none. In check mode
+        the proof is made as if they had it already.
+    type: list
+    elements: str
+    default: []
   usual_seconds:
     description: Seconds that members are usually away. Live lines say so, and name the cause after twice as long.
     type: float

@@ -139,6 +139,13 @@ options:
       - The repository in which the run takes a snapshot before its first batch. Before the upgrade a snapshot that it
         has started there is then no hindrance, and no older one is judged.
     type: str
+  raise_replicas:
+    description:
+      - Names and patterns of indices to which the run gives a replica if they have none. In check mode
+        the gate judges the cluster as if they had it already.
+    type: list
+    elements: str
+    default: []
 attributes:
   check_mode:
     support: full

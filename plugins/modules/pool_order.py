@@ -172,6 +172,18 @@ kubernetes_nodes:
   returned: success
   type: dict
   sample: {data-0: worker-1}
+raises:
+  description: The replicas that the run makes before its first batch, with O(raise_replicas); otherwise empty.
+  returned: success
+  type: dict
+  contains:
+    indices: {description: The indices that get one., type: list, elements: str, returned: with O(raise_replicas)}
+    shards: {description: The number of their shards., type: int, returned: with O(raise_replicas)}
+    bytes: {description: The bytes that are copied., type: int, returned: with O(raise_replicas)}
+    seconds:
+      description: The least time that the copies take, by C(indices.recovery.max_bytes_per_sec).
+      type: int
+      returned: with O(raise_replicas)
 digest:
   description:
     - A C(p) and eleven hexadecimal digits. They stand for the state to which the plan brings the cluster, and for the

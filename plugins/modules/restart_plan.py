@@ -303,6 +303,18 @@ commenced:
   description: Whether a batch of the upgrade has begun already, in whichever run.
   returned: with O(state=planned)
   type: bool
+raises:
+  description: The replicas that the run makes before its first batch, with O(raise_replicas); otherwise empty.
+  returned: with O(state=planned)
+  type: dict
+  contains:
+    indices: {description: The indices that get one., type: list, elements: str, returned: with O(raise_replicas)}
+    shards: {description: The number of their shards., type: int, returned: with O(raise_replicas)}
+    bytes: {description: The bytes that are copied., type: int, returned: with O(raise_replicas)}
+    seconds:
+      description: The least time that the copies take, by C(indices.recovery.max_bytes_per_sec).
+      type: int
+      returned: with O(raise_replicas)
 lock:
   description: The lock as M(stateful.upgrade.upgrade_lock) returns it, for the option C(lock) of the other modules.
   returned: with O(state=begun), if the run has begun

@@ -43,6 +43,9 @@ def options_of_step(
         own = {"names": sorted({*((given("begin_plan") or {}).get(NODES) or {}).values()})}
     if module == "cluster_snapshot":
         own = {"started": since or ""}
+    if module == "raised_replicas":
+        batches = (given("begin_plan") or {}).get("batches") or ()
+        own = {"batch": [name for batch in batches for name in batch["members"]]}
     return {"wait_timeout": step["timeout"], "baseline": started, **own}
 
 

@@ -11,6 +11,7 @@ from ..common.verdict import Reason, Verdict, combine
 from ..kubernetes.state import Namespace, Pod, StatefulSet
 from .absence import Absence
 from .act.hand_over import HandOver
+from .act.raising import RAISE_REPLICAS
 from .act.restricting import RESTRICTING, Restriction
 from .judge.back import judge_back
 from .judge.pods import judge_ephemeral, judge_other_pools, judge_pods
@@ -22,6 +23,7 @@ from .observe.cluster import observe_data_paths, observe_members
 from .observe.data_paths import said_by_all
 from .observe.state import ClusterState
 from .observe.version import Version
+from .replica_plan import as_if_raised
 
 OF_BATCH: Options = {
     **CONNECTIONS,
@@ -34,6 +36,7 @@ OF_BATCH: Options = {
     "expected": {"type": "list", "elements": "str", "default": []},
     "proof_timeout": {"type": "int"},
     "hand_over": {"type": "bool", "default": True},
+    **RAISE_REPLICAS,
     **RESTRICTING,
     "until": {"type": "str", "choices": ["ready", "joined"], "default": "ready"},
     "usual_seconds": {"type": "float"},
@@ -66,7 +69,7 @@ class BatchProof:
         # The paths are read before the look, so that the look is as fresh as possible.
         if self._loses_data and not self._paths.keys() >= set(self._batch):
             self._paths.update(observe_data_paths(self._client))
-        state = self._restriction.last.see()
+        state = as_if_raised(self._task, self._restriction.last.see())
         need_pods(state, there)
         # A member that came back meanwhile is another process than the one that was deleted.
         self.former.update({m.name: m.ephemeral_id for m in state.members.values() if m.name not in deleted})

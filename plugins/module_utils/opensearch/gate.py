@@ -13,6 +13,7 @@ from ..common.verdict import State, Verdict, combine, remark
 from ..common.waiting import Remaining
 from ..common.words import enumerate_few
 from ..run.colouring import safe_part
+from .act.raising import RAISE_REPLICAS
 from .act.restricting import RESTRICTING
 from .judge.checks import ADDABLE, BEFORE_BATCH, MOMENTS, SKIPPABLE, Selection, judge_selection
 from .judge.disk import ZONE
@@ -26,6 +27,7 @@ from .observe.client import OpenSearchClient
 from .observe.copies import copies_move
 from .observe.look import Look
 from .observe.recoveries import UNKNOWN
+from .replica_plan import as_if_raised
 
 JOINED = "joined"
 """The moment that judges only the members, not their shards."""
@@ -60,6 +62,7 @@ GATE = Contract(
         "since": {"type": "int"},
         "zone_attribute": {"type": "str", "default": ZONE},
         "batches": {"type": "list", "elements": "list", "default": []},
+        **RAISE_REPLICAS,
         **RESTRICTING,
     },
     required_if=[
@@ -116,7 +119,7 @@ class _GateLooks:
     """The looks of one gate, one after another."""
 
     def __init__(self, task: Task, client: OpenSearchClient, scope: Scope) -> None:
-        self._clock, self._client, self._scope = task.clock, client, scope
+        self._task, self._clock, self._client, self._scope = task, task.clock, client, scope
         self._held = polls(scope.moment)
         self._before: Look | None = None
         self._measured = self._asked = -math.inf
@@ -142,6 +145,7 @@ class _GateLooks:
             due={*((RECOVERIES,) if measures else ()), *((MANAGED,) if asks else ())},
             snapshot_age=self._scope.snapshot_age,
         )
+        self._before = replace(self._before, state=as_if_raised(self._task, self._before.state))
         if self._green_at is None and self._before.health.green:
             self._green_at = now_seconds()
         if measures and copies_move(self._before.state):

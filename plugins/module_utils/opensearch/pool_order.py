@@ -15,6 +15,7 @@ from ..kubernetes.kubernetes_nodes import visible
 from ..pools.deployers import DEPLOYERS, judge_owner
 from ..pools.given_images import given_images, judge_images
 from ..run.colouring import readable_most
+from .act.raising import RAISE_REPLICAS
 from .both_sides import see
 from .cluster_snapshot import SNAPSHOT
 from .judge.admission import judge_left, left_by
@@ -45,6 +46,7 @@ from .observe.cluster import observe
 from .observe.look import MembersAndPods
 from .observe.state import ClusterState, voting_again
 from .observe.version import Version
+from .replica_plan import RAISES, plan_replicas
 
 PLAN: Options = {
     "groups": {"type": "dict", "default": {}},
@@ -58,6 +60,7 @@ PLAN: Options = {
     "zone_attribute": {"type": "str", "default": "zone"},
     "max_unavailable": {"type": "str"},
     "hand_over": {"type": "bool", "default": True},
+    **RAISE_REPLICAS,
 }
 """The options of a plan, whatever is done to the members."""
 CONTRACT = Contract(
@@ -131,6 +134,10 @@ def planned(
     )
     batches = _cut(pools, target, params["members"], cutting, state)
     going = [name for batch in batches for name in batch.members]
+    replicas = plan_replicas(task, state, going)
+    if replicas.state is not state:
+        state, drawn = replicas.state, replace(drawn, state=replicas.state)
+        batches = _cut(pools, target, params["members"], cutting, state)
     # Members that are away and in the plan are cured before any other goes.
     cured = [m for pool in pools for m in pool.members if m.version is None and m.name in going]
     policy = replace(
@@ -138,11 +145,31 @@ def planned(
         awaits_data=any(member.holds_data for member in cured),
         awaits_manager=any(member.electable for member in cured),
     )
-    verdict = combine(
+    verdict = combine((replicas.verdict, _judged(params, drawn, batches, policy, cutting, target, replicas.to_agree)))
+    conditions = [*_conditions(params, policy, cutting), *replicas.conditions, *further]
+    digest = digest_of(state.uuid, target, drawn.named, params["members"], conditions)
+    stay = {*_outdated(pools, target)} - {*going}
+    left = [*sorted({*left_by(state, pools, going, target), *stay}), *drawn.outside]
+    outcome = _outcome(drawn, batches, verdict, target, digest, cutting, left)
+    return replace(outcome, more={**outcome.more, RAISES: replicas.result})
+
+
+def _judged(
+    params: Mapping[str, Any],
+    drawn: Drawn,
+    batches: Sequence[Batch],
+    policy: Policy,
+    cutting: Cutting,
+    target: Version,
+    to_agree: ClusterState,
+) -> Verdict:
+    """All that stands in the way of these batches. `to_agree` is the state by which consents are asked for."""
+    state, pools, going = drawn.state, drawn.pools, [name for batch in batches for name in batch.members]
+    return combine(
         (
             drawn.verdict,
             judge_narrowing(pools, params["members"]),
-            judge_consent(state, going, policy),
+            judge_consent(to_agree, going, policy),
             *(judge_covered(state, index_names(params[option], option), option) for option in OF_INDICES),
             judge_sets(drawn.sets, pools, batches, policy) if drawn.sets else Verdict(),
             judge_templates(drawn.sets, pools, target) if drawn.sets else Verdict(),
@@ -154,11 +181,6 @@ def planned(
             *(judge_roles(state, state.ids(batch.members)) for batch in batches),
         )
     )
-    conditions = [*_conditions(params, policy, cutting), *further]
-    digest = digest_of(state.uuid, target, drawn.named, params["members"], conditions)
-    stay = {*_outdated(pools, target)} - {*going}
-    left = [*sorted({*left_by(state, pools, going, target), *stay}), *drawn.outside]
-    return _outcome(drawn, batches, verdict, target, digest, cutting, left)
 
 
 def _conditions(params: Mapping[str, Any], policy: Policy, cutting: Cutting) -> list[str]:

@@ -17,11 +17,13 @@ from ..run.begin_and_end import Counting, System, part_of
 from ..run.output.plan_text import Words, counted
 from . import cluster_snapshot, extra_member, health_gate, image_plugins, pool_order, shard_allocation
 from .act.cluster_lock import lock_store
+from .act.raising import wanted_replicas
 from .gate import SELECTION
 from .judge.checks import IMAGES
 from .observe.client import connect
 from .observe.cluster import uuid_for
 from .observe.documents import count_documents
+from .replica_plan import RAISES, raised_words
 from .shard_allocation import RECOVERIES, settings_of_a_run
 
 SWITCHED = ("RollingUpdate", "OnDelete")
@@ -140,6 +142,7 @@ def _words(params: Mapping[str, Any], more: Mapping[str, Any]) -> Words:
         f"update strategy of {counted(len(switched), 'pool')}" if switched else "",
         settings_of_a_run(params["recoveries"]),
         f"{adds} added" if adds else "",
+        raised_words(more.get(RAISES, {})),
     ]
     moved = [pool["name"] for pool in _emptied(params, more) if pool in changing and pool["kind"].startswith("data")]
     return Words(
@@ -154,7 +157,8 @@ def _words(params: Mapping[str, Any], more: Mapping[str, Any]) -> Words:
 
 
 def _put_back(task: Task) -> Outcome:
-    return part_of(task, shard_allocation.CONTRACT, shard_allocation.run, state="restored")
+    goes_on = bool(wanted_replicas(task.params))
+    return part_of(task, shard_allocation.CONTRACT, shard_allocation.run, state="restored", keep_replicas=goes_on)
 
 
 def _documents(task: Task) -> dict[str, int]:

@@ -21,6 +21,7 @@ from ..opensearch.judge.pools import Pool
 from ..opensearch.judge.set_pools import pool_of_set
 from ..opensearch.observe.client import connect
 from ..opensearch.observe.look import MembersAndPods
+from ..opensearch.replica_plan import RAISES, raised_words
 from ..opensearch.shard_allocation import settings_of_a_run
 from ..opensearch.size_plan import REMOVAL, PlannedSizes, judge_planned, plan_sizes
 from ..pools import admission
@@ -187,6 +188,8 @@ def _agreed(given: Task, choice: ChosenRestart) -> Task:
         return given
     # Members are put into one batch afterwards. None hands over to another one then.
     own = {"allow_single_copy": ["*"], "allow_quorum_loss": True, "hand_over": False, "batching": "serial"}
+    # No replica helps where all members stop.
+    own |= {"raise_replicas": []}
     return replace(given, params={**given.params, **own})
 
 
@@ -316,6 +319,7 @@ def _last(task: Task) -> Outcome:
 
 def _words(params: Mapping[str, Any], more: Mapping[str, Any]) -> Words:
     changes = [settings_of_a_run(params["recoveries"]), "" if params["groups"] else "an annotation of each pod"]
+    changes.append(raised_words(more.get(RAISES, {})))
     stays = ["the new configuration of each member"] if params["configuration"] else []
     return Words(system=more["product"], changes=changes, stays=stays)
 

@@ -77,17 +77,18 @@ class Step:
         }
 
 
-ADDS, NODES, INTEGRITY, SAVED_IN = "adds", "kubernetes_nodes", "file_integrity", "saved_in"
-OF_PLAN = (ADDS, NODES, INTEGRITY, SAVED_IN)
+ADDS, NODES, INTEGRITY, SAVED_IN, RAISES = "adds", "kubernetes_nodes", "file_integrity", "saved_in", "raises"
+OF_PLAN = (ADDS, NODES, INTEGRITY, SAVED_IN, RAISES)
 """In place of a variable, a part of the plan: the capacity that it adds, the Kubernetes nodes of its pods, whether the
-baseline of file integrity is made again, and the repository of a snapshot."""
-ASKED_FOR = {"snapshot": "upgrade_snapshot"}
+baseline of file integrity is made again, the repository of a snapshot, and the copies that are made for its time."""
+ASKED_FOR = {"snapshot": "upgrade_snapshot", "replicas": "upgrade_raise_replicas"}
 """The variable that asks for nothing but this step, so that a run with both would not do what its plan says."""
 ASKED_EARLY = ("dependencies", "alerts", "nodes")
 """The steps whose questions are asked before the start, too."""
 LIMITS = ("timeout", "late_after", "retries", "retries_unreachable")
 """The keys with which a user limits a step, also one of the collection."""
 SNAPSHOT = "Take a snapshot, the way back from the upgrade"
+REPLICAS = "Give each single copy a second one for the time of the run"
 ALERTS = "Prove that no alert fires that the upgrade has to heed"
 FIT = "Prove that the Kubernetes nodes are fit"
 BASELINE = "Have the baseline of file integrity made again"
@@ -112,6 +113,7 @@ KNOWN = (
         policy="upgrade_capacity_policy",
         without="additional capacity",
     ),
+    Step("replicas", StepPoint.BEFORE, REPLICAS, "raised_replicas", needs=RAISES),
     Step("silences", StepPoint.BEFORE, "Hold the silences of the upgrade", "alert_silence", needs="upgrade_silences"),
     Step("capacity_after", StepPoint.AFTER, tasks="remove_capacity.yml", needs=ADDS),
     Step("alerts_after", StepPoint.AFTER, ALERTS, "prometheus_alerts", needs="upgrade_prometheus"),

@@ -115,7 +115,8 @@ def _single(
         yield refused(
             "single_copy",
             f"The only configured copy of {enumerate_few(others)} is on {_names(state, down)}.",
-            "Give these indices a replica, or accept with allow_single_copy that they are away during the restart.",
+            "Give these indices a replica, or one for the time of the run (raise_replicas), or accept with"
+            " allow_single_copy that they are away during the restart.",
         )
 
 
