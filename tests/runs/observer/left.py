@@ -57,12 +57,31 @@ def named_by_undo(before: Sight, now: Sight) -> Iterator[str]:
                 yield f"the strategy of {name} is {pool.strategy}, was {was.strategy}, and its undo says {held}"
 
 
+REPLICAS = ("number_of_replicas", "auto_expand_replicas")
+
+
+def replicas_named(before: Sight, now: Sight) -> Iterator[str]:
+    """The undo of replicas names each index that has another number than before, with what was."""
+    known = changes_in(now.undo_of_replicas)
+    for name, own in before.indices.items():
+        found = now.indices.get(name, {})
+        if found.get("uuid") != own["uuid"]:
+            continue
+        for setting in REPLICAS:
+            was, present = own.get(setting), found.get(setting)
+            held = known.get((name, own["uuid"], f"index.{setting}"))
+            if was != present and (held is None or held[0] != was):
+                yield f"{setting} of index {name} is {present!r}, was {was!r}, and its undo says {held}"
+
+
 def all_put_back(before: Sight, now: Sight) -> Iterator[str]:
     """After a whole upgrade everything is as before, but for the images and versions."""
     for (scope, name), (was, present) in sorted(differing(before, now).items()):
         yield f"the {scope} setting {name} was {was!r} and is {present!r}"
     if now.undo:
         yield f"the cluster still carries an undo: {now.undo}"
+    if now.undo_of_replicas:
+        yield f"the cluster still carries an undo of replicas: {now.undo_of_replicas}"
     if set(now.excluded) != set(before.excluded):
         yield f"the members excluded from voting were {listed(before.excluded)} and are {listed(now.excluded)}"
     if now.holder:
@@ -161,9 +180,17 @@ def after_others(before: Sight, was: Sight, now: Sight) -> Sight:
         pools[name] = replace(kept, strategy=strategy, replicas=pool.replicas, spec=pool.spec, images=pool.images)
     for name, own in now.indices.items():
         if was.indices.get(name) != own:
-            indices[name] = own
+            indices[name] = _of_others(before.indices.get(name, {}), was.indices.get(name, {}), own)
     present = {key: value for key, value in settings.items() if value is not None}
     return replace(before, settings=present, pools=pools, indices=indices)
+
+
+def _of_others(before: Mapping[str, Any], was: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The settings of an index as they were before, with those that others have changed between `was` and `now`."""
+    if before.get("uuid") != now["uuid"]:
+        return now
+    changed = {name: now.get(name) for name in {**was, **now} if was.get(name) != now.get(name)}
+    return {name: value for name, value in {**before, **changed}.items() if value is not None}
 
 
 def without_unseen(before: Sight, was: Sight, now: Sight, unseen: Mapping[Setting, Any]) -> Sight:

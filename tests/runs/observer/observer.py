@@ -139,7 +139,8 @@ class Observer(Watching[Sight]):
         self._remember()
         self._keep("served", rules.served(now, self._holders, self._hit, self._consents))
         self._keep("quorum", rules.kept_majority(now, self._hit, self._consents))
-        self._keep("undo", left.named_by_undo(self._first, now))
+        named = (*left.named_by_undo(self._first, now), *left.replicas_named(self._first, now))
+        self._keep("undo", named)
 
     def _remember(self) -> None:
         now = self._now

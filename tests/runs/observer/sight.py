@@ -15,6 +15,8 @@ Key = tuple[str, int]
 NOTES = "cluster.metadata."
 UNDO = f"{NOTES}stateful_upgrade.undo"
 """The persistent setting with the undo of a run."""
+UNDO_OF_REPLICAS = f"{NOTES}stateful_upgrade.replicas"
+"""The persistent setting with the undo of the replicas that a run has made."""
 ANNOTATION = "upgrade.stateful/undo"
 """The annotation with the undo of a pool."""
 
@@ -134,6 +136,11 @@ class Sight:
     def undo(self) -> str:
         """The undo that the cluster carries."""
         return str(self.settings.get(("persistent", UNDO)) or "")
+
+    @property
+    def undo_of_replicas(self) -> str:
+        """The undo of replicas that the cluster carries."""
+        return str(self.settings.get(("persistent", UNDO_OF_REPLICAS)) or "")
 
     def pool_of(self, pod: str) -> Pool | None:
         """The pool that keeps a pod of this name."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import urllib3
 from kubernetes import client
@@ -45,6 +45,8 @@ class HappeningToMembers(Happening):
     story: OpenSearchStory
     foreign: Callable[..., None]
     """Called with members that an event has just taken."""
+    edited: dict[str, int] = field(default_factory=dict)
+    """The indices whose number of replicas a person has set, each with the number that it had."""
 
     @property
     def members(self) -> list[str]:
@@ -63,6 +65,9 @@ class HappeningToMembers(Happening):
         for member in self.members:
             self.disk_of(member).available = ROOM
             self.servers.keeps_up(member)
+        for name, number in self.edited.items():
+            self.cluster.ask(f"/{name}/_settings", "PUT", {"index": {"number_of_replicas": number}})
+        self.edited.clear()
         self.cluster.ask(f"/{WITHOUT_REPLICAS}?ignore_unavailable=true", "DELETE")
         self.cluster.ask("/_cluster/settings", "PUT", {"persistent": dict.fromkeys(BY_PERSON)})
 
@@ -183,6 +188,13 @@ def index_without_replicas(here: HappeningToMembers, _event: Event) -> None:
     here.cluster.ask(f"/{WITHOUT_REPLICAS}", "PUT", settings)
 
 
+def replicas_by_person(here: HappeningToMembers, event: Event) -> None:
+    """A person, or the management of indices, sets the number of replicas of an index."""
+    index = here.story.indices[event.subject % len(here.story.indices)]
+    here.edited[index.name] = index.replicas
+    here.cluster.ask(f"/{index.name}/_settings", "PUT", {"index": {"number_of_replicas": event.subject % 3}})
+
+
 def _controllers_away(here: HappeningToMembers, event: Event) -> None:
     here.world.sandbox.faults.controllers_away(event.seconds or 30.0)
 
@@ -233,6 +245,7 @@ KINDS: Mapping[str, Callable[[HappeningToMembers, Event], None]] = {
     "setting_by_person": setting_by_person,
     "image_by_other_manager": _image_by_other_manager,
     "index_without_replicas": index_without_replicas,
+    "replicas_by_person": replicas_by_person,
     "controllers_away": _controllers_away,
     "cordoned": _cordoned,
     "disk_full": disk_full,

@@ -11,6 +11,7 @@ from tests.runs.random_runs.opensearch.events import (
     HappeningToMembers,
     disk_full,
     index_without_replicas,
+    replicas_by_person,
     setting_by_person,
     settings_cleared,
 )
@@ -129,6 +130,7 @@ KINDS_ON_HOSTS: Mapping[str, Callable[[HappeningToHosts, Event], None]] = {
     "repository_away": _repository_away,
     "setting_by_person": setting_by_person,
     "index_without_replicas": index_without_replicas,
+    "replicas_by_person": replicas_by_person,
     "disk_full": disk_full,
     "lock_removed": _lock_removed,
     "record_removed": _record_removed,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.lab.opensearch.layouts import ELASTICSEARCH, OPENSEARCH, Pool, Product
-from tests.runs.random_runs.story import Story, events_of
+from tests.runs.random_runs.story import Event, Story, events_of
 from tests.sandbox.paces import QUICK, Paces, drawn
 
 LATEST = 90
@@ -98,9 +98,23 @@ def story_of(seed: int) -> OpenSearchStory:
         options.pop("upgrade_wait", None)  # a run on hosts is never divided into passes
     elif random.Random(f"{seed} snapshot").random() < SAVED:  # noqa: S311
         options["upgrade_snapshot"] = "backup"
+    indices, more, own = _raised(seed, indices)
+    options, events = {**options, **more}, tuple(sorted((*events, *own), key=lambda each: each.act))
     return OpenSearchStory(seed, pools, indices, way, on_hosts, options=options, events=events, paces=paces)
 
 
+def _raised(seed: int, indices: tuple[IndexIn, ...]) -> tuple[tuple[IndexIn, ...], dict[str, Any], tuple[Event, ...]]:
+    """Single copies that get a replica for the time of the upgrade, drawn apart: indices, variable and events."""
+    chance = random.Random(f"{seed} replicas")  # noqa: S311
+    if not indices or chance.random() > RAISED:
+        return indices, {}, ()
+    single = (replace(indices[0], replicas=0), *indices[1:])
+    by_person = Event(chance.randint(1, LATEST), "replicas_by_person", chance.randint(0, 99))
+    return single, {"upgrade_raise_replicas": True}, (by_person,) if chance.random() < 0.6 else ()
+
+
+RAISED = 0.25
+"""The share of stories in which indices without a replica get one for the time of the upgrade."""
 ON_HOSTS = 0.1
 """The share of stories whose members are on hosts."""
 SAVED = 0.15
