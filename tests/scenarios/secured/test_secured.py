@@ -29,7 +29,7 @@ OTHER = "3.8.0"
 """A version whose image in the lab has no security plugin."""
 INDEX = "orders"
 DOCUMENTS = 200
-ROLE, LOCK_ROLE, _SNAPSHOT_ROLE = DOCUMENTED
+ROLE, LOCK_ROLE, _REPLICAS_ROLE, _SNAPSHOT_ROLE = DOCUMENTED
 READING = [each for each in DOCUMENTED[ROLE]["cluster_permissions"] if each.startswith("cluster:monitor/")]
 ON_SHARDS = "indices:admin/flush[s]"
 FLUSH, CHANGE = "indices:admin/flush", "cluster:admin/settings/update"
