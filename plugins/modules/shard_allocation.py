@@ -32,8 +32,8 @@ options:
   state:
     description:
       - V(prepared) flushes the indices that have shards on O(batch), which can be done while others recover. For the
-        whole run it sets O(recoveries), O(recovery_bytes) and O(rebalance). A setting that another has changed since is
-        left as it is.
+        whole run it sets O(recoveries), O(recovery_bytes), O(node_left_delay) and O(rebalance). A setting that another
+        has changed since is left as it is.
       - V(restricted) makes allocation as restricted as O(enable) says, in the scope that is in force (transient hides
         persistent).
       - V(unrestricted) puts back only the restriction. Members stay drained, and the settings of the run stay.
@@ -66,6 +66,14 @@ options:
     description:
       - The bytes a second that a member may move for recoveries, C(indices.recovery.max_bytes_per_sec), such as
         V(200mb). By default it is not touched.
+    type: str
+  node_left_delay:
+    description:
+      - The time for which the copies of a member that has left wait for it, before they are built on others
+        (C(cluster.routing.allocation.unassigned.node_left.delayed_timeout)), such as V(240s). Servers before OpenSearch
+        3.8.0 and Elasticsearch have no such setting of the cluster, and it is not touched there.
+      - A longer one stays, and one that the run has set. The playbooks give twice the time that members of this cluster
+        take to come back.
     type: str
   rebalance:
     description:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import ceil
 from statistics import fmean, median
 from typing import Any
 
@@ -12,6 +13,9 @@ from .record.batches import BatchRecord
 from .record.figures import longest_absence, seconds_between
 from .record.phases import Phase
 from .record.record import Record
+
+LONGEST_DELAY = 60
+"""Minutes for which copies wait for a member at most."""
 
 
 def seconds_a_batch(records: Iterable[Record]) -> float | None:
@@ -55,6 +59,13 @@ def usual_absence(record: Record) -> float | None:
     """The median of the longest absences of the batches that are done, in seconds; None before the first one."""
     measured = [away for batch in record.batches if batch.state == "done" and (away := longest_absence(batch.took))]
     return round(median(measured), 1) if measured else None
+
+
+def delay_after(usual: float | None) -> str | None:
+    """The time for which the copies of a member that has left should wait for it, such as `240s`: twice the usual
+    absence, in whole minutes, and an hour at most. None as long as none was measured."""
+    minutes = ceil(2 * usual / 60) if usual is not None else 0
+    return f"{60 * min(minutes, LONGEST_DELAY)}s" if minutes else None
 
 
 def figures_of(record: Record) -> dict[str, Any]:

@@ -13,6 +13,9 @@ Recoveries run ten at a time on a member, unless more are allowed already. A mem
 little to copy, but the servers let two shards at a time ask for it, each with changes of the cluster state: 300
 shards take minutes with nothing to copy. Their bytes a second are not touched by default, since only the owner knows
 the limit.
+
+A member that dies between two batches comes back, but its replicas are built on others after a minute. So where a
+cluster setting can do it, they wait for twice as long as members of this cluster take to come back.
 """
 
 from __future__ import annotations
@@ -31,12 +34,13 @@ from ...common.waiting import Clock
 from ...run.undo.undo import Change, Undo
 from ..judge.changes import excluding, plan_changes, split_ours
 from ..judge.drain import Moving, judge_drained, judge_room
+from ..judge.node_left import delay_is_set
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import observe, read_settings
 from ..observe.copies import copies_move, left_on
 from ..observe.explaining import explain_moves
 from ..observe.products import ELASTICSEARCH
-from ..observe.settings import ENABLE, RECOVERIES, Settings
+from ..observe.settings import ENABLE, NODE_LEFT, RECOVERIES, Settings
 from ..observe.state import ClusterState
 from ..observe.stored import observe_bytes_left
 from .flush import FLUSHED, flush, indices_on
@@ -70,6 +74,7 @@ CONTRACT = Contract(
         "enable": {"type": "str", "default": "primaries", "choices": ["primaries", "new_primaries", "none"]},
         "recoveries": {"type": "int"},
         "recovery_bytes": {"type": "str"},
+        "node_left_delay": {"type": "str"},
         "rebalance": {"type": "str", "default": UNCHANGED, "choices": [UNCHANGED, "none"]},
         "part": {"type": "str", "default": "all", "choices": ["all", "batch"]},
         "flush": {"type": "bool", "default": True},
@@ -213,6 +218,7 @@ def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
         if value not in (None, UNCHANGED, 0)
         and name not in {change.name for change in others}
         and not (name == RECOVERIES and _recoveries(client, settings) >= int(value))
+        and not (name == NODE_LEFT and not delay_is_set(value, settings, state.members.values(), _ours(undo)))
     }
     fresh = _fresh(task, settings, undo, wanted)
     following, remarks = "prove that the batch may go down", (*remarks, *raised, *flushed)
@@ -220,6 +226,10 @@ def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
         return Outcome(Verdict(remarks), has_raised(task), before, before, following)
     done = change_settings(task, client, settings, fresh, undo, state.uuid, following)
     return replace(done, verdict=Verdict((*done.verdict.reasons, *remarks)))
+
+
+def _ours(undo: Undo | None) -> list[str]:
+    return [change.name for change in undo.changes] if undo else []
 
 
 def _recoveries(client: OpenSearchClient, settings: Settings) -> int:

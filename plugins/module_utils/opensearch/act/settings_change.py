@@ -14,9 +14,24 @@ from ...run.undo.undo import Change, Undo, judge_kept
 from ..judge.changes import removals, settings_body
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import cluster_uuid
-from ..observe.settings import ARCHIVED, REBALANCE, RECOVERIES, RECOVERY_BYTES, UNDO, Settings, carried_undo, is_known
+from ..observe.settings import (
+    ARCHIVED,
+    NODE_LEFT,
+    REBALANCE,
+    RECOVERIES,
+    RECOVERY_BYTES,
+    UNDO,
+    Settings,
+    carried_undo,
+    is_known,
+)
 
-OF_RUN = {RECOVERIES: "recoveries", RECOVERY_BYTES: "recovery_bytes", REBALANCE: "rebalance"}
+OF_RUN = {
+    RECOVERIES: "recoveries",
+    RECOVERY_BYTES: "recovery_bytes",
+    REBALANCE: "rebalance",
+    NODE_LEFT: "node_left_delay",
+}
 """The settings of a whole run, each with the option that gives its value; all others are set for a batch."""
 
 Act = tuple[str, str, Mapping[str, Any]]

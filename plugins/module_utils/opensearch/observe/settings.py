@@ -34,6 +34,8 @@ EXCLUDE = f"{EXCLUDING}_name"
 RECOVERIES = "cluster.routing.allocation.node_concurrent_recoveries"
 RECOVERY_BYTES = "indices.recovery.max_bytes_per_sec"
 REBALANCE = "cluster.routing.rebalance.enable"
+NODE_LEFT = "cluster.routing.allocation.unassigned.node_left.delayed_timeout"
+"""Known from OpenSearch 3.8.0 on, and for the indices without `index.unassigned.node_left.delayed_timeout`."""
 LISTS = frozenset({EXCLUDE})
 """Settings that are lists with commas, to which names are added: a run takes back only the names that it added."""
 
@@ -42,6 +44,7 @@ Flat = Mapping[str, Any]
 _NUMBER = r"\+?\d+"
 _RESTRICTED = "primaries|new_primaries|none"
 _BYTES = r"-1|\d+(\.\d+)?\s*([kmgtp]?b|[kmgtp])?"
+_TIME = r"-1|\d+(\.\d+)?(nanos|micros|ms|s|m|h|d)?"
 _NAMES = r"[^\x00-\x1f]*"
 CHANGED: Mapping[str, tuple[str, str]] = {
     ENABLE: (f"all|{_RESTRICTED}", _RESTRICTED),
@@ -49,6 +52,7 @@ CHANGED: Mapping[str, tuple[str, str]] = {
     RECOVERIES: (_NUMBER, _NUMBER),
     RECOVERY_BYTES: (_BYTES, _BYTES),
     REBALANCE: ("all|primaries|replicas|none", "none"),
+    NODE_LEFT: (_TIME, r"\d+s"),
 }
 """All settings that a run changes, each with patterns of the value before (if it was set) and of the value set.
 

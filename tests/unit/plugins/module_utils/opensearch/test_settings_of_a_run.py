@@ -26,7 +26,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
 from hypothesis import given
 from hypothesis import strategies as st
 
-RECOVERIES, RECOVERY_BYTES, REBALANCE = OF_RUN
+RECOVERIES, RECOVERY_BYTES, REBALANCE, NODE_LEFT = OF_RUN
 LIMITS = {"recoveries": 10, "recovery_bytes": "200mb", "rebalance": "none"}
 OURS = {RECOVERIES: "10", RECOVERY_BYTES: "200mb", REBALANCE: "none"}
 WORKS = {
