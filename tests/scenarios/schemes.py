@@ -39,7 +39,7 @@ class SwitchingCluster(Cluster):
         return super().open(request)
 
 
-def plain_cluster(platform: Platform, namespace: str) -> SwitchingCluster:
+def plain_cluster(platform: Platform, namespace: str, version: str = "2.19.6") -> SwitchingCluster:
     """A cluster without TLS whose members read their settings from a Secret; its probe knows no scheme."""
     cluster = SwitchingCluster(platform, namespace)
     identity = Authority("search authority").issue("member", ["127.0.0.1"])
@@ -48,7 +48,7 @@ def plain_cluster(platform: Platform, namespace: str) -> SwitchingCluster:
     place = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
     platform.apply([place, {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": kept}])
     options: dict[str, Any] = {"secrets": {CERTIFICATES: f"{CONFIGURATION}/{CERTIFICATES}"}}
-    cluster.rise(three_combined, "2.19.6", configured=True, ready={"tcpSocket": {"port": 9200}}, **options)
+    cluster.rise(three_combined, version, configured=True, ready={"tcpSocket": {"port": 9200}}, **options)
     platform.apply(bound(RESTART_ROLE, namespace))
     return cluster
 

@@ -46,6 +46,9 @@ def _members(teller: Teller) -> None:
     teller.tell("GET /_tasks?actions=indices:data/write/reindex&detailed=true&timeout=5s")
     teller.tell("GET /_recovery?active_only=true")
     teller.tell("GET /_nodes/data:true/stats/fs?filter_path=_nodes")
+    counters = "nodes.*.jvm.uptime_in_millis,nodes.*.indices.search.query_t*,nodes.*.breakers.parent.tripped"
+    path = "/_nodes/_all/stats/indices,thread_pool,jvm,breaker/search"
+    teller.tell(f"GET {path}?timeout=5s&filter_path={counters}", shape=True)
     # Servers without x-pack take it for a member that nobody has, and know nothing of its registration.
     teller.tell("GET /_nodes/shutdown", fields="_nodes,nodes")
     teller.tell("PUT /_nodes/nobody/shutdown", {"type": "restart", "reason": "story"})

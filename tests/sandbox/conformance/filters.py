@@ -64,3 +64,12 @@ def _set(teller: Teller, **values: Json) -> None:
 def _explain(teller: Teller, fields: str = _STAYS) -> None:
     body = {"index": _INDEX, "shard": 0, "primary": True}
     teller.tell("POST /_cluster/allocation/explain", body, fields)
+
+
+def counters(teller: Teller) -> None:
+    """The counters of members since they were started."""
+    wanted = "nodes.*.jvm.uptime_in_millis,nodes.*.indices.search.query_t*,nodes.*.thread_pool.get.rejected"
+    path = "stats/indices,thread_pool,jvm,breaker/search"
+    teller.tell(f"GET /_nodes/<A>,<B>/{path}?timeout=5s&filter_path={wanted}", shape=True)
+    others = "nodes.*.timestamp,nodes.*.breakers.parent.tripped,nodes.*.thread_pool.write.completed"
+    teller.tell(f"GET /_nodes/<A>/{path}?filter_path={others}", shape=True)

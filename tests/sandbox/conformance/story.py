@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.sandbox.conformance.filters import filters
+from tests.sandbox.conformance.filters import counters, filters
 from tests.sandbox.conformance.opensearch import TO, Teller
 
 SETTINGS = "/_cluster/settings"
@@ -277,6 +277,7 @@ def members(teller: Teller) -> None:
     teller.tell(f"GET /_nodes/<A>,<B>/stats/indices/store?filter_path={stored}", shape=True)
     teller.tell("GET /_nodes/<A>/stats/indices/store", fields="_nodes,nodes.*.name,nodes.*.roles")
     teller.tell("GET /_nodes/nobody/stats/indices/store?filter_path=_nodes,nodes")
+    counters(teller)
     for line in ("GET /_plugins/_ism/explain", "GET /_plugins/_ism/explain?from=0&size=1000&filter_path=*.index"):
         teller.tell(line)
     own = ",".join(f"metadata.indices.*.settings.{each}" for each in ("index.store.hybrid", "archived"))

@@ -48,7 +48,14 @@ class Cluster:
         if (former := self.members.get(spec.name)) is not None and former.alive:
             self.kill(spec.name)
         disk = self.disks.setdefault(spec.data_key, Disk(self.state.names.make()))
-        member = Member(spec, disk, self.state.names.make(), Version.parse(spec.version), secure=has_tls(spec.settings))
+        member = Member(
+            spec,
+            disk,
+            self.state.names.make(),
+            Version.parse(spec.version),
+            secure=has_tls(spec.settings),
+            started=self.clock.now(),
+        )
         self.members[spec.name] = member
         self.clock.later(self.state.durations.boot, lambda: self.coordination.booted(member))
 

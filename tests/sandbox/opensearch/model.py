@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -96,6 +97,20 @@ class Disk:
     available: int = 60 * 1024**3
 
 
+@dataclass
+class Counters:
+    """The requests that a process has served since it was started. Tests add to them: no load is played here."""
+
+    searches: int = 0
+    """Of each shard."""
+    search_millis: int = 0
+    completed: Counter[str] = field(default_factory=Counter)
+    """By thread pool."""
+    rejected: Counter[str] = field(default_factory=Counter)
+    tripped: int = 0
+    """The times that a circuit breaker has refused memory."""
+
+
 @dataclass(eq=False)
 class Member:
     """One process."""
@@ -119,6 +134,9 @@ class Member:
     """The cluster state that it has applied, where it lags behind the elected manager."""
     filters: Mapping[str, Mapping[str, list[str]]] | None = None
     """The allocation filters that its process heeds, if the product lets them differ from the settings in force."""
+    started: float = 0.0
+    """The time at which the process was started."""
+    counters: Counters = field(default_factory=Counters)
 
     @property
     def id(self) -> str:

@@ -258,6 +258,31 @@ def _stored(call: Call) -> Answer:
     return answered({**header(call.state, members), "nodes": found})
 
 
+def _counted(call: Call) -> Answer:
+    """The counters of each process since its start, see `Counters`."""
+    members = _seen_by(call, call.parts["names"])
+    moment = call.state.clock.now()
+    found = {node.id: _counters_of(node, moment) for node in members if node.alive}
+    return answered({**header(call.state, members), "nodes": found})
+
+
+def _counters_of(node: Member, moment: float) -> dict[str, Any]:
+    counters = node.counters
+    search = {"query_total": counters.searches, "query_time_in_millis": counters.search_millis}
+    pools = {
+        pool: {"completed": counters.completed[pool], "rejected": counters.rejected[pool]}
+        for pool in ("search", "write", "get")
+    }
+    return {
+        **about(node),
+        "timestamp": round(moment * 1000),
+        "jvm": {"uptime_in_millis": round((moment - node.started) * 1000)},
+        "indices": {"search": search},
+        "thread_pool": pools,
+        "breakers": {"parent": {"tripped": counters.tripped}},
+    }
+
+
 _WAITS = frozenset(
     {"wait_for_status", "wait_for_no_relocating_shards", "wait_for_no_initializing_shards", "wait_for_active_shards"}
     | {"wait_for_nodes", "wait_for_events", "level", "local", "awareness_attribute", "expand_wildcards"}
@@ -273,6 +298,13 @@ ROUTES = (
     Route(("GET",), "/_cluster/state/{metrics}/{index}", _state, _STATE, in_place_from=(9, 2)),
     Route(("GET",), "/_nodes/stats/fs", _disks, frozenset({"timeout"}), manager=False),
     Route(("GET",), "/_nodes/{names}/stats/fs", _disks, frozenset({"timeout"}), manager=False),
+    Route(
+        ("GET",),
+        "/_nodes/{names}/stats/indices,thread_pool,jvm,breaker/search",
+        _counted,
+        frozenset({"timeout"}),
+        manager=False,
+    ),
     Route(("GET",), "/_nodes/{names}/stats/indices/store", _stored, frozenset({"timeout"}), manager=False),
     Route(("GET",), "/_nodes", _nodes, frozenset({"timeout", "flat_settings"}), manager=False),
     Route(("GET",), "/_nodes/{names}", _nodes, frozenset({"timeout", "flat_settings"}), manager=False),
