@@ -166,7 +166,11 @@ def _around(task: Task, plan: Outcome, system: System) -> dict[str, Any]:
         "deed": system.deed.value,
         "request": task.params["request"],
         "skipped": list(task.params.get("skip_checks") or ()),
-        "consents": {**consents_in(task.params), **_as_texts(system.consents(task.params))},
+        "consents": {
+            **consents_in(task.params),
+            **_as_texts(system.consents(task.params)),
+            **_ignored_alerts(task.params),
+        },
     }
 
 
@@ -174,6 +178,13 @@ def consents_in(params: Mapping[str, Any]) -> dict[str, str]:
     """The options of a system that accept a risk, and were given, each with its value; empty for one that is a flag."""
     given = {name: value for name, value in params.items() if name.startswith(CONSENTS) and value}
     return _as_texts(given)
+
+
+def _ignored_alerts(params: Mapping[str, Any]) -> dict[str, str]:
+    """The alerts that stop nothing, each with its last day, its reason and its owner."""
+    ignored = params.get("ignored") or ()
+    said = [f"{each['alerts']} until {each['until']}: {each['reason']} ({each['owner']})" for each in ignored]
+    return {"alerts_ignored": "; ".join(said)} if said else {}
 
 
 def _as_texts(given: Mapping[str, Any]) -> dict[str, str]:
