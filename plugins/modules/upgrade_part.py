@@ -26,6 +26,7 @@ options:
       - V(extra_member) gives a pool one member more for the time of the upgrade, and removes it.
       - V(cluster_snapshot) takes a snapshot of OpenSearch or Elasticsearch before the first batch, and proves it.
       - V(raised_replicas) gives indices without a replica one for the time of the run, and waits until it is started.
+      - V(health_figures) measures the health of the cluster before the first batch, and compares it after others.
       - V(file_integrity) asks the File Integrity Operator of OpenShift to make its baseline again.
       - V(canary_soak) waits until a batch, or the cluster of a fleet that went first, has proven itself.
       - V(upgrade_request) reads the request of the upgrade, and notes its state; V(upgrade_notice) sends a state of the
@@ -47,6 +48,7 @@ options:
       - extra_member
       - file_integrity
       - fleet_plan
+      - health_figures
       - kubernetes_nodes
       - prometheus_alerts
       - raised_replicas

@@ -15,6 +15,7 @@ from ..module_utils.run.batch import BatchSoFar, OfHosts
 from ..module_utils.run.canary_soak import EVERY
 from ..module_utils.run.failure import failure_of
 from ..module_utils.run.order import GROUP, HopOfPlan, hop_with, lined_up, sizes
+from ..module_utils.run.pace import delay_after
 from ..module_utils.run.steps import run_waits
 from .hosts_of_batch import failures_on_hosts, places_in, troubles
 from .hosts_of_run import texts_in
@@ -62,6 +63,8 @@ class BatchOfRun:
             return {"expected": self._expected(), **self._of_gate(str(arguments.get("moment")))}
         if module == "canary_soak":
             return {"wait_timeout": self.soak_time() + SOAK_MARGIN}
+        if module == "health_figures":
+            return {"wait_timeout": SOAK_MARGIN}
         return self._of_act(module, state)
 
     def of_state(self) -> dict[str, Any]:
@@ -83,7 +86,9 @@ class BatchOfRun:
         if module == "shard_allocation" and state == "prepared":
             leaving = batch["members"] if batch.get("by") == "removal" else batch.get("drained", [])
             moving = {"drained": leaving, "wait_timeout": self.so_far.seconds_left()} if leaving else {}
-            return {"batch": batch["members"], **moving}
+            delay = delay_after((self.given("roll_begun") or {}).get("usual_seconds"))
+            waiting = {"node_left_delay": delay} if delay else {}
+            return {"batch": batch["members"], **waiting, **moving}
         if module == "pool_image" and state == "present":
             return of_pool(of_system(self.given, "pool") or {})
         restarted = of_system(self.given, "roll_restarted") if module == "tell" else None

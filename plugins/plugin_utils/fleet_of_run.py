@@ -114,7 +114,7 @@ class FleetOfRun:
         """
         found: dict[str, Any] = self.given("fleet_given")
         variables = found["variables"]
-        of_fleet = BY_SOAK if self._soak_time and not asking_to_soak(variables) else ()
+        of_fleet = BY_SOAK if self._soak_time and not asking_to_soak(variables.get) else ()
         return {**found, "variables": {name: value for name, value in variables.items() if name not in of_fleet}}
 
     @property

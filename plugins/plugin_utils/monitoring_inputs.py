@@ -11,11 +11,13 @@ from ..module_utils.monitoring.addresses import dependencies_in
 from ..module_utils.monitoring.alerts import ignored_in
 from ..module_utils.monitoring.selectors import selectors_in
 from ..module_utils.monitoring.soak import limits_in
+from ..module_utils.run.health_figures import accepted_in
 from .connection_inputs import listed, merged
 from .variables import PREFIX, SELECTORS, names, table
 
 IGNORED = f"{PREFIX}alerts_ignored"
 DEPENDENCIES = f"{PREFIX}dependencies"
+WORSE = f"{PREFIX}accept_worse"
 LIMITS, PROBES, SOAK, SOAKING = (f"{PREFIX}soak_{name}" for name in ("limits", "probes", "time", "batches"))
 
 
@@ -43,19 +45,22 @@ def _address(connection: str, given: Mapping[str, Any]) -> Any:
     return whole.get("url") if isinstance(whole, Mapping) else None
 
 
-def asking_to_soak(given: Mapping[str, Any]) -> list[str]:
+def asking_to_soak(given: Callable[[str], Any]) -> list[str]:
     """The variables by which a batch has to prove itself: one gives seconds, one says that every batch does."""
-    return [name for name in (SOAK, SOAKING) if given.get(name) not in (None, "", "0", 0, "first")]
+    return [name for name in (SOAK, SOAKING) if given(name) not in (None, "", "0", 0, "first")]
 
 
 def _faults_of_soak(given: Mapping[str, Any]) -> Iterator[str]:
     limits = given.get(LIMITS) or []
     if _all(limits, Mapping) and all(each.keys() >= {"name", "query"} for each in limits):
         yield from _refused(partial(limits_in, limits, LIMITS))
-    wanted = asking_to_soak(given)
+    wanted = asking_to_soak(given.get)
     if wanted and given.get(f"{PREFIX}record_kept_in") == "none":
         yield f"{wanted[0]} needs a record, and {PREFIX}record_kept_in=none keeps none: keep a record."
-    for name in (each for each in (PROBES, LIMITS) if given.get(each) and not wanted):
+    worse = given.get(WORSE) or []
+    if _all(worse, Mapping) and all(each.keys() >= {"figure", "reason", "owner", "until"} for each in worse):
+        yield from _refused(partial(accepted_in, worse, WORSE))
+    for name in (each for each in (PROBES, LIMITS, WORSE) if given.get(each) and not wanted):
         yield f"{name} does nothing without {SOAK} or {SOAKING}=every: give one of them, or take it out."
 
 

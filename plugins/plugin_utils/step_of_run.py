@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..module_utils.run.steps import LIMITS, NODES, OF_PLAN, Step, StepPoint, run_waits, taken
+from ..module_utils.run.steps import LIMITS, NODES, OF_PLAN, SOAKS, Step, StepPoint, run_waits, taken
 from .capacity_of_run import done, options_of_member
+from .monitoring_inputs import asking_to_soak
 from .run_options import GivenVariables, value_of
 from .silences_of_run import SILENCES, all_silences
 
@@ -18,6 +19,8 @@ def steps_of(given: GivenVariables, moment: StepPoint) -> list[Step]:
     def has(needed: str) -> bool:
         if needed == SILENCES:
             return bool(all_silences(given))
+        if needed == SOAKS:
+            return bool(asking_to_soak(given))
         return bool(plan.get(needed) if needed in OF_PLAN else value_of(needed, given))
 
     return taken(given("upgrade_steps") or [], moment, has, commenced=bool(plan.get("commenced")))
@@ -41,6 +44,8 @@ def options_of_step(
     own = options_of_member(given) if module == "extra_member" and "state" not in arguments else {}
     if module == "kubernetes_nodes":
         own = {"names": sorted({*((given("begin_plan") or {}).get(NODES) or {}).values()})}
+    if module == "health_figures":
+        own = {"step": step["name"] == "health"}
     if module == "cluster_snapshot":
         own = {"started": since or ""}
     if module == "raised_replicas":

@@ -20,6 +20,7 @@ from ..openshift import file_integrity
 from ..run import canary_soak
 from ..run.output import tell, upgrade_notice
 from ..run.start import upgrade_request
+from . import health_figures
 
 
 @dataclass
@@ -39,6 +40,7 @@ _MODULES: Mapping[str, Any] = {
     "extra_member": extra_member,
     "file_integrity": file_integrity,
     "fleet_plan": fleet_plan,
+    "health_figures": health_figures,
     "kubernetes_nodes": kubernetes_nodes,
     "prometheus_alerts": prometheus_alerts,
     "raised_replicas": raised_replicas,

@@ -19,6 +19,7 @@ from . import cluster_snapshot, extra_member, health_gate, image_plugins, pool_o
 from .act.cluster_lock import lock_store
 from .act.raising import wanted_replicas
 from .gate import SELECTION
+from .health_figures import HEALTH
 from .judge.checks import IMAGES
 from .observe.client import connect
 from .observe.cluster import uuid_for
@@ -199,4 +200,5 @@ SYSTEM = System(
     announce=_announce,
     words=_words,
     counting=Counting("documents", "indices", _documents),
+    health=HEALTH,
 )

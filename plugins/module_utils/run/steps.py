@@ -78,6 +78,8 @@ class Step:
 
 
 ADDS, NODES, INTEGRITY, SAVED_IN, RAISES = "adds", "kubernetes_nodes", "file_integrity", "saved_in", "raises"
+SOAKS = "soaks"
+"""In place of a variable, one of those by which batches have to prove themselves."""
 OF_PLAN = (ADDS, NODES, INTEGRITY, SAVED_IN, RAISES)
 """In place of a variable, a part of the plan: the capacity that it adds, the Kubernetes nodes of its pods, whether the
 baseline of file integrity is made again, the repository of a snapshot, and the copies that are made for its time."""
@@ -89,6 +91,8 @@ LIMITS = ("timeout", "late_after", "retries", "retries_unreachable")
 """The keys with which a user limits a step, also one of the collection."""
 SNAPSHOT = "Take a snapshot, the way back from the upgrade"
 REPLICAS = "Give each single copy a second one for the time of the run"
+HEALTH = "Measure the health of the cluster before the first batch"
+HEALTH_AFTER = "Compare the health of the cluster with that from before the first batch"
 ALERTS = "Prove that no alert fires that the upgrade has to heed"
 FIT = "Prove that the Kubernetes nodes are fit"
 BASELINE = "Have the baseline of file integrity made again"
@@ -102,6 +106,7 @@ KNOWN = (
     ),
     Step("alerts", StepPoint.BEFORE, ALERTS, "prometheus_alerts", needs="upgrade_prometheus", once=True),
     Step("nodes", StepPoint.BEFORE, FIT, "kubernetes_nodes", needs=NODES, once=True),
+    Step("health", StepPoint.BEFORE, HEALTH, "health_figures", needs=SOAKS, once=True),
     Step("snapshot", StepPoint.BEFORE, SNAPSHOT, "cluster_snapshot", needs=SAVED_IN, once=True),
     Step(
         "capacity",
@@ -118,6 +123,7 @@ KNOWN = (
     Step("capacity_after", StepPoint.AFTER, tasks="remove_capacity.yml", needs=ADDS),
     Step("alerts_after", StepPoint.AFTER, ALERTS, "prometheus_alerts", needs="upgrade_prometheus"),
     Step("nodes_after", StepPoint.AFTER, FIT, "kubernetes_nodes", needs=NODES),
+    Step("health_after", StepPoint.AFTER, HEALTH_AFTER, "health_figures", needs=SOAKS),
     Step("file_integrity", StepPoint.AFTER, BASELINE, "file_integrity", needs=INTEGRITY),
 )
 """The steps of the collection, in their order."""

@@ -132,6 +132,14 @@ def test_nodes_are_planned_switched_and_shown(played: Played) -> None:
     assert re.findall(r"changed=(\d+)", again) == ["0"]
 
 
+def test_volumes_are_no_worse_after_each_batch_than_before_the_first_one(played: Played, tmp_path: Path) -> None:
+    file = tmp_path / "report.md"
+    played.play("stateful.upgrade.longhorn", upgrade_confirm=played.agreed(), upgrade_soak_batches="every")
+    assert played.seen("images") == dict.fromkeys(NODES_OF_THREE, "v1.12.0")
+    played.play("stateful.upgrade.report", upgrade_report_path=str(file), upgrade_system=SYSTEM)
+    assert "after n3: degraded_volumes 0, before 0, no worse" in file.read_text(encoding="utf-8")
+
+
 def test_a_switch_by_request_waits_for_its_start_and_is_noted_at_its_end(played: Played, tmp_path: Path) -> None:
     request, state = tmp_path / "switch.yml", tmp_path / "switch.yml.state.json"
     given: dict[str, Any] = {"upgrade_request": str(request), "upgrade_wait": False}

@@ -16,6 +16,7 @@ from ..pace import figures_of
 from ..record.batches import LEFT, BatchRecord
 from ..record.events import COUNTED, EventKind, RecordedEvent, of_kind, stays
 from ..record.figures import figure, number, timestamp
+from ..record.health_record import FigureRow
 from ..record.phases import Deed, Phase
 from ..record.record import Record, Risk
 
@@ -132,6 +133,8 @@ class Report:
     """The checks that one of the runs was asked not to make."""
     risks: tuple[Risk, ...] = ()
     """These checks and the risks that were accepted, each with who has said so, and when."""
+    figures: tuple[FigureRow, ...] = ()
+    """The figures of the cluster's health after the last batch, and those that were worse before that."""
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
@@ -184,6 +187,7 @@ def report_of(record: Record) -> Report:
         replaced=len({name for batch in record.batches for name in batch.outdated}),
         skipped=record.skipped,
         risks=record.risks,
+        figures=record.figures.rows if record.figures else (),
     )
 
 

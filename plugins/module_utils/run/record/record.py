@@ -21,6 +21,7 @@ from .batches import BatchRecord, Items, PoolRecord, batches_of, deed_of, outsid
 from .conditions import Condition, Upgrade, taken_since
 from .events import LONGEST, EventKind, RecordedEvent, added, happened, of_kind
 from .figures import longest_first
+from .health_record import HealthRecord
 from .phases import EXPLAINED, Deed, Phase, UpgradeEvent, follow
 
 SCHEMA = 2
@@ -88,6 +89,8 @@ class Record:
     """The codes of the reasons for which its last run has ended, or a batch was stopped; none where it goes on."""
     counts: Counts | None = None
     """The things that the system has counted before and after; None if it counts none."""
+    figures: HealthRecord | None = None
+    """The figures of the cluster's health before the first batch, and now; None if none were measured."""
     upgrades: tuple[Upgrade, ...] = ()
     """The upgrades of the cluster, of which this one is the last."""
     request: Requested | None = None
@@ -257,7 +260,11 @@ def planned_record(
         request=requested_in(plan.get("request") or {}),
         points=tuple(points_in(plan.get("approvals") or ())),
         deployed_version=(earlier.deployed_version if earlier is not None else "") or plan["deployed_version"] or "",
-        **({name: getattr(earlier, name) for name in ("waited", "start", "conditions", "counts")} if earlier else {}),
+        **(
+            {name: getattr(earlier, name) for name in ("waited", "start", "conditions", "counts", "figures")}
+            if earlier
+            else {}
+        ),
     )
     by = f"{who}, for the request {record.request.source}" if record.request is not None else who
     consents, skipped = plan.get("consents") or {}, plan.get("skipped") or ()

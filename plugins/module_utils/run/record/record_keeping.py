@@ -294,7 +294,9 @@ def _shown(task: Task, record: Record | None) -> dict[str, Any]:
     if task.params["state"] in ("batch", "step"):
         batches = tuple(each for each in record.batches if each.name == task.params["batch"])
         said = (each for each in record.events if not each.phase and each.kind not in (*COUNTED, *MOVES))
-        less = replace(record, batches=batches, events=(*said, *record.history[-1:]), waited=(), counts=None)
+        less = replace(
+            record, batches=batches, events=(*said, *record.history[-1:]), waited=(), counts=None, figures=None
+        )
         return less.as_result()
     return _whole(record)
 

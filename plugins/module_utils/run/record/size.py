@@ -10,6 +10,7 @@ from typing import Any
 from ..counts import without_parts
 from .batches import BatchRecord
 from .figures import longest_first
+from .health_record import without_counters
 from .record import Record
 
 LONGEST = 200
@@ -22,13 +23,14 @@ _MEMBER = ("name", "action", "total_seconds")
 def record_text(record: Record, most: int) -> str:
     """The text of the record in at most so many characters, which are bytes.
 
-    It is indented for people as long as that fits. Details that do not tell how far the upgrade is are dropped first,
-    from the oldest batches on: all waits but the longest, then the stages of each member. Then only the sums of the
-    counts are left and no conditions of former upgrades, then nothing of waits and members, and no earlier tries. Then
-    all history but its end goes, and at last the batches do.
+    It is indented for people as long as that fits. Details that do not tell how far the upgrade is are dropped first:
+    the counters of processes, and from the oldest batches on all waits but the longest, then the stages of each member.
+    Then only the sums of the counts are left and no conditions of former upgrades, then nothing of waits and members,
+    and no earlier tries. Then all history but its end goes, and at last the batches do.
     """
     text = _dumped(record, most)
     for shorter in (
+        lambda record, _too_much: replace(record, figures=without_counters(record.figures)),
         _each_batch(_longest_wait),
         _each_batch(_members_alone),
         lambda record, _too_much: replace(record, counts=without_parts(record.counts)),

@@ -1,0 +1,30 @@
+"""The work of the part `health_figures`. The figures are those of the system that the record names.
+
+A part does not know the system of its run, so all systems are asked for theirs here, above all rooms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ..common.task import Outcome, Task
+from ..longhorn import node_engine_plan
+from ..machines import machine_upgrade
+from ..opensearch import upgrade_plan
+from ..openshift import openshift_upgrade
+from ..restart import restart_plan
+from ..run import health_measure
+from ..run.health_figures import HealthFigures
+
+SYSTEMS = (each.SYSTEM for each in (node_engine_plan, machine_upgrade, upgrade_plan, openshift_upgrade, restart_plan))
+HEALTH: Mapping[str, HealthFigures] = {each.name: each.health for each in SYSTEMS if each.health is not None}
+"""The figures of each system that has any, by its name in records."""
+_OWN = {"allow_red_indices": {"type": "list", "elements": "str", "default": []}}
+"""The options that the look at a system has in addition to the connections."""
+CONTRACT = replace(health_measure.CONTRACT, argument_spec={**health_measure.CONTRACT.argument_spec, **_OWN})
+
+
+def run(task: Task) -> Outcome:
+    """Measure the health before the first batch, or compare it with that."""
+    return health_measure.measure(task, HEALTH)
