@@ -79,6 +79,13 @@ options:
   target_version:
     description: The version that is upgraded to.
     type: str
+  later_versions:
+    description:
+      - The versions that the members go to after O(target_version), one after the other. Data that one of them cannot
+        open, and settings that one of them does not have, are named as well.
+    type: list
+    elements: str
+    default: []
   split_after:
     description:
       - Seconds after which the part of O(batch) that may go is let through. If O(batch) is refused as a whole, that is

@@ -35,6 +35,12 @@ options:
   target_version:
     description: The version to upgrade to. Needed unless O(state=ended).
     required: false
+  hops:
+    description:
+      - The versions on the way to O(target_version), in their order, each as a text, or as a mapping with C(version)
+        and C(image). The result has the batches of the hop that is due, and what is known to stand in the way of the
+        later ones.
+    type: raw
   image_timeout:
     description: Seconds to wait for the images, if O(wait_timeout) is not more.
     type: int

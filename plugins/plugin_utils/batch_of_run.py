@@ -57,10 +57,10 @@ class BatchOfRun:
                 "usual_seconds": (self.given("roll_begun") or {}).get("usual_seconds"),
                 "green_seconds": self.so_far.green_seconds(),
                 # A member that is cured first comes back as its pool is.
-                **({"target_version": None} if batch.get("cures") else {}),
+                **({"target_version": None} if batch.get("cures") else self._of_hop()),
             }
         if module == "cluster_health_gate":
-            return {"expected": self._expected(), **self._of_gate(str(arguments.get("moment")))}
+            return {"expected": self._expected(), **self._of_hop(), **self._of_gate(str(arguments.get("moment")))}
         if module == "canary_soak":
             return {"wait_timeout": self.soak_time() + SOAK_MARGIN}
         if module == "health_figures":
@@ -99,7 +99,12 @@ class BatchOfRun:
         if module == "node_engine_switch":
             # Consent covers this image, whatever Longhorn has as its default by now.
             return {"nodes": batch["members"], "image": self._plan["image"]}
-        return {"target_version": batch["target_version"]} if batch.get("target_version") else {}
+        return self._of_hop()
+
+    def _of_hop(self) -> dict[str, Any]:
+        """A batch of a chain of upgrades may lead to a version on the way, whatever the target of the run is."""
+        version = self.so_far.batch.get("target_version")
+        return {"target_version": version} if version else {}
 
     @cached_property
     def _localhost(self) -> Mapping[str, Any]:
@@ -270,7 +275,7 @@ class BatchOfRun:
             "skip_upgraded": not batch.get("outdated") and not batch.get("restarts"),
             "drained": batch.get("drained", []),
             "waited": sum(each["seconds"] for each in before.get("waited", ())),
-            "target_version": self.given("target_version"),
+            "target_version": batch.get("target_version") or self.given("target_version"),
             **({} if self.so_far.hosts else {"split_after": 60}),
         }
 

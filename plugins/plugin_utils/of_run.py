@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..module_utils.common.verdict import State
 from ..module_utils.run.begin_and_end import FORETOLD
-from ..module_utils.run.end import NOTICES, End, RunResults
+from ..module_utils.run.end import NEXT_HOP, NOTICES, End, RunResults, next_hop
 from ..module_utils.run.order import GROUP, STARTED, not_begun
 from ..module_utils.run.record.phases import Deed, Phase, UpgradeEvent
 from ..module_utils.run.steps import ASKED_EARLY, in_order, run_waits
@@ -19,6 +20,8 @@ from .run_options import GivenVariables, value_of
 from .variables import names
 
 SILENCES = "settle_silenced"
+AGREED = "begin_agreed"
+"""The fact with the digest that was agreed to, for the next hop of an upgrade over several versions."""
 SHOWN = ("batches", *FORETOLD)
 """The parts of the plan that was shown for the plan that is made again under the lock."""
 RESULTS = {
@@ -50,6 +53,11 @@ class Run:
     def plan(self) -> Mapping[str, Any]:
         """The plan; empty before there is one."""
         return self.given("begin_plan") or {}
+
+    @property
+    def version(self) -> Any:
+        """The version that its batches lead to: in a chain of upgrades, that of the hop."""
+        return (self.plan.get("hop") or {}).get("version") or self.plan.get("target_version")
 
     @property
     def hosts(self) -> HostsOfRun:
@@ -87,6 +95,12 @@ class Run:
         last = (each.so_far.held_up() for each in batches_of(self.variables) if each.so_far.results)
         return self.given("steps_waiting") or next(last, [])
 
+    def _following(self) -> list[Any]:
+        """The reason that a further hop is due, once the present one is proven."""
+        hop, gate = self.plan.get("hop") or {}, self._gate
+        proven = (gate.get("verdict") or {}).get("state") == State.PASSED.value and not gate.get("skipped")
+        return [next_hop(hop).as_result()] if hop.get("following") and proven and not self.failed else []
+
     def _health(self) -> str:
         """The cluster as the last gate has found it, in words."""
         status = (self._gate.get("before") or {}).get("status")
@@ -118,7 +132,7 @@ class Run:
         if module == "cluster_health_gate" and arguments.get("moment") == "after_upgrade":
             gone = self.plan.get("removed") or ()
             stay = [name for name in self.plan.get("members") or () if name not in gone]
-            of_plan = {"expected": stay, "target_version": self.plan.get("target_version")}
+            of_plan = {"expected": stay, "target_version": self.version}
             return {"since": self._last_done(), **of_plan}
         return {}
 
@@ -134,7 +148,7 @@ class Run:
         elif step is not None and "failure" not in found:
             said = f"The step {step['step']} has failed ({step['task']}): {step['message']}"
             found |= {"own_failures": [said], "own_codes": step["codes"]}
-        found |= {"waiting": self.waiting()}
+        found |= {"waiting": [*self.waiting(), *self._following()]}
         put_back = [each for _name, each in registered(self.variables, OF_SETTLING, without={SILENCES})]
         # A run goes on with the things that its next one needs, and settling alone names them.
         left = [{"verdict": each["left"]} for each in put_back if "left" in each and not self.plan]
@@ -142,13 +156,19 @@ class Run:
         added = added_capacity(self.given, self.variables)
         return End(RunResults(**found, put_back=[*put_back, *left], added=added, deed=deed))
 
+    def goes_on(self) -> bool:
+        """Whether the next hop follows in the same playbook: this one has ended as it should, and the run may wait."""
+        if self.variables.get("ansible_check_mode") or not run_waits(self.given("upgrade_wait")):
+            return False
+        return self.end().statistics()["upgrade_reasons"] == [NEXT_HOP] and self.given("finish_ended") is not None
+
     def ending(self) -> dict[str, Any]:
         """The facts of the end for people, in the words of the system."""
         plan, end = self.plan, self.end()
         shown = end.proven and not self.variables.get("ansible_check_mode")
         return {
             **end.shown(),
-            "target_version": plan.get("target_version"),
+            "target_version": self.version,
             "put_back": of_system(self.given, "put_back") or "",
             "waiting_lead": of_system(self.given, "pass_over") or "",
             "planned": bool(plan.get("batches")),

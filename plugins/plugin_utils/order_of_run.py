@@ -11,7 +11,7 @@ from ..module_utils.run.order import RunFacts, RunStage, is_reserved, lined_up, 
 from ..module_utils.run.steps import StepPoint, means_yes
 from .capacity_of_run import grown
 from .hosts_of_run import texts_in
-from .of_run import Run
+from .of_run import AGREED, Run
 from .run_options import GivenVariables
 from .settling_of_run import pools_to_settle
 from .silences_of_run import all_silences
@@ -99,7 +99,7 @@ class OrderOfRun:
         return unconsented(str(self.plan["digest"]), self._consent(), str(answer or ""))
 
     def _consent(self) -> str:
-        return str(self.given("upgrade_confirm") or "")
+        return str(self.given("upgrade_confirm") or self.given(AGREED) or "")
 
 
 ANSWERS: Mapping[str, Callable[[OrderOfRun, Any], Any]] = {

@@ -116,11 +116,17 @@ def to_restart(task: Task, state: ClusterState, names: Collection[str]) -> tuple
 
 
 def planned(
-    task: Task, drawn: Drawn, target: Version, further: Sequence[str] = (), at_once: frozenset[str] = frozenset()
+    task: Task,
+    drawn: Drawn,
+    target: Version,
+    further: Sequence[str] = (),
+    at_once: frozenset[str] = frozenset(),
+    aim: Version | None = None,
 ) -> Outcome:
     """The plan for these pools. `further` are conditions that the digest covers as well.
 
-    `at_once` are members that somebody wants to go together.
+    `at_once` are members that somebody wants to go together. `aim` is the version that consent names, if the plan leads
+    to one on the way.
     """
     params = task.params
     state = drawn.state
@@ -132,12 +138,12 @@ def planned(
     cutting = Cutting(
         params["batching"], params["max_unavailable"], hands_over=hands_over, at_once=at_once, canary=canary
     )
-    batches = _cut(pools, target, params["members"], cutting, state)
+    batches = cut(pools, target, params["members"], cutting, state)
     going = [name for batch in batches for name in batch.members]
     replicas = plan_replicas(task, state, going)
     if replicas.state is not state:
         state, drawn = replicas.state, replace(drawn, state=replicas.state)
-        batches = _cut(pools, target, params["members"], cutting, state)
+        batches = cut(pools, target, params["members"], cutting, state)
     # Members that are away and in the plan are cured before any other goes.
     cured = [m for pool in pools for m in pool.members if m.version is None and m.name in going]
     policy = replace(
@@ -147,7 +153,7 @@ def planned(
     )
     verdict = combine((replicas.verdict, _judged(params, drawn, batches, policy, cutting, target, replicas.to_agree)))
     conditions = [*_conditions(params, policy, cutting), *replicas.conditions, *further]
-    digest = digest_of(state.uuid, target, drawn.named, params["members"], conditions)
+    digest = digest_of(state.uuid, aim or target, drawn.named, params["members"], conditions)
     stay = {*_outdated(pools, target)} - {*going}
     left = [*sorted({*left_by(state, pools, going, target), *stay}), *drawn.outside]
     outcome = _outcome(drawn, batches, verdict, target, digest, cutting, left)
@@ -232,8 +238,18 @@ def _from_sets(task: Task, target: Version) -> Drawn:
     Raises:
         Refusal: one side cannot be seen, or none of the sets belongs to the cluster.
     """
-    params = task.params
     seen, troubles = see(task)
+    return drawn_from_sets(seen, troubles, task.params, target)
+
+
+def drawn_from_sets(
+    seen: MembersAndPods, troubles: Iterable[Verdict], params: Mapping[str, Any], target: Version
+) -> Drawn:
+    """The pools of the StatefulSets that were seen, on their way to a version; `troubles` are those of seeing.
+
+    Raises:
+        Refusal: it is not clear which container or image of a pool is meant.
+    """
     pools = order_pools(
         pool_of_set(stateful_set, seen, params, target) for stateful_set in seen.sets if seen.pods[stateful_set.name]
     )
@@ -253,9 +269,14 @@ def drawn_from(seen: MembersAndPods, pools: tuple[Pool, ...], verdict: Verdict) 
     return Drawn(seen.state, pools, pools, verdict, seen, tuple(one.name for one in pools_outside(seen, pools)))
 
 
-def _cut(
+def cut(
     pools: Sequence[Pool], target: Version, only: Sequence[str], cutting: Cutting, state: ClusterState
 ) -> tuple[Batch, ...]:
+    """The batches of these pools on their way to a version.
+
+    Raises:
+        Refusal: the most members that may be away at once are no number and no percentage.
+    """
     readable_most(cutting.max_unavailable)
     return batches_of(pools, target, only, cutting, placement_of(state, pools))
 

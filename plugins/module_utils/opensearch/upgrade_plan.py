@@ -8,14 +8,14 @@ from typing import Any
 
 from ..common.side_by_side import ParallelWork
 from ..common.task import Outcome, Task, sentences
-from ..common.verdict import Verdict
+from ..common.verdict import Verdict, combine
 from ..extra_machines import extra_machines
 from ..kubernetes import client as kubernetes
 from ..kubernetes.events import warn
 from ..pools import admission, image_pull
 from ..run.begin_and_end import Counting, System, part_of
 from ..run.output.plan_text import Words, counted
-from . import cluster_snapshot, extra_member, health_gate, image_plugins, pool_order, shard_allocation
+from . import chain, cluster_snapshot, extra_member, health_gate, image_plugins, pool_order, shard_allocation
 from .act.cluster_lock import lock_store
 from .act.raising import wanted_replicas
 from .gate import SELECTION
@@ -41,7 +41,7 @@ def _uuid(task: Task) -> str:
 
 def _order(task: Task) -> Outcome:
     """The order, with the members that are emptied before their batch goes, and the capacity that is added."""
-    order, params = pool_order.run(task), task.params
+    order, params = chain.run(task), task.params
     emptied = {name for pool in _emptied(params, order.more) for name in pool["members"]}
     batches = [
         {**batch, "drained": [name for name in batch["members"] if name in emptied]}
@@ -67,8 +67,11 @@ def _adds(params: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _preflight(task: Task, order: Outcome) -> Iterator[ParallelWork]:
-    params, more = task.params, order.more
-    yield first_gate(params, more, expected=more["members"], batches=[batch["members"] for batch in more["batches"]])
+    more = order.more
+    params = chain.options_of_hop(task.params, more)
+    batches = [batch["members"] for batch in more["batches"]]
+    later = more.get(chain.LATER, ())
+    yield first_gate(params, more, expected=more["members"], batches=batches, later_versions=list(later))
     if params["groups"] and "plugins" not in params["skip_checks"]:
         yield ParallelWork(image_plugins.run_on_hosts, image_plugins.CONTRACT.arguments(params))
     # Once a batch has begun, the upgrade has its additional capacity, or goes on without it.
@@ -82,7 +85,7 @@ def _preflight(task: Task, order: Outcome) -> Iterator[ParallelWork]:
         )
     # Without the rights that the plan misses, or with a wrong image, the throw-away pods would only repeat it.
     if IMAGES not in params["skip_checks"] and order.verdict.passed and not params["groups"]:
-        yield from (_proof_of_image(params, pool) for pool in _changing(more))
+        yield from (_proof_of_images(params, pool, more) for pool in _changing(more))
 
 
 def first_gate(params: Mapping[str, Any], more: Mapping[str, Any], **own: Any) -> ParallelWork:
@@ -120,12 +123,24 @@ def returning(more: Mapping[str, Any], batches: Iterable[Mapping[str, Any]], *fi
     ]
 
 
-def _proof_of_image(params: Mapping[str, Any], pool: Mapping[str, Any]) -> ParallelWork:
-    own = {"pool": pool["name"], "image": pool["target_image"], "container": pool["container"]}
+def _proof_of_images(params: Mapping[str, Any], pool: Mapping[str, Any], more: Mapping[str, Any]) -> ParallelWork:
+    """The image of a pool, and then those that it gets in later hops: its throw-away pods are there once."""
+    work = image_pull if "plugins" in params["skip_checks"] else image_plugins
     # It waits even in one pass, at the end of which no throw-away pod may be left.
     wait = {"wait": True, "wait_timeout": max(params["image_timeout"], params["wait_timeout"]), "wait_sleep": 0.25}
-    work = image_pull if "plugins" in params["skip_checks"] else image_plugins
-    return ParallelWork(work.run, work.CONTRACT.arguments(params, **own, **wait))
+    own = {"pool": pool["name"], "container": pool["container"], **wait}
+    later = [
+        {"image": each["image"], "target_version": each["version"]}
+        for each in more.get("images_of_later_hops", ())
+        if each["pool"] == pool["name"]
+    ]
+    every = [{"image": pool["target_image"], "target_version": params["target_version"]}, *later]
+
+    def in_turn(task: Task) -> Outcome:
+        found = [work.run(replace(task, params=work.CONTRACT.arguments(params, **own, **each))) for each in every]
+        return replace(found[-1], verdict=combine(each.verdict for each in found))
+
+    return ParallelWork(in_turn, work.CONTRACT.arguments(params, **own, **every[0]))
 
 
 def _changing(more: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -187,6 +202,7 @@ SYSTEM = System(
     options={
         **pool_order.CONTRACT.argument_spec,
         **OPTIONS_OF_RUN,
+        "hops": {"type": "raw"},
         "image_timeout": {"type": "int", "default": 300},
         "extra_machines": {**extra_machines.MACHINE_DEPLOYMENTS, "default": []},
         "management": extra_machines.MANAGEMENT,

@@ -211,7 +211,8 @@ def _begun(task: Task, parts: Parts) -> Outcome:
     if verdict.passed and not task.check_mode:
         noted = parts.note_begin(task, plan)
         verdict, recorded = combine((verdict, noted.verdict)), noted.more.get("record") or {}
-    places = placed(batches, len(recorded.get("batches", ())))
+    later = int(plan.more.get("later_batches") or 0)
+    places = placed(batches, len(recorded.get("batches", ())), later)
     # The diff shows the settings that were put back; the rest of the outcome is the plan's.
     found = dict(restored.before if restored.after is None else restored.after)
     foretold = {name: shown[name] for name in FORETOLD if name in shown}

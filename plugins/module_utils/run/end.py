@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..common.verdict import remark, sentence_of
+from ..common.verdict import Reason, remark, sentence_of, waiting
 from ..common.words import unique
 from .record.phases import Deed, UpgradeEvent
 
@@ -21,6 +21,8 @@ Result = Mapping[str, Any]
 
 STOPPED_BY_REQUEST = "stopped_by_request"
 """The code of a run that was asked to stop."""
+NEXT_HOP = "next_hop"
+"""The code of a run that has done one hop of an upgrade over several versions."""
 NOTICES = {
     UpgradeEvent.COMPLETED: "completed",
     UpgradeEvent.PAUSED: "paused",
@@ -33,6 +35,12 @@ LAST_WORDS = {
     UpgradeEvent.ABORTED: "The {} was aborted on request. The lines above say how it stands, and how it goes on.",
 }
 """The message with which the play fails."""
+
+
+def next_hop(hop: Result) -> Reason:
+    """The reason to go on with the next hop after this one, as the plan has it."""
+    done = f"Hop {hop['number']} of {hop['of']} is done: every member runs {hop['version']}."
+    return waiting(NEXT_HOP, f"{done} The next one leads to {hop['following']}.", "Run again if it does not follow.")
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,14 @@ def seconds_left(record: Record) -> float | None:
     return None if pace is None else pace * left
 
 
-def placed(batches: Sequence[Mapping[str, Any]], whole: int) -> list[dict[str, Any]]:
-    """The batches of this run, each with its `place` among the `whole` number of the upgrade, such as 2/3."""
+def placed(batches: Sequence[Mapping[str, Any]], whole: int, later: int = 0) -> list[dict[str, Any]]:
+    """The batches of this run, each with its `place` among the `whole` number of the upgrade, such as 2/3.
+
+    `later` is the number of batches that come after them, in later hops.
+    """
     before = max(0, whole - len(batches))
-    return [{**each, "place": f"{before + number}/{before + len(batches)}"} for number, each in enumerate(batches, 1)]
+    every = before + len(batches) + later
+    return [{**each, "place": f"{before + number}/{every}"} for number, each in enumerate(batches, 1)]
 
 
 def earlier_of(records: Iterable[Record], target: str, plan: Mapping[str, Any]) -> dict[str, Any]:

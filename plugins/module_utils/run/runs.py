@@ -261,13 +261,13 @@ def _from_records(task: Task, more: Mapping[str, Any], guess: int, records: Sequ
     pace = seconds_a_batch(records)
     batches = more["batches"]
     target = task.params["target_version"] or more["target_version"]
-    earlier = earlier_of(records, target, more)
+    earlier, later = earlier_of(records, target, more), int(more.get("later_batches") or 0)
     return {
-        "batches": placed(batches, earlier.get("done", 0) + len(batches)),
+        "batches": placed(batches, earlier.get("done", 0) + len(batches), later),
         "earlier": earlier,
         "commenced": has_commenced(records, target, more["cluster_uuid"]),
         "begun_at": next((one.started for one in records if one.run and going_on(one, more) is not None), ""),
-        **_prediction(len(batches), pace, guess, more.get("measured") or {}),
+        **_prediction(len(batches) + later, pace, guess, more.get("measured") or {}),
     }
 
 

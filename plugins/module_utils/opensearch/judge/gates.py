@@ -23,6 +23,7 @@ from .changes import removals, split_ours
 from .checks import AFTER_BATCH, BEFORE_BATCH, BEFORE_UPGRADE, CHECKS, Selection
 from .configured import judge_configured
 from .disk import ZONE, judge_disks, judge_losses
+from .hops import of_later_hops
 from .last_snapshot import judge_last_snapshot
 from .managed_indices import judge_managed
 from .policy import Policy, awaiting
@@ -53,6 +54,8 @@ class Scope:
     """The attribute that says in which zone a member is."""
     batches: tuple[tuple[str, ...], ...] = ()
     """The names of the members of each batch of the plan, if there is one."""
+    later: tuple[Version, ...] = ()
+    """The versions that the members go to after the target, one after the other."""
 
 
 class _Gate:
@@ -155,7 +158,9 @@ def _judge_configured(gate: _Gate) -> Verdict:
     seen, target = gate.seen, gate.scope.target
     if seen.configured is None or target is None:
         return Verdict()
-    return judge_configured(seen.configured, seen.settings, seen.state, target)
+    here = judge_configured(seen.configured, seen.settings, seen.state, target)
+    later = ((judge_configured(seen.configured, seen.settings, seen.state, each), each) for each in gate.scope.later)
+    return combine((here, of_later_hops(later, _oldest(seen.state))))
 
 
 def _judge_last_snapshot(gate: _Gate) -> Verdict:
@@ -194,6 +199,10 @@ def _outdated(state: ClusterState, scope: Scope) -> frozenset[str]:
     return frozenset(m.id for m in state.members.values() if m.version < scope.target)
 
 
+def _oldest(state: ClusterState) -> Version | None:
+    return min((member.version for member in state.members.values()), default=None)
+
+
 def _all_on(target: Version | None, state: ClusterState) -> bool:
     return bool(state.members) and all(member.version == target for member in state.members.values())
 
@@ -225,14 +234,23 @@ def _judge_versions(state: ClusterState, settings: Settings, scope: Scope) -> Ve
     if scope.target is None:
         return Verdict()
     members = [(m.name, m.version) for m in state.members.values() if not scope.members or m.name in scope.members]
+    path, readable = judge_path(sorted(members), scope.target), _judge_readable(state, scope.target)
+    migration = judge_migration(state, settings.effective(MODE), scope.target)
+    of_later = (
+        (combine((_judge_readable(state, each), judge_stored_format(state, each))), each) for each in scope.later
+    )
+    later = of_later_hops(of_later, _oldest(state))
+    return combine((path, readable, migration, judge_stored_format(state, scope.target), later))
+
+
+def _judge_readable(state: ClusterState, target: Version) -> Verdict:
+    """Whether a version opens every index."""
     created = [
         (index.name, index.created)
         for index in state.indices.values()
-        if not (index.verified and opens_read_only(index.created, scope.target))
+        if not (index.verified and opens_read_only(index.created, target))
     ]
-    path, readable = judge_path(sorted(members), scope.target), judge_created(created, scope.target)
-    migration = judge_migration(state, settings.effective(MODE), scope.target)
-    return combine((path, readable, migration, judge_stored_format(state, scope.target)))
+    return judge_created(created, target)
 
 
 @as_verdict

@@ -1,0 +1,171 @@
+"""The order of an upgrade over several versions: the hop that is due, from the real state, and what is known of others.
+
+The plan of each run has the batches of one hop. Its digest is that of the whole, so that one consent covers all hops,
+and a run after a killed one goes on in the hop that the members are in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..common.errors import Refusal, refusal
+from ..common.task import Outcome, Task
+from ..common.verdict import combine
+from ..common.words import enumerate_few
+from ..run.output.plan_text import counted
+from ..run.record import upgrade_record
+from ..run.record.record_keeping import read_records
+from . import pool_order
+from .both_sides import see
+from .judge.batches import Cutting
+from .judge.hops import Hop, hop_due, hops_in, is_between, judge_hops, judge_left_on_way
+from .judge.pools import Pool
+from .judge.upgrade_path import target_of
+
+LATER = "later_hops"
+"""The field of a plan with the hops that come after the one that is due."""
+
+
+def run(task: Task) -> Outcome:
+    """The order of the hop that is due, or of the upgrade if it has no others.
+
+    Raises:
+        Refusal: the hops cannot be read, or it is not known in which of two a member went away.
+    """
+    params = task.params
+    target = target_of(params["target_version"])
+    hops = hops_in(params["hops"], target, params["image"])
+    if len(hops) == 1:
+        return pool_order.run(task)
+    if params["extra_member"]:
+        said = "A member is to be added for the time of the upgrade, and the upgrade has several hops."
+        raise refusal("extra_member_with_hops", said, "Leave out upgrade_extra_member, or upgrade_hops.")
+    drawn = _on_hosts(task, hops) if pool_order.on_hosts(params) else _in_pods(task, hops)
+    return _planned(task, hops, drawn)
+
+
+def options_of_hop(params: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a task about the hop that is due; those of the upgrade if it has no others."""
+    return {**params, **more["options_of_hop"]} if "options_of_hop" in more else dict(params)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """The pools as they are for the hop that is due, and as they will be for the last one and for those in between."""
+
+    due: int
+    now: pool_order.Drawn
+    last: pool_order.Drawn
+    later: Sequence[Sequence[Pool]] = ()
+    """The pools of each later hop, the last one included; none on plain hosts."""
+
+
+def _in_pods(task: Task, hops: Sequence[Hop]) -> _Drawn:
+    seen, troubles = see(task)
+
+    def drawn(hop: Hop) -> pool_order.Drawn:
+        params = {**task.params, "image": hop.image}
+        return pool_order.drawn_from_sets(seen, troubles, params, hop.version)
+
+    versions = [member.version for member in seen.state.members.values()]
+    every, due = [drawn(hop) for hop in hops], hop_due(hops, versions)
+    if is_between(hops, due, versions):
+        # The template of a pool tells in which hop its member went away.
+        away = [pool for pool in every[due].pools if any(each.version is None for each in pool.members)]
+        due -= bool(away) and all(pool.image != pool.target_image for pool in away)
+    return _Drawn(due, every[due], every[-1], [each.pools for each in every[due + 1 :]])
+
+
+def _on_hosts(task: Task, hops: Sequence[Hop]) -> _Drawn:
+    drawn = pool_order.drawn_from_hosts(task)
+    versions = [member.version for member in drawn.state.members.values()]
+    due = hop_due(hops, versions)
+    away = [each.name for pool in drawn.pools for each in pool.members if each.version is None]
+    if away and is_between(hops, due, versions):
+        due -= _begun_last(task, drawn.state.uuid, hops, due, away) != str(hops[due].version)
+    return _Drawn(due, drawn, drawn)
+
+
+def _begun_last(task: Task, cluster: str, hops: Sequence[Hop], due: int, away: Collection[str]) -> str:
+    """The version of the hop whose batch the record has as the last one with these members.
+
+    Raises:
+        Refusal: no record tells it.
+    """
+    target = str(hops[-1].version)
+    try:
+        records, _remarks = read_records(upgrade_record.store_of(task.params))
+    except Refusal:
+        records = {}
+    begun = [
+        each
+        for record in records.values()
+        if (record.cluster, record.target_version) == (cluster, target)
+        for each in record.tries
+        if each.started and not {*away}.isdisjoint(each.members)
+    ]
+    if not begun:
+        before, after = hops[due - 1].version, hops[due].version
+        raise refusal(
+            "hop_unclear",
+            f"{enumerate_few(sorted(away))} {'is' if len(away) == 1 else 'are'} away, all others run {before}, and no"
+            f" record tells whether the hop to {after} has begun there.",
+            f"Start it on the version that its data is of, {before} or {after}, then run again.",
+        )
+    return max(begun, key=lambda each: each.started).target_version or target
+
+
+def _planned(task: Task, hops: Sequence[Hop], drawn: _Drawn) -> Outcome:
+    due, hop, target = drawn.due, hops[drawn.due], hops[-1].version
+    own = {"target_version": str(hop.version), "image": hop.image}
+    given = replace(task, params={**task.params, **own})
+    named = replace(drawn.now, named=drawn.last.named)
+    order = pool_order.planned(given, named, hop.version, _conditions(hops), aim=target)
+    later = hops[due + 1 :]
+    left = judge_left_on_way(order.more["left"], hop, later[0] if later else None)
+    verdict = combine((order.verdict, judge_hops(hops), left))
+    on_way = {"target_version": str(hop.version)} if later else {}
+    # Each later hop has all members, as the batches of the last one show.
+    params = task.params
+    cutting = Cutting(params["batching"], params["max_unavailable"], hands_over=params["hand_over"])
+    each = len(pool_order.cut(drawn.last.pools, target, (), cutting, drawn.now.state)) if later else 0
+    more = {
+        "target_version": str(target),
+        "batches": [{**batch, **on_way} for batch in order.more["batches"]],
+        "hop": {
+            "version": str(hop.version),
+            "number": due + 1,
+            "of": len(hops),
+            "following": str(later[0].version) if later else "",
+        },
+        "later_batches": each * len(later),
+        LATER: [str(one.version) for one in later],
+        "images_of_later_hops": [
+            {"version": str(one.version), "pool": pool.name, "container": pool.container, "image": pool.target_image}
+            for one, pools in zip(later, drawn.later, strict=False)
+            for pool in pools
+        ],
+        "options_of_hop": own,
+        "told": _told(hops, due, each),
+    }
+    return replace(order, verdict=verdict, more={**order.more, **more})
+
+
+def _conditions(hops: Sequence[Hop]) -> list[str]:
+    """The words for the hops that consent covers. An image that is derived is that of the template, which it covers."""
+    return [f"hop {hop.version} {hop.image or ''}".strip() for hop in hops[:-1]]
+
+
+def _told(hops: Sequence[Hop], due: int, batches: int) -> list[str]:
+    """A line for each hop."""
+
+    def about(number: int) -> str:
+        if number < due:
+            return "done"
+        if number == due:
+            return "the batches below"
+        return f"{counted(batches, 'batch')} with all members, planned and proven again before the first one"
+
+    return [f"hop {number + 1} of {len(hops)}: to {hop.version}: {about(number)}" for number, hop in enumerate(hops)]
