@@ -94,7 +94,8 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
             if "faults" in request:
                 run = {name: value for name, value in given.items() if name in own}
                 found += faults_of_request(request, str(playbook), system.rpartition(".")[2], takes, run)
-            found += faults(str(playbook), given, load_extra_vars(self._loader), entries, undecided)
+            extra = load_extra_vars(self._loader)
+            found += faults(str(playbook), given, extra, entries, undecided, request["variables"])
             if playbook not in SERVING:
                 known = {name: given[name] for name in takes.keys() & given.keys() - set(undecided)}
                 steps = steps_in(known.get(STEPS))

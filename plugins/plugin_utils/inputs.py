@@ -35,12 +35,14 @@ def faults(
     forced: Collection[str],
     entries: Mapping[str, Options],
     unknown_yet: Collection[str] = (),
+    requested: Collection[str] = (),
 ) -> list[str]:
     """One sentence for each fault in the variables of localhost.
 
     `given` holds their values by name; `forced` are the names of those that were given with -e, which override all that
     a run sets; `entries` are the options of the entry points of the system's role. `unknown_yet` names variables whose
-    value is not known yet: they are there, and their values are left to the tasks that use them.
+    value is not known yet: they are there, and their values are left to the tasks that use them. `requested` are the
+    names that a request gives.
     """
     options = options_of(playbook, entries)
     others = {name for entry in entries.values() for name in _with_parts(entry)} - options.keys()
@@ -57,6 +59,7 @@ def faults(
         *_missing(options, given),
         *_too_late(options, given, forced),
         *_nowhere(options, given),
+        *_in_each_hop(given, {*forced, *requested}),
         *(sentence for name in CONNECTIONS.keys() & options.keys() for sentence in contradictions(name, given)),
         *(sentence for sentence in unknown if sentence),
         *(
@@ -166,6 +169,15 @@ def _nowhere(options: Options, given: Mapping[str, Any]) -> Iterator[str]:
     for name in (f"{PREFIX}lock_kept_in", f"{PREFIX}record_kept_in"):
         if name in options and given.get(name) == "kubernetes" and given.get(GROUPS) and GROUPS in options:
             yield f"{name} is 'kubernetes', and with {GROUPS} there is no namespace: leave it out."
+
+
+def _in_each_hop(given: Mapping[str, Any], fixed: Collection[str]) -> Iterator[str]:
+    """A target that the role of the members would read in each hop, since no play can give it another value there."""
+    if given.get(f"{PREFIX}hops") and given.get(GROUPS) and "target_version" in fixed:
+        yield (
+            f"target_version is given with -e or by a request, so {OF_HOST}_role would install that version in each hop"
+            f" of {PREFIX}hops: give it in the inventory, as a variable of all hosts."
+        )
 
 
 def _unknown(name: str, playbook: str, options: Options, others: Collection[str], forced: bool) -> str:

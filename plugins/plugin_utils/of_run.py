@@ -22,6 +22,7 @@ from .variables import names
 SILENCES = "settle_silenced"
 AGREED = "begin_agreed"
 """The fact with the digest that was agreed to, for the next hop of an upgrade over several versions."""
+GOES_ON = "Everything is put back, and the next hop follows:"
 SHOWN = ("batches", *FORETOLD)
 """The parts of the plan that was shown for the plan that is made again under the lock."""
 RESULTS = {
@@ -170,7 +171,7 @@ class Run:
             **end.shown(),
             "target_version": self.version,
             "put_back": of_system(self.given, "put_back") or "",
-            "waiting_lead": of_system(self.given, "pass_over") or "",
+            "waiting_lead": GOES_ON if self.goes_on() else of_system(self.given, "pass_over") or "",
             "planned": bool(plan.get("batches")),
             "found": (of_system(self.given, "found") or self._health()) if shown else "",
             "record": (self.given("finish_ended") or {}).get("record", {}),

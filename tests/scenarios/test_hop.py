@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.lab.lab import Lab
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.traffic import Traffic, check, seed
-from tests.lab.traffic.budgets import UNPROBED
+from tests.lab.traffic.budgets import ROLLING, UNPROBED
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.fault_proxy import through_proxies
 from tests.scenarios.interruptions import ACTS
@@ -54,5 +55,30 @@ def test_a_longer_way_is_gone_hop_by_hop_though_every_fifth_request_is_refused(
         assert after.settings == before.settings
         assert after.pools == before.pools, "the run was only to roll"
         assert play(PLAN, cluster.variables(TO), ansible_environment).code == 0
+    finally:
+        cluster.remove()
+
+
+@pytest.mark.soak
+def test_one_run_goes_through_two_hops_and_loses_nothing(
+    lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]
+) -> None:
+    cluster = Cluster.start(lab, "hops", three_combined, "2.11.1")
+    try:
+        seed(cluster.target, tmp_path, documents=1_000)
+        cluster.until_green()
+        before = cluster.fingerprint()
+        with Traffic.start(cluster.target, tmp_path) as traffic:
+            played = upgrade(cluster.variables(TO, upgrade_hops=FROM), ansible_environment)
+            report = traffic.stop()
+        print(played.output, report.table(), sep="\n")
+        assert played.code == 0, played.message
+        cluster.is_upgraded(TO)
+        report.keeps(ROLLING)
+        assert report.loss is not None
+        assert report.loss.acknowledged > 1_000
+        assert f"Hop 1 of 2 is done: every member runs {FROM}." in played.output
+        after = cluster.fingerprint()
+        assert after.settings == before.settings
     finally:
         cluster.remove()

@@ -38,7 +38,8 @@ def run(task: Task) -> Outcome:
     target = target_of(params["target_version"])
     hops = hops_in(params["hops"], target, params["image"])
     if len(hops) == 1:
-        return pool_order.run(task)
+        order = pool_order.run(task)
+        return replace(order, more={**order.more, "version": order.more.get("target_version")})
     if params["extra_member"]:
         said = "A member is to be added for the time of the upgrade, and the upgrade has several hops."
         raise refusal("extra_member_with_hops", said, "Leave out upgrade_extra_member, or upgrade_hops.")
@@ -133,6 +134,7 @@ def _planned(task: Task, hops: Sequence[Hop], drawn: _Drawn) -> Outcome:
     each = len(pool_order.cut(drawn.last.pools, target, (), cutting, drawn.now.state)) if later else 0
     more = {
         "target_version": str(target),
+        "version": str(hop.version),
         "batches": [{**batch, **on_way} for batch in order.more["batches"]],
         "hop": {
             "version": str(hop.version),

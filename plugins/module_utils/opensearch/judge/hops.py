@@ -83,7 +83,7 @@ def judge_hops(hops: Sequence[Hop]) -> Iterator[Reason]:
                 "Give the versions in upgrade_hops in their order, each older than target_version.",
             )
             continue
-        names = f"The members after the hop to {before.version}"
+        names = f"Each member after the hop to {before.version}"
         yield from judge_path([(names, before.version)], after.version).reasons
 
 

@@ -121,7 +121,8 @@ def _batch(batch: Mapping[str, Any]) -> Iterator[str]:
         state = LEFT.get(each["state"], each["state"])
         yield f"{state:<8} {', '.join(each['members'])}, try {number} of the batch below, {each['started']}"
     outdated = batch.get("outdated") or ()
-    parts = [", ".join(batch["members"]), *(["template changed"] if outdated else [])]
+    hop = f"to {batch['target_version']}" if batch.get("target_version") else ""
+    parts = [", ".join(batch["members"]), *(["template changed"] if outdated else []), *([hop] if hop else [])]
     parts += filter(None, (_took(each, outdated) for each in batch["took"]))
     parts += [f"longest wait {wait['seconds']} s: {wait['message']}" for wait in batch["waited"][:1]]
     yield f"{batch['state']:<8} {', '.join(parts)}"
