@@ -157,6 +157,22 @@ cluster_uuid:
   returned: unless O(state=ended)
   type: str
   sample: Yq1Zp4oQSOu5mM0r9bJ2Mg
+version:
+  description: The version that the batches lead to. With O(hops) it is that of the hop that is due.
+  returned: unless O(state=ended)
+  type: str
+  sample: 3.8.0
+hop:
+  description: The hop that is due - its C(version), its C(number) C(of) all, and the version of the C(following) one.
+  returned: with O(hops)
+  type: dict
+  sample: {"version": "2.19.6", "number": 1, "of": 2, "following": "3.8.0"}
+later_hops:
+  description: The versions of the later hops.
+  returned: with O(hops)
+  type: list
+  elements: str
+  sample: [3.8.0]
 cluster_name:
   description: The name of the cluster.
   returned: unless O(state=ended)

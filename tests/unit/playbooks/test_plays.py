@@ -35,17 +35,23 @@ def test_a_play_leaves_nothing_of_its_course_to_the_settings_of_the_user(play: d
 @pytest.mark.parametrize("play", plays())
 def test_a_play_on_the_controller_becomes_nobody(play: dict[str, Any]) -> None:
     local = play.get("connection") == "local"
-    assert local or "upgrade_groups" in play["hosts"] or "roll_group" in play["hosts"] or play["hosts"] == GROUP
+    named = ("upgrade_groups", "roll_group", "stateful_upgrade_batches")
+    assert local or any(each in play["hosts"] for each in named) or play["hosts"] == GROUP
     assert play.get("become") is (False if local else None)
 
 
 def test_a_playbook_of_a_system_is_the_shared_one_with_its_role() -> None:
-    found = {}
+    found: dict[str, list[Any]] = {}
     for path in sorted((ROOT / "playbooks").glob("*.yml")):
         for each in yaml.safe_load(path.read_text(encoding="utf-8")):
             if IMPORT in each and "upgrade_system" in each.get("vars", {}):
-                found[path.stem] = (each[IMPORT], each["vars"])
-    assert found == {
-        name: ("upgrade.yml", {"upgrade_system": f"stateful.upgrade.{name}"})
-        for name in ("longhorn", "openshift", "opensearch", "restart")
+                found.setdefault(path.stem, []).append((each[IMPORT], each["vars"]))
+    first = {name: found[name][:1] for name in ("longhorn", "openshift", "opensearch", "restart")}
+    assert first == {name: [("upgrade.yml", {"upgrade_system": f"stateful.upgrade.{name}"})] for name in first}
+    # Those of further hops run only if one is due.
+    further = {
+        "upgrade_run_on": "{{ 'localhost' if hostvars['localhost'].begin_agreed is defined else 'localhost:!localhost' }}"
     }
+    of_opensearch = {"upgrade_system": "stateful.upgrade.opensearch", **further}
+    assert found.pop("opensearch")[1:] == [("upgrade.yml", of_opensearch)] * 2
+    assert all(len(each) == 1 for each in found.values())
