@@ -44,8 +44,6 @@ def deletions(here: World, cluster: CalledCluster) -> Counter[str]:
     return Counter(path.rpartition("/")[2] for path in paths if "image-pull" not in path)
 
 
-
-
 def statistics(played: Played) -> dict[str, Any]:
     """The custom statistics of a run."""
     found = re.search(r"RUN: (\{.*\})", played.output)

@@ -20,7 +20,7 @@ from ..run.record.record_keeping import read_records
 from . import pool_order
 from .both_sides import see
 from .judge.batches import Cutting
-from .judge.hops import Hop, hop_due, hops_in, is_between, judge_hops, judge_left_on_way
+from .judge.hops import VersionHop, hop_due, hops_in, is_between, judge_hops, judge_left_below
 from .judge.pools import Pool
 from .judge.upgrade_path import target_of
 
@@ -35,11 +35,11 @@ def run(task: Task) -> Outcome:
         Refusal: the hops cannot be read, or it is not known in which of two a member went away.
     """
     params = task.params
-    target = target_of(params["target_version"])
-    hops = hops_in(params["hops"], target, params["image"])
-    if len(hops) == 1:
+    if not params.get("hops"):
         order = pool_order.run(task)
         return replace(order, more={**order.more, "version": order.more.get("target_version")})
+    target = target_of(params["target_version"])
+    hops = hops_in(params["hops"], target, params["image"])
     if params["extra_member"]:
         said = "A member is to be added for the time of the upgrade, and the upgrade has several hops."
         raise refusal("extra_member_with_hops", said, "Leave out upgrade_extra_member, or upgrade_hops.")
@@ -53,7 +53,7 @@ def options_of_hop(params: Mapping[str, Any], more: Mapping[str, Any]) -> dict[s
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class _PoolsOfHops:
     """The pools as they are for the hop that is due, and as they will be for the last one and for those in between."""
 
     due: int
@@ -63,10 +63,10 @@ class _Drawn:
     """The pools of each later hop, the last one included; none on plain hosts."""
 
 
-def _in_pods(task: Task, hops: Sequence[Hop]) -> _Drawn:
+def _in_pods(task: Task, hops: Sequence[VersionHop]) -> _PoolsOfHops:
     seen, troubles = see(task)
 
-    def drawn(hop: Hop) -> pool_order.Drawn:
+    def drawn(hop: VersionHop) -> pool_order.Drawn:
         params = {**task.params, "image": hop.image}
         return pool_order.drawn_from_sets(seen, troubles, params, hop.version)
 
@@ -76,20 +76,20 @@ def _in_pods(task: Task, hops: Sequence[Hop]) -> _Drawn:
         # The template of a pool tells in which hop its member went away.
         away = [pool for pool in every[due].pools if any(each.version is None for each in pool.members)]
         due -= bool(away) and all(pool.image != pool.target_image for pool in away)
-    return _Drawn(due, every[due], every[-1], [each.pools for each in every[due + 1 :]])
+    return _PoolsOfHops(due, every[due], every[-1], [each.pools for each in every[due + 1 :]])
 
 
-def _on_hosts(task: Task, hops: Sequence[Hop]) -> _Drawn:
+def _on_hosts(task: Task, hops: Sequence[VersionHop]) -> _PoolsOfHops:
     drawn = pool_order.drawn_from_hosts(task)
     versions = [member.version for member in drawn.state.members.values()]
     due = hop_due(hops, versions)
     away = [each.name for pool in drawn.pools for each in pool.members if each.version is None]
     if away and is_between(hops, due, versions):
         due -= _begun_last(task, drawn.state.uuid, hops, due, away) != str(hops[due].version)
-    return _Drawn(due, drawn, drawn)
+    return _PoolsOfHops(due, drawn, drawn)
 
 
-def _begun_last(task: Task, cluster: str, hops: Sequence[Hop], due: int, away: Collection[str]) -> str:
+def _begun_last(task: Task, cluster: str, hops: Sequence[VersionHop], due: int, away: Collection[str]) -> str:
     """The version of the hop whose batch the record has as the last one with these members.
 
     Raises:
@@ -112,20 +112,20 @@ def _begun_last(task: Task, cluster: str, hops: Sequence[Hop], due: int, away: C
         raise refusal(
             "hop_unclear",
             f"{enumerate_few(sorted(away))} {'is' if len(away) == 1 else 'are'} away, all others run {before}, and no"
-            f" record tells whether the hop to {after} has begun there.",
+            f" record shows whether the hop to {after} has begun there.",
             f"Start it on the version that its data is of, {before} or {after}, then run again.",
         )
     return max(begun, key=lambda each: each.started).target_version or target
 
 
-def _planned(task: Task, hops: Sequence[Hop], drawn: _Drawn) -> Outcome:
+def _planned(task: Task, hops: Sequence[VersionHop], drawn: _PoolsOfHops) -> Outcome:
     due, hop, target = drawn.due, hops[drawn.due], hops[-1].version
     own = {"target_version": str(hop.version), "image": hop.image}
     given = replace(task, params={**task.params, **own})
     named = replace(drawn.now, named=drawn.last.named)
     order = pool_order.planned(given, named, hop.version, _conditions(hops), aim=target)
     later = hops[due + 1 :]
-    left = judge_left_on_way(order.more["left"], hop, later[0] if later else None)
+    left = judge_left_below(order.more["left"], hop, later[0] if later else None)
     verdict = combine((order.verdict, judge_hops(hops), left))
     on_way = {"target_version": str(hop.version)} if later else {}
     # Each later hop has all members, as the batches of the last one show.
@@ -155,12 +155,12 @@ def _planned(task: Task, hops: Sequence[Hop], drawn: _Drawn) -> Outcome:
     return replace(order, verdict=verdict, more={**order.more, **more})
 
 
-def _conditions(hops: Sequence[Hop]) -> list[str]:
+def _conditions(hops: Sequence[VersionHop]) -> list[str]:
     """The words for the hops that consent covers. An image that is derived is that of the template, which it covers."""
     return [f"hop {hop.version} {hop.image or ''}".strip() for hop in hops[:-1]]
 
 
-def _told(hops: Sequence[Hop], due: int, batches: int) -> list[str]:
+def _told(hops: Sequence[VersionHop], due: int, batches: int) -> list[str]:
     """A line for each hop."""
 
     def about(number: int) -> str:

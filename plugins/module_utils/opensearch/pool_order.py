@@ -181,7 +181,7 @@ def _judged(
             judge_templates(drawn.sets, pools, target) if drawn.sets else Verdict(),
             judge_returning(pools),
             judge_order(params["order"], pools, params["batching"]),
-            judge_canary(cutting.canary, pools, batches),
+            judge_canary(params.get("canary") or "", pools, batches),
             judge_capacity(params, drawn),
             judge_left(state, pools, going, target, allowed=params["allow_left_behind"]),
             *(judge_roles(state, state.ids(batch.members)) for batch in batches),

@@ -137,7 +137,9 @@ def _proof_of_images(params: Mapping[str, Any], pool: Mapping[str, Any], more: M
     every = [{"image": pool["target_image"], "target_version": params["target_version"]}, *later]
 
     def in_turn(task: Task) -> Outcome:
-        found = [work.run(replace(task, params=work.CONTRACT.arguments(params, **own, **each))) for each in every]
+        found: list[Outcome] = [
+            work.run(replace(task, params=work.CONTRACT.arguments(params, **own, **each))) for each in every
+        ]
         return replace(found[-1], verdict=combine(each.verdict for each in found))
 
     return ParallelWork(in_turn, work.CONTRACT.arguments(params, **own, **every[0]))

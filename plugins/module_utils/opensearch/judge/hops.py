@@ -28,7 +28,7 @@ REMEDY = (
 
 
 @dataclass(frozen=True)
-class Hop:
+class VersionHop:
     """One upgrade of the chain."""
 
     version: Version
@@ -36,7 +36,7 @@ class Hop:
     """The image of this version, as the option `image` has it; None to derive it."""
 
 
-def hops_in(given: Any, target: Version, image: Any) -> tuple[Hop, ...]:
+def hops_in(given: Any, target: Version, image: Any) -> tuple[VersionHop, ...]:
     """All hops in their order, of which the last leads to the target; it alone if none is given.
 
     Raises:
@@ -50,7 +50,7 @@ def hops_in(given: Any, target: Version, image: Any) -> tuple[Hop, ...]:
             f"upgrade_image names the image of {target}, and no image of {enumerate_few(bare)} is given.",
             "Give each hop its image in upgrade_hops: a list of mappings with version and image.",
         )
-    return (*between, Hop(target, image))
+    return (*between, VersionHop(target, image))
 
 
 def _listed(given: Any) -> list[Any]:
@@ -61,11 +61,11 @@ def _listed(given: Any) -> list[Any]:
     raise _unclear(given)
 
 
-def _hop(given: Any) -> Hop:
+def _hop(given: Any) -> VersionHop:
     known = {"version": given} if isinstance(given, str) else given
     if not isinstance(known, Mapping) or not isinstance(known.get("version"), str) or set(known) - {*OPTIONS}:
         raise _unclear(given)
-    return Hop(target_of(known["version"]), known.get("image"))
+    return VersionHop(target_of(known["version"]), known.get("image"))
 
 
 def _unclear(given: Any) -> Exception:
@@ -73,7 +73,7 @@ def _unclear(given: Any) -> Exception:
 
 
 @as_verdict
-def judge_hops(hops: Sequence[Hop]) -> Iterator[Reason]:
+def judge_hops(hops: Sequence[VersionHop]) -> Iterator[Reason]:
     """Whether the members can go from each hop to the next one, with one reason for each step that they cannot."""
     for before, after in pairwise(hops):
         if not before.version < after.version:
@@ -87,13 +87,13 @@ def judge_hops(hops: Sequence[Hop]) -> Iterator[Reason]:
         yield from judge_path([(names, before.version)], after.version).reasons
 
 
-def hop_due(hops: Sequence[Hop], versions: Collection[Version]) -> int:
+def hop_due(hops: Sequence[VersionHop], versions: Collection[Version]) -> int:
     """The number of the hop that is due, from 0: the first one that a member of these versions is below."""
     below = (number for number, hop in enumerate(hops) if any(version < hop.version for version in versions))
     return next(below, len(hops) - 1)
 
 
-def is_between(hops: Sequence[Hop], due: int, versions: Collection[Version]) -> bool:
+def is_between(hops: Sequence[VersionHop], due: int, versions: Collection[Version]) -> bool:
     """Whether all members that are there have made the hop before the one that is due, and none has gone further.
 
     A member that is away then may belong to either hop.
@@ -102,7 +102,7 @@ def is_between(hops: Sequence[Hop], due: int, versions: Collection[Version]) -> 
 
 
 @as_verdict
-def judge_left_on_way(left: Collection[str], hop: Hop, following: Hop | None) -> Iterator[Reason]:
+def judge_left_below(left: Collection[str], hop: VersionHop, following: VersionHop | None) -> Iterator[Reason]:
     """Whether the plan of a hop has all members, without which the next one cannot begin."""
     if left and following is not None:
         yield refused(
