@@ -22,6 +22,7 @@ options:
         another user or tool has upgraded it already.
       - V(rest) gives the members that the system has not taken, since it had to take others first, and V(earlier) the
         results of the tasks that are made again for them.
+      - V(late) gives the report that the batch is late, if it is.
       - V(members) gives the outcome of each member, and V(failure) that of the task for which a rescue runs.
       - V(gate) gives the options of the gate of a batch that may be divided.
       - V(own_moment) and V(own_files) give those of the user's own tasks before the batch.

@@ -89,6 +89,28 @@ options:
       - The most Kubernetes nodes of a pool that are away at a time, as a number or a percentage. A pool whose
         C(maxUnavailable) is more has this one until the run has put it back. By default that of the pool counts.
     type: str
+  control_plane_late_after:
+    description: Seconds after which the batch of the control plane is late, over all runs and passes. V(0) is never.
+    type: int
+    default: 5400
+  control_plane_timeout:
+    description: Seconds after which a run waits for that batch no more. V(0) is the limit of every batch.
+    type: int
+    default: 14400
+  batch_late_after:
+    description: Seconds after which any other batch is late, over all runs and passes. V(0) is never.
+    type: int
+    default: 1800
+  late_in:
+    description: Seconds after which O(state=updated) ends with RV(late), if the batch is not updated. By default never.
+    type: int
+  late:
+    description: The RV(late) that was given, with which O(state=updated) goes on.
+    type: dict
+    default: {}
+  wait_limit:
+    description: Seconds that the state may wait for the batch in all, even if it makes progress.
+    type: int
   upgrade_type:
     description:
       - V(osd) takes all named steps. V(aro) leaves out UpgradeDelayedCheck, IsUpgradeable and PostUpgradeProcedures.
@@ -252,6 +274,11 @@ rest:
   type: list
   elements: str
   sample: []
+late:
+  description: The report that the batch is late, with C(state), C(cause), C(codes) and C(seconds).
+  returned: with O(state=updated); empty if it is not late
+  type: dict
+  sample: {state: delayed, cause: "The batch of worker-0 is late: …", codes: [workers_late], seconds: 1800.0}
 interruptions:
   description: The number of Kubernetes nodes that are in no batch, and that may be taken before those of one.
   returned: with O(state=planned) or O(state=begun)

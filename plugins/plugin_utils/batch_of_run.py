@@ -32,6 +32,8 @@ OF_RECORD = (
 """The fields of a plan that a record is made of."""
 MEMBER_TIMEOUT = 1800
 """Seconds for a member to be back, if none are given."""
+LATE = "roll_late"
+"""The fact with the report that a batch is late."""
 SOAK_MARGIN = 1800
 """Seconds that a batch or a cluster that went first has in addition to its soak time to prove itself."""
 
@@ -61,6 +63,8 @@ class BatchOfRun:
             }
         if module == "cluster_health_gate":
             return {"expected": self._expected(), **self._of_hop(), **self._of_gate(str(arguments.get("moment")))}
+        if module == "upgrade_notice":
+            return {"plan": self._plan}
         if module == "canary_soak":
             return {"wait_timeout": self.soak_time() + SOAK_MARGIN}
         if module == "health_figures":
@@ -79,7 +83,14 @@ class BatchOfRun:
             "wait_timeout": seconds,
             "target_version": target,
             "failed_members": failed,
+            "wait_limit": self.so_far.seconds_left(),
+            **self._of_lateness(),
         }
+
+    def _of_lateness(self) -> dict[str, Any]:
+        """The time at which the batch is late, or its report that it is, once it was made."""
+        told = self.given(LATE)
+        return {"late": told} if told else {"late_in": self.so_far.late_in()}
 
     def _of_act(self, module: str, state: Any) -> dict[str, Any]:
         batch = self.so_far.batch
@@ -373,6 +384,7 @@ ANSWERS: Mapping[str, Callable[[BatchOfRun], Any]] = {
     "upgraded": lambda batch: batch.so_far.upgraded(),
     "rest": lambda batch: batch.so_far.rest(),
     "earlier": lambda batch: batch.so_far.earlier(),
+    "late": lambda batch: batch.so_far.late() or [],
     "members": lambda batch: batch.so_far.members(),
     "pools": lambda batch: batch.pools(),
     "gate": lambda batch: batch.gate(),

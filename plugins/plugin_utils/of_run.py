@@ -12,7 +12,7 @@ from ..module_utils.run.end import NEXT_HOP, NOTICES, End, RunResults, next_hop
 from ..module_utils.run.order import GROUP, STARTED, not_begun
 from ..module_utils.run.record.phases import Deed, Phase, UpgradeEvent
 from ..module_utils.run.steps import ASKED_EARLY, in_order, run_waits
-from .batch_of_run import batches_of, known_plan, localhost, of_batch, requested
+from .batch_of_run import LATE, batches_of, known_plan, localhost, of_batch, requested
 from .capacity_of_run import added as added_capacity
 from .hosts_of_run import HostsOfRun, texts_in
 from .registered import OF_SETTLING, of_system, registered
@@ -183,12 +183,14 @@ class Run:
     def notice(self) -> dict[str, Any]:
         """The `state`, the `cause` and the `codes` of the notice that is due.
 
-        Those of the step at hand, of the end in the role finish, or else of the start or of the refusal in the role
-        begin, as the loops of these roles tell.
+        Those of the batch that is late, of the step at hand, of the end in the role finish, or else of the start or of
+        the refusal in the role begin, as the loops of these roles tell.
         """
         part = self.given("begin_part")
-        if self.given("steps_step") is not None:
-            found: Mapping[str, Any] = (self.given("steps_noted") or {}).get("step", {}).get("notice") or {}
+        if (late := self.given(LATE)) is not None:
+            found: Mapping[str, Any] = late
+        elif self.given("steps_step") is not None:
+            found = (self.given("steps_noted") or {}).get("step", {}).get("notice") or {}
         elif self.given("finish_part") is not None:
             end = self.end()
             found = {"state": NOTICES[end.event], "cause": end.summary, "codes": end.codes}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..common.release import release_in
+from ..run.record.batch_events import late_words
 from ..run.record.batches import BatchRecord
 from ..run.record.conditions import Condition
 from ..run.record.events import EventKind, of_kind
@@ -55,6 +56,10 @@ class UpgradeCourse:
         """The time at which the desired update was set, or was found to be set."""
         whole = [one for each in self.control_plane for one in (*each.tries, each)]
         return _first(each.went for each in whole) or done_at(self.control_plane)
+
+    def late(self, batches: Iterable[BatchRecord]) -> str:
+        """Since when those of these batches are late that are not done, and what they waited for; empty if none is."""
+        return " ".join(filter(None, (late_words(self.record.events, each) for each in batches)))
 
     @property
     def rolled(self) -> str:

@@ -152,8 +152,8 @@ def _commence(course: UpgradeCourse) -> Progress | None:
 
 
 def _control_plane(course: UpgradeCourse) -> Progress | None:
-    since = course.commenced
-    return Progress(since, done_at(course.control_plane)) if since else None
+    since, done = course.commenced, done_at(course.control_plane)
+    return Progress(since, done, "" if done else course.late(course.control_plane)) if since else None
 
 
 def _control_window_removed(course: UpgradeCourse) -> Progress | None:
@@ -171,7 +171,10 @@ def _workers(course: UpgradeCourse) -> Progress | None:
     whole = {name for each in course.workers for name in each.members}
     # In a chain one may be in several batches.
     left = {name for each in course.workers if each.state != "done" for name in each.members}
-    return Progress(since, done_at(course.workers), f"{len(whole - left)} of {len(whole)} Kubernetes nodes")
+    said = ", ".join(
+        filter(None, (f"{len(whole - left)} of {len(whole)} Kubernetes nodes", course.late(course.workers)))
+    )
+    return Progress(since, done_at(course.workers), said)
 
 
 def _worker_window_removed(course: UpgradeCourse) -> Progress | None:

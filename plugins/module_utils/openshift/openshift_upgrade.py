@@ -19,6 +19,7 @@ from ..common.verdict import Reason, Verdict, combine, remark, waiting
 from ..common.words import unique
 from ..kubernetes.client import connect
 from ..run.begin_and_end import System
+from ..run.lateness import Lateness
 from ..run.record.going_down import note_down
 from ..run.runs import contract_of, work_of
 from . import spare_workers
@@ -26,6 +27,7 @@ from .act.changes import Acts
 from .act.commencing import commence
 from .between_hops import judge_next, told_of_removals
 from .drain_watch import DrainWatch
+from .judge.going_on import control_plane_late, with_going_on, workers_late
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_whole
 from .judge.order import lowered
 from .judge.progress import (
@@ -122,6 +124,7 @@ def _take(task: Task) -> Outcome:
         raise
     if not verdict.passed and not task.check_mode:
         _hold_again(task)
+        verdict = _with_going_on(task, verdict, seen)
     if verdict.passed and _is_control_plane(seen, task):
         verdict = combine((verdict, note_down(task, names)))
     if task.check_mode:
@@ -210,24 +213,33 @@ def _let_take(
 def _follow(task: Task) -> Outcome:
     """Wait until the batch is on the target, and back."""
     names, target, began = task.params["batch"], _target(task), task.clock.now()
-    drains = DrainWatch(task, connect(task.params["kubernetes"]))
+    drains, lateness = DrainWatch(task, connect(task.params["kubernetes"])), Lateness(task, names)
 
     def judged(seen: OpenShift) -> Verdict:
         if set(names) & set(seen.masters):
-            return judge_control_plane(seen, target, drains.kept)
-        return judge_updated(seen, _with_spare(seen, names, target), target, drains.kept)
+            return lateness.judge(judge_control_plane(seen, target, drains.kept))
+        return lateness.judge(judge_updated(seen, _with_spare(seen, names, target), target, drains.kept))
 
     def look_at_drains(seen: OpenShift, _acts: Acts) -> None:
         drains.look(seen, _with_spare(seen, names, target))
 
-    _seen, verdict = _look_and_act(task, look_at_drains, judged, lambda seen: _left(seen, names, target))
+    seen, verdict = _look_and_act(task, look_at_drains, judged, lambda seen: _left(seen, names, target))
     took = round(task.clock.now() - began, 1)
-    done = verdict.passed
+    report: dict[str, Any] = {}
+    if lateness.waited_for is not None:
+        verdict, report = lateness.note(control_plane_late if set(names) & set(seen.masters) else workers_late, took)
+    verdict, done = _with_going_on(task, verdict, seen), verdict.passed and not report
+    took = round(took + lateness.before, 1)
     members: list[dict[str, Any]] = [
         {"name": name, "action": "updated" if done else "followed", "total_seconds": took if done else None}
         for name in names
     ]
-    return Outcome(verdict, bool(task.journal.as_result()), more={"members": members})
+    return Outcome(verdict, bool(task.journal.as_result()), more={"members": members, "late": report})
+
+
+def _with_going_on(task: Task, verdict: Verdict, seen: OpenShift) -> Verdict:
+    limited = bool(task.params["control_plane_timeout"])
+    return with_going_on(verdict, seen, task.params["batch"], _target(task), own_limit=limited)
 
 
 def _prove(task: Task) -> Outcome:

@@ -20,7 +20,7 @@ from .between_hops import judge_chain
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_pools, left_alone
 from .judge.left_out import ARO, DELAYED_CHECK, OPTIONAL, OSD, PROCEDURES, TYPES, left_out, remark_on
 from .judge.legs import legs_of, legs_text
-from .judge.order import digest, in_windows, lowered, measured, turns, versions
+from .judge.order import digest, in_time, in_windows, lowered, measured, turns, versions
 from .observe.kinds import MASTER, WORKER
 from .observe.look import Looking
 from .observe.looking_at_target import LookingAtTarget, check_chain
@@ -56,6 +56,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "options": {"username": {"type": "str"}, "password": {"type": "str", "no_log": True}, **_SERVER},
     },
     "max_unavailable": {"type": "str"},
+    "control_plane_late_after": {"type": "int", "default": 5400},
+    "control_plane_timeout": {"type": "int", "default": 14400},
+    "batch_late_after": {"type": "int", "default": 1800},
+    "late_in": {"type": "int"},
+    "late": {"type": "dict", "default": {}},
+    "wait_limit": {"type": "int"},
     "allow_forced_drains": FORCED,
     "extra_workers": {"type": "bool", "default": False},
     "extra_worker_pools": {"type": "list", "elements": "str", "default": [WORKER]},
@@ -116,7 +122,11 @@ def order(task: Task) -> Outcome:
 def _batches(
     task: Task, seen: OpenShift, target: UpgradeTarget, coming: Mapping[str, int], through: Sequence[Release]
 ) -> list[Turn]:
-    batches = turns(seen, target.release, task.params["max_unavailable"], coming, through)
+    own = task.params
+    batches = turns(seen, target.release, own["max_unavailable"], coming, through)
+    batches = in_time(
+        batches, seen.masters, own["control_plane_late_after"], own["control_plane_timeout"], own["batch_late_after"]
+    )
     if not task.params["alertmanager"]["url"]:
         return batches
     return in_windows(batches, seen.masters, task.params["control_plane_silences"], task.params["worker_silences"])

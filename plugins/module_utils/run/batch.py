@@ -13,6 +13,8 @@ from typing import Any
 from ..common.verdict import State
 from ..common.words import unique
 from .record.batches import UNTOUCHED
+from .record.events import EventKind
+from .record.figures import timestamp
 
 Result = Mapping[str, Any]
 """The result of a task."""
@@ -79,6 +81,8 @@ class BatchSoFar:
     def earlier(self) -> dict[str, Any]:
         """The results that the tasks for the rest of the batch will replace, behind those that were replaced before."""
         replaced = [{**each, "rest": []} for _name, each in self.results if each.get("rest")]
+        # The outcome of its members is that of the task that is made again.
+        replaced += [{**each, "late": {}, "members": []} for _name, each in self.results if each.get("late")]
         return {"results": [*(each for name, each in self.results if name == EARLIER), *replaced]}
 
     def upgraded(self) -> bool:
@@ -87,13 +91,33 @@ class BatchSoFar:
 
     def seconds_left(self) -> int:
         """The seconds in which a further member may go down, at least 1."""
-        until = self.began + self.timeout
+        until = self.began + (self.batch.get("timeout") or self.timeout)
         return min(max(until - self.now, 1), max(self.deadline - self.now, 1) if self.deadline else LONGEST)
 
     @property
     def began(self) -> int:
         """The time of its start; now if its start was refused or is yet to come."""
         return int(dict(self.results).get("roll_begun", {}).get("at") or self.now)
+
+    def late(self) -> Result | None:
+        """The report that the batch is late; None without one."""
+        return next((each["late"] for _name, each in self.results if each.get("late")), None)
+
+    def late_in(self) -> int | None:
+        """The seconds after which the batch is late, over all runs and passes; None if it is never, or was before."""
+        after, known = (
+            int(self.batch.get("late_after") or 0),
+            dict(self.results).get("roll_begun", {}).get("record") or {},
+        )
+        tries = [one for each in known.get("batches", ()) for one in (*each["tries"], each)]
+        started = [found.timestamp() for each in tries if (found := timestamp(each["started"])) is not None]
+        since, late = min(started, default=self.began), [one for one in known.get("events", ()) if self._is_late(one)]
+        if not after or any(found.timestamp() >= since for one in late if (found := timestamp(one["at"])) is not None):
+            return None
+        return max(0, round(since) + after - self.now)
+
+    def _is_late(self, event: Result) -> bool:
+        return event["kind"] == EventKind.LATE and event["about"] in self.batch["members"]
 
     def record(self) -> dict[str, Any]:
         """The options of the module that records the batch."""

@@ -199,6 +199,10 @@ class Turn:
     """Selectors of the alerts that are hidden while it is at work, next to those of the whole run."""
     target: str = ""
     """The version on the way that its units are led to; empty if it is that of the run."""
+    late_after: int = 0
+    """Seconds after which it is reported as late, over all runs and passes; with 0 it is never late."""
+    timeout: int = 0
+    """Seconds after which a run does not wait for it any more; with 0 they are those of the run."""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,8 @@ def ordered(
             "proof": turn.proof,
             **({"silences": [*turn.silences]} if turn.silences else {}),
             **({"target_version": turn.target} if turn.target else {}),
+            **({"late_after": turn.late_after} if turn.late_after else {}),
+            **({"timeout": turn.timeout} if turn.timeout else {}),
         }
         for number, turn in enumerate(turns, start=1)
     ]

@@ -67,6 +67,17 @@ def in_windows(
     ]
 
 
+def in_time(turns: Sequence[Turn], masters: Collection[str], late: int, timeout: int, worker_late: int) -> list[Turn]:
+    """The batches with the seconds after which each is late. Those of the control plane have a `timeout` of their own,
+    since its operators are updated before its Kubernetes nodes are."""
+    return [
+        replace(each, late_after=worker_late)
+        if set(masters).isdisjoint(each.members)
+        else replace(each, late_after=late, timeout=timeout)
+        for each in turns
+    ]
+
+
 def _of_pool(
     seen: OpenShift, pool: MachineConfigPool, target: Release, most: str | None, coming: int
 ) -> Iterator[Turn]:

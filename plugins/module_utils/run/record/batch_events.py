@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from .batches import LEFT, BatchRecord
-from .events import EventKind, RecordedEvent, happened, later
+from .events import EventKind, RecordedEvent, happened, later, of_kind
 
 
 def with_batches(events: Iterable[RecordedEvent], batches: Sequence[BatchRecord]) -> tuple[RecordedEvent, ...]:
@@ -21,6 +21,14 @@ def with_batches(events: Iterable[RecordedEvent], batches: Sequence[BatchRecord]
             last += _from_down(each, batch.name, LEFT.get(each.state, each.state) if each is not batch else each.state)
     # A time in whole seconds comes before those within this second.
     return tuple(sorted((*first, *events, *last), key=lambda event: event.at.rstrip("Z")))
+
+
+def late_words(events: Iterable[RecordedEvent], batch: BatchRecord) -> str:
+    """Since when a batch that is not done is late, and what it waited for then; empty if it is not."""
+    if not batch.begun or batch.state == "done":
+        return ""
+    late = [each for each in of_kind(events, EventKind.LATE) if each.about in batch.members and each.at >= batch.begun]
+    return next((f"late since {each.at}: {each.message}" for each in late), "")
 
 
 def _until_down(batch: BatchRecord, name: str) -> Iterator[RecordedEvent]:

@@ -21,7 +21,7 @@ STATUSES = (PENDING, *UNDER_WAY.values(), *DONE.values())
 BATCH_STATES = ("pending", "upgrading", "done", "failed", "waiting")
 NOT_ENDED = ("upgrading", "waiting")
 KEPT_TRIES = 10
-"""Earlier tries of a batch that are kept, the newest."""
+"""Earlier tries of a batch that are kept: the first one, and the newest."""
 UNTOUCHED = "untouched"
 """The action of a member that stayed as it was."""
 
@@ -131,7 +131,9 @@ def _with_tries(batches: Sequence[BatchRecord], earlier: Sequence[BatchRecord], 
     for batch in batches:
         ours = [each for each in left if not each.led.isdisjoint(batch.led)]
         left = [each for each in left if each not in ours]
-        yield replace(batch, tries=tuple(sorted(ours, key=lambda each: each.started)[-KEPT_TRIES:]))
+        ours.sort(key=lambda each: each.started)
+        # The first one has the time since which the batch is under way.
+        yield replace(batch, tries=(*ours[:1], *ours[1:][1 - KEPT_TRIES :]))
 
 
 def _as_try(batch: BatchRecord, updated: str) -> BatchRecord:

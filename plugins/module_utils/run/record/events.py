@@ -58,6 +58,9 @@ class EventKind(str, Enum):
     BATCH_STARTED = "batch_started"
     BATCH_ENDED = "batch_ended"
     """The event is about the batch, and its message is the outcome."""
+    LATE = "late"
+    """The event is about the first member of a batch that was reported as late, and its message is what it waited for.
+    The names of batches change from one plan to the next."""
     WHOLE_AGAIN = "whole_again"
     """A gate has found all whole for the first time after the batch that it is about."""
 

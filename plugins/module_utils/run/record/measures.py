@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from .batch_events import late_words
 from .batches import BATCH_STATES
 from .conditions import StepState
 from .figures import seconds_between, timestamp
@@ -23,6 +24,7 @@ HELP = {
     "step": "Whether the step is in this state.",
     "step_seconds": "Seconds from the first start of the step until it was completed, or last looked at.",
     "batch_seconds": "Seconds from the start of the batch until its end.",
+    "batch_late": "Whether the batch was reported as late, and is not done.",
     "start_time_seconds": "Time at which the upgrade began.",
     "update_time_seconds": "Time at which its record was last written.",
     "scheduled_time_seconds": "Time from which on the upgrade may start.",
@@ -89,6 +91,7 @@ def _of_batches(record: Record) -> Iterator[Measure]:
         seconds = seconds_between(batch.started, batch.ended)
         if seconds is not None:
             yield Measure("batch_seconds", {"batch": batch.name}, seconds)
+        yield Measure("batch_late", {"batch": batch.name}, float(bool(late_words(record.events, batch))))
 
 
 def _moment(name: str, text: str) -> Iterator[Measure]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...common.words import enumerate_few, shortened
+from .batch_events import late_words
 from .batches import BatchRecord
 from .conditions import Condition, StepState, Upgrade, with_upgrade
 from .phases import Phase
@@ -73,7 +74,9 @@ def _batches(record: Record) -> Iterator[Condition]:
     whole = (whole or record.updated) if done == count else ""
     yield _condition(record, "GatesBeforeBatches", begun, whole, f"{passed} of {count} passed")
     stopped = f". {record.reason}" if record.reason else ""
-    yield _condition(record, "BatchesDone", begun, whole, f"{done} of {count} done{stopped}")
+    words = ((each.name, late_words(record.events, each)) for each in record.batches)
+    late = "".join(f", {name} {said}" for name, said in words if said)
+    yield _condition(record, "BatchesDone", begun, whole, f"{done} of {count} done{late}{stopped}")
 
 
 def _is_let_through(batch: BatchRecord) -> bool:

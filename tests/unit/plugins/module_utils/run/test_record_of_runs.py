@@ -88,7 +88,7 @@ def test_a_try_goes_to_one_of_the_batches_that_take_its_members_again() -> None:
     assert (made.repeated, made.members, made.at_work) == (1, 3, 61.0 - 60.0)
 
 
-def test_a_pass_that_only_waited_is_no_try_and_the_oldest_tries_go() -> None:
+def test_a_pass_that_only_waited_is_no_try_and_the_first_and_the_newest_stay() -> None:
     record = first("b", "a")
     for number in range(KEPT_TRIES + 3):
         record = changed(record, "batch-01.b", "upgrading", f"t{number:02d}")
@@ -97,7 +97,7 @@ def test_a_pass_that_only_waited_is_no_try_and_the_oldest_tries_go() -> None:
     waiting = changed(changed(record, "batch-01.b", "upgrading", "t80"), "batch-01.b", "waiting", "t81")
     after = begun(waiting, plan("b", "a"), "day", "ops", "t90")
     assert after is not None
-    assert [each.started for each in after.batches[0].tries] == [f"t{number:02d}" for number in range(3, 13)]
+    assert [each.started for each in after.batches[0].tries] == ["t00", *(f"t{number:02d}" for number in range(4, 13))]
     assert after.batches[0].tries == record.batches[0].tries
     down = changed(record, "batch-01.b", "upgrading", "t80")
     down = changed(down, "batch-01.b", "waiting", "t81", {"name": "b", "action": "replaced"})

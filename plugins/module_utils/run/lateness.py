@@ -1,0 +1,55 @@
+"""The wait for a batch until it is late, for the states of systems.
+
+A state that is given `late_in` waits no longer than that. It then notes that the batch is late, and gives the report
+as `late`, which the role roll sends. It is made again with that report (`late`), and waits to the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..common.task import Task
+from ..common.verdict import Reason, State, Verdict, combine
+from .record.lateness import note_late
+
+STATE = "delayed"
+"""The state of the notice."""
+
+
+class Lateness:
+    """The lateness of the batch with these members, as one task sees it. The options are `late_in` and `late`."""
+
+    def __init__(self, task: Task, members: Sequence[str]) -> None:
+        self._task, self._members, self._began = task, members, task.clock.now()
+        told = task.params["late"] or {}
+        self._after = None if told else task.params["late_in"]
+        self.before: float = told.get("seconds", 0.0)
+        """The seconds that the state took until it was late."""
+        self.waited_for: Verdict | None = None
+        """The verdict for which the batch is late; None while it is not."""
+
+    def judge(self, verdict: Verdict) -> Verdict:
+        """The verdict on the batch. One that waits ends the wait, once the batch is late."""
+        late = self._after is not None and self._task.clock.now() - self._began >= self._after
+        if verdict.state is not State.WAITING or not late:
+            return verdict
+        self.waited_for = verdict
+        return Verdict()
+
+    def note(self, reason: Callable[[str], Reason], seconds: float) -> tuple[Verdict, dict[str, Any]]:
+        """Note that it is late, and give the verdict and the report. In one pass the verdict waits.
+
+        `reason` makes the remark of its sentence, and `seconds` are those that the state took.
+
+        Raises:
+            Refusal: the note has failed for something that ends the run, such as the lock.
+        """
+        waited_for = self.waited_for or Verdict()
+        said = " ".join(each.message for each in waited_for.deciding())
+        message = f"The batch of {', '.join(self._members)} is late: {said}"
+        self._task.progress(message)
+        late = reason(message)
+        noted = note_late(self._task, self._members, said)
+        report = {"state": STATE, "cause": message, "codes": [late.code], "seconds": seconds}
+        return combine((Verdict((late,)), noted, *(() if self._task.params["wait"] else (waited_for,)))), report
