@@ -297,6 +297,12 @@ kubernetes_nodes:
   returned: with O(state=planned) or O(state=begun)
   type: dict
   sample: {worker-0: worker-0}
+once:
+  description: Further steps before the first batch that are left out once the update is commenced.
+  returned: with O(state=planned) or O(state=begun)
+  type: list
+  elements: str
+  sample: [dependencies]
 file_integrity:
   description: Whether the run asks the File Integrity Operator for a new baseline after the last batch.
   returned: with O(state=planned) or O(state=begun)

@@ -23,7 +23,8 @@ def steps_of(given: GivenVariables, moment: StepPoint) -> list[Step]:
             return bool(asking_to_soak(given))
         return bool(plan.get(needed) if needed in OF_PLAN else value_of(needed, given))
 
-    return taken(given("upgrade_steps") or [], moment, has, commenced=bool(plan.get("commenced")))
+    steps, once = given("upgrade_steps") or [], plan.get("once") or ()
+    return taken(steps, moment, has, commenced=bool(plan.get("commenced")), once=once)
 
 
 def options_of_step(

@@ -82,7 +82,7 @@ def test_every_transition_between_phases_is_shown_by_a_test_that_exists() -> Non
 
 
 def test_every_box_of_a_managed_upgrade_is_shown_by_tests_that_exist() -> None:
-    rows = tables(page("promises.md").partition("## Managed")[2].partition("## Machines")[0], BOXES)
+    rows = tables(page("promises.md").partition("## Managed")[2].partition("### The requirements")[0], BOXES)
     boxes = [box for box, *_rest in rows]
     named = {f"The steps: {step.name}" for step in STEPS}
     weaknesses = {f"Weaknesses of the managed-upgrade-operator: {number}" for number in range(1, 13)}
@@ -91,6 +91,17 @@ def test_every_box_of_a_managed_upgrade_is_shown_by_tests_that_exist() -> None:
     assert len(boxes) == len({*boxes}) == len(MANAGED) + len(named) + len(weaknesses)
     for box, _here, shown in rows:
         assert NAMED.findall(shown), box
+        assert missing(shown) == []
+
+
+def test_each_requirement_of_a_managed_upgrade_is_shown_by_tests_that_exist() -> None:
+    found = page("promises.md").partition("### The requirements")[2].partition("## Machines")[0]
+    rows = tables(found, ("Number", "Requirement", "Shown by"))
+    assert [number for number, *_rest in rows] == [str(number) for number in range(1, 31)]
+    assert [said.partition(":")[0] for _number, said, _shown in rows[-len(STEPS) :]] == [step.name for step in STEPS]
+    for number, _said, shown in rows:
+        assert NAMED.findall(shown), number
+        assert NAMED.sub("", shown).replace(",", "").strip() == "", number
         assert missing(shown) == []
 
 

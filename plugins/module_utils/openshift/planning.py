@@ -115,6 +115,8 @@ def order(task: Task) -> Outcome:
         **_of_channels(seen, hops),
         told=_told(seen, target, through, batches),
         measured=measured(seen, batches),
+        commenced=seen.version.is_commenced(str(hops[0])) and not seen.version.has_completed(str(hops[0])),
+        once=["dependencies"],
         file_integrity=task.params["fedramp"] and PROCEDURES not in without,
     )
 

@@ -265,7 +265,7 @@ def _from_records(task: Task, more: Mapping[str, Any], guess: int, records: Sequ
     return {
         "batches": placed(batches, earlier.get("done", 0) + len(batches), later),
         "earlier": earlier,
-        "commenced": has_commenced(records, target, more["cluster_uuid"]),
+        "commenced": bool(more.get("commenced")) or has_commenced(records, target, more["cluster_uuid"]),
         "begun_at": next((one.started for one in records if one.run and going_on(one, more) is not None), ""),
         **_prediction(len(batches) + later, pace, guess, more.get("measured") or {}),
     }

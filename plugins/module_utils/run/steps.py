@@ -8,7 +8,7 @@ list of steps is code of the user, so no request may hold it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -150,16 +150,24 @@ def in_order(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = KNOWN) 
 
 
 def taken(
-    given: Sequence[Mapping[str, Any]], moment: StepPoint, has: Callable[[str], bool], *, commenced: bool
+    given: Sequence[Mapping[str, Any]],
+    moment: StepPoint,
+    has: Callable[[str], bool],
+    *,
+    commenced: bool,
+    once: Collection[str] = (),
 ) -> list[Step]:
     """The steps that a run takes at a moment; `has` says whether there is the thing that a step needs.
 
-    Once a batch of the upgrade has begun (`commenced`), those that only make sense before count as satisfied.
+    Once a batch of the upgrade has begun (`commenced`), those that only make sense before count as satisfied. `once`
+    names further ones, for a system that goes on by itself.
     """
     return [
         step
         for step in in_order(given)
-        if step.moment is moment and (step.own or has(step.needs)) and not (step.once and commenced)
+        if step.moment is moment
+        and (step.own or has(step.needs))
+        and not (commenced and (step.once or (step.name in once and not step.own)))
     ]
 
 
