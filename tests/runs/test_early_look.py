@@ -21,7 +21,7 @@ from tests.sandbox.kubernetes.objects import timestamp
 from tests.scenarios.cluster import RESTART_ROLE, bound
 from tests.scenarios.playbook import Played
 
-QUIET = {"opensearch": 3, "longhorn": 0, "openshift": 1}
+QUIET = {"opensearch": 3, "longhorn": 0, "openshift": 1, "machines": 0}
 """A story of each system that makes single passes, which is played without its events."""
 RESTART = "stateful.upgrade.restart"
 
