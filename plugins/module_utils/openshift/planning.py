@@ -21,6 +21,7 @@ from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge
 from .judge.left_out import ARO, DELAYED_CHECK, OPTIONAL, OSD, PROCEDURES, TYPES, left_out, remark_on
 from .judge.legs import legs_of, legs_text
 from .judge.order import digest, in_time, in_windows, lowered, measured, turns, versions
+from .judge.stopping import stopping_text
 from .observe.kinds import MASTER, WORKER
 from .observe.look import Looking
 from .observe.looking_at_target import LookingAtTarget, check_chain
@@ -113,7 +114,7 @@ def order(task: Task) -> Outcome:
         **_of_pools(task, seen, hops, spare.coming, begins=bool(batches)),
         deployed_version=seen.version.present,
         **_of_channels(seen, hops),
-        told=_told(seen, target, through, batches),
+        told=[*_told(seen, target, through, batches), *filter(None, [stopping_text(seen, batches, hops[0].release)])],
         measured=measured(seen, batches),
         commenced=seen.version.is_commenced(str(hops[0])) and not seen.version.has_completed(str(hops[0])),
         once=["dependencies"],
