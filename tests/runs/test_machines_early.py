@@ -54,6 +54,7 @@ class Early:
     def is_etcd(self, name: str, *, ready: bool) -> None:
         """Have the pod of etcd on this machine be Ready, or not."""
         item = self.store.get(PODS, "kube-system", f"etcd-{name}")
+        assert item is not None
         for each in item["status"]["conditions"]:
             if each["type"] == "Ready":
                 each["status"] = str(ready)
