@@ -59,6 +59,10 @@ options:
       - The image of the release by its digest. Its registry is asked for its version, which is the target.
       - Its update is desired whether the channel lists it or not, and is never forced.
     type: str
+  architecture:
+    description: V(Multi) if the target has to be a release for several architectures, which the cluster runs already.
+    type: str
+    choices: [Multi]
   through:
     description: The versions on the way to the target, in their order, for an upgrade of several minor versions.
     type: list

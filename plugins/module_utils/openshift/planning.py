@@ -25,7 +25,7 @@ from .judge.stopping import stopping_text
 from .observe.kinds import MASTER, WORKER
 from .observe.look import Looking
 from .observe.looking_at_target import LookingAtTarget, check_chain
-from .observe.state import OpenShift
+from .observe.state import MULTI, OpenShift
 from .observe.target import UpgradeTarget, stages
 
 Hops = Sequence[UpgradeTarget]
@@ -50,6 +50,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "accept_risks": {"type": "list", "elements": "str", "default": []},
     "channel": {"type": "str"},
     "release_image": {"type": "str"},
+    "architecture": {"type": "str", "choices": [MULTI]},
     "through": {"type": "list", "elements": "str", "default": []},
     "update_service": {"type": "dict", "options": {"url": {"type": "str"}, **_SERVER}},
     "registry": {

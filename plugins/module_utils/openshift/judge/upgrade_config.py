@@ -15,8 +15,6 @@ from .left_out import ARO, OSD
 Spec = Mapping[str, Any]
 KINDS = {"OSD": OSD, "ARO": ARO}
 """The values of `upgrade_type` by those of `spec.type`."""
-NO_SUCH = ""
-"""In place of a variable: the run has none for the field."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +22,7 @@ class SpecField:
     """A field of the spec, by its path, and the variable of the run that it gives."""
 
     path: str
-    variable: str = NO_SUCH
-    remedy: str = ""
-    """The thing to do where the run has no such variable."""
+    variable: str
 
     def value(self, spec: Spec) -> object:
         """The value of the field; None where it is absent, empty or false."""
@@ -37,11 +33,12 @@ class SpecField:
 
 
 AT = SpecField("upgradeAt", "upgrade_at")
+VERSION, IMAGE = SpecField("desired.version", "target_version"), SpecField("desired.image", "upgrade_release_image")
 FIELDS = (
-    SpecField("desired.version", "target_version"),
+    VERSION,
     SpecField("desired.channel", "upgrade_channel"),
-    SpecField("desired.image", "upgrade_release_image"),
-    SpecField("desired.architecture", remedy="take it out."),
+    IMAGE,
+    SpecField("desired.architecture", "upgrade_architecture"),
     SpecField("capacityReservation", "upgrade_extra_workers"),
     AT,
 )
@@ -50,7 +47,7 @@ FIELDS = (
 
 def variables_of(spec: Spec) -> dict[str, str]:
     """The variables of the run, each as text, as a request has them. A start that cannot be read is none."""
-    found = {each.variable: each.value(spec) for each in FIELDS if each.variable != NO_SUCH}
+    found = {each.variable: each.value(spec) for each in FIELDS}
     readable = {name: value for name, value in found.items() if isinstance(value, (str, bool))}
     if not _is_time(readable.get(AT.variable)):
         readable.pop(AT.variable, None)
@@ -65,15 +62,13 @@ def faults_in(spec: Spec) -> Iterator[str]:
     kind, at = spec.get("type"), AT.value(spec)
     if kind not in KINDS:
         yield f"spec.type is '{kind or ''}': give one of {' and '.join(KINDS)}."
-    if not any(SpecField(f"desired.{name}").value(spec) for name in ("version", "image")):
+    if not any(each.value(spec) for each in (VERSION, IMAGE)):
         yield "spec.desired names no version: give desired.version, such as 4.18.9."
     if not _is_time(at):
         yield f"spec.upgradeAt is '{at or ''}': give a date and time with a zone, such as 2026-11-21T02:00:00Z."
     for each in FIELDS:
         value = each.value(spec)
-        if value is not None and each.variable == NO_SUCH:
-            yield f"spec.{each.path} cannot be carried out yet: {each.remedy}"
-        elif value is not None and not isinstance(value, (str, bool)):
+        if value is not None and not isinstance(value, (str, bool)):
             yield f"spec.{each.path} is {value}: write it as text."
 
 

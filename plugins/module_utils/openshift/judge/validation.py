@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from ...common.release import Release, release_in
 from ...common.verdict import Reason, as_verdict, refused
-from ..observe.state import AdminGate, ClusterVersion, OpenShift
+from ..observe.state import MULTI, AdminGate, ClusterVersion, OpenShift
 from ..observe.target import UpgradeTarget
 from .chain import chain_of, chain_text
 from .left_out import UPGRADEABLE
@@ -29,6 +29,7 @@ def judge_target(
         return
     yield from target.trouble.reasons
     yield from fitting(seen, target)
+    yield from _architecture(version, target)
     yield from _another_update(version)
     present = release_in(version.present)
     if present is None:
@@ -76,6 +77,29 @@ def _another_image(version: ClusterVersion, target: UpgradeTarget) -> Iterator[R
             "release_image_mismatch",
             f"OpenShift is on its way to {target} by the image {image}, and not by {target.image}.",
             "Give that image (release_image), or leave release_image out.",
+        )
+
+
+def _architecture(version: ClusterVersion, target: UpgradeTarget) -> Iterator[Reason]:
+    """Whether the update may be asked for with an architecture (openshift/api, `Update.architecture`).
+
+    The change to several architectures is an update of its own, to the present version (cluster-version-operator,
+    `GetUpdates` in `pkg/cincinnati/cincinnati.go`). A cluster that has made it stays so.
+    """
+    if not target.is_multi:
+        return
+    if target.image is not None:
+        yield refused(
+            "architecture_with_image",
+            f"The image {target.image} and the architecture Multi are both given, which OpenShift does not take.",
+            "Leave one of them out (release_image, upgrade_architecture).",
+        )
+    if version.architecture != MULTI:
+        yield refused(
+            "architecture_single",
+            f"OpenShift changes to the architecture Multi at its present version {version.present} alone, and {target}"
+            " is another one.",
+            "Make that change first: oc adm upgrade --to-multi-arch. Then run again.",
         )
 
 

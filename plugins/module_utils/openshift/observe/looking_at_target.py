@@ -12,7 +12,7 @@ from ...common.verdict import Verdict, combine
 from ...common.words import unique
 from .registry import Registry
 from .release_image import ImageReference, ReleaseImage
-from .state import ClusterVersion, OpenShift
+from .state import MULTI, ClusterVersion, OpenShift
 from .target import UpgradeTarget, ahead_of
 from .update_graph import UpdateGraph
 from .update_service import UpdateService
@@ -73,6 +73,7 @@ class LookingAtTarget:
         # The image is that of the last version.
         self._image = _reference(str(image)) if image and not self._is_between else None
         self._accepted = tuple(params["accept_risks"])
+        self._is_multi = params["architecture"] == MULTI
         self._service = UpdateService(params["update_service"])
         self._registry = Registry(self._image, params["registry"]) if self._image else None
 
@@ -91,11 +92,13 @@ class LookingAtTarget:
         check_ascending(before, release)
         found = list[UpgradeTarget]()
         for each in ahead_of(seen.version, before):
-            between = UpgradeTarget(each, seen.version.channel, accepted=self._accepted, is_chained=True)
+            between = UpgradeTarget(
+                each, seen.version.channel, accepted=self._accepted, is_multi=self._is_multi, is_chained=True
+            )
             found.append(self._asked(seen, between))
             seen = seen.after(str(each), found[-1].channel)
         named = "" if self._is_between else self._channel
-        own = (self._image, metadata, self._accepted, bool(self.through))
+        own = (self._image, metadata, self._accepted, self._is_multi, bool(self.through))
         last = UpgradeTarget(release, named or seen.version.channel, bool(named), *own, trouble=trouble)
         return (*found, self._asked(seen, last))
 

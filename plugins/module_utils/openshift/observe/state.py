@@ -13,6 +13,8 @@ from ...kubernetes.conditions import UNKNOWN, StatusCondition
 from ...pools.disruption import matches
 from .kinds import ARCHITECTURE, MASTER, SPARE, WORKER
 
+MULTI = "Multi"
+"""The architecture of a release for several ones, as the ClusterVersion names it."""
 COMPLETED = "Completed"
 """The state of an update in the history that is done (`config/v1/types_cluster_version.go` of openshift/api)."""
 DONE, DEGRADED = "Done", ("Degraded", "Unreconcilable")

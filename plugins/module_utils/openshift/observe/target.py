@@ -35,6 +35,8 @@ class UpgradeTarget:
     """The metadata of that image, if they were asked for."""
     accepted: tuple[str, ...] = ()
     """The names of the risks that a user accepts."""
+    is_multi: bool = False
+    """Whether a user wants it for several architectures."""
     is_chained: bool = False
     """Whether it is part of a chain of upgrades, of which a user has named the versions on the way."""
     graph: UpdateGraph | None = None

@@ -10,7 +10,7 @@ from urllib.parse import urlencode, urlsplit
 from ...common.errors import NotUnderstood, Unreachable, refusal
 from ...common.reading import understood
 from ...common.web import PASSING, NoAnswer, Trust, fetch
-from .state import OpenShift
+from .state import MULTI, OpenShift
 from .update_graph import UpdateGraph, graph_in
 
 SECONDS = 20.0
@@ -50,7 +50,7 @@ class UpdateService:
                 f"The update graph cannot be asked: {'its address is no plain URL' if url else 'no address is known'}.",
                 "Give the URL of the graph (update_service.url), unless the ClusterVersion has it (spec.upstream).",
             )
-        architecture = "multi" if version.architecture == "Multi" else seen.architecture
+        architecture = "multi" if version.architecture == MULTI else seen.architecture
         query = {"arch": architecture, "channel": channel, "id": version.cluster_id, "version": version.present}
         whole = f"{url}{'&' if parts.query else '?'}{urlencode(query)}"
         try:

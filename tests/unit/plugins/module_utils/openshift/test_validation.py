@@ -220,3 +220,16 @@ def test_an_image_without_its_digest_is_none(given: str) -> None:
 def test_an_image_has_a_registry_a_repository_and_a_digest(host: str) -> None:
     found = ImageReference.parse(f"{host}/a/b/c@{IMAGE.digest}")
     assert (found.registry, found.repository, found.digest) == (host, "a/b/c", IMAGE.digest)
+
+
+def test_several_architectures_are_kept_and_not_changed_to_with_another_version() -> None:
+    multi, single = version(architecture="Multi"), version()
+    wanted = target(is_multi=True)
+
+    def codes_of(found: ClusterVersion, goal: Any) -> set[str]:
+        verdict = judge_target(openshift(version=found), goal)
+        return {each.code for each in verdict.reasons if each.code.startswith("architecture_")}
+
+    assert codes_of(multi, wanted) == codes_of(single, target()) == set()
+    assert codes_of(single, wanted) == {"architecture_single"}
+    assert codes_of(multi, replace(wanted, image=IMAGE)) == {"architecture_with_image"}
