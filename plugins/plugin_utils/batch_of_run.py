@@ -11,16 +11,16 @@ from functools import cached_property
 from typing import Any
 
 from ..module_utils.common.timestamps import timestamp_text
-from ..module_utils.run.batch import BatchSoFar, OfHosts
+from ..module_utils.run.batch import BatchSoFar
 from ..module_utils.run.canary_soak import EVERY
 from ..module_utils.run.failure import failure_of
 from ..module_utils.run.order import GROUP, HopOfPlan, hop_with, lined_up, sizes
 from ..module_utils.run.pace import delay_after
 from ..module_utils.run.steps import run_waits
-from .hosts_of_batch import failures_on_hosts, places_in, troubles
+from .hosts_of_batch import failures_on_hosts, hosts_of, troubles
 from .hosts_of_run import texts_in
 from .registered import OF_BATCH, of_system, registered
-from .run_options import SYSTEM, GivenVariables, OfHost, of_pool
+from .run_options import SYSTEM, GivenVariables, OfHost, localhost, of_batch, of_pool
 from .variables import drains
 
 REPLACING = ("pod_ondelete_roll", "process_restart")
@@ -305,7 +305,7 @@ def batch_of_run(
         deadline=int(given("upgrade_deadline") or 0) if int(given("upgrade_run_timeout") or 0) else 0,
         timeout=int(given("upgrade_batch_timeout") or 7200),
         waits=run_waits(given("upgrade_wait")),
-        hosts=_hosts(variables, given, batch),
+        hosts=hosts_of(variables, given, batch),
     )
     return BatchOfRun(so_far, given, variables)
 
@@ -323,20 +323,9 @@ def _parts(batch: BatchOfRun) -> list[str]:
     return [*batch.first_parts(), "down.yml", *batch.again_parts(), "back.yml"]
 
 
-def localhost(variables: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The variables of the controller, which has those of the whole run."""
-    return OfHost(variables, "localhost")
-
-
 def requested(request: Mapping[str, Any] | None) -> dict[str, str] | None:
     """The request that a run carries out, as its tasks know it again; None without one."""
     return {name: request[name] for name in ("source", "digest")} if request else None
-
-
-def of_batch(variables: Mapping[str, Any], host: str) -> Mapping[str, Any]:
-    """The variables with the results of the tasks of a batch, given its host in the group of batches."""
-    results = OfHost(variables, host).get("upgrade_batch_host")
-    return OfHost(variables, results) if results else {}
 
 
 def batches_of(variables: Mapping[str, Any]) -> Iterator[BatchOfRun]:
@@ -368,15 +357,6 @@ def known_plan(variables: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _moment(seconds: Any) -> str:
     return timestamp_text(datetime.fromtimestamp(int(seconds), timezone.utc)) if seconds else ""
-
-
-def _hosts(variables: Mapping[str, Any], given: GivenVariables, batch: Mapping[str, Any]) -> OfHosts | None:
-    if not given("upgrade_places"):
-        return None
-    hostvars, playing = variables["hostvars"], variables["ansible_play_hosts"]
-    places: Sequence[tuple[str, str]] = list(zip(batch["members"], places_in(variables, batch), strict=True))
-    well = [name for name, host in places if host in playing and "roll_failed" not in hostvars[host]]
-    return OfHosts(well, of_system(given, "roll_joined") or {})
 
 
 ANSWERS: Mapping[str, Callable[[BatchOfRun], Any]] = {

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from ..module_utils.run.batch import OfHosts
+from .registered import of_system
+from .run_options import GivenVariables
 
 
 def troubles(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]:
@@ -28,3 +32,13 @@ def failures_on_hosts(variables: Mapping[str, Any], batch: Mapping[str, Any]) ->
 def places_in(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]:
     """The host of each member, in their order."""
     return [variables["upgrade_places"][member] for member in batch["members"]]
+
+
+def hosts_of(variables: Mapping[str, Any], given: GivenVariables, batch: Mapping[str, Any]) -> OfHosts | None:
+    """The members that are well on their hosts, and what became of them; None if the members are pods."""
+    if not given("upgrade_places"):
+        return None
+    hostvars, playing = variables["hostvars"], variables["ansible_play_hosts"]
+    places: Sequence[tuple[str, str]] = list(zip(batch["members"], places_in(variables, batch), strict=True))
+    well = [name for name, host in places if host in playing and "roll_failed" not in hostvars[host]]
+    return OfHosts(well, of_system(given, "roll_joined") or {})

@@ -12,11 +12,11 @@ from ..module_utils.run.end import NEXT_HOP, NOTICES, End, RunResults, next_hop
 from ..module_utils.run.order import GROUP, STARTED, not_begun
 from ..module_utils.run.record.phases import Deed, Phase, UpgradeEvent
 from ..module_utils.run.steps import ASKED_EARLY, in_order, run_waits
-from .batch_of_run import LATE, batches_of, known_plan, localhost, of_batch, requested
+from .batch_of_run import LATE, batches_of, known_plan, requested
 from .capacity_of_run import added as added_capacity
 from .hosts_of_run import HostsOfRun, texts_in
 from .registered import OF_SETTLING, of_system, registered
-from .run_options import GivenVariables, value_of
+from .run_options import GivenVariables, localhost, of_batch, value_of
 from .variables import names
 
 SILENCES = "settle_silenced"

@@ -188,3 +188,14 @@ def _of_plain_hosts(options: Collection[str], arguments: Mapping[str, Any]) -> d
     """The members are in no namespace, though a file of variables may serve several playbooks."""
     own = {"namespace": None, "kept_in": "opensearch"}
     return {name: value for name, value in own.items() if name in options and name not in arguments}
+
+
+def localhost(variables: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The variables of the controller, which has those of the whole run."""
+    return OfHost(variables, "localhost")
+
+
+def of_batch(variables: Mapping[str, Any], host: str) -> Mapping[str, Any]:
+    """The variables with the results of the tasks of a batch, given its host in the group of batches."""
+    results = OfHost(variables, host).get("upgrade_batch_host")
+    return OfHost(variables, results) if results else {}

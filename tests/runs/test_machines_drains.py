@@ -105,7 +105,7 @@ def test_a_machine_that_a_person_uncordons_during_its_drain_ends_the_run_and_is_
 def test_a_machine_that_a_person_cordons_during_the_drain_of_another_stays_cordoned_and_is_named(
     found: Machines,
 ) -> None:
-    """It is upgraded. The step behind the last batch asks for it, since it was not cordoned when the run was planned."""
+    """It is upgraded. The step after the last batch asks for it, which was not cordoned when the run was planned."""
     when_cordoned(found, "worker-1", lambda spec: spec.update(unschedulable=True), "worker-3")
     failed = upgraded(found)
     assert "kubernetes_node_unfit" in codes(failed), failed.output

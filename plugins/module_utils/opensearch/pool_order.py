@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common.arguments import CONNECTIONS, CONSENT, WAIT, Options
 from ..common.errors import refusal
 from ..common.task import Contract, Outcome, Task, passed_or_raise
-from ..common.verdict import Reason, Verdict, as_verdict, combine, refused
+from ..common.verdict import Verdict, combine
 from ..kubernetes import client as kubernetes
 from ..kubernetes.kubernetes_nodes import visible
 from ..pools.deployers import DEPLOYERS, judge_owner
@@ -21,7 +21,7 @@ from .cluster_snapshot import SNAPSHOT
 from .judge.admission import judge_left, left_by
 from .judge.batches import BATCHING, Batch, Cutting, batches_of
 from .judge.checks import IMAGES
-from .judge.given_order import judge_canary, judge_order, place_of
+from .judge.given_order import judge_canary, judge_narrowing, judge_order, place_of
 from .judge.index_names import index_names, judge_covered
 from .judge.named_pools import by_kind, judge_groups, pools_named
 from .judge.policy import OF_INDICES, Policy, policy_of
@@ -38,6 +38,7 @@ from .judge.set_pools import (
     pool_of_set,
     pools_outside,
 )
+from .judge.sizes import judge_capacity
 from .judge.templates import judge_kinds, judge_templates
 from .judge.upgrade_path import judge_product, target_of
 from .observe.addresses import judge_connection
@@ -182,7 +183,7 @@ def _judged(
             judge_returning(pools),
             judge_order(params["order"], pools, params["batching"]),
             judge_canary(params.get("canary") or "", pools, batches),
-            judge_capacity(params, drawn),
+            judge_capacity(params, pools, on_hosts=drawn.sets is None),
             judge_left(state, pools, going, target, allowed=params["allow_left_behind"]),
             *(judge_roles(state, state.ids(batch.members)) for batch in batches),
         )
@@ -279,36 +280,6 @@ def cut(
     """
     readable_most(cutting.max_unavailable)
     return batches_of(pools, target, only, cutting, placement_of(state, pools))
-
-
-@as_verdict
-def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Iterator[Reason]:
-    """Whether the members exist that the run is narrowed to."""
-    known = {member.name for pool in pools for member in pool.members}
-    for name in (name for name in only if name not in known):
-        remedy = f"Correct members (upgrade_members); the pools have: {', '.join(sorted(known))}."
-        yield refused("member_unknown", f"There is no member {name}.", remedy)
-
-
-@as_verdict
-def judge_capacity(params: Mapping[str, Any], drawn: Drawn) -> Iterator[Reason]:
-    """Whether there is the pool that is to have one member more, and the members are on Kubernetes nodes."""
-    name, names = params.get("extra_member") or "", sorted(pool.name for pool in drawn.pools)
-    if name and drawn.sets is None:
-        yield refused(
-            "extra_member_on_hosts",
-            "A member is to be added for the time of the upgrade, and the members are on plain hosts.",
-            "Leave out upgrade_extra_member.",
-        )
-    elif name and name not in names:
-        remedy = f"Correct upgrade_extra_member; there are {', '.join(names)}."
-        yield refused("pool_unknown", f"There is no pool {name}, which is to have one member more.", remedy)
-    if params.get("extra_machines") and drawn.sets is None:
-        yield refused(
-            "extra_machines_on_hosts",
-            "Machines are to be added for the time of the upgrade, and the members are on plain hosts.",
-            "Leave out upgrade_extra_machines.",
-        )
 
 
 def _outdated(pools: Iterable[Pool], target: Version) -> list[str]:

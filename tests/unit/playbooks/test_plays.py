@@ -49,9 +49,8 @@ def test_a_playbook_of_a_system_is_the_shared_one_with_its_role() -> None:
     first = {name: found[name][:1] for name in ("longhorn", "openshift", "opensearch", "restart")}
     assert first == {name: [("upgrade.yml", {"upgrade_system": f"stateful.upgrade.{name}"})] for name in first}
     # Those of further hops run only if one is due.
-    further = {
-        "upgrade_run_on": "{{ 'localhost' if hostvars['localhost'].begin_agreed is defined else 'localhost:!localhost' }}"
-    }
+    due = "'localhost' if hostvars['localhost'].begin_agreed is defined else 'localhost:!localhost'"
+    further = {"upgrade_run_on": f"{{{{ {due} }}}}"}
     of_opensearch = {"upgrade_system": "stateful.upgrade.opensearch", **further}
     assert found.pop("opensearch")[1:] == [("upgrade.yml", of_opensearch)] * 2
     assert all(len(each) == 1 for each in found.values())

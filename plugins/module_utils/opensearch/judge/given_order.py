@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
@@ -96,3 +96,12 @@ def judge_canary(canary: str, pools: Sequence[Pool], batches: Sequence[Batch]) -
             f"The canary {canary} has to wait for members without data that could not join any more after it.",
             "Take another member (upgrade_canary), since the last one that can be elected goes after these.",
         )
+
+
+@as_verdict
+def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Iterator[Reason]:
+    """Whether the members exist that the run is narrowed to."""
+    known = {member.name for pool in pools for member in pool.members}
+    for name in (name for name in only if name not in known):
+        remedy = f"Correct members (upgrade_members); the pools have: {', '.join(sorted(known))}."
+        yield refused("member_unknown", f"There is no member {name}.", remedy)

@@ -5,7 +5,8 @@ A member that is not wanted is excluded from allocation, shown to hold no shard,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 from ...common.verdict import Reason, as_verdict, refused
 from ...common.words import enumerate_few
@@ -13,6 +14,7 @@ from ...kubernetes.state import StatefulSet
 from ...pools.size import Size
 from ..observe.copies import left_on
 from ..observe.state import ClusterState
+from .pools import Pool
 
 FEWEST_MANAGERS = 3
 """The manager-eligible members that have to stay. Below that, the voting configuration keeps members that are gone
@@ -123,3 +125,24 @@ def judge_empty(state: ClusterState, names: Collection[str]) -> Iterator[Reason]
                 f"Member {name} still holds {enumerate_few(shards)}, so it is not removed.",
                 "Run again: its shards move to other members first.",
             )
+
+
+@as_verdict
+def judge_capacity(params: Mapping[str, Any], pools: Iterable[Pool], *, on_hosts: bool) -> Iterator[Reason]:
+    """Whether there is the pool that is to have one member more, and the members are on Kubernetes nodes."""
+    name, names = params.get("extra_member") or "", sorted(pool.name for pool in pools)
+    if name and on_hosts:
+        yield refused(
+            "extra_member_on_hosts",
+            "A member is to be added for the time of the upgrade, and the members are on plain hosts.",
+            "Leave out upgrade_extra_member.",
+        )
+    elif name and name not in names:
+        remedy = f"Correct upgrade_extra_member; there are {', '.join(names)}."
+        yield refused("pool_unknown", f"There is no pool {name}, which is to have one member more.", remedy)
+    if params.get("extra_machines") and on_hosts:
+        yield refused(
+            "extra_machines_on_hosts",
+            "Machines are to be added for the time of the upgrade, and the members are on plain hosts.",
+            "Leave out upgrade_extra_machines.",
+        )
