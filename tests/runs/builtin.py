@@ -136,7 +136,8 @@ class BuiltIn:
 
     def _add_host(self, said: Any) -> Result:
         own = {name: value for name, value in said.items() if name not in ("name", "groups") and value is not Omit}
-        self.facts.add(said["name"], [said["groups"]], own)
+        groups = said["groups"]
+        self.facts.add(said["name"], [groups] if isinstance(groups, str) else [*groups], own)
         return {}
 
 
