@@ -14,8 +14,9 @@ OF_USERS = "upgrade_"
 """The beginning of the names of the collection's documented variables."""
 OF_MEMBER_ROLES = "member_"
 """The beginning of the names that the roles share which know how to take a step on the host of a member."""
-HANDED_OVER = {"steps_moment", "roll_is_back"}
-"""Parameters of the role steps, which begin and finish include, and of the tasks of the user in the role roll."""
+HANDED_OVER = {"steps_moment", "roll_is_back", "begin_lined_up", "begin_sizes"}
+"""Parameters of the role steps, which begin and finish include, of the tasks of the user in the role roll, and of the
+batches of the next version of a chain, which roll has begin line up."""
 SETTING = ("ansible.builtin.set_fact", "vars")
 
 

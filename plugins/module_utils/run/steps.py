@@ -83,8 +83,8 @@ SOAKS = "soaks"
 OF_PLAN = (ADDS, NODES, INTEGRITY, SAVED_IN, RAISES)
 """In place of a variable, a part of the plan: the capacity that it adds, the Kubernetes nodes of its pods, whether the
 baseline of file integrity is made again, the repository of a snapshot, and the copies that are made for its time."""
-ASKED_FOR = {"snapshot": "upgrade_snapshot", "replicas": "upgrade_raise_replicas"}
-"""The variable that asks for nothing but this step, so that a run with both would not do what its plan says."""
+ASKED_FOR = {"snapshot": "snapshot", "replicas": "raise_replicas"}
+"""The option that asks for nothing but this step, so that a run without the step would not do what its plan says."""
 ASKED_EARLY = ("dependencies", "alerts", "nodes")
 """The steps whose questions are asked before the start, too."""
 LIMITS = ("timeout", "late_after", "retries", "retries_unreachable")
@@ -196,8 +196,9 @@ def faults_of_steps(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = 
 def faults_of_steps_asked_for(given: Sequence[Mapping[str, Any]], variables: Mapping[str, Any]) -> Iterator[str]:
     """One sentence for each step that a variable asks for, and that the user leaves out or replaces."""
     for each in given:
-        wanted = ASKED_FOR.get(str(each.get("name")), "")
-        if wanted and variables.get(wanted) and (means_yes(each.get("skip")) or each.get("tasks")):
+        option = ASKED_FOR.get(str(each.get("name")), "")
+        wanted = f"upgrade_{option}"
+        if option and variables.get(wanted) and (means_yes(each.get("skip")) or each.get("tasks")):
             deed = "skips" if means_yes(each.get("skip")) else "replaces"
             yield f"{wanted} asks for the step {each['name']}, and upgrade_steps {deed} it: give only one of the two."
 
