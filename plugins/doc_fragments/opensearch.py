@@ -57,15 +57,18 @@ options:
   batching:
     description:
       - The members that go down together. V(serial) takes one member at a time, pool after pool. V(zones) takes members
-        of one zone together. V(disjoint) takes any members together, in as few batches as it finds.
-      - With V(zones) and V(disjoint) members of several pools share a batch, so that managers are upgraded with data
-        members and not after all of them.
+        of one zone together. V(disjoint) takes any members together, in as few batches as it finds. V(node)
+        takes members of one machine together, which is their Kubernetes node, or the address of their host. Where the
+        proof does not hold for all of them, the reason of the later batch says why. A canary takes along the members
+        of its machine.
+      - With V(zones), V(disjoint) and V(node) members of several pools share a batch, so that managers are upgraded
+        with data members and not after all of them.
       - In each batch every shard keeps a copy elsewhere, every pool a member, and every voting configuration its
         majority. A member that is not in the cluster goes first, and alone.
       - The elected manager goes last. It shares its batch only if it can hand over first, which needs a majority of
         voting members outside the batch.
     type: str
-    choices: [serial, zones, disjoint]
+    choices: [serial, zones, disjoint, node]
     default: serial
   zone_attribute:
     description: The node attribute that names the zone of a member.

@@ -58,6 +58,12 @@ def test_zones_are_those_of_the_attribute(here: World, seven: CalledCluster, att
     assert f"7 members, {batches} batches" in output
 
 
+def test_the_members_of_a_kubernetes_node_share_a_batch(here: World, seven: CalledCluster) -> None:
+    output = plan(here, seven, upgrade_batching="node")
+    assert "7 members, 3 batches" in output
+    assert len({*re.findall(r"\d members on Kubernetes node [\w-]+", output)}) == 3
+
+
 def test_own_tasks_come_before_the_first_batch(here: World, tmp_path: Path) -> None:
     cluster, note, tasks = here.cluster(FROM), tmp_path / "noted", tmp_path / "before.yml"
     tasks.write_text(f"- ansible.builtin.copy: {{dest: {note}, content: '{{{{ upgrade_moment }}}}'}}\n")

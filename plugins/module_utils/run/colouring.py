@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from ..common.errors import refusal
+from ..common.words import enumerate_few
 
 
 class Unit(Protocol):
@@ -43,6 +44,8 @@ class Placement:
     """The sets of voters of which a majority has to stay; none for a system without votes."""
     electable: frozenset[str] = frozenset()
     """The units that may lead, whether they vote now or not."""
+    labels: Sequence[str] = ()
+    """The words for the sets of `holders`, in the same order, as far as there are any."""
     held: Mapping[str, Sequence[int]] = field(init=False)
     """The places in `holders` of the sets of which a unit holds a copy, by unit."""
 
@@ -56,7 +59,19 @@ class Placement:
 
     def keeping_one_of(self, groups: Iterable[frozenset[str]]) -> Placement:
         """The same placement, with the rule that one unit of each of these groups has to stay, too."""
-        return Placement([*self.holders, *(group for group in groups if len(group) > 1)], self.voters, self.electable)
+        added = [group for group in groups if len(group) > 1]
+        return Placement([*self.holders, *added], self.voters, self.electable, self.labels)
+
+    def keeping_one_of_each(self, groups: Mapping[str, frozenset[str]]) -> Placement:
+        """The same as `keeping_one_of`, with words for each group."""
+        added = {words: group for words, group in groups.items() if len(group) > 1}
+        labels = [*self.labels, *("" for _ in range(len(self.labels), len(self.holders))), *added]
+        return Placement([*self.holders, *added.values()], self.voters, self.electable, labels)
+
+    def words_for(self, place: int) -> str:
+        """The words for a set of holders, or their names."""
+        label = self.labels[place] if place < len(self.labels) else ""
+        return label or f"what only {enumerate_few(sorted(self.holders[place]))} have"
 
 
 def keeps_majority(names: Collection[str], placement: Placement) -> bool:
@@ -72,6 +87,20 @@ def may_join(unit: AnyUnit, batch: Sequence[AnyUnit], most: Mapping[str, int | N
         return False
     held = [placement.holders[place] for place in placement.held.get(unit.name, ())]
     return keeps_majority(names, placement) and all(len(holders) == 1 or holders - names for holders in held)
+
+
+def hindrance(unit: AnyUnit, batch: Sequence[AnyUnit], most: Mapping[str, int | None], placement: Placement) -> str:
+    """The cause for which a unit may not go with a batch, as the rest of a sentence; empty if it may."""
+    if not _has_room(unit, batch, most):
+        return f"at most {most[unit.group]} of {unit.group} may be away at once"
+    names = {unit.name, *(each.name for each in batch)}
+    if not keeps_majority(names, placement):
+        return "without all of them no majority of the voters would stay"
+    for place in placement.held.get(unit.name, ()):
+        holders = placement.holders[place]
+        if len(holders) > 1 and not holders - names:
+            return f"they are all that have {placement.words_for(place)}"
+    return ""
 
 
 def _has_room(unit: AnyUnit, batch: Sequence[AnyUnit], most: Mapping[str, int | None]) -> bool:

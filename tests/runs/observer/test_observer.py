@@ -42,7 +42,8 @@ def with_data(here: World, layout: Any = three_combined) -> CalledCluster:
 
 
 @pytest.mark.parametrize(
-    ("layout", "batching"), [(three_combined, "serial"), (seven_members, "serial"), (seven_members, "zones")]
+    ("layout", "batching"),
+    [(three_combined, "serial"), (seven_members, "serial"), (seven_members, "zones"), (seven_members, "node")],
 )
 def test_nothing_is_wrong_in_an_upgrade(here: World, layout: Any, batching: str) -> None:
     cluster = with_data(here, layout)

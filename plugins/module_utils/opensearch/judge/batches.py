@@ -1,27 +1,30 @@
 """Batches cut from the pools: members that go down together, their order, and the reason. Pure: no client, no clock.
 
-One at a time, the order is that of the pools. With `zones` and `disjoint`, members of several pools share a batch: the
-proof is made for the batch, whatever pools its members are of.
+One at a time, the order is that of the pools. With `zones`, `disjoint` and `node`, members of several pools share a
+batch: the proof is made for the batch, whatever pools its members are of.
 
-By zones, managers are upgraded with data members. If the elected one dies by itself in between, a manager of the new
-version may be elected, and members of the old one can still join: the server shuts them out only once every member is
-of the new major version. The elected manager stands at the end of its batch, so that the others go first if that is
-divided: three managers, three data members and a coordinating one take three batches.
+By zones and machines, managers are upgraded with data members. If the elected one dies by itself in between, a manager
+of the new version may be elected, and members of the old one can still join: the server shuts them out only once every
+member is of the new major version. The elected manager stands at the end of its batch, so that the others go first if
+that is divided: three managers, three data members and a coordinating one take three batches.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...common.words import enumerate_few
 from ...run.colouring import Placement, disjoint, keeps_majority, may_join, most_of
 from ..observe.version import Version
+from . import shared_machine
 from .pools import TEMPLATE_CHANGED, Member, Pool, PoolKind, order_members
 
-BATCHING = ("serial", "zones", "disjoint")
+BATCHING = ("serial", "zones", "disjoint", "node")
 
+CURED, CANARY = "cured", "canary"
+"""The causes for which a batch goes before others: its member is brought back first, or it is the canary."""
 Step = tuple[Member, ...]
 """The members of one batch."""
 
@@ -31,7 +34,8 @@ class Cutting:
     """The way in which batches are cut."""
 
     batching: str = "serial"
-    """One of `BATCHING`: one at a time, members of one zone together, or all members together that can be."""
+    """One of `BATCHING`: one at a time, members of one zone together, all members together that can be, or members of
+    one machine together."""
     max_unavailable: str | None = None
     """The most members of a pool that may be away at once, as a number or a percentage."""
     hands_over: bool = False
@@ -40,6 +44,15 @@ class Cutting:
     """Members that somebody wants to go together, however the others go."""
     canary: str = ""
     """The member that goes first, by its name or by a node attribute (name=value); empty if none is chosen."""
+
+    def place_of(self, member: Member) -> str:
+        """The zone or the machine of a member, whichever the batches go by; empty if it is not known."""
+        return member.machine if self.batching == "node" else member.zone
+
+    def group_of(self, member: Member) -> str:
+        """The name of the members that go with this one by zone or machine: one without a place is alone."""
+        place = self.place_of(member)
+        return f"place {place}" if place else f"member {member.name}"
 
 
 @dataclass(frozen=True)
@@ -79,6 +92,7 @@ def batches_of(
     there = (member for member in going if member.version is not None or member in cured)
     rest = sorted(there, key=lambda member: not member.under_way)
     canary = [member for member in rest if cutting.canary and member.is_called(cutting.canary)][:1]
+    cut_by = _kept_by_zones(known, cutting, placement)
     steps = _first(rest, canary, known, cutting, most, placement)
     done = {member.name for step in steps for member in step}
     steps += _steps([member for member in rest if member.name not in done], known, cutting, most, placement)
@@ -86,7 +100,8 @@ def batches_of(
     if deferred is not None:
         steps = [*(step for step in steps if step is not deferred), deferred]
     first = [
-        _batch(number, (member,), known, target, cures=member in cured) for number, member in enumerate(broken, start=1)
+        _batch(number, (member,), known, target, first_as=CURED if member in cured else "")
+        for number, member in enumerate(broken, start=1)
     ]
     return (
         *first,
@@ -96,8 +111,10 @@ def batches_of(
                 step,
                 known,
                 target,
-                canary=[*step] == canary,
-                further=_further(step, cutting.hands_over and _may(step, placement), step is deferred),
+                first_as=CANARY if canary[:1] == [*step[:1]] else "",
+                further=_further(step, cutting.hands_over and _may(step, placement), step is deferred)
+                + (_apart(step, steps, known, most, cut_by) if cutting.batching == "node" else ""),
+                by_machine=cutting.batching == "node",
             )
             for number, step in enumerate(steps, start=len(first) + 1)
         ),
@@ -116,8 +133,28 @@ def _first(
     free = [member for member in rest if not member.under_way and member not in canary]
     asked = [member for member in free if member.name in cutting.at_once]
     steps: list[Step] = [(member,) for member in rest if (asked or canary) and member.under_way]
-    steps += [(member,) for member in canary if not member.under_way]
+    steps += [_canary(member, free, pools, cutting, most, placement) for member in canary if not member.under_way]
     return [*steps, *_together(asked, pools, replace(cutting, batching="disjoint"), most, placement)]
+
+
+def _canary(
+    canary: Member,
+    free: Sequence[Member],
+    pools: Mapping[str, Pool],
+    cutting: Cutting,
+    most: Mapping[str, int | None],
+    placement: Placement,
+) -> Step:
+    """The canary, and with it those that are on its machine, where batches go by machines and the proof allows it."""
+    if cutting.batching != "node" or canary.elected or not canary.ready or pools[canary.pool].by_partition:
+        return (canary,)
+    step: Step = (canary,)
+    keeping = _kept_by_zones(pools, cutting, placement)
+    for member in _groups([*free, canary], cutting)[cutting.group_of(canary)]:
+        fit = member.ready and not member.elected and not pools[member.pool].by_partition and member != canary
+        if fit and may_join(member, step, most, keeping):
+            step = (*step, member)
+    return step
 
 
 def _steps(
@@ -151,41 +188,55 @@ def _together(
     alone, unless it hands over first: then it joins the last batch that it may join.
     """
     keeping = placement.keeping_one_of(frozenset(member.name for member in pool.members) for pool in pools.values())
-    of_zones = placement.keeping_one_of(_staying(pools.values()))
+    of_zones = _kept_by_zones(pools, cutting, placement)
     others = [member for member in rest if not member.elected]
-    by_zones = [step for zone in _by_zone(others) for step in disjoint(zone, most, of_zones)]
+    by_zones = [step for zone in _groups(others, cutting).values() for step in disjoint(zone, most, of_zones)]
     fewest = disjoint(others, most, keeping) if cutting.batching == "disjoint" else by_zones
     for elected in (member for member in rest if member.elected):
         may = cutting.hands_over and _may((elected,), placement)
         if cutting.batching == "disjoint":
-            fewest = _joined(elected, fewest, most, keeping if may else None, of_zone=False)
-        by_zones = _joined(elected, by_zones, most, of_zones if may else None, of_zone=True)
+            fewest = _joined(elected, fewest, most, keeping if may else None)
+        by_zones = _joined(elected, by_zones, most, of_zones if may else None, of_place=cutting.place_of)
     return fewest if cutting.batching == "disjoint" and len(fewest) < len(by_zones) else by_zones
 
 
-def _staying(pools: Collection[Pool]) -> list[frozenset[str]]:
-    """The pools, as the names of their members, of each of which a member has to stay while a zone is away.
+def _kept_by_zones(pools: Mapping[str, Pool], cutting: Cutting, placement: Placement) -> Placement:
+    """The placement, with the pools of each of which a member has to stay while a zone or a machine is away.
 
     A pool that is in one zone only can go with it if another zone has a pool of the same kind with the same roles.
     """
-    zones = {pool.name: {member.zone for member in pool.members} for pool in pools}
+    zones = {pool.name: {cutting.place_of(member) for member in pool.members} for pool in pools.values()}
     alike: dict[tuple[PoolKind, frozenset[str]], set[str]] = defaultdict(set)
-    for pool in pools:
+    for pool in pools.values():
         alike[pool.kind, pool.serves] |= zones[pool.name]
-    return [
-        frozenset(member.name for member in pool.members)
-        for pool in pools
-        if len(zones[pool.name]) != 1 or not alike[pool.kind, pool.serves] - zones[pool.name] - {""}
-    ]
+    return placement.keeping_one_of_each(
+        {
+            f"pool {pool.name}": frozenset(member.name for member in pool.members)
+            for pool in pools.values()
+            if len(zones[pool.name]) != 1 or not alike[pool.kind, pool.serves] - zones[pool.name] - {""}
+        }
+    )
+
+
+def _apart(
+    step: Step, steps: Sequence[Step], pools: Mapping[str, Pool], most: Mapping[str, int | None], placement: Placement
+) -> str:
+    """The part of the reason that says why a batch does not go with an earlier one of the same machine."""
+    earlier = steps[: next(place for place, each in enumerate(steps) if each is step)]
+    return shared_machine.apart(step, earlier, pools, most, placement)
 
 
 def _joined(
-    elected: Member, steps: Sequence[Step], most: Mapping[str, int | None], keeping: Placement | None, *, of_zone: bool
+    elected: Member,
+    steps: Sequence[Step],
+    most: Mapping[str, int | None],
+    keeping: Placement | None,
+    of_place: Callable[[Member], str] | None = None,
 ) -> list[Step]:
     """The batches with the elected manager added to the last one that it may join; without `keeping` it goes alone."""
     for step in reversed(steps) if keeping else ():
-        same = bool(elected.zone) and all(member.zone == elected.zone for member in step)
-        if (same or not of_zone) and keeping and may_join(elected, step, most, keeping):
+        same = of_place is None or {of_place(member) for member in (*step, elected)} == {of_place(elected) or None}
+        if same and keeping and may_join(elected, step, most, keeping):
             # It comes last in its batch: if that has to be divided, the members before it go first.
             return [*(other for other in steps if other is not step), (*step, elected)]
     return [*steps, (elected,)]
@@ -228,19 +279,19 @@ def _batch(
     pools: Mapping[str, Pool],
     target: Version,
     *,
-    cures: bool = False,
-    canary: bool = False,
+    first_as: str = "",
     further: str = "",
+    by_machine: bool = False,
 ) -> Batch:
     more = f"-and-{len(step) - 1}-more" if len(step) > 1 else ""
     outdated = tuple(member.name for member in step if member.replaced_on(target))
-    reason = _reason(step, pools, outdated, "cured" if cures else "canary" if canary else "") + further
+    reason = _reason(step, pools, outdated, first_as, by_machine=by_machine) + further
     return Batch(
         name=f"batch-{number:02d}.{step[0].name}{more}",
         pools=tuple(dict.fromkeys(member.pool for member in step)),
         members=tuple(member.name for member in step),
         reason=reason,
-        cures=cures,
+        cures=first_as == CURED,
         kind=_kinds(step, pools),
         outdated=outdated,
     )
@@ -260,19 +311,20 @@ def _kinds(step: Step, pools: Mapping[str, Pool]) -> str:
     return ", ".join(dict.fromkeys(pools[member.pool].kind.value for member in step))
 
 
-def _reason(step: Step, pools: Mapping[str, Pool], outdated: Collection[str], first_as: str) -> str:
+def _reason(
+    step: Step, pools: Mapping[str, Pool], outdated: Collection[str], first_as: str, *, by_machine: bool
+) -> str:
     """The reason for the place of a batch. It goes before others `first_as` one to be cured, or as the canary."""
     first, words = step[0], _kinds(step, pools)
     if outdated:
         words += f"; {TEMPLATE_CHANGED}"
         words += f" for {enumerate_few(outdated)}" if len(outdated) < len(step) else ""
     if len(step) > 1:
-        zones = {member.zone for member in step}
-        common = f"of zone {first.zone}" if len(zones) == 1 and first.zone else "without whom every shard keeps a copy"
-        return f"{words}; {len(step)} members {common}"
-    if first_as == "canary":
+        words += "; the canary goes first" if first_as == CANARY else ""
+        return f"{words}; {len(step)} members {_common(step, pools, by_machine=by_machine)}"
+    if first_as == CANARY:
         return f"{words}; the canary goes first"
-    if first_as == "cured":
+    if first_as == CURED:
         return f"{words}; not in the cluster, so it is brought back first, on {pools[first.pool].image}"
     if first.version is None:
         return f"{words}; not in the cluster, so it is brought back first"
@@ -285,9 +337,18 @@ def _reason(step: Step, pools: Mapping[str, Pool], outdated: Collection[str], fi
     return f"{words}; the elected manager goes last" if first.elected else words
 
 
-def _by_zone(members: Iterable[Member]) -> list[list[Member]]:
-    """The members by zone, the zones in the order of their first members. A member without a zone is alone."""
+def _common(step: Step, pools: Mapping[str, Pool], *, by_machine: bool) -> str:
+    """What the members of a batch have in common."""
+    first = step[0]
+    if by_machine and len({member.machine for member in step}) == 1 and first.machine:
+        return f"on {shared_machine.words_for(first, pools)}"
+    zones = {member.zone for member in step}
+    return f"of zone {first.zone}" if len(zones) == 1 and first.zone else "without whom every shard keeps a copy"
+
+
+def _groups(members: Iterable[Member], cutting: Cutting) -> dict[str, list[Member]]:
+    """The members by zone or machine, in the order of their first members. One without a zone is alone."""
     found: dict[str, list[Member]] = defaultdict(list)
     for member in members:
-        found[f"zone {member.zone}" if member.zone else f"member {member.name}"].append(member)
-    return list(found.values())
+        found[cutting.group_of(member)].append(member)
+    return found

@@ -28,7 +28,10 @@ def member_of(
     ready: bool = True,
     outdated: bool = False,
 ) -> Member:
-    """A member that is in the cluster or away. One that is away has the roles of its pool."""
+    """A member that is in the cluster or away. One that is away has the roles of its pool.
+
+    Members at the same address are on the same machine.
+    """
     there = state.named(name)
     stand_in = there or ClusterMember("", "", name, "", Version(0, 0, 0), pool_roles)
     return Member(
@@ -40,6 +43,7 @@ def member_of(
         holds_data=stand_in.holds_data,
         elected=there is not None and there.id == state.elected,
         zone=stand_in.attributes.get(zone, ""),
+        machine=stand_in.address,
         serves=stand_in.serves,
         ready=ready or there is None,
         outdated=outdated,

@@ -43,6 +43,8 @@ class Member:
     holds_data: bool
     elected: bool = False
     zone: str = ""
+    machine: str = ""
+    """The Kubernetes node or the address of the host that it runs on; empty if it is not known."""
     serves: frozenset[str] = frozenset()
     """The roles in which others may stand in for it."""
     ready: bool = True

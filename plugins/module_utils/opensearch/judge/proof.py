@@ -33,16 +33,19 @@ def placement_of(state: ClusterState, pools: Iterable[Pool] = ()) -> Placement:
     members: list[ClusterMember | Member] = [*state.members.values()]
     members += [member for pool in pools for member in pool.members]
     electable = frozenset(member.name for member in members if member.electable)
+    labels = [f"shard {shard} of {index}" for index, shard, _search_only in holders]
     placement = Placement(
-        [frozenset(found) for found in holders.values()], [frozenset(found) for found in voters], electable
+        [frozenset(found) for found in holders.values()], [frozenset(found) for found in voters], electable, labels
     )
     if any(member.manager_eligible and not member.electable for member in members):
-        placement = placement.keeping_one_of([electable])
+        placement = placement.keeping_one_of_each({"the right to be elected": electable})
     serving: dict[str, set[str]] = defaultdict(set)
     for member in members:
         for role in member.serves:
             serving[role].add(member.name)
-    return placement.keeping_one_of(frozenset(found) for _role, found in sorted(serving.items()))
+    return placement.keeping_one_of_each(
+        {f"the role {role}": frozenset(found) for role, found in sorted(serving.items())}
+    )
 
 
 class Proofs:

@@ -79,6 +79,7 @@ def pool_of_set(stateful_set: StatefulSet, seen: MembersAndPods, params: Mapping
     names = sorted({*stateful_set.member_names(), *(pod.name for pod in seen.pods[stateful_set.name])})
     known = [seen.state.named(name) for name in names]
     pods = seen.pods[stateful_set.name]
+    machines = {pod.name: pod.kubernetes_node for pod in pods}
     unready = {pod.name for pod in pods if not pod.ready}
     given = image_for(stateful_set.name, given_images(params["image"]))
     target_image = image_of_target(stateful_set, container, given, seen, target)
@@ -89,14 +90,17 @@ def pool_of_set(stateful_set: StatefulSet, seen: MembersAndPods, params: Mapping
         name=stateful_set.name,
         uid=stateful_set.uid,
         members=tuple(
-            member_of(
-                name,
-                stateful_set.name,
-                seen.state,
-                roles,
-                zone,
-                ready=name not in unready,
-                outdated=name in outdated,
+            replace(
+                member_of(
+                    name,
+                    stateful_set.name,
+                    seen.state,
+                    roles,
+                    zone,
+                    ready=name not in unready,
+                    outdated=name in outdated,
+                ),
+                machine=machines.get(name, ""),
             )
             for name in names
         ),

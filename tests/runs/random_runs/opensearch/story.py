@@ -94,6 +94,9 @@ def story_of(seed: int) -> OpenSearchStory:
     events = events_of(chance, _LIKELY_ON_HOSTS if on_hosts else _LIKELY, LATEST)
     paces, way = drawn(chance) if chance.random() < SLOW else QUICK, chance.choice(WAYS)
     options = _options(chance, indices, paces)
+    # Drawn apart for the same cause.
+    if "upgrade_batching" in options and random.Random(f"{seed} by machines").random() < BY_MACHINES:  # noqa: S311
+        options["upgrade_batching"] = "node"
     if on_hosts:
         options.pop("upgrade_wait", None)  # a run on hosts is never divided into passes
     elif random.Random(f"{seed} snapshot").random() < SAVED:  # noqa: S311
@@ -120,6 +123,8 @@ ON_HOSTS = 0.1
 SAVED = 0.15
 """The share of stories of pods whose run takes a snapshot first."""
 
+BY_MACHINES = 0.4
+"""The share of those with other batches than one by one that take the members of a machine together."""
 
 SLOW = 0.2
 """The share of stories whose servers may be as slow as real ones at their worst, each in its own way."""

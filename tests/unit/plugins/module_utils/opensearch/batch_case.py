@@ -19,9 +19,10 @@ def member(
     elected: bool = False,
     there: bool = True,
     data: bool = True,
+    machine: str = "",
 ) -> Member:
-    version = OLD if there else None
-    return Member(name, name.split("-", maxsplit=1)[0], version, manages, holds_data=data, elected=elected, zone=zone)
+    version, group = OLD if there else None, name.split("-", maxsplit=1)[0]
+    return Member(name, group, version, manages, holds_data=data, elected=elected, zone=zone, machine=machine)
 
 
 def pool(*members: Member, in_use: bool = False) -> Pool:

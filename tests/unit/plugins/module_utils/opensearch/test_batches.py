@@ -9,6 +9,7 @@ from itertools import combinations
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.batches import (
+    BATCHING,
     Batch,
     Cutting,
     batches_of,
@@ -116,6 +117,7 @@ def _order_at_fault(batches: Sequence[Batch], known: dict[str, Member], target: 
 @st.composite
 def clusters(draw: st.DrawFn) -> tuple[list[Pool], Placement]:
     zones = draw(st.sampled_from([("",), ("a", "b", "c")]))
+    machines = draw(st.sampled_from([("",), ("n1", "n2", "n3"), ("n1", "n2", "n3", "n4", "n5")]))
     pools = []
     for name, manages in draw(
         st.sampled_from(
@@ -141,6 +143,7 @@ def clusters(draw: st.DrawFn) -> tuple[list[Pool], Placement]:
                         elected=number == elected and there[number],
                         there=there[number],
                         data=name in {"data", "both"},
+                        machine=machines[number % len(machines)],
                     )
                     for number in range(size)
                 ),
@@ -158,7 +161,7 @@ def clusters(draw: st.DrawFn) -> tuple[list[Pool], Placement]:
 
 @given(
     clusters(),
-    st.sampled_from(["serial", "zones", "disjoint"]),
+    st.sampled_from(BATCHING),
     st.sampled_from([None, "1", "2", "50%"]),
     st.sampled_from([NEW, MINOR]),
     st.booleans(),
@@ -180,11 +183,25 @@ def test_every_batch_of_any_cluster_is_safe(
     zones = {each.name: each.zone for one in pools for each in one.members}
     if batching == "zones":
         assert all(len(batch.members) == 1 or len({zones[name] for name in batch.members}) == 1 for batch in batches)
+    machines = {each.name: each.machine for one in pools for each in one.members}
+    if batching == "node":
+        assert all(len(batch.members) == 1 or len({machines[name] for name in batch.members}) == 1 for batch in batches)
+        broken = sum(each.version is None for one in pools for each in one.members)
+        for batch in batches[broken:]:
+            before = _earlier_of_the_same_machine(batch, batches[broken:], machines)
+            assert bool(before) == ("; apart from " in batch.reason)
+
+
+def _earlier_of_the_same_machine(batch: Batch, batches: Sequence[Batch], machines: dict[str, str]) -> list[Batch]:
+    """The batches before one that have a member on a machine of it."""
+    on = {machines[name] for name in batch.members} - {""}
+    before = batches[: batches.index(batch)]
+    return [each for each in before if on & {machines[name] for name in each.members}] if on else []
 
 
 @given(
     clusters(),
-    st.sampled_from(["serial", "zones", "disjoint"]),
+    st.sampled_from(BATCHING),
     st.sampled_from([NEW, MINOR]),
     st.booleans(),
     st.integers(0, 20),
@@ -203,7 +220,9 @@ def test_a_canary_goes_first_and_every_batch_is_safe_nevertheless(
     assert sorted(name for each in batches if not each.cures for name in each.members) == sorted(known)
     first = next(each for each in batches if not each.cures)
     if canary.version is not None and not judge_canary(canary.name, pools, batches).deciding():
-        assert first.members == (canary.name,)
+        assert first.members[0] == canary.name
+        assert first.members[1:] == () or batching == "node"
+        assert _together_at_fault([known[name] for name in first.members], placement) == []
 
 
 @given(clusters(), st.sampled_from([NEW, MINOR]), st.booleans())
@@ -216,7 +235,7 @@ def test_together_never_takes_more_batches_than_one_at_a_time_or_by_zones(
     assert counts == sorted(counts)
 
 
-@given(clusters(), st.sampled_from(["zones", "disjoint"]), st.sampled_from([NEW, MINOR]))
+@given(clusters(), st.sampled_from(["zones", "disjoint", "node"]), st.sampled_from([NEW, MINOR]))
 def test_with_a_hand_over_there_is_at_most_one_batch_less_and_never_one_more(
     cluster: tuple[list[Pool], Placement], batching: str, target: Version
 ) -> None:
