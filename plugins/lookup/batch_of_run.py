@@ -28,6 +28,7 @@ options:
       - V(own_moment) and V(own_files) give those of the user's own tasks before the batch.
       - V(parts) gives the task files of the role C(stateful.upgrade.roll) for this host. V(first_parts) are those
         before the batch goes down, V(last_parts) those when it is back, and V(pools) its pools, as the plan has them.
+        V(empties) are the Kubernetes nodes that are emptied with it.
       - V(next_version) gives C(hosts) and C(sizes) of the play with the next version of a chain, behind the last batch
         of a version; else both are empty.
       - For members on hosts of the inventory, V(started) gives those on whose hosts all has succeeded, and V(trouble)

@@ -43,6 +43,11 @@ options:
     type: str
     default: every
     choices: [every, one]
+  left_out:
+    description: Kubernetes nodes on which nothing is pulled, such as those that a run which was killed has cordoned.
+    type: list
+    elements: str
+    default: []
   wait:
     description:
       - With V(false), look once. While the image is still being pulled, the pods stay for the next run to look at.

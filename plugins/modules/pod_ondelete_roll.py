@@ -49,6 +49,15 @@ options:
         The rest goes after it, through O(gate). The default is all of O(batch).
     type: list
     elements: str
+  kubernetes_nodes:
+    description:
+      - Kubernetes nodes that the members of the batch leave, such as nodes that are cordoned. Each of their pods there
+        is replaced, of whichever revision, and the task ends once these pods are gone. Call again without this option
+        to follow the members until they are back.
+      - If only a part of the batch could go, the task fails, since members that went may have no other place.
+    type: list
+    elements: str
+    default: []
   target_version:
     description: The version that the members of the batch must report when they have joined. The default is any.
     type: str

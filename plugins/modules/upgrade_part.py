@@ -24,6 +24,7 @@ options:
       - V(external_dependencies) proves that the registries, web servers, ports and names in C(upgrade_dependencies) are
         available, and V(kubernetes_nodes) that Kubernetes nodes are neither cordoned nor under pressure.
       - V(extra_member) gives a pool one member more for the time of the upgrade, and removes it.
+      - V(emptied_nodes) cordons and drains the Kubernetes nodes of a batch, and lets them take pods again.
       - V(cluster_snapshot) takes a snapshot of OpenSearch or Elasticsearch before the first batch, and proves it.
       - V(raised_replicas) gives indices without a replica one for the time of the run, and waits until it is started.
       - V(health_figures) measures the health of the cluster before the first batch, and compares it after others.
@@ -44,6 +45,7 @@ options:
       - canary_soak
       - cluster_snapshot
       - cluster_upgrade
+      - emptied_nodes
       - external_dependencies
       - extra_member
       - file_integrity

@@ -52,6 +52,14 @@ options:
     type: str
     choices: [drain, restart]
     default: drain
+  tasks_emptied:
+    description:
+      - Files of tasks that run while the Kubernetes nodes of a batch are empty. If there are any, each batch takes all
+        members on its Kubernetes nodes, also those that are on the target, and names these nodes. One that cannot be
+        emptied as a whole is refused. It needs O(batching=node).
+    type: list
+    elements: path
+    default: []
   announce:
     description: Whether to make a Warning event about each pool when the plan is refused. The right to it is optional.
     type: bool
@@ -236,6 +244,12 @@ kubernetes_nodes:
   returned: unless O(state=ended)
   type: dict
   sample: {data-0: worker-1}
+marked_nodes:
+  description: The Kubernetes nodes that an interrupted run has begun to empty, if there are O(tasks_emptied).
+  returned: unless O(state=ended)
+  type: list
+  elements: str
+  sample: []
 digest:
   description: The same as that of M(stateful.upgrade.pool_order).
   returned: unless O(state=ended)

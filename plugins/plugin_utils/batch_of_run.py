@@ -58,6 +58,8 @@ class BatchOfRun:
                 "expected": self._expected(),
                 "usual_seconds": (self.given("roll_begun") or {}).get("usual_seconds"),
                 "green_seconds": self.so_far.green_seconds(),
+                # A Kubernetes node that is emptied stays cordoned until the end of its batch.
+                **({"wait": True} if self.empties() and "until" in arguments else {}),
                 # A member that is cured first comes back as its pool is.
                 **({"target_version": None} if batch.get("cures") else self._of_hop()),
             }
@@ -65,6 +67,8 @@ class BatchOfRun:
             return {"expected": self._expected(), **self._of_hop(), **self._of_gate(str(arguments.get("moment")))}
         if module == "upgrade_notice":
             return {"plan": self._plan}
+        if module == "emptied_nodes":
+            return {"batch": batch["members"], "kubernetes_nodes": self.empties(), "wait_timeout": self.so_far.timeout}
         if module == "canary_soak":
             return {"wait_timeout": self.soak_time() + SOAK_MARGIN}
         if module == "health_figures":
@@ -182,7 +186,7 @@ class BatchOfRun:
         found = {**failed.as_result(), "batch": self.so_far.batch["name"]}
         if not self.given("roll_of_user"):
             return found
-        so = "no further batch is" if self._is_back else "the batch was not"
+        so = "no further batch is" if self.own_time() in ("after_batch", "emptied") else "the batch was not"
         said = f"A task of {self._own_variable()} has failed, so {so} begun: {failed.message}"
         return {**found, "message": said, "codes": ["own_tasks_failed"]}
 
@@ -239,7 +243,13 @@ class BatchOfRun:
 
     def own_time(self) -> str:
         """The time of the user's own tasks that are due, as `upgrade_moment` names it."""
+        if self.given("roll_is_empty"):
+            return "emptied"
         return "after_batch" if self._is_back else "before" if self.is_first() else "between"
+
+    def empties(self) -> list[str]:
+        """The Kubernetes nodes that are emptied with the batch."""
+        return list(self.so_far.batch.get("empties") or ())
 
     def own_files(self) -> list[str]:
         """The files of the user's own tasks that come before this batch, or after it."""
@@ -283,11 +293,11 @@ class BatchOfRun:
         return {
             "wait_timeout": int(self.given("upgrade_gate_timeout") or 1800),
             "wait_limit": self.so_far.seconds_left(),
-            "skip_upgraded": not batch.get("outdated") and not batch.get("restarts"),
+            "skip_upgraded": not (batch.get("outdated") or batch.get("restarts") or batch.get("empties")),
             "drained": batch.get("drained", []),
             "waited": sum(each["seconds"] for each in before.get("waited", ())),
             "target_version": batch.get("target_version") or self.given("target_version"),
-            **({} if self.so_far.hosts else {"split_after": 60}),
+            **({} if self.so_far.hosts or batch.get("empties") else {"split_after": 60}),
         }
 
 
@@ -320,7 +330,8 @@ def parts_of_host(variables: Mapping[str, Any], given: GivenVariables) -> list[s
 
 
 def _parts(batch: BatchOfRun) -> list[str]:
-    return [*batch.first_parts(), "down.yml", *batch.again_parts(), "back.yml"]
+    down = "emptied.yml" if batch.empties() else "down.yml"
+    return [*batch.first_parts(), down, *batch.again_parts(), "back.yml"]
 
 
 def requested(request: Mapping[str, Any] | None) -> dict[str, str] | None:
@@ -367,6 +378,7 @@ ANSWERS: Mapping[str, Callable[[BatchOfRun], Any]] = {
     "late": lambda batch: batch.so_far.late() or [],
     "members": lambda batch: batch.so_far.members(),
     "pools": lambda batch: batch.pools(),
+    "empties": lambda batch: batch.empties(),
     "gate": lambda batch: batch.gate(),
     "own_moment": lambda batch: batch.own_time(),
     "own_files": lambda batch: batch.own_files(),

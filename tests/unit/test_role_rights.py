@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.rights import DRAIN
 from ansible_collections.stateful.upgrade.plugins.module_utils.extra_machines import rights as extra_machines
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import PORT_FORWARD, Right
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import rights as longhorn
@@ -23,6 +24,7 @@ ROLES = Path(__file__).resolve().parents[2] / "roles"
     [
         ("opensearch/files/role.yml", "Role", (*ROLE, *PORT_FORWARD)),
         ("opensearch/files/optional_role.yml", "Role", OPTIONAL),
+        ("opensearch/files/emptying_role.yml", "ClusterRole", DRAIN),
         ("longhorn/files/role.yml", "Role", longhorn.ROLE),
         ("longhorn/files/cluster_role.yml", "ClusterRole", longhorn.CLUSTER_ROLE),
         ("openshift/files/role.yml", "Role", (*openshift.ROLE, *openshift.REQUEST)),

@@ -6,7 +6,7 @@ Nothing is kept in memory that a later run would need: the undo of the cordon ha
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -36,6 +36,16 @@ class DrainRules:
     """The forced acts that are allowed (`allow_forced_drains`)."""
     unmanaged: tuple[str, ...] = ()
     """Patterns of the namespaces whose pods without a controller may be deleted (`allow_unmanaged_pods`)."""
+    spared: frozenset[tuple[str, str]] = frozenset()
+    """The pods that the drain leaves where they are, by namespace and name: another one takes them away."""
+
+    def without_spared(self, look: DrainLook) -> DrainLook:
+        """The look without the pods that are spared."""
+        if not self.spared:
+            return look
+        pods = tuple(each for each in look.pods if (each.namespace, each.name) not in self.spared)
+        kept = tuple(each for each in look.kept if (each.namespace, each.name) not in self.spared)
+        return replace(look, pods=pods, kept=kept)
 
 
 @dataclass(frozen=True)
@@ -58,7 +68,7 @@ def drain(
         Refusal: something cannot be had, or an act was not made.
     """
     rules = rules or DrainRules()
-    acts, before = len(task.journal.as_result()), task.ask(lambda: look_at_drain(client, names))
+    acts, before = len(task.journal.as_result()), task.ask(lambda: rules.without_spared(look_at_drain(client, names)))
     foreseen = judge_startable(before, names, rules.unmanaged)
     if foreseen.state is State.REFUSED:
         return Outcome(foreseen, before=_shown(before))
@@ -68,7 +78,7 @@ def drain(
     forcing = Forcing(task, client, rules.rungs)
 
     def step() -> DrainPass:
-        seen = look_at_drain(client, names)
+        seen = rules.without_spared(look_at_drain(client, names))
         spared = [each.uid for each in unmanaged(seen.pods, names, rules.unmanaged)]
         answers = draining.evict(evictable(seen, spared))
         if rules.rungs and not task.check_mode:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from ..common.verdict import Verdict, combine
 from ..kubernetes.client import KubernetesClient
@@ -24,11 +25,13 @@ def judge_drains(
     workers: Batches,
     rungs: Collection[ForcedRung],
     unmanaged: Collection[str] | None = None,
+    spared: Collection[tuple[str, str]] = (),
 ) -> Verdict:
     """Whether these batches can be drained: budgets, forced drains, the clusters on them, and room on the others.
 
     `workers` are the batches whose pods move to other Kubernetes nodes. In the namespaces with the patterns `unmanaged`
     pods without a controller may be lost; None if something else than a run drains, which does not ask about them.
+    Pods that are `spared`, by namespace and name, leave by other means.
 
     Raises:
         Refusal: an answer cannot be had for another cause than a missing right, or is not understood.
@@ -37,6 +40,7 @@ def judge_drains(
     seen, remarks = look_at_workloads(client) if drained else (None, ())
     if seen is None:
         return Verdict(remarks)
+    seen = replace(seen, pods=tuple(each for each in seen.pods if (each.namespace, each.name) not in spared))
     forced = judge_forced(seen.pods, drained, rungs)
     budgets = judge_budgets(seen.budgets, [pod for pod in seen.pods if not may_be_forced(pod, rungs)], drained)
     lost = judge_undrainable(seen.pods, drained, unmanaged) if unmanaged is not None else Verdict()

@@ -15,7 +15,7 @@ from ..common.task import Contract, Outcome, Task
 from ..fleet import cluster_upgrade, fleet_plan
 from ..kubernetes import kubernetes_nodes
 from ..monitoring import alert_silence, external_dependencies, prometheus_alerts
-from ..opensearch import cluster_snapshot, extra_member, raised_replicas
+from ..opensearch import cluster_snapshot, emptied_nodes, extra_member, raised_replicas
 from ..openshift import file_integrity
 from ..run import canary_soak
 from ..run.output import tell, upgrade_notice
@@ -36,6 +36,7 @@ _MODULES: Mapping[str, Any] = {
     "canary_soak": canary_soak,
     "cluster_snapshot": cluster_snapshot,
     "cluster_upgrade": cluster_upgrade,
+    "emptied_nodes": emptied_nodes,
     "external_dependencies": external_dependencies,
     "extra_member": extra_member,
     "file_integrity": file_integrity,

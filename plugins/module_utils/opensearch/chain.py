@@ -6,7 +6,7 @@ and a run after a killed one goes on in the hop that the members are in.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,12 +23,15 @@ from .judge.batches import Cutting
 from .judge.hops import VersionHop, hop_due, hops_in, is_between, judge_hops, judge_left_below
 from .judge.pools import Pool
 from .judge.upgrade_path import target_of
+from .observe.version import Version
 
 LATER = "later_hops"
 """The field of a plan with the hops that come after the one that is due."""
 
 
-def run(task: Task) -> Outcome:
+def run(
+    task: Task, changed: Callable[[pool_order.Drawn, Version], pool_order.Drawn] = lambda drawn, _target: drawn
+) -> Outcome:
     """The order of the hop that is due, or of the upgrade if it has no others.
 
     Raises:
@@ -36,10 +39,13 @@ def run(task: Task) -> Outcome:
     """
     params = task.params
     if not params.get("hops"):
-        order = pool_order.run(task)
+        order = pool_order.run(task, changed)
         return replace(order, more={**order.more, "version": order.more.get("target_version")})
     target = target_of(params["target_version"])
     hops = hops_in(params["hops"], target, params["image"])
+    if params.get("tasks_emptied"):
+        said = "Kubernetes nodes are to be emptied (tasks_emptied), and the upgrade has several hops."
+        raise refusal("emptied_by_node", said, "Upgrade hop by hop, or leave tasks_emptied out.")
     if params["extra_member"]:
         said = "A member is to be added for the time of the upgrade, and the upgrade has several hops."
         raise refusal("extra_member_with_hops", said, "Leave out upgrade_extra_member, or upgrade_hops.")

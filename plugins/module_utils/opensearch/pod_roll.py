@@ -11,7 +11,8 @@ from typing import Any
 
 from ..common.errors import Refusal, Unreachable
 from ..common.task import Contract, Outcome, Task
-from ..common.verdict import State, Verdict, combine
+from ..common.verdict import State, Verdict, combine, refused
+from ..common.words import enumerate_few
 from ..kubernetes import client as kubernetes
 from ..kubernetes.state import Pod
 from ..pools.pod_roll import Questions, roll
@@ -35,6 +36,7 @@ CONTRACT = Contract(
         "green_seconds": {"type": "int"},
         "replace_marked": {"type": "list", "elements": "str", "default": []},
         "going": {"type": "list", "elements": "str"},
+        "kubernetes_nodes": {"type": "list", "elements": "str", "default": []},
         **IN_PARTS,
         **SELECTION,
     }
@@ -46,7 +48,7 @@ def run(task: Task, before: Callable[[Pod], None] = lambda _pod: None) -> Outcom
 
     `before` is made immediately before each pod is deleted.
     """
-    going = task.params["going"] or task.params["batch"]
+    params, going = task.params, task.params["going"] or task.params["batch"]
     if task.check_mode and task.params["gate"]:
         return part_of(task, shard_allocation.CONTRACT, shard_allocation.run, state="restricted", batch=going)
     search = connect(task.params["opensearch"], task.params["kubernetes"])
@@ -54,11 +56,26 @@ def run(task: Task, before: Callable[[Pod], None] = lambda _pod: None) -> Outcom
     def go(names: Sequence[str], gate: Judged | None) -> tuple[Outcome, Collection[str]]:
         own = {"batch": [*names], **({} if gate is None else {"green_seconds": None})}
         outcome = _replace(replace(task, params={**task.params, **own}), search, before)
+        gone = [each["name"] for each in outcome.more["members"] if each["action"] != "untouched"]
         if outcome.verdict.passed:
             return outcome, names
-        return outcome, [each["name"] for each in outcome.more["members"] if each["action"] != "untouched"]
+        if params["kubernetes_nodes"] and gone and outcome.verdict.state is State.WAITING:
+            return replace(outcome, verdict=combine((outcome.verdict, _in_halves(gone, names)))), gone
+        return outcome, gone
 
     return together(in_parts(task, search, going, go))
+
+
+def _in_halves(gone: Collection[str], names: Collection[str]) -> Verdict:
+    """The refusal of a batch of which some stay up, since those that went come back only once it is uncordoned."""
+    left = [name for name in names if name not in gone]
+    reason = refused(
+        "node_half_empty",
+        f"{enumerate_few(gone)} went, and it could not be proven any more that {enumerate_few(left)} may go too, so the"
+        " Kubernetes node cannot be emptied.",
+        "Fix the cause, then run again: the run uncordons the node, and the next one empties it.",
+    )
+    return Verdict((reason,))
 
 
 def together(outcomes: Sequence[Outcome]) -> Outcome:
@@ -89,6 +106,7 @@ def _replace(task: Task, search: OpenSearchClient, before: Callable[[Pod], None]
     params = task.params
     target = target_of(params["target_version"]) if params["target_version"] else None
     batch = BatchProof(task, search, target, loses_data=True)
+    leaves = frozenset(params["kubernetes_nodes"])
     early = batch.early if params["until"] == "joined" else None
     questions = Questions(
         batch.proof,
@@ -97,7 +115,10 @@ def _replace(task: Task, search: OpenSearchClient, before: Callable[[Pod], None]
         batch.prepare,
         batch.in_vain,
         batch.again,
-        marked=lambda pod: any(pod.annotations.get(key) for key in params["replace_marked"]),
+        leaves=leaves,
+        marked=lambda pod: (
+            pod.kubernetes_node in leaves or any(pod.annotations.get(key) for key in params["replace_marked"])
+        ),
         # A member that is cured comes back as its pool is, whatever a run before has set.
         as_set=target is not None,
         before=before,
@@ -105,7 +126,8 @@ def _replace(task: Task, search: OpenSearchClient, before: Callable[[Pod], None]
     cluster = kubernetes.connect(params["kubernetes"])
     outcome = roll(task, cluster, params["namespace"], params["pools"], params["batch"], questions)
     members = _kept_by_another(outcome.more["members"], batch)
-    gone = [each["name"] for each in members if each["action"] != "untouched"] if outcome.verdict.passed else []
+    passed = outcome.verdict.passed and not leaves
+    gone = [each["name"] for each in members if each["action"] != "untouched"] if passed else []
     return replace(
         outcome,
         verdict=combine(

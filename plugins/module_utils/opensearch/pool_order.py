@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -101,11 +101,15 @@ class Drawn:
     """The pools that may be of the cluster although none of their members is in it."""
 
 
-def run(task: Task) -> Outcome:
-    """Observe, judge and plan. Nothing is changed, so check mode does the same."""
+def run(task: Task, changed: Callable[[Drawn, Version], Drawn] = lambda drawn, _target: drawn) -> Outcome:
+    """Observe, judge and plan. Nothing is changed, so check mode does the same.
+
+    `changed` gives the pools as they are planned for.
+    """
     params = task.params
     target = target_of(params["target_version"])
-    return planned(task, drawn_from_hosts(task) if on_hosts(params) else _from_sets(task, target), target)
+    drawn = drawn_from_hosts(task) if on_hosts(params) else _from_sets(task, target)
+    return planned(task, changed(drawn, target), target)
 
 
 def to_restart(task: Task, state: ClusterState, names: Collection[str]) -> tuple[Task, Version, frozenset[str]]:
@@ -204,6 +208,7 @@ def _conditions(params: Mapping[str, Any], policy: Policy, cutting: Cutting) -> 
             for each in params.get("extra_machines") or ()
         ),
         *((f"snapshot in {params['snapshot']}",) if params.get("snapshot") else ()),
+        *(("empties Kubernetes nodes",) if params.get("tasks_emptied") else ()),
         *(f"without {check}" for check in params.get("skip_checks") or () if check != IMAGES),
         f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']} {params['strategy']}",
     ]

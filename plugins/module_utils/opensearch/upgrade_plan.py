@@ -15,7 +15,17 @@ from ..kubernetes.events import warn
 from ..pools import admission, image_pull
 from ..run.begin_and_end import Counting, System, part_of
 from ..run.output.plan_text import Words, counted
-from . import chain, cluster_snapshot, extra_member, health_gate, image_plugins, pool_order, shard_allocation
+from . import (
+    chain,
+    cluster_snapshot,
+    emptied_nodes,
+    emptied_plan,
+    extra_member,
+    health_gate,
+    image_plugins,
+    pool_order,
+    shard_allocation,
+)
 from .act.cluster_lock import lock_store
 from .act.raising import wanted_replicas
 from .gate import SELECTION
@@ -41,7 +51,8 @@ def _uuid(task: Task) -> str:
 
 def _order(task: Task) -> Outcome:
     """The order, with the members that are emptied before their batch goes, and the capacity that is added."""
-    order, params = chain.run(task), task.params
+    params, emptying = task.params, emptied_plan.planned_with(task)
+    order = chain.run(task, emptying.drawn)
     emptied = {name for pool in _emptied(params, order.more) for name in pool["members"]}
     batches = [
         {**batch, "drained": [name for name in batch["members"] if name in emptied]}
@@ -49,7 +60,8 @@ def _order(task: Task) -> Outcome:
     ]
     adds = {"adds": list(_adds(params)), "saved_in": params["snapshot"] or ""}
     own = {"batches": batches, **adds} if "batches" in order.more else {}
-    return pool_order.with_visible_nodes(task, replace(order, more={**order.more, **own}))
+    found = emptying.judged(replace(order, more={**order.more, **own}))
+    return pool_order.with_visible_nodes(task, found)
 
 
 def _emptied(params: Mapping[str, Any], more: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -79,6 +91,8 @@ def _preflight(task: Task, order: Outcome) -> Iterator[ParallelWork]:
         yield from _capacity(params)
     if params["snapshot"] and more["batches"] and not more["commenced"]:
         yield _snapshot(params, more)
+    if params["tasks_emptied"] and order.verdict.passed:
+        yield ParallelWork(emptied_nodes.run, emptied_nodes.planning(params, more["batches"]))
     if not params["groups"] and order.verdict.passed:
         yield ParallelWork(
             admission.run, {**params, "planned": returning(more, more["batches"], "container", "target_image")}
@@ -128,7 +142,8 @@ def _proof_of_images(params: Mapping[str, Any], pool: Mapping[str, Any], more: M
     work = image_pull if "plugins" in params["skip_checks"] else image_plugins
     # It waits even in one pass, at the end of which no throw-away pod may be left.
     wait = {"wait": True, "wait_timeout": max(params["image_timeout"], params["wait_timeout"]), "wait_sleep": 0.25}
-    own = {"pool": pool["name"], "container": pool["container"], **wait}
+    # A run that was killed may have left them cordoned, and the next one uncordons them once its plan is agreed to.
+    own = {"pool": pool["name"], "container": pool["container"], "left_out": more["marked_nodes"], **wait}
     later = [
         {"image": each["image"], "target_version": each["version"]}
         for each in more.get("images_of_later_hops", ())
@@ -161,6 +176,7 @@ def _words(params: Mapping[str, Any], more: Mapping[str, Any]) -> Words:
         settings_of_a_run(params["recoveries"]),
         f"{adds} added" if adds else "",
         raised_words(more.get(RAISES, {})),
+        "the cordon of the Kubernetes node of each batch" if params["tasks_emptied"] else "",
     ]
     moved = [pool["name"] for pool in _emptied(params, more) if pool in changing and pool["kind"].startswith("data")]
     return Words(
@@ -176,7 +192,13 @@ def _words(params: Mapping[str, Any], more: Mapping[str, Any]) -> Words:
 
 def _put_back(task: Task) -> Outcome:
     goes_on = bool(wanted_replicas(task.params))
-    return part_of(task, shard_allocation.CONTRACT, shard_allocation.run, state="restored", keep_replicas=goes_on)
+    own: dict[str, Any] = {"state": "restored", "keep_replicas": goes_on}
+    restored = part_of(task, shard_allocation.CONTRACT, shard_allocation.run, **own)
+    if task.params["groups"] or not restored.verdict.passed:
+        return restored
+    uncordoned = part_of(task, emptied_nodes.CONTRACT, emptied_nodes.run, state="restored")
+    verdict = combine((restored.verdict, uncordoned.verdict))
+    return replace(restored, verdict=verdict, changed=restored.changed or uncordoned.changed)
 
 
 def _documents(task: Task) -> dict[str, int]:
@@ -206,6 +228,7 @@ SYSTEM = System(
         **OPTIONS_OF_RUN,
         "hops": {"type": "raw"},
         "image_timeout": {"type": "int", "default": 300},
+        "tasks_emptied": emptied_nodes.CONTRACT.argument_spec["tasks_emptied"],
         "extra_machines": {**extra_machines.MACHINE_DEPLOYMENTS, "default": []},
         "management": extra_machines.MANAGEMENT,
         "ephemeral": {"type": "str", "default": "drain", "choices": ["drain", "restart"]},

@@ -208,6 +208,11 @@ class Replaced:
             judge_replacement(pool_named_in(self.pools, name), each) for name, each in self.sightings.items()
         )
 
+    def judge_left(self, nodes: Collection[str]) -> Verdict:
+        """Whether no pod of a member is on one of these Kubernetes nodes."""
+        there = {name: each for name, each in self.sightings.items() if each.pod and each.pod.kubernetes_node in nodes}
+        return combine(judge_replacement(pool_named_in(self.pools, name), each) for name, each in there.items())
+
     def have_started(self) -> bool:
         """Whether all members run, on the wanted revision, Ready or not."""
         return all(
@@ -243,6 +248,8 @@ class Replacing:
         self.early = early
         named = _by_pool(pools, pods.values())
         self._pods = named if still else None
+        self.leaves: Collection[str] = ()
+        """The Kubernetes nodes from which it is enough to be gone; none if the members have to be back."""
         self._known = tuple(pools)
         self._uids = _uids(named)
         self._read_at = follower.clock.now()
@@ -259,7 +266,7 @@ class Replacing:
         pairs = zip(self.pools, pools, strict=True)
         made_again = combine(judge(*pair) for pair in pairs for judge in (judge_same, judge_images_stay))
         verdict = self._judge(seen) if made_again.passed else made_again
-        if verdict.passed:
+        if verdict.passed and not self.leaves:
             for trail in follower.trails.values():
                 trail.reach(ReplacementStage.JOINED, follower.clock.now())
         return View(seen, verdict)
@@ -282,6 +289,8 @@ class Replacing:
         return self._known
 
     def _judge(self, seen: Replaced) -> Verdict:
+        if self.leaves:
+            return seen.judge_left(self.leaves)
         ready = seen.judge()
         try:
             if ready.passed:

@@ -44,6 +44,7 @@ CONTRACT = Contract(
         "image": {"type": "str", "required": True},
         "container": {"type": "str"},
         "kubernetes_nodes": {"type": "str", "default": "every", "choices": ["every", "one"]},
+        "left_out": {"type": "list", "elements": "str", "default": []},
     }
 )
 
@@ -78,7 +79,8 @@ def prove_for_pool(
     """Pull the image of the task on the Kubernetes nodes of a pool, and have the question answered on each."""
     params = task.params
     model = model_of(pool, container_of(pool, params["image"], params["container"]), params["image"])
-    nodes = _kubernetes_nodes(client, pool) if params["kubernetes_nodes"] == "every" else []
+    found = _kubernetes_nodes(client, pool) if params["kubernetes_nodes"] == "every" else []
+    nodes = [each for each in found if each not in params["left_out"]]
     return prove(task, client, model, params["image"], nodes, question)
 
 

@@ -68,6 +68,9 @@ class Questions:
     """Is this pod to be replaced although it is of the wanted revision? Its successor must not be."""
     as_set: bool = False
     """Do the pools have to have the image and the strategy that their undo says a run has set?"""
+    leaves: frozenset[str] = frozenset()
+    """The Kubernetes nodes that the members are to leave, so that each pod of theirs there is replaced, of whichever
+    revision, and nothing is waited for but that these are gone. With none all have to come back."""
     before: Callable[[Pod], None] = lambda _pod: None
     """Make the last act before this very pod is deleted, while the proof is fresh. It may be made again."""
 
@@ -292,6 +295,7 @@ def _replaced(
     stages = Stages(STAGES, task.params.get("usual_seconds"))
     follower = Follower(client, task.clock)
     how = Replacing(follower, batch.pools, batch.pods, joined, questions.early, still=not batch.outdated)
+    how.leaves = questions.leaves
     for name, old_uid in batch.followed().items():
         follower.follow(name, old_uid, ReplacementStage.STOPPING if old_uid else None)
     try:

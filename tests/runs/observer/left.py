@@ -84,6 +84,10 @@ def all_put_back(before: Sight, now: Sight) -> Iterator[str]:
         yield f"the cluster still carries an undo of replicas: {now.undo_of_replicas}"
     if set(now.excluded) != set(before.excluded):
         yield f"the members excluded from voting were {listed(before.excluded)} and are {listed(now.excluded)}"
+    if now.emptied:
+        yield f"the Kubernetes nodes {listed(now.emptied)} are marked as being emptied"
+    if now.cordoned:
+        yield f"the Kubernetes nodes {listed(now.cordoned)} are cordoned, with an undo of a run"
     if now.holder:
         yield f"the lock is still held by {now.holder}"
     for name, own in before.indices.items():

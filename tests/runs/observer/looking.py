@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.runs.observer.sight import Key, Member, Pod, Pool, Shard, Sight
-from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, LEASES, PODS, STATEFUL_SETS
+from tests.runs.observer.sight import ANNOTATION, Key, Member, Pod, Pool, Shard, Sight
+from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, LEASES, NODES, PODS, STATEFUL_SETS
 from tests.sandbox.kubernetes.objects import Json, is_ready
 from tests.sandbox.kubernetes.store import Change, Store
 from tests.sandbox.opensearch.cluster import Cluster
@@ -15,6 +15,8 @@ from tests.sandbox.opensearch.model import Copy
 from tests.sandbox.opensearch.model import Member as Process
 
 OURS = "upgrade.stateful/"
+EMPTIES = f"{OURS}empties-for"
+"""The label of a Kubernetes node that a run empties."""
 MANAGED = "app.kubernetes.io/managed-by"
 LOCK = "stateful-upgrade-lock-"
 """The beginning of the names of the component templates that are the lock where it is kept in the cluster."""
@@ -37,7 +39,10 @@ class Looking:
 
     def note(self, change: Change) -> None:
         """A listener of the store."""
-        here = change.item["metadata"].get("namespace") == self._namespace
+        metadata = change.item["metadata"]
+        if change.kind == NODES and (EMPTIES in metadata.get("labels", {}) or metadata["name"] in self.sight.emptied):
+            self._changed.add(NODES.plural)
+        here = metadata.get("namespace") == self._namespace
         if here and change.kind in {PODS, STATEFUL_SETS, LEASES, CONFIG_MAPS}:
             self._changed.add(change.kind.plural)
 
@@ -79,7 +84,10 @@ class Looking:
     def _of_kubernetes(self) -> dict[str, Any]:
         pods = {each["metadata"]["name"]: _pod(each) for each in self._store.each(PODS, self._namespace)}
         pools = {each["metadata"]["name"]: _pool(each) for each in self._store.each(STATEFUL_SETS, self._namespace)}
-        return {"pods": pods, "pools": pools}
+        nodes = {each["metadata"]["name"]: each["metadata"] for each in self._store.each(NODES)}
+        marked = frozenset(name for name, each in nodes.items() if EMPTIES in each.get("labels", {}))
+        cordoned = frozenset(name for name, each in nodes.items() if ANNOTATION in each.get("annotations", {}))
+        return {"pods": pods, "pools": pools, "emptied": marked, "cordoned": cordoned}
 
     def _holder(self) -> str:
         leases = self._store.each(LEASES, self._namespace)
@@ -148,7 +156,9 @@ def _member(cluster: Cluster, member: Process) -> Member:
 def _pod(found: Json) -> Pod:
     metadata = found["metadata"]
     revision = (metadata.get("labels") or {}).get("controller-revision-hash", "")
-    return Pod(metadata["uid"], revision, is_ready(found), "deletionTimestamp" in metadata)
+    return Pod(
+        metadata["uid"], revision, is_ready(found), "deletionTimestamp" in metadata, found["spec"].get("nodeName", "")
+    )
 
 
 def _pool(found: Json) -> Pool:

@@ -98,9 +98,11 @@ def right_pod(now: Sight, name: str, uid: str) -> Iterator[str]:
 
 
 def not_done(now: Sight, taken: Takedown) -> Iterator[str]:
-    """No member is taken down whose pod is of the revision that its pool wants."""
+    """No member goes down whose pod is of the revision that its pool wants, unless its Kubernetes node is emptied."""
     for name in sorted(taken.names):
         pool, pod = now.pool_of(name), now.pods.get(name)
+        if pod is not None and pod.node in now.emptied:
+            continue
         if pool is not None and pod is not None and pool.revision and pod.revision == pool.revision:
             yield f"{name} goes down although its pod is of the revision {pod.revision} that {pool.name} wants"
 

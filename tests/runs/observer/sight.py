@@ -30,6 +30,8 @@ class Pod:
     ready: bool = True
     going: bool = False
     """Its deletion was asked for."""
+    node: str = ""
+    """Its Kubernetes node."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,10 @@ class Sight:
 
     pods: Mapping[str, Pod] = field(default_factory=dict)
     pools: Mapping[str, Pool] = field(default_factory=dict)
+    emptied: frozenset[str] = frozenset()
+    """The Kubernetes nodes that a run empties, as their marks say."""
+    cordoned: frozenset[str] = frozenset()
+    """Those that a run has cordoned, as their undo says."""
     holder: str = ""
     """The run that the lock names."""
     upgrading: tuple[frozenset[str], ...] = ()

@@ -58,6 +58,8 @@ class Member:
     """Whether it votes, and is never elected."""
     due: bool = False
     """Whether it is to go although nothing of it is behind: its process is to be restarted."""
+    again: bool = False
+    """Whether a run that was interrupted has begun to empty its Kubernetes node, so that it goes with it once more."""
     under_way: bool = False
     """Whether a run that was interrupted has begun with it, so that it goes before all others."""
 
@@ -157,8 +159,9 @@ class Pool:
         return "upgraded" if all(there) else "upgrading" if any(there) else "pending"
 
     def cures(self, member: Member) -> bool:
-        """Whether a member that is away comes back on the pool's present image before it is upgraded."""
-        return member.version is None and self.in_use and self.image != self.target_image
+        """Whether a member that is away comes back on the pool's present image before it goes with others."""
+        renewed = self.in_use and self.image != self.target_image
+        return member.version is None and (renewed or member.again)
 
 
 def order_pools(pools: Iterable[Pool], place: Callable[[Pool], int] = lambda _pool: 0) -> tuple[Pool, ...]:

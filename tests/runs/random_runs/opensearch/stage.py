@@ -15,6 +15,7 @@ from tests.runs.random_runs.opensearch.events import HappeningToMembers
 from tests.runs.random_runs.opensearch.story import OpenSearchStory
 from tests.runs.random_runs.playing import ByPlaybook
 from tests.runs.random_runs.story import Event
+from tests.runs.shipped import bound
 from tests.runs.world import CalledCluster, World
 from tests.scenarios.playbook import PLAYBOOK, Played, without_images
 
@@ -82,6 +83,8 @@ def _risen(here: World, story: OpenSearchStory) -> CalledCluster:
     cluster = here.cluster(story.way[0], with_pools(story.pools, product=story.product), settings=settings)
     if story.repository:
         cluster.ask(f"/_snapshot/{story.repository}", "PUT", {"type": "fs", "settings": {"location": SNAPSHOTS}})
+    if "upgrade_tasks_emptied" in story.options:
+        here.sandbox.apply(bound("opensearch/files/emptying_role.yml"))
     make_indices(cluster, story)
     return cluster
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from tests.lab.opensearch.layouts import ELASTICSEARCH, OPENSEARCH, Pool, Product
@@ -97,6 +98,8 @@ def story_of(seed: int) -> OpenSearchStory:
     # Drawn apart for the same cause.
     if "upgrade_batching" in options and random.Random(f"{seed} by machines").random() < BY_MACHINES:  # noqa: S311
         options["upgrade_batching"] = "node"
+        if not on_hosts and random.Random(f"{seed} emptied").random() < EMPTIED:  # noqa: S311
+            options["upgrade_tasks_emptied"] = [str(TASKS)]
     if on_hosts:
         options.pop("upgrade_wait", None)  # a run on hosts is never divided into passes
     elif random.Random(f"{seed} snapshot").random() < SAVED:  # noqa: S311
@@ -125,6 +128,9 @@ SAVED = 0.15
 
 BY_MACHINES = 0.4
 """The share of those with other batches than one by one that take the members of a machine together."""
+EMPTIED = 0.3
+"""The share of those that empty the Kubernetes node of each batch for tasks."""
+TASKS = Path(__file__).with_name("emptied.yml")
 
 SLOW = 0.2
 """The share of stories whose servers may be as slow as real ones at their worst, each in its own way."""

@@ -124,7 +124,7 @@ def test_the_name_of_a_member_belongs_to_a_host() -> None:
         ("upgrade_gate_timeout", [], " must be a whole number, 1 or more."),
         ("upgrade_recoveries", None, " is null: give it a value, or leave it out."),
         ("upgrade_wait", "perhaps", " is 'perhaps', and must be true or false."),
-        ("upgrade_batching", "zone", " is 'zone', and must be one of serial, zones, disjoint."),
+        ("upgrade_batching", "zone", " is 'zone', and must be one of serial, zones, disjoint, node."),
         ("upgrade_members", {"a": 1}, " must be a list, such as [a, b]."),
         ("upgrade_members", ["a", ""], " has an element that is empty or no text."),
         ("upgrade_members", [["a"]], " has an element that is empty or no text."),
