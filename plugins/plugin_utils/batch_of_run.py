@@ -58,7 +58,6 @@ class BatchOfRun:
                 "expected": self._expected(),
                 "usual_seconds": (self.given("roll_begun") or {}).get("usual_seconds"),
                 "green_seconds": self.so_far.green_seconds(),
-                # A Kubernetes node that is emptied stays cordoned until the end of its batch.
                 **({"wait": True} if self.empties() and "until" in arguments else {}),
                 # A member that is cured first comes back as its pool is.
                 **({"target_version": None} if batch.get("cures") else self._of_hop()),
