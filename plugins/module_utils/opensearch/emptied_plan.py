@@ -43,16 +43,15 @@ class Emptying:
         batches = order.more.get("batches")
         if batches is None:
             return order
-        found = (
-            emptied_with(batches, self.pools) if self.wanted else [EmptiedBatch(each["name"], ()) for each in batches]
-        )
+        if not self.wanted:
+            none = [{**each, "empties": []} for each in batches]
+            return replace(order, more={**order.more, "batches": none, "marked_nodes": []})
+        found = emptied_with(batches, self.pools)
         own = [
             {**each, "empties": [*one.kubernetes_nodes], "reason": each["reason"] + _said(one)}
             for each, one in zip(batches, found, strict=True)
         ]
         more = {**order.more, "batches": own, "marked_nodes": sorted(self.marked)}
-        if not self.wanted:
-            return replace(order, more=more)
         reasons = {each["name"]: str(each["reason"]) for each in batches}
         judged = judge_emptied(self.pools, found, self.task.params["batching"], reasons)
         return replace(order, verdict=combine((order.verdict, judged)), more=more)

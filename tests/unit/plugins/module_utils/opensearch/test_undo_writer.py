@@ -43,7 +43,7 @@ def act(
     """One run of the module, and the seconds that it took."""
     clock = VirtualClock()
     monkeypatch.setattr(shard_allocation, "connect", lambda *_options: servers)
-    monkeypatch.setattr(putting_back, "_store", lambda *_asked: leases)
+    monkeypatch.setattr(putting_back, "store_of", lambda *_asked: leases)
     params = {name: option.get("default") for name, option in shard_allocation.CONTRACT.argument_spec.items()}
     result = perform(shard_allocation.run, Task({**params, "state": state, "lock": lock, **given}, clock=clock))
     return result, clock.time

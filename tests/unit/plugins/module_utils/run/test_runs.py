@@ -64,7 +64,7 @@ class Begins(Runs):
             monkeypatch.setattr(room, "run", self._standing_for(name, contract, outcome))
 
     def _standing_for(self, name: str, contract: Contract, outcome: Outcome) -> Callable[[Task], Outcome]:
-        def run(task: Task) -> Outcome:
+        def run(task: Task, *_more: object) -> Outcome:
             assert set(contract.argument_spec) <= set(task.params)
             task.may_look()
             self.made.append((name, task.params, self.held_by()))

@@ -96,7 +96,7 @@ class Modules:
         monkeypatch.setattr(upgrade_plan, "warn", lambda _client, *said: self.told.append(said))
 
     def _standing_for(self, name: str, contract: Contract) -> Callable[[Task], Outcome]:
-        def run(task: Task, **_places: object) -> Outcome:
+        def run(task: Task, *_more: object, **_places: object) -> Outcome:
             assert set(contract.argument_spec) <= set(task.params)
             self.asked.append((name, task.params))
             return Outcome(self.says.get(name, Verdict()), more=MORE if name == "pool_order" else {})
@@ -160,7 +160,10 @@ def test_all_that_stands_in_the_way_is_told_at_once(modules: Modules) -> None:
     result = modules.plan()
     assert result["failed"]
     assert codes(result) == [f"no_{name}" for name in ASKED]
-    told = [{**batch, "drained": [], "place": f"{number}/2"} for number, batch in enumerate(MORE["batches"], 1)]
+    told = [
+        {**batch, "drained": [], "empties": [], "place": f"{number}/2"}
+        for number, batch in enumerate(MORE["batches"], 1)
+    ]
     assert result["batches"] == told  # the plan can be shown before it is refused
 
 
