@@ -330,7 +330,8 @@ def parts_of_host(variables: Mapping[str, Any], given: GivenVariables) -> list[s
 
 def _parts(batch: BatchOfRun) -> list[str]:
     down = "emptied.yml" if batch.empties() else "down.yml"
-    return [*batch.first_parts(), down, *batch.again_parts(), "back.yml"]
+    back = "back_late.yml" if batch.so_far.batch.get("late_after") else "back.yml"
+    return [*batch.first_parts(), down, *batch.again_parts(), back]
 
 
 def requested(request: Mapping[str, Any] | None) -> dict[str, str] | None:
