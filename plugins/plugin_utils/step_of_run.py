@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..module_utils.common.timestamps import now_seconds
 from ..module_utils.run.steps import LIMITS, NODES, OF_PLAN, SOAKS, Step, StepPoint, run_waits, taken
 from .capacity_of_run import done, options_of_member
 from .monitoring_inputs import asking_to_soak
@@ -66,7 +67,8 @@ def _tried(
         "waits": given("upgrade_step_waits") or "",
         "reasons": [reason for result in results for reason in result.get("verdict", {}).get("reasons", ())],
         "without": known.without if known.policy and given(known.policy) == "continue" else "",
-        "since": begun["at"],
+        # A pass that the record did not answer has begun the step just now.
+        "since": begun.get("at", now_seconds()),
         "failure": given("steps_tried") or {},
         "before": before if before.get("name") == step["name"] else {},
     }

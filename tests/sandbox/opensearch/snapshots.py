@@ -126,6 +126,8 @@ class Snapshots:
             for shard in index.shards:
                 seconds = max(LEAST, self._bytes(index.primary(shard)) / rate)
                 self._end_later(entry, index.name, shard, seconds)
+        # One of the global state alone has no shard to wait for.
+        self._state.clock.later(LEAST, lambda: self._settle(entry))
         self._state.changed()
         return entry
 

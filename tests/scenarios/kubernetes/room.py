@@ -126,7 +126,7 @@ class Room:
 
     def pull(self, image: str, check_mode: bool = False, **changes: Any) -> Outcome:
         """The module `image_pull`."""
-        params = {"pool": POOL, "image": image, "kubernetes_nodes": "every"}
+        params = {"pool": POOL, "image": image, "kubernetes_nodes": "every", "left_out": []}
         task = self._task({**params, **changes}, check_mode)
         outcome = image_pull.run(task)
         return replace(outcome, more={**outcome.more, "actions": task.journal.as_result()})
