@@ -65,7 +65,7 @@ class Placement:
     def keeping_one_of_each(self, groups: Mapping[str, frozenset[str]]) -> Placement:
         """The same as `keeping_one_of`, with words for each group."""
         added = {words: group for words, group in groups.items() if len(group) > 1}
-        labels = [*self.labels, *("" for _ in range(len(self.labels), len(self.holders))), *added]
+        labels = [*self.labels, *[""] * (len(self.holders) - len(self.labels)), *added]
         return Placement([*self.holders, *added.values()], self.voters, self.electable, labels)
 
     def words_for(self, place: int) -> str:
