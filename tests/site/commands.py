@@ -42,6 +42,7 @@ _RESTART = "tests/scenarios/branches/test_restart.py::"
 _AGENT = "tests/unit/agent/test_example.py::test_the_options_of_the_example_and_of_the_page_are_those_of_the_agent"
 _APPROVALS = "tests/scenarios/branches/test_approvals.py::test_an_upgrade_is_paused_and_approved_where_it_is"
 _RECIPES = "tests/scenarios/branches/test_recipes.py::"
+_HOPS = "tests/scenarios/test_hop.py::test_one_run_goes_through_two_hops_and_loses_nothing"
 _README = "tests/scenarios/branches/test_readme.py::test_a_stranger_comes_from_an_empty_home_to_the_report"
 ELSEWHERE: tuple[Elsewhere, ...] = (
     Elsewhere("kubectl apply ", "connections.md", "The test applies the installed files.", _README),
@@ -189,6 +190,12 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
         "cluster-api.md",
         "It needs a management cluster, which the test has; it takes the command from the page.",
         "tests/runs/test_machine_by_cluster_api.py::test_each_machine_is_upgraded_alone_by_the_command_of_the_page",
+    ),
+    Elsewhere(
+        "ansible-playbook stateful.upgrade.opensearch -e upgrade_namespace=search ",
+        "versions.md",
+        "It needs servers of three versions.",
+        _HOPS,
     ),
     Elsewhere("kubectl ", "openshift.md", "The shipped files are applied by the client of the tests.", _OPENSHIFT),
     Elsewhere("ansible-playbook stateful.upgrade.plan ", "openshift.md", "It needs an OpenShift.", _OPENSHIFT),
