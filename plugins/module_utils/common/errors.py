@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
@@ -13,6 +14,8 @@ pass."""
 
 
 Kind = TypeVar("Kind", bound="Refusal")
+Given = TypeVar("Given")
+Found = TypeVar("Found")
 
 
 class Refusal(Exception):
@@ -78,3 +81,22 @@ def root_cause(error: BaseException) -> str:
     inner = causes(error)[-1]
     text = str(getattr(inner, "strerror", None) or inner)
     return text.rsplit(">: ", 1)[-1].strip().rstrip(".") or type(inner).__name__
+
+
+def each_read(
+    given: Iterable[Given], read: Callable[[Given], Found], fault: Callable[[Given, ValueError], Reason]
+) -> list[Found]:
+    """The entries of an option, each as `read` gives it; `fault` has the reason for one of which it raises ValueError.
+
+    Raises:
+        Refusal: some of them cannot be read; it has a reason for each.
+    """
+    found, faults = list[Found](), list[Reason]()
+    for each in given:
+        try:
+            found.append(read(each))
+        except ValueError as error:
+            faults.append(fault(each, error))
+    if faults:
+        raise Refusal(*faults)
+    return found

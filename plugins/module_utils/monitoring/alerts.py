@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from ..common.errors import Refusal
+from ..common.errors import each_read
 from ..common.verdict import Reason, as_verdict, refused, remark, waiting
 from .selectors import Selector, parse_selector
 
@@ -61,25 +61,16 @@ def ignored_in(given: Sequence[Mapping[str, Any]], option: str) -> list[Ignored]
     Raises:
         Refusal: some of them cannot be read; it has a reason for each.
     """
-    found, faults = list[Ignored](), list[Reason]()
-    for each in given:
-        try:
-            found.append(
-                Ignored(
-                    parse_selector(str(each["alerts"])),
-                    str(each["reason"]),
-                    str(each["owner"]),
-                    date.fromisoformat(str(each["until"])[:10]),
-                )
-            )
-        except ValueError as error:
-            said = f"The entry {each.get('alerts')} of {option} cannot be used: {error}."
-            faults.append(
-                refused("ignored_alert_unreadable", said, "Give alerts, reason, owner, and until as 2026-12-31.")
-            )
-    if faults:
-        raise Refusal(*faults)
-    return found
+
+    def read(each: Mapping[str, Any]) -> Ignored:
+        selector, until = parse_selector(str(each["alerts"])), date.fromisoformat(str(each["until"])[:10])
+        return Ignored(selector, str(each["reason"]), str(each["owner"]), until)
+
+    def fault(each: Mapping[str, Any], error: ValueError) -> Reason:
+        said = f"The entry {each.get('alerts')} of {option} cannot be used: {error}."
+        return refused("ignored_alert_unreadable", said, "Give alerts, reason, owner, and until as 2026-12-31.")
+
+    return each_read(given, read, fault)
 
 
 @as_verdict

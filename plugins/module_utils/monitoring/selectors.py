@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..common.errors import Refusal
+from ..common.errors import each_read
 from ..common.verdict import Reason, refused
 
 _MATCHER = re.compile(r'\s*(?P<name>[a-zA-Z_]\w*)\s*(?P<how>=~|!~|!=|=)\s*(?P<value>"(?:[^"\\]|\\.)*")\s*', re.ASCII)
@@ -74,18 +74,12 @@ def selectors_in(texts: Iterable[str], option: str) -> list[Selector]:
     Raises:
         Refusal: some of them are none; it has a reason for each.
     """
-    found, faults = list[Selector](), list[Reason]()
-    for each in texts:
-        try:
-            found.append(parse_selector(each))
-        except ValueError as error:
-            said = f"{each} in {option} selects no alerts: {error}."
-            faults.append(
-                refused("selector_unreadable", said, 'Write matchers as in namespace="search",severity=~"a|b".')
-            )
-    if faults:
-        raise Refusal(*faults)
-    return found
+
+    def fault(each: str, error: ValueError) -> Reason:
+        said = f"{each} in {option} selects no alerts: {error}."
+        return refused("selector_unreadable", said, 'Write matchers as in namespace="search",severity=~"a|b".')
+
+    return each_read(texts, parse_selector, fault)
 
 
 def parse_selector(text: str) -> Selector:

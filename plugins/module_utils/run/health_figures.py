@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from ..common.errors import Refusal
+from ..common.errors import each_read
 from ..common.task import Task
 from ..common.verdict import Reason, Verdict, refused, remark, waiting
 from ..common.words import enumerate_few
@@ -122,19 +122,16 @@ def accepted_in(given: Sequence[Mapping[str, Any]], option: str) -> list[Accepte
     Raises:
         Refusal: some of them cannot be read; it has a reason for each.
     """
-    found, faults = list[AcceptedFigure](), list[Reason]()
-    for each in given:
-        try:
-            until = date.fromisoformat(str(each["until"])[:10])
-            found.append(AcceptedFigure(str(each["figure"]), str(each["reason"]), str(each["owner"]), until))
-        except ValueError as error:
-            said = f"The entry {each.get('figure')} of {option} cannot be used: {error}."
-            faults.append(
-                refused("accepted_figure_unreadable", said, "Give figure, reason, owner, and until as 2026-12-31.")
-            )
-    if faults:
-        raise Refusal(*faults)
-    return found
+
+    def read(each: Mapping[str, Any]) -> AcceptedFigure:
+        until = date.fromisoformat(str(each["until"])[:10])
+        return AcceptedFigure(str(each["figure"]), str(each["reason"]), str(each["owner"]), until)
+
+    def fault(each: Mapping[str, Any], error: ValueError) -> Reason:
+        said = f"The entry {each.get('figure')} of {option} cannot be used: {error}."
+        return refused("accepted_figure_unreadable", said, "Give figure, reason, owner, and until as 2026-12-31.")
+
+    return each_read(given, read, fault)
 
 
 @dataclass(frozen=True)
