@@ -13,11 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...common.errors import refusal
 from ...common.reading import Json, Unreadable, count, named, optional_text, part, text, whole, within
-from ...run.undo.undo import UNREADABLE, Change, Undo, undo_in
+from ...run.undo.undo import Change, Undo
 from .disk import parse_watermark
-from .settings import KEPT_IN, Settings
+from .settings import Settings, undo_under
 
 UNDO_OF_REPLICAS = "cluster.metadata.stateful_upgrade.replicas"
 NUMBER, EXPAND = "index.number_of_replicas", "index.auto_expand_replicas"
@@ -170,20 +169,9 @@ def carried_replicas(settings: Settings) -> Undo | None:
     Raises:
         Refusal: it carries one that cannot be read. A person has to look, since such an undo is never overwritten.
     """
-    written = settings.persistent.get(UNDO_OF_REPLICAS)
-    if written is None:
-        return None
-    try:
-        undo = undo_in(written, is_raised)
-        if undo.foreign or not isinstance(undo.more["cluster"], str):
+
+    def judge(undo: Undo) -> None:
+        if undo.foreign:
             raise ValueError("no run makes these changes")
-        if undo.writer.lock.get("kept_in", KEPT_IN[0]) not in KEPT_IN:
-            raise ValueError("unknown lock")
-        return undo
-    except UNREADABLE as error:
-        raise refusal(
-            "undo_not_readable",
-            f"The cluster setting {UNDO_OF_REPLICAS} holds an undo that cannot be read ({type(error).__name__}:"
-            f" {error}).",
-            "Read it with GET _cluster/settings, put back the replicas it names by hand, then set it to null.",
-        ) from error
+
+    return undo_under(settings, UNDO_OF_REPLICAS, is_raised, judge, "replicas")

@@ -10,7 +10,7 @@ of a change is the scope and the name of a setting.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -103,22 +103,37 @@ def carried_undo(settings: Settings) -> Undo | None:
     Raises:
         Refusal: it carries one that cannot be read. A person has to look, since such an undo is never overwritten.
     """
-    text = settings.persistent.get(UNDO)
-    if text is None:
-        return None
-    try:
-        undo = undo_in(text, is_known)
+
+    def judge(undo: Undo) -> None:
         excluded = undo.more.get(EXCLUDED, [])
         if not isinstance(excluded, list) or not all(isinstance(name, str) for name in excluded):
             raise ValueError("unknown exclusions from voting")
+
+    return undo_under(settings, UNDO, is_known, judge, "settings")
+
+
+def undo_under(
+    settings: Settings, name: str, known: Callable[[Change], bool], judge: Callable[[Undo], None], things: str
+) -> Undo | None:
+    """The undo that a cluster setting carries, if any; `judge` raises ValueError for one that no run writes.
+
+    Raises:
+        Refusal: it carries one that cannot be read. `things` are those that a person then puts back.
+    """
+    written = settings.persistent.get(name)
+    if written is None:
+        return None
+    try:
+        undo = undo_in(written, known)
+        judge(undo)
         if not isinstance(undo.more["cluster"], str) or undo.writer.lock.get("kept_in", KEPT_IN[0]) not in KEPT_IN:
             raise ValueError("unknown cluster or lock")
         return undo
     except UNREADABLE as error:
         raise refusal(
             "undo_not_readable",
-            f"The cluster setting {UNDO} holds an undo that cannot be read ({type(error).__name__}: {error}).",
-            "Read it with GET _cluster/settings, put back the settings it names by hand, then set it to null.",
+            f"The cluster setting {name} holds an undo that cannot be read ({type(error).__name__}: {error}).",
+            f"Read it with GET _cluster/settings, put back the {things} it names by hand, then set it to null.",
         ) from error
 
 
