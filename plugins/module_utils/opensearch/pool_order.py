@@ -130,7 +130,7 @@ def planned(
 ) -> Outcome:
     """The plan for these pools. `further` are conditions that the digest covers as well.
 
-    `at_once` are members that somebody wants to go together. `aim` is the version that consent names, if the plan leads
+    `at_once` are members that a person wants to go together. `aim` is the version that consent names, if the plan leads
     to one on the way.
     """
     params = task.params

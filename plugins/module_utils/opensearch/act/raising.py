@@ -121,8 +121,8 @@ def raise_on(
     look = look_at_single(client, state, names)
     raising = judge_raising(look)
     failed = raise_replicas(task, client, settings, look, raising)
-    told = combine((raising.verdict, failed, judge_raised(raising.indices)))
-    reasons = (replace(each, state=State.PASSED) if each.state is State.REFUSED else each for each in told.reasons)
+    found = combine((raising.verdict, failed, judge_raised(raising.indices)))
+    reasons = (replace(each, state=State.PASSED) if each.state is State.REFUSED else each for each in found.reasons)
     return read_settings(client), tuple(reasons)
 
 
@@ -153,7 +153,7 @@ def lower_replicas(task: Task, client: OpenSearchClient, settings: Settings) -> 
     if undo is None:
         return Lowered()
     if task.params["keep_replicas"]:
-        return Lowered(judge_kept(undo, told=task.params["before"] is not None))
+        return Lowered(judge_kept(undo, reported=task.params["before"] is not None))
     _judge_writer(task, client, undo)
     present, state = observe_replicas(client), observe(client)
     back = fate_of(undo, present)

@@ -89,9 +89,9 @@ def judge_left(undo: Undo, names: Collection[str], said: Mapping[str, str]) -> I
 
 
 @as_verdict
-def judge_kept(undo: Undo, *, told: bool) -> Iterator[Reason]:
+def judge_kept(undo: Undo, *, reported: bool) -> Iterator[Reason]:
     """The remark on replicas that stay, since a later run of the upgrade goes on with them."""
-    if told:
+    if reported:
         names = sorted({change.path[0] for change in undo.changes})
         yield remark(
             "replicas_stay",
