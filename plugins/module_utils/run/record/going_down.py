@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from ...common.errors import Refusal
@@ -22,12 +22,22 @@ def note_down(task: Task, members: Collection[str]) -> Verdict:
     Raises:
         Refusal: something else has failed, such as the lock.
     """
-    name, at = (task.params["lock"] or {}).get("name"), now_text()
+    at = now_text()
+    return note_in_record(task, lambda record: gone_down(record, members, at))
+
+
+def note_in_record(task: Task, noted: Callable[[Record], Record]) -> Verdict:
+    """Change the record of the run, if it keeps one. The verdict has a remark if that cannot be written.
+
+    Raises:
+        Refusal: something else has failed, such as the lock.
+    """
+    name = (task.params["lock"] or {}).get("name")
     if not name:
         return Verdict()
     try:
         store = telling(task, store_of(task.params))
-        change_record(task, store, name, lambda record: record and gone_down(record, members, at))
+        change_record(task, store, name, lambda record: record and noted(record))
     except Refusal as error:
         return unwritten(error)
     return Verdict()

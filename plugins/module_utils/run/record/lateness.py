@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...common.errors import Refusal
 from ...common.task import Task
 from ...common.timestamps import now_text
 from ...common.verdict import Verdict
-from .answers import telling
 from .batch_events import late_words
 from .events import EventKind, happened
+from .going_down import note_in_record
 from .record import Record
-from .record_keeping import change_record, unwritten
-from .upgrade_record import store_of
 
 
 def note_late(task: Task, members: Sequence[str], said: str) -> Verdict:
@@ -24,15 +21,8 @@ def note_late(task: Task, members: Sequence[str], said: str) -> Verdict:
     Raises:
         Refusal: something else has failed, such as the lock.
     """
-    name, at = (task.params["lock"] or {}).get("name"), now_text()
-    if not name:
-        return Verdict()
-    try:
-        store = telling(task, store_of(task.params))
-        change_record(task, store, name, lambda record: record and with_late(record, members, said, at, task.run))
-    except Refusal as error:
-        return unwritten(error)
-    return Verdict()
+    at = now_text()
+    return note_in_record(task, lambda record: with_late(record, members, said, at, task.run))
 
 
 def with_late(record: Record, members: Sequence[str], said: str, at: str, run: str) -> Record:
