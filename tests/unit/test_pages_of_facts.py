@@ -16,17 +16,17 @@ CODE = re.compile(r"`([a-z]+(?:_[a-z]+)+)`")
 PROMISES = ("Promise", "Shown by")
 BOXES = ("Box", "Here", "Shown by")
 MANAGED = {
-    "The course: history: none yet",
-    "The course: phase: New",
-    "The course: phase: Pending",
-    "The course: phase: Upgrading",
-    "The course: phase: Completed or Failed",
-    "The course: early health check",
-    "The course: validation fails",
-    "The course: time to upgrade",
-    "The course: policy changed",
-    "The course: commence",
-    "The course: continue",
+    "Course: history: none yet",
+    "Course: phase: New",
+    "Course: phase: Pending",
+    "Course: phase: Upgrading",
+    "Course: phase: Completed or Failed",
+    "Course: early health check",
+    "Course: validation fails",
+    "Course: time to upgrade",
+    "Course: policy changed",
+    "Course: commence",
+    "Course: continue",
     "Validation: start time",
     "Validation: image is pulled",
     "Validation: version of the image",
@@ -35,18 +35,18 @@ MANAGED = {
     "Validation: greater than the present one",
     "Validation: next minor: edge of the graph",
     "Validation: same minor: availableUpdates",
-    "The engine: next step",
-    "The engine: condition: started",
-    "The engine: an error",
-    "The engine: condition: in progress",
-    "The engine: condition: completed",
-    "The steps: EnsureExtraUpgradeWorkers: timeout",
-    "The run: single passes",
-    "The run: paused, resumed, approved",
-    "The run: status and report",
-    "The run: AWX",
-    "The run: Job and CronJob",
-    "The run: a fleet",
+    "Engine: next step",
+    "Engine: condition: started",
+    "Engine: an error",
+    "Engine: condition: in progress",
+    "Engine: condition: completed",
+    "Steps: EnsureExtraUpgradeWorkers: timeout",
+    "Run: single passes",
+    "Run: paused, resumed, approved",
+    "Run: status and report",
+    "Run: AWX",
+    "Run: Job and CronJob",
+    "Run: a fleet",
 }
 """The boxes of the diagrams of the managed-upgrade-operator, but for its named steps, and what serves a run."""
 BESIDE = re.compile(
@@ -84,10 +84,10 @@ def test_every_transition_between_phases_is_shown_by_a_test_that_exists() -> Non
 def test_every_box_of_a_managed_upgrade_is_shown_by_tests_that_exist() -> None:
     rows = tables(page("promises.md").partition("## Managed")[2].partition("### The requirements")[0], BOXES)
     boxes = [box for box, *_rest in rows]
-    named = {f"The steps: {step.name}" for step in STEPS}
-    weaknesses = {f"Weaknesses of the managed-upgrade-operator: {number}" for number in range(1, 13)}
+    named = {f"Steps: {step.name}" for step in STEPS}
+    weaknesses = {f"Weakness {number}" for number in range(1, 13)}
     assert {*boxes} >= MANAGED | named
-    assert {box.partition(".")[0] for box in boxes if box.startswith("Weaknesses")} == weaknesses
+    assert {box.partition(".")[0] for box in boxes if box.startswith("Weakness")} == weaknesses
     assert len(boxes) == len({*boxes}) == len(MANAGED) + len(named) + len(weaknesses)
     for box, _here, shown in rows:
         assert NAMED.findall(shown), box
