@@ -12,9 +12,9 @@ from tests.checks.tree import ROOT
 PAGE = ROOT / "docs" / "restart-settings.md"
 _HEAD = """# Settings and restarts
 
-A changed setting needs one of five ways, by which the playbook [restart](restart.md#restart-or-new-pod) chooses. Of
-several rules for a setting the most exact one counts; your own (`upgrade_setting_needs`) come before all of them. This
-page is made by code (`make pages`).
+The playbook [restart](restart.md#restart-or-new-pod) applies a changed setting in one of five ways. The most exact
+rule for a setting counts, your own (`upgrade_setting_needs`) before all others. This page is made by code
+(`make pages`).
 
 | Way | Meaning |
 |---|---|
@@ -24,9 +24,9 @@ page is made by code (`make pages`).
 | `coordinated` | All processes stop before the first one starts: members with and without it cannot be one cluster. |
 | `never` | A member with data cannot change it. |
 
-A setting without a rule, such as one of a plugin, or that only some versions take while they run, is `rolling`; the
-plan names the former. A setting that the pod sets, by a variable such as `node.attr.zone` or `ES_SETTING_…`, or by an
-argument `-E…`, needs a new pod, since that wins over the file.
+A setting without a rule, such as one of a plugin, is `rolling`, and the plan names it; so is one that only some
+versions take while they run. A setting that the pod sets, by a variable such as `node.attr.zone` or `ES_SETTING_…`, or
+by an argument `-E…`, needs a new pod, since that overrides the file.
 
 ## Rules
 
@@ -42,7 +42,7 @@ _END = """
 The servers know {all} settings of their own, read from the published jars of OpenSearch 1.3.20, 2.11.1, 2.19.6 and
 3.8.0 and of Elasticsearch 7.17.29 and 8.19.0. {dynamic} of them are `dynamic` in every version that knows them, and
 {static} are `rolling`, but for those with a rule above
-([the list](../plugins/module_utils/restart/judge/known_settings.py)). Real members are asked whether they take them
+([the list](../plugins/module_utils/restart/judge/known_settings.py)). A test asks real members
 (`tests/lab/opensearch/test_setting_table.py`).
 """
 
