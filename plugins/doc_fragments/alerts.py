@@ -39,8 +39,8 @@ options:
         default: 10
   alerts:
     description:
-      - Selectors of the alerts to heed, in the syntax that PromQL has between braces, as V(severity="critical"). An
-        alert is heeded if one of them fits it.
+      - Selectors of the alerts to check, in the syntax that PromQL has between braces, as V(severity="critical"). An
+        alert is checked if one of them fits it.
     type: list
     elements: str
     default: ['severity="critical"']
@@ -63,7 +63,7 @@ options:
         type: str
         required: true
       until:
-        description: The last day on which they are ignored, as V(2026-12-31). After it they are heeded again.
+        description: The last day on which they are ignored, as V(2026-12-31). After it they are checked again.
         type: str
         required: true
 """

@@ -10,7 +10,7 @@ class ModuleDocFragment:
 options:
   allow_forced_drains:
     description:
-      - Rungs by which pods are removed that hold a drain up. Pods of StatefulSets and pods with claims are never
+      - Steps by which pods that block a drain are removed. Pods of StatefulSets and pods with claims are never
         deleted, nothing is done to those of the platform, and no finalizer is removed. Each act is in the record.
     type: list
     elements: dict

@@ -168,7 +168,7 @@ options:
     default: false
   allow_field_managers:
     description:
-      - Go on although one of these also manages the image or the update strategy of a pool. It may put the old image
+      - Continue although one of these also manages the image or the update strategy of a pool. It may put the old image
         back.
     type: list
     elements: str
@@ -288,7 +288,7 @@ options:
       archived, settings, certificates, last_snapshot, plugins, images]
   snapshot_age:
     description:
-      - The age that the last successful snapshot may have at most before the upgrade, such as V(24h). An older one is
+      - The greatest age of the last successful snapshot before the upgrade, such as V(24h). An older one is
         refused, and so is none. By default the verdict only names the last snapshot.
     type: str
   add_checks:

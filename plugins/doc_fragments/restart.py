@@ -14,7 +14,7 @@ options:
     default: upgrade.stateful/restart-phase
   way:
     description:
-      - The way in which a process is stopped and started.
+      - How a process is stopped and started.
       - With V(kubelet) the first process of the container gets the signal TERM, and the kubelet starts the container
         again. That needs the right to execute commands in pods (C(create) of C(pods/exec)), and C(sh) in the image. A
         container that was restarted a short while ago waits for the back-off of the kubelet, 10 seconds at first.
@@ -24,8 +24,8 @@ options:
     default: kubelet
   allow_full_restart:
     description:
-      - Consent to a restart in which all processes stop before the first one starts, so that the whole cluster is away
-        for that time. It needs V(agent) in O(way).
+      - Consent to a restart in which all processes stop before the first one starts, so that the whole cluster is
+        unavailable for that time. It needs V(agent) in O(way).
     type: bool
     default: false
   agent:

@@ -45,7 +45,7 @@ options:
       - Before that time the verdict is V(waiting). With O(wait) the task waits for it, up to 15 minutes. If no batch
         has begun after a quarter of O(window), the record reports that once with its causes, and a single pass ends
         there.
-      - One that has begun with a batch goes on at any time, unless O(window_policy=pause).
+      - One that has begun with a batch continues at any time, unless O(window_policy=pause).
     type: str
   window:
     description: Minutes after O(at) in which the run may start. After them it is refused.
@@ -54,15 +54,15 @@ options:
   window_policy:
     description:
       - With V(start_only) the window limits the start alone. With V(pause) no batch is begun after the window, and the
-        next run goes on in the next window. With V(must_fit) it starts only if its predicted end is in the window.
+        next run continues in the next window. With V(must_fit) it starts only if its predicted end is in the window.
         With V(open) it starts after the window, too.
     type: str
     choices: [start_only, pause, must_fit, open]
     default: start_only
   early_look:
     description:
-      - Minutes before O(at) from which on a pass notes what stands in the way of the start, with what is new and what
-        is fixed since the pass before. By default every pass does.
+      - Minutes before O(at) from which on a pass reports the problems before the start, with those that are new or
+        fixed since the pass before. By default every pass does.
     type: int
   supersede:
     description: Whether the run takes the place of an upgrade that was aborted, which no one has to resume before then.
@@ -70,8 +70,8 @@ options:
     default: false
   approvals:
     description:
-      - The points at which a person has to let the upgrade go on. O(confirmed) covers them, and the record keeps
-        them.
+      - The points at which a person has to approve before the upgrade continues. O(confirmed) covers them, and the
+        record keeps them.
     type: list
     elements: dict
     default: []
@@ -199,7 +199,7 @@ options:
         O(prometheus), and notes those that would stop the upgrade.
     type: str
   dependencies:
-    description: Things outside the cluster that have to be available, which a single pass before O(at) asks for.
+    description: Services outside the cluster that have to be available, which a single pass before O(at) asks for.
     type: list
     elements: str
     default: []

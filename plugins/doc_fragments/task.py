@@ -12,7 +12,7 @@ options:
     description:
       - With V(true), wait until the verdict is passed or refused, or O(wait_timeout) is over. A task that runs on the
         controller shows every change of the reason.
-      - With V(false), look once and return the verdict. Run again later to go on.
+      - With V(false), look once and return the verdict. Run again later to continue.
     type: bool
     default: true
   wait_timeout:

@@ -115,7 +115,7 @@ options:
   wait_timeout:
     description:
       - Seconds to wait without progress. When they are over, the task fails and names what it waits for.
-      - Progress begins the time anew. Progress means that fewer shards are left to start than ever, or fewer bytes or
+      - Progress restarts the time. Progress means that fewer shards are left to start than ever, or fewer bytes or
         operations of those that recover. Without the permission C(indices:monitor/recovery) only whole shards count.
   wait_limit:
     description: The most seconds to wait, however much progress there is. By default there is no limit.

@@ -107,7 +107,7 @@ changed:
   returned: always
   type: bool
 verdict:
-  description: The verdict, with a reason for all that stands in the way or is waited for.
+  description: The verdict, with a reason for each problem and each wait.
   returned: always
   type: dict
   sample: {state: passed, reasons: []}

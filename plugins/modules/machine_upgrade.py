@@ -13,7 +13,7 @@ short_description: Plan an upgrade of the machines of a kubeadm cluster, and beg
 description:
   - The machines of the control plane are upgraded one by one, then the workers. A role works on each machine itself,
     between the states of this module.
-  - One verdict names everything that stands in the way of a plan.
+  - One verdict names all problems of a plan.
   - Planning changes nothing. A run that carries the plan out begins with O(state=begun) and ends with O(state=ended).
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
@@ -24,7 +24,7 @@ options:
     type: str
   state:
     description:
-      - V(planned) plans, and looks for everything that stands in the way.
+      - V(planned) plans, and looks for all problems.
       - V(begun) takes the lock, plans again and records the start of the run.
       - V(fit) waits until every Kubernetes node is Ready, the control plane is well and etcd can do without the
         O(batch). It says which subcommand of C(kubeadm upgrade) each machine of the batch gets, and keeps its Machine
@@ -148,7 +148,7 @@ options:
         C(MachineUpToDate), and before work on it begins C(cluster.x-k8s.io/skip-remediation), so that no
         MachineHealthCheck replaces it. All are taken off once the machine is back.
   batch:
-    description: The machines of the batch at hand.
+    description: The machines of the current batch.
     type: list
     elements: str
     default: []
@@ -274,7 +274,7 @@ batches:
       reason: next of workers in zone a
       proof: workers keeps 2 of its 3 workers, and evictions respect every budget
       place: 2/4
-told: {description: A line for each version of a chain., returned: with a plan, type: list, elements: str}
+lines: {description: A line for each version of a chain., returned: with a plan, type: list, elements: str}
 members:
   description: Names of all machines of the plan.
   returned: with O(state=planned) or O(state=begun)

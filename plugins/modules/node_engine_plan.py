@@ -13,7 +13,7 @@ short_description: Plan the switch of Longhorn's v2 data engine, and begin and e
 description:
   - Orders the Longhorn nodes that do not run the default instance manager image yet. Nodes that an interrupted run has
     begun come first. Nodes that run it are done.
-  - One verdict names everything that stands in the way, each with volume, node and remedy.
+  - One verdict names all problems, each with volume, node and remedy.
   - Planning changes nothing in Longhorn. Throw-away pods prove the image on Kubernetes nodes that do not name it; they
     are removed. Once the plan is agreed to, the run that carries it out begins with O(state=begun), and
     ends with O(state=ended).
@@ -27,7 +27,7 @@ options:
     default: longhorn-system
   state:
     description:
-      - V(planned) plans, and looks for everything that stands in the way.
+      - V(planned) plans, and looks for all problems.
       - V(begun) takes the lock, plans again, puts back what an interrupted run has left on nodes that are not in this
         plan, and records the start of the run.
       - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back.

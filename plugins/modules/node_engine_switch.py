@@ -21,7 +21,7 @@ description:
     detached, since Longhorn then replaces the instance manager by itself; and O(state=evacuated) moves engines away
     for maintenance."
   - Every change carries its undo in an annotation of the same patch, and marks on the node and on the volumes say what
-    is begun. So a run that takes over after a kill goes on in the same state.
+    is begun. So a run that takes over after a kill continues in the same state.
   - If a step fails, the engines that were moved away come home where their instance manager runs. The others stay, and
     are named in the result. Everything else that the task has changed waits for the next run, or for
     O(state=restored).
@@ -69,10 +69,10 @@ options:
     description:
       - Steps that are not verified, accepted by name.
       - V(instance_manager_replacement) replaces an instance manager while volumes on it are attached.
-      - V(unknown_versions) goes on where the tag of an image names no version, so that more than one minor version
+      - V(unknown_versions) continues where the tag of an image names no version, so that more than one minor version
         could be skipped. It counts in M(stateful.upgrade.node_engine_plan).
-      - V(unlisted_images) goes on where a Kubernetes node does not name the new image, without the throw-away pod that
-        would prove it there. It counts in that module, too.
+      - V(unlisted_images) continues where a Kubernetes node does not name the new image, without the throw-away pod
+        that would prove it there. It counts in that module, too.
     type: list
     elements: str
     default: []
@@ -84,7 +84,7 @@ options:
     type: bool
     default: false
   keep:
-    description: With O(state=restored), the nodes whose switch goes on, so that nothing of them is put back.
+    description: With O(state=restored), the nodes whose switch continues, so that nothing of them is put back.
     type: list
     elements: str
     default: []

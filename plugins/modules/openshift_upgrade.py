@@ -14,7 +14,7 @@ description:
   - The cluster version operator upgrades the control plane, and the machine config operator the Kubernetes nodes. A run
     starts the first one, and lets the second one take one batch of Kubernetes nodes after the other. In between the
     pools are paused, so that clusters on the Kubernetes nodes can be asked before each batch.
-  - One verdict names everything that stands in the way of a plan.
+  - One verdict names all problems of a plan.
   - Planning changes nothing. A run that carries the plan out begins with O(state=begun) and ends with O(state=ended).
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
@@ -25,7 +25,7 @@ options:
     type: str
   state:
     description:
-      - V(planned) plans, and looks for everything that stands in the way.
+      - V(planned) plans, and looks for all problems.
       - V(begun) takes the lock, plans again and records the start of the run.
       - V(fit) waits until the operators are well and the Kubernetes nodes Ready.
       - V(taken) has the O(batch) taken. For the control plane it pauses the pools, sets the O(channel) if it is another
@@ -109,7 +109,7 @@ options:
     description: Seconds after which O(state=updated) ends with RV(late), if the batch is not updated. By default never.
     type: int
   late:
-    description: The RV(late) that was given, with which O(state=updated) goes on.
+    description: The RV(late) that was given, with which O(state=updated) continues.
     type: dict
     default: {}
   wait_limit:
@@ -134,7 +134,7 @@ options:
     type: bool
     default: false
   batch:
-    description: The Kubernetes nodes of the batch at hand.
+    description: The Kubernetes nodes of the current batch.
     type: list
     elements: str
     default: []
@@ -323,7 +323,7 @@ digest:
   returned: with O(state=planned) or O(state=begun)
   type: str
   sample: p5f0c1d2e3a4
-told: {description: Lines about a chain and about a stop., returned: with a plan, type: list, elements: str}
+lines: {description: Lines about a chain and about a stop., returned: with a plan, type: list, elements: str}
 lines: {description: The plan as text., returned: with O(state=planned), type: list, elements: str}
 unit: {description: The word for a batch's parts., returned: with a plan, type: str, sample: Kubernetes node}
 deed: {description: V(upgrade)., returned: with a plan, type: str, sample: upgrade}

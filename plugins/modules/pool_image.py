@@ -65,7 +65,7 @@ options:
     type: str
     default: ''
   allow_field_managers:
-    description: Go on although one of these deploys the pool. At its next run it may put the old image back.
+    description: Continue although one of these deploys the pool. At its next run it may put the old image back.
     type: list
     elements: str
     default: []

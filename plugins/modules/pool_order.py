@@ -17,7 +17,7 @@ description:
   - The order is data without manager, then data with manager, then the rest. Inside a pool a member that is not in the
     cluster comes first and the elected manager last. The others go by their ordinals, the highest first.
   - A pool's kind comes from the roles that its members report, not from labels.
-  - Everything that stands in the way is named at once.
+  - All problems are named at once.
   - Nothing is changed.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)

@@ -47,7 +47,7 @@ options:
         M(stateful.upgrade.shard_allocation) with C(state=drained) has its shards moved away before.
       - V(started) starts the processes of all pods of the namespace that an interrupted restart of one member after
         the other has stopped, and waits until these pods are Ready. It stops nothing and leaves the phases, so that
-        the next run goes on. After a restart of all members at once it starts none, and refuses if one is stopped.
+        the next run continues. After a restart of all members at once it starts none, and refuses if one is stopped.
       - V(seen) has a remark for each pod of the namespace whose restart has begun, and fails if one of them is not
         Ready, since its process may be stopped. It asks the Kubernetes API alone.
     type: str
@@ -65,7 +65,7 @@ options:
   wait_timeout:
     description:
       - Seconds to wait for the proof, and again for the batch to be back. When they are over, the task fails and names
-        what it waits for. The phase stays on the pods, so that the next run goes on.
+        what it waits for. The phase stays on the pods, so that the next run continues.
   wait_sleep:
     default: 0.25
 attributes:

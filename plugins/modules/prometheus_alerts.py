@@ -9,7 +9,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: prometheus_alerts
-short_description: Prove that no alert fires that an upgrade has to heed
+short_description: Prove that none of the selected alerts fires
 description:
   - Asks Prometheus for the alerts that fire, and waits until none of them stops the upgrade. All that do are named.
   - An alert is ignored until a day, for a reason that is shown. One that fired at the time of O(baseline) already
@@ -82,7 +82,7 @@ verdict:
   type: dict
   sample: {state: passed, reasons: []}
 firing:
-  description: The labels of all alerts to heed that fire, also of those that stop nothing.
+  description: The labels of all checked alerts that fire, also of those that stop nothing.
   returned: when Prometheus has answered
   type: list
   elements: dict

@@ -15,7 +15,7 @@ description:
     (M(stateful.upgrade.process_restart)), by a person or by a run that was killed. If none is marked, they are all.
   - At the same time it asks the gate C(before_upgrade) of M(stateful.upgrade.cluster_health_gate), and checks whether
     the lock (M(stateful.upgrade.upgrade_lock)) is free, and whether the user has all rights.
-  - One verdict names everything that stands in the way. Planning changes nothing.
+  - One verdict names all problems. Planning changes nothing.
   - With O(groups), the processes to restart are noted in a setting of the cluster, until O(state=ended) with
     O(event=completed).
   - Once the plan is agreed to, the run that carries it out begins with O(state=begun) and ends with O(state=ended).
@@ -25,7 +25,7 @@ version_added: 0.1.0
 options:
   state:
     description:
-      - V(planned) plans, and looks for everything that stands in the way.
+      - V(planned) plans, and looks for all problems.
       - V(begun) takes the lock, plans again, puts back what an interrupted run has left, marks the pods, and records
         the start. If the plan is no longer the O(confirmed) one, or anything else fails, the lock is given back.
       - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back.
@@ -246,7 +246,7 @@ asks_without_batches:
   returned: unless O(state=ended)
   type: bool
   sample: false
-told: {description: The same as lines of the plan., returned: unless O(state=ended), type: list, elements: str}
+lines: {description: The same as lines of the plan., returned: unless O(state=ended), type: list, elements: str}
 outdated:
   description: Always empty. The members whose pods are replaced for a changed template are among RV(replaced).
   returned: unless O(state=ended)

@@ -49,7 +49,7 @@ options:
     type: int
     default: 60
   take_over:
-    description: Take the lock from this run, although it may live. Its processes stop before their next act.
+    description: Take the lock from this run, although it may still be active. Its processes stop before their next act.
     type: str
     default: ''
   wait:

@@ -14,7 +14,7 @@ description:
   - Makes the plan of M(stateful.upgrade.pool_order). At the same time it asks the gate C(before_upgrade) of
     M(stateful.upgrade.cluster_health_gate), makes the proof of M(stateful.upgrade.image_pull) for each pool with a
     member to replace, and checks whether the lock (M(stateful.upgrade.upgrade_lock)) is free.
-  - One verdict names everything that stands in the way.
+  - One verdict names all problems.
   - Planning changes nothing. The throw-away pods of the image proof are gone at the end.
   - Once the plan is agreed to, the run that carries it out begins with O(state=begun) and ends with O(state=ended).
 author:
@@ -23,7 +23,7 @@ version_added: 0.1.0
 options:
   state:
     description:
-      - V(planned) plans, and looks for everything that stands in the way.
+      - V(planned) plans, and looks for all problems.
       - V(begun) takes the lock, plans again, puts back the changes that an interrupted run has left, and records the
         begin of the run. If the plan is not the O(confirmed) one any more, or anything else goes wrong, the lock is
         given back. In check mode no lock is taken, and nothing is recorded.
@@ -38,7 +38,7 @@ options:
   hops:
     description:
       - The versions on the way to O(target_version), in their order, each as a text, or as a mapping with C(version)
-        and C(image). The result has the batches of the hop that is due, and what is known to stand in the way of the
+        and C(image). The result has the batches of the hop that is due, and the known problems of the
         later ones.
     type: raw
   image_timeout:
@@ -47,7 +47,7 @@ options:
     default: 300
   ephemeral:
     description:
-      - The way in which members of a pool without volumes are replaced. With V(drain) the plan names in each batch the
+      - How members of a pool without volumes are replaced. With V(drain) the plan names in each batch the
         members whose shards are moved away first.
     type: str
     choices: [drain, restart]

@@ -23,7 +23,7 @@ options:
   state:
     description:
       - V(read) gives all records of the place, with who holds their locks if these are in O(namespace).
-      - V(begun) notes that the run O(lock) begins O(plan), or goes on with it.
+      - V(begun) notes that the run O(lock) begins O(plan), or continues it.
       - V(step) notes that the step O(step), which the run takes around its batches, has come to O(step_state).
         O(summary) says what it waits for, or why it has failed.
       - V(batch) notes that O(batch) has come to O(batch_state).
@@ -48,7 +48,7 @@ options:
   step_state:
     description:
       - The state that the step has come to. V(in_progress) is also one that has failed, or that waits. With V(skipped)
-        the upgrade goes on without it.
+        the upgrade continues without it.
     type: str
     choices: [started, in_progress, completed, skipped]
   tried:
@@ -67,7 +67,7 @@ options:
         elements: dict
         default: []
       without:
-        description: The thing that the upgrade goes on without if the step has failed; empty if it stops.
+        description: The thing that the upgrade continues without if the step has failed; empty if it stops.
         type: str
         default: ''
       since:
@@ -125,7 +125,7 @@ options:
     description:
       - The end of the run. The upgrade is V(completed), or V(paused) until the next pass. A run that was V(stopped),
         since a batch could not be finished or the whole not be proven, leaves it under way for the next run. One that a
-        person has V(aborted) goes on once it is resumed.
+        person has V(aborted) continues once it is resumed.
     type: str
     choices: [completed, paused, stopped, aborted]
   summary:
@@ -136,8 +136,8 @@ options:
     default: ''
   approvals:
     description:
-      - With O(batch_state=upgrading), the points at which a person has to let the upgrade go on. If one that was
-        reached is not approved, or the upgrade is paused, nothing is noted, and the verdict is C(waiting).
+      - With O(batch_state=upgrading), the points at which a person has to approve before the upgrade continues. If
+        one that was reached is not approved, or the upgrade is paused, nothing is noted, and the verdict is C(waiting).
       - The annotations C(upgrade.stateful/approved) (names with commas) and C(upgrade.stateful/pause) (a reason) of the
         ConfigMap of a record approve and pause, too.
     type: list
@@ -292,8 +292,8 @@ records:
       first one it is the lowest version that any of them ran at its begin. It becomes the target version when an
       upgrade completes and no member is left. C(deployed) says it in words, with the version on the way.
     - C(phase) is V(New) (planned, no one has agreed), V(Pending) (agreed to or scheduled, no batch has begun),
-      V(Upgrading), V(Paused) (until the next pass), V(Completed), V(Failed) (not proven, or not all was put back) or
-      V(Aborted). C(reason) is one sentence if it is V(Paused), V(Failed) or V(Aborted), or if a batch of an upgrade
+      V(Upgrading), V(Paused) (until the next pass), V(Completed), V(Failed) (no run began in its window) or V(Aborted).
+      C(reason) is one sentence if it is V(Paused), V(Failed) or V(Aborted), or if a batch of an upgrade
       that is V(Upgrading) was stopped.
     - C(start) is the start of an upgrade with a schedule - its times C(at) and C(end), its C(policy), and the
       C(findings) of its last early check with those of them that are C(new), and those that are C(cured). It is null

@@ -29,7 +29,7 @@ def status(given: GivenVariables) -> dict[str, Any]:
         unanswered.append(read)
     lines += [sentence_of(each) for each in _reasons(given("status_pods") or {}) if each["code"] == LEFT]
     if hosts and "run" in before and not unanswered:
-        lines += [str(each["message"]) for each in _reasons(lock)] or ["No run is at work on this cluster."]
+        lines += [str(each["message"]) for each in _reasons(lock)] or ["No run is active on this cluster."]
     elif hosts and "run" not in before:
         unanswered.append(lock)
     return {"lines": lines, "last_words": _unanswered(unanswered[0]) if unanswered else ""}

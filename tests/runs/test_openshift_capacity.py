@@ -204,7 +204,7 @@ def test_a_machine_that_never_boots_is_gone_on_without(here: World) -> None:
     cluster.openshift.faults.machines_never_boot("workers-b-spare")
     ended = cluster.upgrade(upgrade_capacity_policy="continue")
     assert ended.code == 0, ended.output
-    assert "The upgrade goes on without additional capacity." in ended.output
+    assert "The upgrade continues without additional capacity." in ended.output
     cluster.is_upgraded()
 
 

@@ -102,7 +102,7 @@ def test_behind_a_hard_deadline_a_run_says_what_goes_on_by_itself(
     assert ended.code != 0
     assert {"timed_out", "goes_on_by_itself"} <= {*codes(ended)}, ended.output
     assert f"({variable} or upgrade_run_timeout)" in ended.output
-    assert f"OpenShift goes on by itself: {goes_on}" in ended.output
+    assert f"OpenShift continues by itself: {goes_on}" in ended.output
     assert cluster.paused() == ["worker"]
     cluster.openshift.clock.advance(7200)
     assert len(cluster.on_target()) == 3 + paused

@@ -131,7 +131,7 @@ def test_a_run_that_is_killed_behind_the_desired_update_goes_on(
 
 @pytest.mark.soak
 def test_an_update_that_is_not_accepted_begins_by_itself_once_it_is(upgrades: Upgrades) -> None:
-    """Nobody has signed the release. The run ends, and its pools stay held; the next run goes on."""
+    """Nobody has signed the release. The run ends, and its pools stay held; the next run continues."""
     already = [each["version"] for each in upgrades.openshift.audit.wanted()]
     variables = upgrades.agreed(UNSIGNED)
     refused = upgrades.run(variables)

@@ -165,7 +165,7 @@ class Task:
             raise refusal(
                 "orphaned",
                 "The controller process that started this task is gone, so the task stops without acting.",
-                "Run the playbook again: it goes on where it was.",
+                "Run the playbook again: it continues where it was.",
             )
 
     def wait(

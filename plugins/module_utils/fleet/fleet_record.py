@@ -101,7 +101,7 @@ def held_back(fleet: FleetPlan, name: str) -> str:
 def plan_lines(fleet: FleetPlan, playbook: str) -> list[str]:
     """The plan of a fleet for people: a line for each wave, and one for each cluster that cannot be planned."""
     number = sum(len(wave.clusters) for wave in fleet.waves)
-    stop = f"stops after {fleet.failures} failed" if fleet.failures else "goes on whatever fails"
+    stop = f"stops after {fleet.failures} failed" if fleet.failures else "continues whatever fails"
     lines = [f"Plan {fleet.digest}   {playbook} on {_clusters(number)} in {_waves(len(fleet.waves))}, {stop}"]
     for wave in fleet.waves:
         lines.append(f"  {wave.name}")

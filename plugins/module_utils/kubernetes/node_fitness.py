@@ -62,6 +62,6 @@ def judge_fitness(nodes: Iterable[NodeFitness], baseline: datetime | None) -> It
                 yield waiting(
                     "kubernetes_node_unfit",
                     f"{said}.",
-                    "Uncordon it, or fix it. To go on without, skip the step nodes or nodes_after (upgrade_steps).",
+                    "Uncordon it, or fix it. To continue without, skip the step nodes or nodes_after (upgrade_steps).",
                     about=node.name,
                 )

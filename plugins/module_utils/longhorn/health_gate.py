@@ -66,6 +66,6 @@ def run(task: Task) -> Outcome:
         key = volume.robustness if volume.attached else "detached"
         robustness[key] = robustness.get(key, 0) + 1
     before = {"volumes": robustness, "nodes": {name: node.ready for name, node in sorted(seen.nodes.items())}}
-    following = "take the batch down" if moment == "before_batch" else "go on"
+    following = "take the batch down" if moment == "before_batch" else "continue"
     going = [*params["batch"], *params["kubernetes_nodes"]] if verdict.passed else []
     return Outcome(verdict, before=before, next=following, more={"going": going})

@@ -167,7 +167,7 @@ class _Switch:
         return bool(self.harmed)
 
     def remaining(self, found: tuple[Longhorn, SwitchStep, Verdict]) -> Remaining:
-        """The amount that is left to rebuild: less than ever begins the time anew."""
+        """The amount that is left to rebuild: less than ever restarts the time."""
         left = left_to_rebuild(found[0], self.node)
         return {"volume_degraded": left, "replica_rebuilds": left}
 

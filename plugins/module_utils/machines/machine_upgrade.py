@@ -186,7 +186,9 @@ def _stays(name: str, *, at_work: bool) -> Reason:
     if at_work:
         said = f"Machine {name} stays cordoned, since an operation of its agent is under way, which may restart it."
         return remark(
-            "machine_stays_cordoned", said, "Run the playbook again: it reads the result of the operation, and goes on."
+            "machine_stays_cordoned",
+            said,
+            "Run the playbook again: it reads the result of the operation and continues.",
         )
     return remark(
         "machine_stays_cordoned",

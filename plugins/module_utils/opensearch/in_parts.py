@@ -164,7 +164,7 @@ class _Rest:
         raise refusal(
             "batch_out_of_time",
             f"The time of the batch is over, so {enumerate_few(self.left)} {stays} up.{said}",
-            "Run again to go on: finished members are left alone. The limit is gate.wait_limit.",
+            "Run again to continue: finished members are left alone. The limit is gate.wait_limit.",
         )
 
 

@@ -283,7 +283,7 @@ def _stays(pool: str, left: int) -> Reason:
     return remark(
         "pool_stays_paused",
         f"MachineConfigPool {pool} stays paused, with {left} Kubernetes nodes left to update.",
-        "Run the playbook again to go on. The playbook settle lets the machine config operator go on without gates.",
+        "Run the playbook again to continue. The playbook settle releases the pools to the machine config operator.",
     )
 
 

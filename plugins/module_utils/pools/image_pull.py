@@ -121,7 +121,7 @@ def prove(
         changed=verdict.state is State.WAITING and bool(task.journal.as_result()),
         before=before,
         after=before,
-        next="Run again: the pods go on pulling." if verdict.state is State.WAITING else "",
+        next="Run again: the pods continue to pull." if verdict.state is State.WAITING else "",
     )
 
 

@@ -340,7 +340,7 @@ def _outcome(
         changed=bool(done.deleted) or done.prepared,
         before={"revision": revision, "pods": revisions},
         after={"revision": revision, "pods": {**revisions, **wanted}},
-        next="Run again to go on with this batch." if verdict.state is State.WAITING else "",
+        next="Run again to continue with this batch." if verdict.state is State.WAITING else "",
         more={"members": results},
     )
 

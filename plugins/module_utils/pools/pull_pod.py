@@ -175,8 +175,8 @@ def not_admitted(image: str, said: str) -> Reason:
         "image_not_proven",
         f"It cannot be proven that image {image} can be pulled, because the namespace does not admit the pod that would"
         f" pull it: {' '.join(said.split()).rstrip('.')}.",
-        "Let the namespace admit a small pod more while the plan is made (for a quota, raise it by one pod)."
-        " To go on without the proof, set skip_checks: [images]; with Longhorn, accept_unverified: [unlisted_images].",
+        "Let the namespace admit a small pod more while the plan is made (for a quota, raise it by one pod). To"
+        " continue without the proof, set skip_checks: [images]; with Longhorn, accept_unverified: [unlisted_images].",
     )
 
 

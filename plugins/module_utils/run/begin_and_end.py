@@ -81,7 +81,7 @@ class System:
     they are made side by side."""
     states: Mapping[str, Work] = field(default_factory=dict)
     """The further states of the module, after those of every run, each with its work under the lock. For them the
-    module has the option `batch`: the members of the batch at hand, or none."""
+    module has the option `batch`: the members of the current batch, or none."""
     lock_store: StoreOf = lease_of
     """Gives the store of the lock of a run."""
     guess: int = 60

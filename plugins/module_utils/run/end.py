@@ -32,7 +32,7 @@ NOTICES = {
 """The state that a notice and the request have for each end of a run."""
 LAST_WORDS = {
     UpgradeEvent.STOPPED: "The {} has failed. The lines above say why, and what to do.",
-    UpgradeEvent.ABORTED: "The {} was aborted on request. The lines above say how it stands, and how it goes on.",
+    UpgradeEvent.ABORTED: "The {} was aborted on request. The lines above have its state and the next step.",
 }
 """The message with which the play fails."""
 

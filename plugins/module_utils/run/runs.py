@@ -28,7 +28,7 @@ from .record.record_keeping import read_records
 from .start.approvals import covered, judge_aborted, judge_hold, points_in
 from .start.early_look import EARLY, early_questions
 from .start.request import REQUESTED, judge_due, requested_in
-from .start.schedule import SCHEDULE, schedule_in, to_cure
+from .start.schedule import SCHEDULE, schedule_in, to_fix
 from .start.start import start_of, start_under_lock
 
 FIT = 120
@@ -216,7 +216,7 @@ def _plan(task: Task, system: System) -> Outcome:
     if system.announce and wanted and whole.state is State.REFUSED:
         system.announce(task, order, whole)
     if start.state is State.WAITING and not task.params["wait"]:
-        whole = combine((to_cure(verdict), start))
+        whole = combine((to_fix(verdict), start))
     return _shown(task, system, replace(planned, verdict=whole))
 
 

@@ -51,7 +51,7 @@ class Step:
     undone_by: str = ""
     """The file with the tasks that take back the changes of a step that has failed."""
     policy: str = ""
-    """The variable that says whether the upgrade goes on without the step; empty if it never does."""
+    """The variable that says whether the upgrade continues without the step; empty if it never does."""
     without: str = ""
     """The thing that the upgrade then goes on without."""
 
@@ -93,7 +93,7 @@ SNAPSHOT = "Take a snapshot, the way back from the upgrade"
 REPLICAS = "Give each single copy a second one for the time of the run"
 HEALTH = "Measure the health of the cluster before the first batch"
 HEALTH_AFTER = "Compare the health of the cluster with that from before the first batch"
-ALERTS = "Prove that no alert fires that the upgrade has to heed"
+ALERTS = "Prove that none of the selected alerts fires"
 FIT = "Prove that the Kubernetes nodes are fit"
 BASELINE = "Have the baseline of file integrity made again"
 KNOWN = (

@@ -1,4 +1,4 @@
-"""Runs that were killed or aborted: `settle` puts back what is theirs, and the next run goes on."""
+"""Runs that were killed or aborted: `settle` puts back what is theirs, and the next run continues."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_an_aborted_run_finishes_its_member_and_goes_on_later(upgrade_runs: Upgr
     assert stopped.code != 0
     assert "The upgrade was aborted on request." in stopped.message
     assert "The run was asked to stop" in stopped.output
-    assert "Aborted. No run goes on with it before the playbook resume." in stopped.output
+    assert "Aborted. No run continues it before the playbook resume." in stopped.output
     assert "stays OnDelete" in stopped.output
     now = cluster.fingerprint()
     assert now.settings == upgrade_runs.before.settings

@@ -1,4 +1,4 @@
-"""A member that does not come back: the run names it, stops, settles, and the next run goes on where it was."""
+"""A member that does not come back: the run names it, stops, settles, and the next run continues where it was."""
 
 from __future__ import annotations
 

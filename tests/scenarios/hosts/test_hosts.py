@@ -84,7 +84,7 @@ def test_nothing_is_lost_and_indices_made_all_along_hold_no_batch_up(
             f": Completed, to {TO}, ",
             f"deployed {TO}",
             "pool search: upgraded",
-            "No run is at work on this cluster",
+            "No run is active on this cluster",
         ):
             assert said in shown.output
         assert len(re.findall(r"done +search-\d, \d+(?:\.\d)? s", shown.output)) == 3
@@ -177,7 +177,7 @@ def beside_a_run_that_stopped(cluster: HostCluster, environment: Mapping[str, st
         said = play(f"stateful.upgrade.{beside}", cluster.variables(TO), environment)
         print(said.output)
         assert said.code == 0, said.message
-        assert ("No run is at work" if beside == "status" else "Nothing to put back.") in said.output
+        assert ("No run is active" if beside == "status" else "Nothing to put back.") in said.output
         if beside == "status":
             assert f": Upgrading, to {TO}, " in said.output
             assert f"Stopped at {batch}" in said.output

@@ -60,7 +60,7 @@ def test_only_who_has_seen_the_lock_says_that_nobody_is_at_work(given: dict[str,
     read = {"records": [{**HEAD, "run": "night"}], **given.get("status_read", {})}
     lock = {"name": "upgrade-1", **given["status_lock"]} if "status_lock" in given else None
     variables = {"upgrade_namespace": "search", **given, "status_read": read, "status_lock": lock}
-    said = "No run is at work on it" in "".join(status(variables.get)["lines"])
+    said = "No run is active on it" in "".join(status(variables.get)["lines"])
     assert said is free
 
 
@@ -147,10 +147,10 @@ def test_status_tells_how_far_each_pool_is_and_which_version_was_deployed_last()
 @pytest.mark.parametrize(
     ("phase", "reason", "said"),
     [
-        ("Pending", "", "  No run is at work on it: the run night was interrupted."),
-        ("Upgrading", "", "  No run is at work on it: the run night was interrupted."),
-        ("Upgrading", "Member a is not back.", "  No run is at work on it: a batch has failed. Fix the cause"),
-        ("Upgrading", "Alerts fire.", "  No run is at work on it: its last run has stopped. Fix the cause"),
+        ("Pending", "", "  No run is active on it: the run night was interrupted."),
+        ("Upgrading", "", "  No run is active on it: the run night was interrupted."),
+        ("Upgrading", "Member a is not back.", "  No run is active on it: a batch has failed. Fix the cause"),
+        ("Upgrading", "Alerts fire.", "  No run is active on it: its last run has stopped. Fix the cause"),
         ("Paused", "Pod a is stopping.", ""),
         ("Failed", "The cluster is red.", ""),
         ("Aborted", "Aborted on request.", ""),
@@ -212,7 +212,7 @@ def test_status_of_hosts_shows_the_record_of_their_cluster_and_its_lock() -> Non
     records = [RECORD, {**RECORD, "name": "upgrade-2"}]
     shown = status({"status_read": {"records": records}, "upgrade_groups": "a", "status_lock": lock}.get)
     assert not any("upgrade-2" in line for line in shown["lines"])
-    assert shown["lines"][-1] == "No run is at work on this cluster."
+    assert shown["lines"][-1] == "No run is active on this cluster."
     assert shown["last_words"] == ""
 
 

@@ -111,7 +111,7 @@ def _put_right(at: At, node: str) -> list[Reason]:
 def _take_back(at: At, upgrade: LonghornUpgrade) -> Reason:
     nodes = ", ".join(upgrade.nodes)
     if at.seen.upgrades.kinds is UpgradeKinds.DATA_ENGINE_UPGRADES:
-        said = f"Upgrade {upgrade.name} of {nodes or 'all nodes'} goes on, since its kind offers no way back."
+        said = f"Upgrade {upgrade.name} of {nodes or 'all nodes'} continues, since its kind offers no way back."
         remedy = "Fix what holds it up: its state and message, and those of its NodeDataEngineUpgrade, say what."
         return waiting("upgrade_goes_on", said, remedy, about=upgrade.name)
     if not upgrade.abort_requested and upgrade.carries_undo:

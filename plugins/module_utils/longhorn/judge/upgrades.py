@@ -247,12 +247,13 @@ def _failed(seen: Longhorn, upgrade: LonghornUpgrade, node: str) -> Reason:
     of_volumes = f" The volumes at fault: {enumerate_few(volumes)}." if volumes else ""
     state = progress.state if progress.failed else upgrade.state
     found = [f" {each.sentence()}" for each in causes(seen, upgrade, node, SwitchStage.ERROR)]
-    goes_on = f" Longhorn goes on with node {upgrade.current_node}." if upgrade.active and upgrade.current_node else ""
+    current = upgrade.current_node if upgrade.active else ""
+    goes_on = f" Longhorn continues with node {current}." if current else ""
     return refused(
         "upgrade_failed",
         f"Upgrade {upgrade.name} of node {node} has ended in state {state}"
         f"{': ' + message.rstrip('.') if message else ', without a message'}.{of_volumes}{''.join(found)}{goes_on}",
-        "Fix the cause; the next run makes another upgrade, which goes on with what is left.",
+        "Fix the cause; the next run makes another upgrade of what is left.",
     )
 
 

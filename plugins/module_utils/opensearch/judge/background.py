@@ -24,8 +24,7 @@ def judge_tasks(tasks: Iterable[LongTask]) -> Iterator[Reason]:
             "long_task",
             f"A task that a restart would end runs on {task.member} ({task.kind}, task {task.id}):"
             f" {task.description[:LONGEST_DESCRIPTION].rstrip('.')}.",
-            f"Let it end, or end it with POST _tasks/{task.id}/_cancel. To go on nevertheless, set skip_checks:"
-            " [tasks].",
+            f"Let it end, or end it with POST _tasks/{task.id}/_cancel. To continue anyway, set skip_checks: [tasks].",
             about=task.id,
         )
 
@@ -64,6 +63,6 @@ def _left(state: ClusterState, parts: Sequence[tuple[str, int, str | None]]) -> 
 def _remedy(snapshot: RunningSnapshot) -> str:
     repository, _slash, name = snapshot.name.partition("/")
     return (
-        f"Let it end, or end it with DELETE _snapshot/{repository}/{name}. To go on nevertheless, which leaves it"
+        f"Let it end, or end it with DELETE _snapshot/{repository}/{name}. To continue anyway, which leaves it"
         " PARTIAL, set skip_checks: [snapshots]."
     )

@@ -29,9 +29,7 @@ def judge_certificates(shown: Iterable[Certificate]) -> Iterator[Reason]:
             yield remark("certificate_ends", f"{whose} has ended at {date}, and is not verified.", _RENEW)
         elif each.left < IN_THE_RUN:
             message = f"{whose} ends at {date}, so a run may not reach the cluster any more before it is done."
-            yield refused(
-                "certificate_ends", message, f"{_RENEW} To go on nevertheless, set skip_checks: [certificates]."
-            )
+            yield refused("certificate_ends", message, f"{_RENEW} To continue anyway, set skip_checks: [certificates].")
         elif each.left < SOON:
             days = round(each.left / DAY)
             yield remark("certificate_ends", f"{whose} ends in {days} day{'s' if days > 1 else ''}, at {date}.", _RENEW)

@@ -21,7 +21,7 @@ from ..observe.state import ClusterState
 from ..observe.version import Version
 from .retired_settings import NEWEST, Retired, matching, retired_in
 
-NEVERTHELESS = " To go on nevertheless, set skip_checks: [settings]."
+NEVERTHELESS = " To continue anyway, set skip_checks: [settings]."
 
 
 @as_verdict
@@ -76,7 +76,7 @@ def _ends_members(name: str, members: list[str], retired: Retired, target: Versi
         f"Members have the setting {name} in their own configuration: {enumerate_few(members)}. OpenSearch {target}"
         " does not know it, and ends at once where it is set.",
         f"Take it out of opensearch.yml, or of the environment of the container, before these members start again."
-        f"{_instead(retired)} Members report what they were started with, so if that is done, go on with skip_checks:"
+        f"{_instead(retired)} Members report the values of their start, so if that is done, continue with skip_checks:"
         " [settings].",
     )
 

@@ -48,7 +48,7 @@ def judge_demo_installer(pool: PoolPlugins, container: str, target: Version) -> 
     remedy = (
         f"Set {PASSWORD} to a strong password in the environment of container {container}; a cluster that has its"
         " users keeps them. Or configure the plugin in opensearch.yml, with your own certificates, and set"
-        f" {SWITCHES[0]} to true. To go on nevertheless, set skip_checks: [plugins]."
+        f" {SWITCHES[0]} to true. To continue anyway, set skip_checks: [plugins]."
     )
     if of.get("envFrom"):
         yield remark("demo_password_missing", f"{message} It may come with envFrom.", remedy)

@@ -13,7 +13,7 @@ from ..observe.state import ClusterState
 
 _SECONDS = {"nanos": 1e-9, "micros": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _TIME = re.compile(r"(?P<number>\d+(\.\d+)?)(?P<unit>nanos|micros|ms|s|m|h|d)")
-ASKED_FOR = " To go on nevertheless, take out snapshot_age."
+ASKED_FOR = " To continue anyway, take out snapshot_age."
 _UNITS = (("days", 86400), ("h", 3600), ("min", 60), ("s", 1))
 
 

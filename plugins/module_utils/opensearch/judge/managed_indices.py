@@ -74,6 +74,6 @@ def _told(index: ManagedIndex) -> str:
 
 def _remedy(index: ManagedIndex) -> str:
     return (
-        f"Let it end; GET _plugins/_ism/explain/{index.name} shows its step. To go on nevertheless, which may leave it"
+        f"Let it end; GET _plugins/_ism/explain/{index.name} shows its step. To continue anyway, which may leave it"
         " failed, set skip_checks: [index_management]."
     )

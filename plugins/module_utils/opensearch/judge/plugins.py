@@ -115,8 +115,7 @@ def judge_plugins(pool: PoolPlugins, image: str, target: Version, there: Plugins
                 "plugin_of_another_version",
                 f"Plugin {plugin} of image {image} was built for {product_of(target).name} {version}: a member of pool"
                 f" {pool.name} that runs {target} does not start with it.",
-                f"Use an image whose plugins were built for {target}. To go on nevertheless, set skip_checks:"
-                " [plugins].",
+                f"Use an image whose plugins were built for {target}. To continue anyway, set skip_checks: [plugins].",
             )
 
 

@@ -70,7 +70,7 @@ def _few_managers(state: ClusterState, removed: Collection[str]) -> Iterator[Rea
         yield refused(
             "removal_leaves_few_managers",
             f"Without {enumerate_few(sorted(eligible & {*removed}))}, {len(left)} members that can be elected are left."
-            " The cluster would go on counting on members that are gone.",
+            " The cluster would still count on members that are gone.",
             f"Keep {FEWEST_MANAGERS} of them.",
         )
     electable = {member.name for member in state.members.values() if member.electable}

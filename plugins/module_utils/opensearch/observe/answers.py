@@ -12,7 +12,7 @@ EXPLAIN = "POST /_cluster/allocation/explain"
 
 def not_understood(request: str, what: str, check: str = "") -> NotUnderstood:
     """The refusal for an answer that is not understood. `check` names the only gate check that needs it, if any."""
-    without = f" To go on without it, set skip_checks: [{check}]." if check else ""
+    without = f" To continue without it, set skip_checks: [{check}]." if check else ""
     return NotUnderstood.because(
         "opensearch_not_understood",
         f"The answer of OpenSearch to {request} is not understood: {what}.",

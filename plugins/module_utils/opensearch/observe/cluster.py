@@ -353,7 +353,7 @@ def _all_answered(failures: Any, what: str, check: str) -> None:
         raise Unreachable.because(
             "opensearch_unavailable",
             f"Some members of OpenSearch did not report their {what}.",
-            f"If this does not pass, see which member is overloaded. To go on without, set skip_checks: [{check}].",
+            f"If this does not pass, see which member is overloaded. To continue without, set skip_checks: [{check}].",
         )
 
 

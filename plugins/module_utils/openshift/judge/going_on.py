@@ -14,7 +14,7 @@ from .progress import is_taken
 TIMED_OUT = "timed_out"
 OF_CONTROL_PLANE = "control_plane_timeout or run_timeout"
 """The options that limit the batch of the control plane."""
-AGAIN = "To follow that, run the playbook again: it goes on at this batch."
+AGAIN = "To follow that, run the playbook again: it continues with this batch."
 
 
 def control_plane_late(said: str) -> Reason:
@@ -59,5 +59,5 @@ def _going_on(seen: OpenShift, names: Collection[str], target: Release, *, of_co
         if not left:
             return
         said = f"{enumerate_few(left)} of the batch go to {target}, taken by the machine config operator. No other one"
-    message = f"The run waits no more, and OpenShift goes on by itself: {said} is taken."
+    message = f"The run waits no more, and OpenShift continues by itself: {said} is taken."
     yield refused("goes_on_by_itself", message, AGAIN)

@@ -8,7 +8,7 @@ from ...common.release import Release
 from ...run.colouring import Turn
 from ..observe.state import OpenShift
 
-BY_ITSELF = "the control plane goes on by itself, and workers are held between batches"
+BY_ITSELF = "the control plane continues by itself, and workers are held between batches"
 
 
 def stopping_text(seen: OpenShift, batches: Sequence[Turn], next_one: Release) -> str:
@@ -17,7 +17,7 @@ def stopping_text(seen: OpenShift, batches: Sequence[Turn], next_one: Release) -
     if not batches:
         return ""
     if set(seen.masters).isdisjoint(batches[0].members):
-        return "pause and abort hold the workers behind the batch at hand, resume goes on with the next one"
+        return "pause and abort hold the workers behind the current batch, resume continues with the next one"
     if seen.version.is_commenced(str(next_one)):
-        return f"the update is commenced: with pause or abort {BY_ITSELF}; resume goes on with them"
-    return f"pause and abort stop all until the update is commenced; after that {BY_ITSELF}; resume goes on with them"
+        return f"the update is commenced: with pause or abort {BY_ITSELF}; resume continues with them"
+    return f"pause and abort stop all until the update is commenced; after that {BY_ITSELF}; resume continues with them"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from .phases import TOGETHER, Marked, Process
 
-GO_ON = "Run the playbook restart again with the same variables: it goes on from there."
+GO_ON = "Run the playbook restart again with the same variables: it continues from there."
 
 
 @as_verdict

@@ -125,7 +125,7 @@ def judge_ours(lock: Lock | None, run: str, stoppable: bool) -> Iterator[Reason]
         yield refused(
             "stopped_by_request",
             f"The run was asked to stop ({lock.stop}).",
-            "To go on later, run the playbook resume, then run again: finished members are left alone.",
+            "To continue later, run the playbook resume, then run again: finished members are left alone.",
         )
 
 

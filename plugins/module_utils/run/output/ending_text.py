@@ -27,7 +27,7 @@ OUTCOMES = {
 REPLACED_BY_ANOTHER = "replaced by someone else"
 """The same for one that was kept, and was only to be replaced on its version."""
 NOTHING_MORE_NOW = (
-    "This pass is over, and everything it changed for the time of a batch is put back. Run it again to go on. Waiting:"
+    "This pass has ended, and everything it changed for a batch is put back. Run it again to continue. Waiting:"
 )
 
 Items = Sequence[Mapping[str, Any]]

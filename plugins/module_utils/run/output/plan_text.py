@@ -16,7 +16,7 @@ MOST_ROWS = 12
 """Batches that are all shown. Of more, those between the first and the last few are summed up."""
 FIRST, LAST = 4, 3
 """Batches that are shown at the begin and at the end of a plan that is summed up."""
-MOST_TOLD = 20
+MOST_LINES = 20
 """Lines that are shown of those that the system of a plan adds."""
 UPGRADE, RESTART = Deed.UPGRADE.value, Deed.RESTART.value
 DEEDS = (UPGRADE, RESTART)
@@ -66,12 +66,12 @@ def plan_lines(plan: Mapping[str, Any], words: Words) -> list[str]:
     remarks = [one for one in plan["verdict"]["reasons"] if one["state"] == "passed"]
     notes = [f"  Note: {one}" for one in dict.fromkeys((*words.notes, *map(sentence_of, remarks)))]
     if not batches and not plan.get("asks_without_batches"):
-        return [nothing_to_do(plan, words), *_told(plan), *notes]
+        return [nothing_to_do(plan, words), *_lines_of(plan), *notes]
     going = {member for batch in batches for member in batch["members"]}
     return [
         _header(plan, words, going),
         *_earlier(plan),
-        *_told(plan),
+        *_lines_of(plan),
         *(_rows(batches, words) if batches else ()),
         *_touched(words),
         *_points(plan),
@@ -143,17 +143,17 @@ def _earlier(plan: Mapping[str, Any]) -> Iterator[str]:
     earlier = plan.get("earlier") or {}
     if earlier:
         yield (
-            f"  goes on with the upgrade that began at {earlier['started']}: "
+            f"  continues the upgrade that began at {earlier['started']}: "
             f"{earlier['done']} of {counted(earlier['done'] + len(plan['batches']), 'batch')} done"
         )
 
 
-def _told(plan: Mapping[str, Any]) -> Iterator[str]:
+def _lines_of(plan: Mapping[str, Any]) -> Iterator[str]:
     """The lines that the system adds, such as one for each changed setting."""
-    told = plan.get("told") or ()
-    yield from (f"  {line}" for line in told[:MOST_TOLD])
-    if len(told) > MOST_TOLD:
-        yield f"  {len(told) - MOST_TOLD:,} more lines like these are in the result"
+    lines = plan.get("lines") or ()
+    yield from (f"  {line}" for line in lines[:MOST_LINES])
+    if len(lines) > MOST_LINES:
+        yield f"  {len(lines) - MOST_LINES:,} more lines like these are in the result"
 
 
 def _rows(batches: Sequence[Mapping[str, Any]], words: Words) -> Iterator[str]:

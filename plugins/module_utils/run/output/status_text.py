@@ -15,7 +15,7 @@ from ..record.batches import LEFT
 Record = Mapping[str, Any]
 OVER = ("Completed", "Aborted")
 """Phases in which nothing keeps an upgrade from going on."""
-GO_ON = "Run the playbook again to go on, or settle to put settings back."
+GO_ON = "Run the playbook again to continue, or settle to put settings back."
 
 
 def status_lines(records: Sequence[Record], said: Sequence[Mapping[str, Any]], place: str, *, free: bool) -> list[str]:
@@ -91,11 +91,11 @@ def _of_run(record: Record, free: bool) -> Iterator[str]:
         asked = f", asked to stop {lock['stop']}" if lock["stop"] else ""
         yield f"{lock['who']} is at work (run {lock['run']}, lock renewed {lock['renewed'][:19]}Z){waits}{asked}"
     elif free and run and phase in ("Pending", "Upgrading") and not record.get("reason"):
-        yield f"No run is at work on it: the run {run} was interrupted. {GO_ON}"
+        yield f"No run is active on it: the run {run} was interrupted. {GO_ON}"
     elif free and phase == "Upgrading":
         failed = any(batch["state"] == "failed" for batch in record["batches"])
         cause = "a batch has failed" if failed else "its last run has stopped"
-        yield f"No run is at work on it: {cause}. Fix the cause and run the playbook again to go on."
+        yield f"No run is active on it: {cause}. Fix the cause and run the playbook again to continue."
 
 
 def _of_start(record: Record) -> Iterator[str]:

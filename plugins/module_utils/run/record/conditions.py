@@ -36,7 +36,7 @@ class StepState(str, Enum):
     """It is not done, or it has failed; the next pass takes it again."""
     COMPLETED = "completed"
     SKIPPED = "skipped"
-    """The upgrade goes on without it, and does not try it again. It counts as completed."""
+    """The upgrade continues without it, and does not try it again. It counts as completed."""
 
 
 NOT_BEGUN = "pending"
@@ -117,7 +117,7 @@ def taken_since(conditions: Sequence[Condition], since: str) -> tuple[Condition,
 def told_of(conditions: Sequence[Condition], name: str, now: datetime) -> dict[str, Any]:
     """The seconds since which a step is not completed, and how often it failed, by class; zeros for one unknown.
 
-    One that the upgrade goes on without has the cause as `skipped`.
+    One that the upgrade continues without has the cause as `skipped`.
     """
     found = next((each for each in conditions if each.type == name), None)
     if found is None:

@@ -30,7 +30,7 @@ HELP = {
     "scheduled_time_seconds": "Time from which on the upgrade may start.",
     "window_end_time_seconds": "Time from which on the upgrade may not start any more.",
     "delayed": "Whether the run has reported that no batch had begun some time after the start.",
-    "to_cure": "Things that stood in the way of the start when they were last looked at.",
+    "to_fix": "Problems before the start, as of the last check.",
 }
 """The meaning of each figure by its name behind the prefix."""
 
@@ -71,7 +71,7 @@ def _of_the_start(record: Record) -> Iterator[Measure]:
         yield from _moment("scheduled_time_seconds", start.at)
         yield from _moment("window_end_time_seconds", start.end)
         yield Measure("delayed", {}, float(bool(start.delayed)))
-        yield Measure("to_cure", {}, float(len(start.findings)))
+        yield Measure("to_fix", {}, float(len(start.findings)))
 
 
 def _of_steps(record: Record) -> Iterator[Measure]:

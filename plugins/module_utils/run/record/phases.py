@@ -27,7 +27,7 @@ class Phase(str, Enum):
     PENDING = "Pending"
     """It is agreed to, or is to start at a later moment, and none of its batches has begun."""
     UPGRADING = "Upgrading"
-    """A batch has begun, or another run goes on with it. If a batch was stopped, the next run goes on with that."""
+    """A batch has begun, or another run goes on with it. If a batch was stopped, the next run continues with that."""
     PAUSED = "Paused"
     """Nobody works on it until the next pass, or until a person goes on with it."""
     COMPLETED = "Completed"
@@ -89,7 +89,7 @@ LEADS_TO: dict[Phase, dict[UpgradeEvent, Phase]] = {
 
 _DONE_TO_IT = {
     UpgradeEvent.SCHEDULED: "wait for its start",
-    UpgradeEvent.AGREED: "go on",
+    UpgradeEvent.AGREED: "continue",
     UpgradeEvent.BEGUN: "begin a batch",
     UpgradeEvent.STOPPED: "stop",
     UpgradeEvent.PAUSED: "be paused",

@@ -202,7 +202,7 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
     found = previous is None and partly_upgraded(plan)
     if found:
         fresh = replace(fresh, phase=Phase.UPGRADING)
-    said = "goes on" if found or (earlier is not None and earlier.run) else "begins"
+    said = "continues" if found or (earlier is not None and earlier.run) else "begins"
     said += f": {fresh.aim}, {count} member{'' if count == 1 else 's'}, plan {plan['digest']}"
     return noted(fresh, UpgradeEvent.AGREED, said, at)
 

@@ -258,7 +258,7 @@ def note(task: Task, store: RecordStore, read: Kept | None = None) -> Outcome:
         raise refusal(
             "run_time_over",
             f"The time of the run is over, so batch {params['batch']} is not begun.",
-            "Run again to go on: finished members are left alone. The limit is upgrade_run_timeout.",
+            "Run again to continue: finished members are left alone. The limit is upgrade_run_timeout.",
         )
     if isinstance(store, Nowhere):
         _tell_done(task, None)
@@ -281,7 +281,7 @@ def note(task: Task, store: RecordStore, read: Kept | None = None) -> Outcome:
         more["step"] = told_of(after.conditions, params["step"], utc_now())
     missing = judge_there(params, task.run, before, after)
     for reason in missing.reasons:
-        # The result of a note is not shown while the run goes on.
+        # The result of a note is not shown while the run continues.
         task.progress(f"{reason.message} {reason.remedy}")
     verdict = combine((missing, judge_aborted(params, after)))
     return Outcome(verdict, before != after, shown[0], shown[1], more=more)

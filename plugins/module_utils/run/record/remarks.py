@@ -29,7 +29,7 @@ def judge_there(params: Mapping[str, Any], run: str, before: Record | None, afte
 def judge_kept_nowhere(params: Mapping[str, Any]) -> Iterator[Reason]:
     """Whether it matters that no record is kept."""
     if _aborts(params):
-        said = "No record of the upgrade is kept (upgrade_record_kept_in=none), so the next run goes on with it."
+        said = "No record of the upgrade is kept (upgrade_record_kept_in=none), so the next run continues with it."
         yield remark("aborted_without_record", said, "Start none, or keep a record.")
 
 
@@ -42,7 +42,7 @@ def judge_aborted(params: Mapping[str, Any], record: Record | None) -> Iterator[
         yield remark(
             "upgrade_aborted",
             f"The {record.title} is Aborted.",
-            "No run goes on with it before the playbook resume.",
+            "No run continues it before the playbook resume.",
         )
         return
     last = f": the {record.title} is {record.phase.value}" if record is not None else ""

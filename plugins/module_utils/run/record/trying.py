@@ -32,7 +32,7 @@ TRIED: dict[str, Any] = {
 }
 """The option for a step whose tasks have been run: its outcome, its limits, and the result of the try before."""
 SKIPPED_NOTICE = "scale_skipped"
-"""The state of the notice that the upgrade goes on without a step; the only such step adds capacity."""
+"""The state of the notice that the upgrade continues without a step; the only such step adds capacity."""
 
 
 class Next(str, Enum):
@@ -44,7 +44,7 @@ class Next(str, Enum):
     """The next pass takes the step again."""
     FAILED = "failed"
     SKIPPED = "skipped"
-    """It has failed, and the upgrade goes on without it."""
+    """It has failed, and the upgrade continues without it."""
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,9 @@ class Try:
         return not ENDING.isdisjoint(self.tried["failure"].get("codes") or ())
 
     def remarks(self) -> list[str]:
-        """Sentences about things that keep the step from nothing, and about a step that the upgrade goes on without."""
+        """Sentences about what keeps the step from nothing, and about a step that the upgrade continues without."""
         if self.next() is Next.SKIPPED:
-            return [f"The upgrade goes on without {self.tried['without']}. {self.said}"]
+            return [f"The upgrade continues without {self.tried['without']}. {self.said}"]
         return self._messages(State.PASSED)
 
     def notice(self, noticed: bool) -> dict[str, Any]:

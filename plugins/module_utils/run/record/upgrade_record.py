@@ -246,7 +246,7 @@ def _locks(params: Mapping[str, Any]) -> tuple[dict[str, Lock], Verdict]:
     try:
         return list_locks(connect(params["kubernetes"]), params["namespace"]), Verdict()
     except Denied as error:
-        said = "It is not known whether a run is at work: the lock in the namespace cannot be read."
+        said = "It is not known whether a run is active: the lock in the namespace cannot be read."
         remedies = " ".join(reason.remedy for reason in error.verdict.reasons)
         return {}, Verdict(
             (remark("lock_not_seen", said, f"{remedies} A lock kept in the cluster itself needs no such right."),)

@@ -128,7 +128,7 @@ def judge_aborted(phase: Phase, target: str, reason: str, at: str) -> Iterator[R
         yield waiting(
             "aborted_on_request",
             f"The upgrade to {target} was aborted at {at}: {reason.rstrip('.')}.",
-            "No run goes on with it before the playbook resume: run that, then run again.",
+            "No run continues it before the playbook resume: run that, then run again.",
         )
 
 

@@ -130,7 +130,7 @@ def judge_unchanged(request: Request | None, expected: str, where: str, *, abort
         yield waiting(
             "request_withdrawn",
             f"The request in {where} was withdrawn, so no further batch is begun.",
-            "Request the upgrade again and run again to go on, or leave it as it is.",
+            "Request the upgrade again and run again to continue, or leave it as it is.",
         )
     elif request.digest != expected:
         yield waiting(

@@ -129,7 +129,7 @@ def judge_start(
     if schedule is None or (commenced and schedule.policy is not WindowEnd.PAUSE):
         return
     if now < schedule.at:
-        left, does = duration((schedule.at - now).total_seconds()), "goes on" if commenced else "starts"
+        left, does = duration((schedule.at - now).total_seconds()), "continues" if commenced else "starts"
         said = f"The {deed.value} {does} at {timestamp_text(schedule.at)}, in {left}."
         yield waiting("starts_later", said, "Run the playbook again at that time.")
     elif now >= schedule.end and commenced:
@@ -147,7 +147,7 @@ def judge_start(
             f"The {deed.value} is predicted to take {duration(predicted)}, and its window ends at"
             f" {timestamp_text(schedule.end)}, in {duration((schedule.end - now).total_seconds())}.",
             "Give a longer window (upgrade_window), or the policy start_only (upgrade_window_policy), with which it"
-            " goes on after the window.",
+            " continues after the window.",
         )
 
 
@@ -156,7 +156,7 @@ def is_late(schedule: Schedule, now: datetime) -> bool:
     return schedule.tells_delay and schedule.at + schedule.window * LATE_AFTER <= now < schedule.end
 
 
-def to_cure(verdict: Verdict) -> Verdict:
+def to_fix(verdict: Verdict) -> Verdict:
     """The verdict on a plan that starts later: a refusal is a remark, since there is time to fix its cause."""
     return Verdict(
         tuple(
@@ -173,7 +173,7 @@ def closed(end: datetime) -> Reason:
     return waiting(
         "window_closed",
         f"The window ended at {timestamp_text(end)}, so no further batch is begun.",
-        "It goes on in the next window: run the playbook then, with upgrade_at in that window.",
+        "It continues in the next window: run the playbook then, with upgrade_at in that window.",
     )
 
 

@@ -44,7 +44,7 @@ def judge_delay(schedule: Schedule, seen: StartFindings, deed: Deed = Deed.UPGRA
         yield waiting(
             "start_delayed",
             f"The {deed.value} was to start at {timestamp_text(schedule.at)}, and has not begun. {_cause(seen)}",
-            "Fix what stands in its way; the next pass goes on.",
+            "Fix the problems; the next pass continues.",
         )
 
 

@@ -79,7 +79,7 @@ class LonghornStage(ByPlaybook):
         self._happening.mend()
 
     def read(self, ended: Played) -> bool:
-        """See `Stage`: the evidence of an interruption is removed, as the refusal says, and the next run goes on."""
+        """See `Stage`: the evidence of an interruption is removed, as the refusal says, and the next run continues."""
         if '"interrupted_before"' in ended.output:
             self._happening.remove_evidence()
         return any(f'"{each}"' in ended.output for each in ("interrupted_before", "volume_interrupted"))

@@ -40,7 +40,7 @@ def said(text: str, module: str = "cluster_health_gate", path: str = HERE, **arg
          "Raise upgrade_gate_timeout or upgrade_batch_timeout or upgrade_run_timeout."),
         ("Give more time with wait_limit.", "Give more time with upgrade_batch_timeout or upgrade_run_timeout."),
         ("accept it with allow_single_copy.", "accept it with upgrade_allow_single_copy."),
-        ("To go on without, set skip_checks: [disk].", "To go on without, set upgrade_skip_checks: [disk]."),
+        ("To continue without, set skip_checks: [disk].", "To continue without, set upgrade_skip_checks: [disk]."),
         ("The limit is upgrade_run_timeout, set upgrade_max_unavailable.",) * 2,
         ("https://opensearch.hosts.example/ and stateful.upgrade.kubernetes.host and my_opensearch.hosts",) * 2,
         ("Give one of these as target_version.",) * 2,

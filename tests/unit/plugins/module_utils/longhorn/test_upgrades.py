@@ -218,7 +218,7 @@ def test_an_error_of_one_node_is_told_while_the_upgrade_goes_on() -> None:
     found = of_managers(manager("upgrading", "error", nodes=(), upgradingNode="n2"))
     refused = ask(old(), found, followed=("upgrade",))
     assert codes(refused) == ["upgrade_failed"]
-    assert "Longhorn goes on with node n2." in refused.verdict.reasons[0].message
+    assert "Longhorn continues with node n2." in refused.verdict.reasons[0].message
     assert codes(ask(old(), found)) == ["upgrade_elsewhere"]
 
 

@@ -26,7 +26,7 @@ WORKERS_LEFT = openshift(
     [
         (openshift(), f"pause and abort stop all until the update is commenced; after that {BY_ITSELF}"),
         (openshift(version=under_way()), f"the update is commenced: with pause or abort {BY_ITSELF}"),
-        (WORKERS_LEFT, "pause and abort hold the workers behind the batch at hand, resume goes on with the next one"),
+        (WORKERS_LEFT, "pause and abort hold the workers behind the current batch, resume continues with the next one"),
     ],
 )
 def test_a_plan_says_what_a_stop_means_before_and_after_commencement(seen: OpenShift, expected: str) -> None:

@@ -45,7 +45,9 @@ def test_opensearch_has_no_licence(room: Room) -> None:
 
 def test_a_licence_that_needs_no_restart_is_brought_when_the_run_begins(room: Room, servers: Elasticsearch) -> None:
     result = plan(room, "", licence="trial")
-    assert result["told"] == ["The licence changes from basic to trial by the API of the servers, before the restarts."]
+    assert result["lines"] == [
+        "The licence changes from basic to trial by the API of the servers, before the restarts."
+    ]
     assert (result["course"], result["batches"], result["licence_first"]) == ("nothing", [], True)
     assert result["asks_without_batches"]
     assert servers.changes() == []
@@ -56,7 +58,7 @@ def test_a_licence_that_needs_no_restart_is_brought_when_the_run_begins(room: Ro
     assert servers.changes() == []
     SYSTEM.first(task, Outcome(Verdict(), more=result))
     assert servers.changes() == [("POST", "/_license/start_trial")]
-    assert plan(room, "", licence="trial")["told"] == []
+    assert plan(room, "", licence="trial")["lines"] == []
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.te
 @pytest.mark.parametrize(
     ("going", "members", "previous", "phase", "said"),
     [
-        ("a", "abc", False, Phase.UPGRADING, "goes on: to "),
+        ("a", "abc", False, Phase.UPGRADING, "continues: to "),
         ("abc", "abc", False, Phase.PENDING, "begins: to "),
         ("a", "abc", True, Phase.PENDING, "begins: to "),
     ],

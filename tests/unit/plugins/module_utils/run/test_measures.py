@@ -37,7 +37,7 @@ def test_members_and_batches_are_counted_as_far_as_they_came() -> None:
 
 
 def test_steps_and_the_start_are_told_if_there_are_any() -> None:
-    assert (of(RECORD, "step"), of(RECORD, "delayed"), of(RECORD, "to_cure")) == ({}, {}, {})
+    assert (of(RECORD, "step"), of(RECORD, "delayed"), of(RECORD, "to_fix")) == ({}, {}, {})
     conditions = after_step(
         after_step((), "alerts", StepState.STARTED, "", AT), "alerts", StepState.COMPLETED, "", LATER
     )
@@ -46,7 +46,7 @@ def test_steps_and_the_start_are_told_if_there_are_any() -> None:
     assert of(record, "step")["alerts", "completed"] == 1.0
     assert of(record, "step")["alerts", "in_progress"] == 0.0
     assert of(record, "step_seconds") == {("alerts",): 90.0}
-    assert (of(record, "delayed"), of(record, "to_cure")) == ({(): 0.0}, {(): 1.0})
+    assert (of(record, "delayed"), of(record, "to_fix")) == ({(): 0.0}, {(): 1.0})
 
 
 def test_a_moment_that_is_none_has_no_figure() -> None:

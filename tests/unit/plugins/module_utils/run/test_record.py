@@ -177,7 +177,7 @@ def test_an_interrupted_upgrade_goes_on_where_it_came_to() -> None:
     assert states(record) == {"c": "done", "b": "done", "a": "pending"}, "b has come back after the run was killed"
     assert record.batches[0].took == ({"total_seconds": 30},)
     assert (record.run, record.started, record.updated) == ("day", "t0", "t3")
-    assert [entry.message for entry in record.history][-1] == f"goes on: to {NEW}, 1 member, plan p1"
+    assert [entry.message for entry in record.history][-1] == f"continues: to {NEW}, 1 member, plan p1"
 
 
 def test_a_member_that_is_still_to_do_is_planned_anew_and_once() -> None:
@@ -241,7 +241,7 @@ def test_a_pass_that_waits_is_gone_on_with() -> None:
     assert states(following) == {"a": "done", "b": "pending"}
     assert following is not None
     assert (following.phase, following.reason, following.started) == (Phase.UPGRADING, "", record.started)
-    assert following.history[-1].message.startswith("goes on")
+    assert following.history[-1].message.startswith("continues")
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_one_that_pauses_goes_on_in_a_window_alone() -> None:
     assert judge_start(pausing, at(30), commenced=True).passed
     early, late = (judge_start(pausing, at(minutes), commenced=True) for minutes in (-1, 120))
     assert (codes(early), codes(late)) == (["starts_later"], ["window_closed"])
-    assert early.reasons[0].message == "The upgrade goes on at 2026-11-21T02:00:00Z, in 1 min."
+    assert early.reasons[0].message == "The upgrade continues at 2026-11-21T02:00:00Z, in 1 min."
     assert late.state is State.WAITING
     assert codes(judge_start(pausing, at(120), commenced=False)) == ["window_over"]
 

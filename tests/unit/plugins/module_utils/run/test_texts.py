@@ -98,7 +98,7 @@ def test_an_upgrade_that_goes_on_tells_the_numbers_of_the_whole() -> None:
     earlier = {"started": "2026-11-21T02:00:00Z", "done": 1}
     lines = plan_lines(plan(*THREE[1:], before=before, earlier=earlier), WORDS)
     assert lines[0].endswith("2 of 3 members, 2 batches, about 2 min")
-    assert lines[1] == "  goes on with the upgrade that began at 2026-11-21T02:00:00Z: 1 of 3 batches done"
+    assert lines[1] == "  continues the upgrade that began at 2026-11-21T02:00:00Z: 1 of 3 batches done"
     assert lines[-1] == "Plan: 2 to upgrade, 1 already on 3.8.0."
 
 
@@ -145,14 +145,14 @@ def test_members_that_are_replaced_on_their_version_are_counted_apart() -> None:
 def test_a_restart_tells_what_its_system_adds_and_counts_the_pods_that_are_replaced() -> None:
     told = ["node.attr.rack is set for pool data", "1 pod is replaced."]
     before = dict.fromkeys(("m-0", "m-1", "m-2"), "3.8.0 (to restart)")
-    lines = plan_lines(plan(*THREE, before=before, replaced=["m-1"], told=told), Words(deed=RESTART))
+    lines = plan_lines(plan(*THREE, before=before, replaced=["m-1"], lines=told), Words(deed=RESTART))
     assert lines[1:3] == [f"  {line}" for line in told]
     assert lines[-1] == "Plan: 2 to restart, 1 to replace, 0 to leave alone."
-    assert plan_lines(plan(told=told[:1]), Words(deed=RESTART)) == [
+    assert plan_lines(plan(lines=told[:1]), Words(deed=RESTART)) == [
         "Nothing to do: no member is to be restarted.",
         "  node.attr.rack is set for pool data",
     ]
-    many = plan_lines(plan(*THREE, before=before, told=told * 20), Words(deed=RESTART))
+    many = plan_lines(plan(*THREE, before=before, lines=told * 20), Words(deed=RESTART))
     assert many[21] == "  20 more lines like these are in the result"
     assert len(many) == 26
 
@@ -317,7 +317,7 @@ def test_a_pass_that_waits_tells_for_what_and_each_thing_once() -> None:
     ]
     said = {"code": "odd", "message": "Something is odd.", "remedy": "Look."}
     lines = ending(waiting=waits, remarks=[*waits, said], record=failed())
-    assert lines[0].startswith("This pass is over")
+    assert lines[0].startswith("This pass has ended")
     said_of = ["  Pod a is stopping.", "  It waits for canary. Approve it."]
     assert lines[1:] == [*said_of, "Note: Something is odd. Look."]
 

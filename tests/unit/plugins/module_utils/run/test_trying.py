@@ -98,7 +98,7 @@ def test_a_step_waits_for_what_its_results_or_the_user_say() -> None:
 
 def test_an_upgrade_that_goes_on_without_a_step_says_so_and_sends_a_notice() -> None:
     without = tried(failure={**BROKEN, "codes": ["quota_exceeded"]}, times=1, without="a second shop")
-    assert without.remarks() == ["The upgrade goes on without a second shop. It is on fire."]
+    assert without.remarks() == ["The upgrade continues without a second shop. It is on fire."]
     assert without.notice(noticed=True) == {
         **{"state": "scale_skipped", "cause": "It is on fire.", "codes": ["quota_exceeded"]},
     }
