@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from ansible._internal._templating._utils import Omit
@@ -57,10 +57,20 @@ class Facts:
             if host not in members:
                 members.append(host)
 
-    def without(self, group: str) -> None:
-        """Have no such group, nor its hosts."""
-        for host in self._groups.pop(group, ()):
-            self._inventory.pop(host, None)
+    def read(self, inventory: Mapping[str, Any]) -> None:
+        """Have the hosts of an inventory, of which each group has hosts of its own."""
+        for group, of_group in inventory["all"]["children"].items():
+            for host, variables in of_group["hosts"].items():
+                self.add(host, [group], variables)
+
+    def matching(self, patterns: list[str]) -> list[str]:
+        """The hosts of names of hosts and groups; those behind an exclamation mark are left out."""
+        groups = self.groups()
+        alone = {name: [name] for name in groups["all"]}
+        names = [each for pattern in patterns for each in re.split("[,:]", pattern)]
+        left_out = {host for name in names if name[:1] == "!" for host in {**alone, **groups}.get(name[1:], ())}
+        found = [host for name in names for host in {**alone, **groups}.get(name, ())]
+        return [host for host in dict.fromkeys(found) if host not in left_out]
 
 
 class OfHosts(Mapping[str, Any]):
@@ -100,12 +110,21 @@ class _Templated(Mapping[str, Any]):
         return len(self._raw)
 
 
-@dataclass
 class BuiltIn:
-    """The modules of `ansible.builtin` that the roles call."""
+    """The modules of `ansible.builtin` that the controller carries out itself."""
 
-    facts: Facts
-    statistics: dict[str, Any]
+    def __init__(self, facts: Facts, statistics: dict[str, Any]) -> None:
+        self._facts, self._statistics = facts, statistics
+        self.known: Mapping[str, Callable[[str, Any], Result]] = {
+            "set_fact": self._set_fact,
+            "set_stats": self._set_stats,
+            "add_host": self._add_host,
+            "fail": lambda _host, said: {"failed": True, "msg": said.get("msg", "Failed as requested from task")},
+            "pause": lambda _host, _said: {"user_input": ""},
+            "debug": lambda _host, said: {"msg": said.get("msg", "")},
+            "meta": _meta,
+        }
+        """By name."""
 
     def carry_out(self, name: str, host: str, options: Any) -> Result:
         """The result of one.
@@ -114,34 +133,26 @@ class BuiltIn:
             PlayEnded: the play ends here.
             UnknownKeyword: it is unknown here.
         """
-        known: dict[str, Callable[[Any], Result]] = {
-            "set_fact": partial(self._set_fact, host),
-            "set_stats": self._set_stats,
-            "add_host": self._add_host,
-            "fail": lambda said: {"failed": True, "msg": said.get("msg", "Failed as requested from task")},
-            "pause": lambda _said: {"user_input": ""},
-            "meta": _meta,
-        }
-        if name not in known:
-            raise UnknownKeyword(f"ansible.builtin.{name}")
-        return {"changed": False, "failed": False, **known[name](options)}
+        return {"changed": False, "failed": False, **self.known[name](host, options)}
 
     def _set_fact(self, host: str, said: Any) -> Result:
-        self.facts.note(host, said)
+        self._facts.note(host, said)
         return {"ansible_facts": said}
 
-    def _set_stats(self, said: Any) -> Result:
-        self.statistics.update(said["data"])
+    def _set_stats(self, _host: str, said: Any) -> Result:
+        self._statistics.update(said["data"])
         return {}
 
-    def _add_host(self, said: Any) -> Result:
+    def _add_host(self, _host: str, said: Any) -> Result:
         own = {name: value for name, value in said.items() if name not in ("name", "groups") and value is not Omit}
         groups = said["groups"]
-        self.facts.add(said["name"], [groups] if isinstance(groups, str) else [*groups], own)
+        self._facts.add(said["name"], [groups] if isinstance(groups, str) else [*groups], own)
         return {}
 
 
-def _meta(said: Any) -> Result:
+def _meta(_host: str, said: Any) -> Result:
+    if said == "flush_handlers":
+        return {}  # no role here has handlers
     if said != "end_play":
         raise UnknownKeyword(f"meta: {said}")
     raise PlayEnded

@@ -18,17 +18,31 @@ HOPS = "upgrade_hops"
 """A variable with which the run goes on once its facts were taken back."""
 TASKS = re.compile(r'"(?:upgrade_)?tasks(?:_\w+)?": ')
 """A variable with the path of a file with tasks."""
+ROLES = {f"{OWN}member_package", f"{OWN}member_kubeadm"}
+"""The roles for members whose modules a host in memory carries out, and whose keywords `tests.runs.direct` knows."""
 
 
 def play(playbook: str, variables: Mapping[str, Any], *more: str, output: io.StringIO | None = None) -> Played:
     """Run a playbook to its end, as `tests.runs.executor.play`. Without the executor nothing is written to `output`."""
     if needs_executor(playbook, variables, more):
         return executor.play(playbook, variables, *more, output=output)
-    return direct.play(playbook, variables)
+    return direct.play(playbook, variables, *more)
 
 
 def needs_executor(playbook: str, variables: Mapping[str, Any], more: tuple[str, ...]) -> bool:
     """Whether a run has arguments, or tasks beyond those that `tests.runs.direct` knows."""
-    if more or not playbook.startswith(OWN) or playbook == REPORT or HOPS in variables:
+    if not playbook.startswith(OWN) or playbook == REPORT or HOPS in variables or not _known(more):
+        return True
+    if variables.get("upgrade_member_role") not in {None, *ROLES}:
         return True
     return TASKS.search(json.dumps(dict(variables))) is not None
+
+
+def _known(more: tuple[str, ...]) -> bool:
+    """Whether these arguments are those of a run on hosts, or of its plan."""
+    arguments = [*more]
+    if direct.CHECK in arguments:
+        arguments.remove(direct.CHECK)
+    return not arguments or (
+        len(arguments) == 2 and arguments[0] == direct.INVENTORY and arguments[1].endswith(".json")
+    )

@@ -1,7 +1,8 @@
 """Runs without the executor of ansible-core: the tasks of the playbooks and roles, carried out one after the other.
 
 Templates are those of ansible-core, and so are the action plugins and lookups of the collection. A task that Ansible
-itself carries out, such as `set_fact`, is a few lines here. The same run with the executor (`tests.runs.executor`) asks
+itself carries out, such as `set_fact`, is a few lines here. The hosts of a play go through its tasks as the strategy
+`linear` has it: each task on all hosts before the next one. The same run with the executor (`tests.runs.executor`) asks
 the same of the servers; a test holds that.
 """
 
@@ -9,13 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any, NoReturn
 
 from ansible.errors import AnsibleError
@@ -23,7 +22,8 @@ from ansible.template import Templar, trust_as_template
 from ansible.utils.display import Display
 from ansible.utils.vars import load_extra_vars
 
-from tests.runs.builtin import BuiltIn, Facts, OfHosts, PlayEnded, skipped
+from tests.runs.acting import Acting, TaskFailed, judged, of_loop
+from tests.runs.builtin import LOCALHOST, Facts, OfHosts, PlayEnded, Result, skipped
 from tests.runs.executor import one_process
 from tests.runs.scripts import (
     BUILT_IN,
@@ -42,40 +42,42 @@ from tests.runs.scripts import (
 from tests.runs.turns import RUN
 from tests.scenarios.playbook import Played
 
-LOCALHOST = "localhost"
+INVENTORY, CHECK = "-i", "--check"
+SHOWING = f"{BUILT_IN}debug"
+"""The action whose results are shown."""
+FAILED, UNREACHABLE = 2, 4
+"""The exit codes of ansible-playbook."""
 Task = Mapping[str, Any]
-Result = dict[str, Any]
+Hosts = list[str]
 
 
-class TaskFailed(Exception):
-    """A task has failed."""
-
-    def __init__(self, task: Mapping[str, Any], result: Result) -> None:
-        super().__init__(str(result.get("msg")))
-        self.task, self.result = task, result
+class AllLost(Exception):
+    """No host of a batch is left, so that the playbook ends here."""
 
 
 def play(playbook: str, variables: Mapping[str, Any], *more: str) -> Played:
-    """Run a playbook of the collection to its end, as `tests.runs.executor.play`. It takes no further arguments.
+    """Run a playbook of the collection to its end, as `tests.runs.executor.play`.
+
+    Of the arguments of ansible-playbook it takes `--check`, and `-i` with an inventory in a file of JSON.
 
     Raises:
         UnknownKeyword: the playbook has a word that is unknown here.
     """
-    assert not more, more
     _shown_by_run()
     with one_process() as process:
         # Read as the command line is: a template in it is carried out.
-        run = _Run(LOADER.load(trust_as_template(json.dumps(dict(variables)))), process.lines)
+        run = _Run(LOADER.load(trust_as_template(json.dumps(dict(variables)))), process.lines, CHECK in more)
+        if INVENTORY in more:
+            run.facts.read(json.loads(Path(more[more.index(INVENTORY) + 1]).read_text(encoding="utf-8")))
         try:
             for each in plays_of(ROOT / "playbooks" / f"{playbook.removeprefix(OWN)}.yml"):
                 run.play(each)
-        except TaskFailed:
-            # A play whose hosts have all failed is the last one.
-            return run.ended(2)
+        except AllLost:
+            pass
         except AnsibleError as error:
             run.lines.append(str(error))
             return run.ended(1)
-    return run.ended(0)
+    return run.ended(UNREACHABLE if run.unreachable else FAILED if run.failed else 0)
 
 
 @cache
@@ -94,64 +96,46 @@ def _shown_by_run() -> None:
 
 
 @dataclass
-class _Connection:
-    """The connection to the controller itself."""
-
-    transport: str = "local"
-    become: None = None
-    has_native_async: bool = False
-    _shell: Any = field(default_factory=lambda: SimpleNamespace(tmpdir=None, env_prefix=lambda **_given: ""))
-
-
-@dataclass
-class _Task:
-    """The task, as an action plugin reads it."""
-
-    action: str
-    args: dict[str, Any]
-    file: str
-    check_mode: bool = False
-    diff: bool = False
-    no_log: bool = False
-    async_val: int = 0
-    become: bool = False
-    delegate_to: str | None = None
-    environment: tuple[()] = ()
-
-    def get_path(self) -> str:
-        """The file that it is in."""
-        return self.file
-
-
-@dataclass
 class _Run:
     """A run under way."""
 
     extra: Variables
     lines: list[str]
+    check: bool = False
     statistics: dict[str, Any] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
     changed: Counter[str] = field(default_factory=Counter)
     """The number of tasks that have changed something, by host."""
-    last: str = LOCALHOST
-    """The host of the last task."""
+    failed: dict[str, TaskFailed] = field(default_factory=dict)
+    """The hosts that have failed for good."""
+    unreachable: set[str] = field(default_factory=set)
 
     def ended(self, code: int) -> Played:
         """The end, with the output."""
         shown = json.dumps(self.statistics, default=str, indent=1).replace("\n", "")
         self.lines.append(f"\tRUN: {shown}")
         self.lines.append("PLAY RECAP")
-        failed = int(code != 0)
         for host, number in self.changed.items():
-            self.lines.append(f"{host} : ok=0 changed={number} unreachable=0 failed={failed * (host == self.last)}")
+            lost = f"unreachable={int(host in self.unreachable)} failed={int(host in self.failed)}"
+            self.lines.append(f"{host} : ok=0 changed={number} {lost}")
         return Played(code, "\n".join(self.lines))
 
+    def is_lost(self, host: str) -> bool:
+        """Whether no further task is carried out on a host."""
+        return host in self.failed or host in self.unreachable
+
     def play(self, play: Play) -> None:
-        """A play, on each of its hosts in turn."""
+        """A play, on its hosts, batch by batch.
+
+        Raises:
+            AllLost: all hosts of a batch are.
+        """
         of_play = _OfPlay(self, play)
         with contextlib.suppress(PlayEnded):
-            for host in of_play.hosts():
-                of_play.on(host)
+            for hosts in of_play.batches():
+                of_play.on([each for each in hosts if not self.is_lost(each)])
+                if all(map(self.is_lost, hosts)):
+                    raise AllLost
 
 
 class _OfPlay:
@@ -162,59 +146,92 @@ class _OfPlay:
         self._of_roles: dict[str, Any] = {}
         self._defaults: dict[str, Any] = {}
         self._host = LOCALHOST
-        self._built_in = BuiltIn(run.facts, run.statistics)
+        self._hosts, self._batch = Hosts(), Hosts()
+        self._acting = Acting(run.facts, run.statistics, play, check=run.check)
 
-    def hosts(self) -> list[str]:
-        """The hosts of the play."""
-        place = Place(self._play.file)
-        pattern = self._templar(self._variables(place, {})).template(self._play.said["hosts"])
-        names = pattern if isinstance(pattern, list) else [pattern]
-        groups = self.run.facts.groups()
-        alone = {name: [name] for name in groups["all"]}
-        return [host for name in names for host in {**alone, **groups}.get(name, ())]
+    def batches(self) -> list[Hosts]:
+        """The hosts of the play, by `serial`."""
+        templar = self._templar(self._variables(Place(self._play.file), {}))
+        named = templar.template(self._play.said["hosts"])
+        left = self._hosts = self.run.facts.matching(named if isinstance(named, list) else [named])
+        said = templar.template(self._play.said.get("serial", len(left)))
+        sizes, found = [*said] if isinstance(said, list) else [said], list[Hosts]()
+        while left:
+            size = int(sizes[min(len(found), len(sizes) - 1)])
+            found, left = [*found, left[:size]], left[size:]
+        return found
 
-    def on(self, host: str) -> None:
-        """The play on one host."""
-        self._host = host
+    def on(self, hosts: Hosts) -> None:
+        """The play on the hosts of one batch. Those that fail are noted in the run."""
+        self._batch = hosts
         self._of_roles, self._defaults = {}, {}
         self.run.lines.append(f"PLAY [{self._play.said.get('name', '')}] ***")
-        self._tasks(self._play.said["tasks"], Place(self._play.file))
+        self._tasks(self._play.said["tasks"], Place(self._play.file), hosts)
 
-    def _tasks(self, tasks: Any, place: Place) -> None:
+    def _tasks(self, tasks: Any, place: Place, hosts: Hosts) -> None:
+        """Carry out tasks on those of the hosts that are not lost yet."""
         for each in tasks:
+            left = [host for host in hosts if not self.run.is_lost(host)]
+            if not left:
+                return
             if "block" in each:
-                self._block(each, place.inside(each))
+                self._block(each, place.inside(each), left)
             else:
-                self._task(each, place)
+                self._task(each, place, left)
 
-    def _block(self, block: Task, place: Place) -> None:
-        try:
-            self._tasks(block["block"], place)
-        except TaskFailed as failure:
-            if "rescue" not in block:
-                raise
+    def _block(self, block: Task, place: Place, hosts: Hosts) -> None:
+        self._tasks(block["block"], place, hosts)
+        lost = [host for host in hosts if host in self.run.failed] if "rescue" in block else []
+        for host in lost:
+            failure = self.run.failed.pop(host)
             seen = {"ansible_failed_task": failure.task, "ansible_failed_result": failure.result}
-            self.run.facts.note(self._host, seen)
-            self._tasks(block["rescue"], place)
+            self.run.facts.note(host, seen)
+        self._tasks(block.get("rescue", ()), place, lost)
+        if "always" in block:
+            failures = {host: self.run.failed.pop(host) for host in hosts if host in self.run.failed}
+            self._tasks(block["always"], place, hosts)
+            self.run.failed |= failures
 
-    def _task(self, task: Task, place: Place) -> None:
+    def _task(self, task: Task, place: Place, hosts: Hosts) -> None:
         action = action_of(task, place.file)
         name = action.removeprefix(BUILT_IN)
-        if name in ("import_tasks", "include_tasks", "import_role", "include_role"):
-            self._included(name, task, place)
-            return
-        self._done(task, action, place)
+        if name in ("import_tasks", "import_role"):
+            inner = self._place_of(task[action], {}, task, replace_conditions(place, task))
+            self._tasks(tasks_of(inner.file), inner, hosts)
+        elif name in ("include_tasks", "include_role"):
+            self._included(task[action], task, place, hosts)
+        else:
+            named = f"{place.role} : {task.get('name')}" if place.role else task.get("name")
+            self.run.lines.append(f"TASK [{named}] ***")
+            for host in hosts:
+                with self._for(host):
+                    self._done(task, action, place)
 
-    def _included(self, name: str, task: Task, place: Place) -> None:
-        said = task[f"{BUILT_IN}{name}"]
-        if name.startswith("import"):
-            place = self._place_of(said, {}, task, replace_conditions(place, task))
-            self._tasks(tasks_of(place.file), place)
-            return
-        for variables, item in [*self._each(task, place)]:
-            named = self._failing(task, lambda given=variables: self._templar(given).template(said))
-            inner = self._place_of(named, item, task, place)
-            self._tasks(tasks_of(inner.file), inner)
+    @contextlib.contextmanager
+    def _for(self, host: str) -> Iterator[None]:
+        """Until the block ends, templates are those of a host. A failure in it is one of the host."""
+        self._host = host
+        try:
+            yield
+        except TaskFailed as failure:
+            self.run.failed[host] = failure
+
+    def _included(self, said: Any, task: Task, place: Place, hosts: Hosts) -> None:
+        """Carry out each file that hosts include on all of these, in the order in which the first one names it."""
+        found = list[tuple[Place, Hosts]]()
+        for host in hosts:
+            with self._for(host):
+                for variables, item in self._each(task, place):
+                    named = self._failing(task, lambda given=variables: self._templar(given).template(said))
+                    inner = self._place_of(named, item, task, place)
+                    for other, those in found:
+                        if other == inner and host not in those:
+                            those.append(host)
+                            break
+                    else:
+                        found.append((inner, [host]))
+        for inner, those in found:
+            self._tasks(tasks_of(inner.file), inner, those)
 
     def _place_of(self, said: Any, item: Variables, task: Task, place: Place) -> Place:
         parameters = {**place.parameters, **task.get("vars", {}), **item}
@@ -254,56 +271,38 @@ class _OfPlay:
             self._fail(task, {"failed": True, "msg": str(error), "changed": False})
 
     def _done(self, task: Task, action: str, place: Place) -> None:
-        named = f"{place.role} : {task.get('name')}" if place.role else task.get("name")
-        self.run.lines.append(f"TASK [{named}] ***")
         results, name = list[Result](), task.get("loop_control", {}).get("loop_var", "item")
         for variables, item in self._each(task, place):
-            done = self._judged(task, variables, self._carried_out(task, action, place, variables))
+            templar = self._templar(variables)
+            carried = self._acting.carried_out(task, action, place, self._host, templar, variables)
+            done = self._failing(
+                task, lambda given=variables, result=carried: judged(task, given, result, self._templar)
+            )
             results.append({**done, name: item[name], "ansible_loop_var": name} if item else done)
-        result = _of_loop(results) if "loop" in task else next(iter(results), skipped())
-        self.run.last = self._host
+        result = of_loop(results) if "loop" in task else next(iter(results), skipped())
+        if action == SHOWING:
+            self.run.lines += [f"ok: [{self._host}] => {json.dumps(each, default=str)}" for each in results]
         self.run.changed[self._host] += bool(result.get("changed"))
         if "register" in task:
             self.run.facts.note(self._host, {task["register"]: result})
-        if result.get("failed"):
+        if result.get("unreachable"):
+            self._lose(task, result)
+        elif result.get("failed"):
             self._fail(task, result)
+
+    def _lose(self, task: Task, result: Result) -> None:
+        if not task.get("ignore_unreachable"):
+            self.run.lines.append(f"fatal: [{self._host}]: UNREACHABLE! => {json.dumps(result, default=str)}")
+            self.run.unreachable.add(self._host)
 
     def _fail(self, task: Task, result: Result) -> NoReturn:
         said = {**result, "msg": result.get("msg", "failed")}
         self.run.lines.append(f"fatal: [{self._host}]: FAILED! => {json.dumps(said, default=str)}")
-        raise TaskFailed(_named(task), result)
-
-    def _carried_out(self, task: Task, action: str, place: Place, variables: dict[str, Any]) -> Result:
-        templar = self._templar(variables)
-        try:
-            options = templar.template(task[action] or {})
-            if action.startswith(BUILT_IN):
-                if isinstance(options, Mapping):
-                    options = {templar.template(name): value for name, value in options.items()}
-                host = LOCALHOST if task.get("delegate_facts") else self._host
-                return self._built_in.carry_out(action.removeprefix(BUILT_IN), host, options)
-            given = {**self._play.defaults.get(action, {}), **options}
-            acting = _Task(action, given, str(place.file), no_log=bool(task.get("no_log")))
-            plugin = import_module(f"ansible_collections.{OWN}plugins.action.{action.removeprefix(OWN)}")
-            carried = plugin.ActionModule(acting, _Connection(), None, LOADER, templar, None).run(None, variables)
-        except AnsibleError as error:
-            return {"failed": True, "msg": str(error), "changed": False}
-        # As from another process: nothing of the result is shared with the task.
-        found: Result = pickle.loads(pickle.dumps(carried))  # noqa: S301 - it is our own
-        return {"changed": False, **found, "failed": bool(found.get("failed"))}
-
-    def _judged(self, task: Task, variables: dict[str, Any], result: Result) -> Result:
-        """The result with the judgements of the task itself."""
-        judges = {"changed": task.get("changed_when"), "failed": task.get("failed_when")}
-        known = {**variables, **({task["register"]: result} if "register" in task else {})}
-        for field_name, judge in judges.items():
-            if judge is not None:
-                held = self._failing(task, lambda said=judge: self._templar(known).evaluate_conditional(said))
-                result = {**result, field_name: bool(held)}
-        return result
+        raise TaskFailed({"name": task.get("name", ""), "no_log": task.get("no_log", False)}, result)
 
     def _variables(self, place: Place, own: Variables) -> dict[str, Any]:
         facts, host = self.run.facts, self._host
+        left = [each for each in self._hosts if not self.run.is_lost(each)]
         variables = {
             **self._defaults,
             **facts.inventory(host),
@@ -311,18 +310,19 @@ class _OfPlay:
             **self._of_roles,
             **place.variables,
             **own,
+            "ansible_facts": {},
             **facts.of(host),
             **place.parameters,
             **self.run.extra,
             "inventory_hostname": host,
             "ansible_role_name": place.role,
             **({"role_path": str(Role(place.role).folder)} if place.role else {}),
-            "ansible_check_mode": False,
+            "ansible_check_mode": self.run.check,
             "ansible_playbook_python": "",
             "playbook_dir": str(ROOT / "playbooks"),
             "groups": facts.groups(),
-            "ansible_play_hosts": [host],
-            "ansible_play_batch": [host],
+            "ansible_play_hosts": left,
+            "ansible_play_batch": [each for each in left if each in self._batch],
         }
         return {**variables, "hostvars": OfHosts(facts, self.run.extra, variables["groups"])}
 
@@ -335,13 +335,3 @@ class _OfPlay:
 def replace_conditions(place: Place, task: Task) -> Place:
     """The place with the conditions of an import, which are those of each of its tasks."""
     return Place(place.file, place.role, (*place.conditions, *conditions_of(task)), place.variables, place.parameters)
-
-
-def _named(task: Task) -> dict[str, Any]:
-    return {"name": task.get("name", ""), "no_log": task.get("no_log", False)}
-
-
-def _of_loop(results: list[Result]) -> Result:
-    failed = [each for each in results if each.get("failed")]
-    found: Result = {"results": results, "changed": any(each.get("changed") for each in results)}
-    return {**found, "failed": bool(failed), **({"msg": failed[0].get("msg")} if failed else {})}

@@ -33,7 +33,7 @@ ASKING = ("ping", "setup")
 @contextmanager
 def over_ssh(calling: Calling) -> Iterator[None]:
     """Until the block ends, the modules of runs go to the hosts that are served on port 22."""
-    execute = ActionBase._execute_module
+    execute, before = ActionBase._execute_module, Reached.calling
 
     def executed(self: Any, module_name: str | None = None, module_args: Any = None, **how: Any) -> Any:
         if self._connection.transport != "ssh":
@@ -41,7 +41,7 @@ def over_ssh(calling: Calling) -> Iterator[None]:
         name = (module_name or self._task.action).rpartition(".")[2]
         options = dict(self._task.args if module_args is None else module_args)
         asked = {"checks": self._task.check_mode, "limit": self._task.timeout}
-        return _result(calling, str(self._play_context.remote_addr), name, options, **asked)
+        return module_on(str(self._play_context.remote_addr), name, options, **asked)
 
     folder, remove = ActionBase._make_tmp_path, ActionBase._remove_tmp_path
 
@@ -54,13 +54,29 @@ def over_ssh(calling: Calling) -> Iterator[None]:
 
     reached = patch.multiple(ActionBase, _execute_module=executed, _make_tmp_path=made, _remove_tmp_path=removed)
     nothing_else = patch.multiple(Connection, exec_command=_unknown, put_file=_unknown, fetch_file=_unknown)
-    with reached, nothing_else:
-        yield
+    Reached.calling = calling
+    try:
+        with reached, nothing_else:
+            yield
+    finally:
+        Reached.calling = before
 
 
-def _result(
-    calling: Calling, address: str, module: str, options: Mapping[str, Any], *, checks: bool, limit: int
-) -> Any:
+class Reached:
+    """The hosts that runs reach."""
+
+    calling: Calling | None = None
+
+
+def module_on(address: str, module: str, options: Mapping[str, Any], *, checks: bool, limit: int) -> Any:
+    """The result of a module on a host that is served on port 22. A `limit` in seconds is none if it is 0.
+
+    Raises:
+        AnsibleConnectionFailure: the host cannot be reached.
+        TaskTimeoutError: the module has not ended within the limit.
+    """
+    calling = Reached.calling
+    assert calling is not None, "no host is served here"
     method = "GET" if module in ASKING or checks else "POST"
     begun = _asked(calling, address, method, module, {**options, **({CHECKS: True} if checks else {})})
     end = time.time() + limit

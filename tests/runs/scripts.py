@@ -35,17 +35,22 @@ OF_PLAYS = {
     "vars",
 }
 OF_TASKS = {
+    "always",
+    "become",
     "block",
     "changed_when",
+    "check_mode",
     "delegate_facts",
     "delegate_to",
     "failed_when",
+    "ignore_unreachable",
     "loop",
     "loop_control",
     "name",
     "no_log",
     "register",
     "rescue",
+    "timeout",
     "vars",
     "when",
 }
@@ -102,8 +107,8 @@ class Place:
 
     def found(self, name: str) -> Path:
         """A file that a task names: beside its own file, or among the tasks of its role."""
-        path = Path(name)
-        return path if path.is_absolute() else self.file.parent / path
+        path = self.file.parent / name
+        return path if path.exists() or not self.role else Role(self.role).folder / "tasks" / name
 
 
 @dataclass(frozen=True)
@@ -169,7 +174,7 @@ def checked(tasks: Tasks, file: Path) -> Tasks:
     for each in tasks:
         if "block" in each:
             _known(each, OF_TASKS, file)
-            checked([*each["block"], *each.get("rescue", ())], file)
+            checked([*each["block"], *each.get("rescue", ()), *each.get("always", ())], file)
         else:
             action_of(each, file)
     return tasks

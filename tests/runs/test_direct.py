@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,17 +11,22 @@ from typing import Any
 
 import pytest
 
-from tests.lab.opensearch.layouts import seven_members, three_combined
+from tests.lab.opensearch.layouts import Pool, seven_members, three_combined
 from tests.runs import direct, executor
+from tests.runs.machines import PLAYBOOK as PLAYBOOK_OF_MACHINES
+from tests.runs.machines import machines
+from tests.runs.on_hosts import CHECK, PLAYBOOK_OF_HOSTS, cluster_on_hosts
 from tests.runs.random_runs.longhorn.stage import LonghornStage
 from tests.runs.random_runs.longhorn.story import OUTSIDE, REPLACEMENT, LonghornStory
 from tests.runs.random_runs.playing import START
 from tests.runs.scripts import UnknownKeyword, checked
-from tests.runs.world import Driver, World, world
+from tests.runs.turns import Killed
+from tests.runs.world import Driver, World, is_act, world
 from tests.sandbox.longhorn.description import Machine, Volume
 from tests.scenarios.playbook import PLAN, PLAYBOOK, Played, digest_in
 
 FROM, TO = "2.19.6", "3.8.0"
+COMBINED = ("cluster_manager", "data", "ingest")
 NAMES = re.compile(r"runs-[0-9]+|[0-9a-f]{10,}|(?<=image-pull-)[a-z0-9]{5}")
 """Names that are other ones in each cluster."""
 STATISTICS = re.compile(r'"upgrade_(?:state|waiting_for|reasons|cause)": (?:"[^"]*"|\[[^]]*\])')
@@ -90,12 +96,53 @@ def test_both_drivers_ask_the_same_of_longhorn() -> None:
     assert by_itself == told_of_longhorn(executor.play)
 
 
+def told_of_hosts(driver: Driver, killed: int, lost: int) -> Told:
+    """A plan and a run on six members on hosts. A run that is killed may come before it, or a host be lost in it."""
+    with world(driver) as here, cluster_on_hosts(here, FROM, (Pool("members", 6, COMBINED),)) as cluster:
+        cluster.ask("/orders", "PUT", {"settings": {"number_of_shards": 2, "number_of_replicas": 1}})
+        cluster.until_green()
+        given = cluster.variables(TO, upgrade_batching="zones")
+        planned = here.play(PLAYBOOK_OF_HOSTS, given, *cluster.arguments, CHECK)
+        given["upgrade_confirm"] = digest_in(planned)
+        if killed:
+            with here.killing_behind(killed), pytest.raises(Killed):
+                here.play(PLAYBOOK_OF_HOSTS, given, *cluster.arguments)
+        if lost:
+            cluster.hosts["search-members-4"].service.fails = True
+            left = itertools.count(lost, -1)
+            here.calling.after = lambda asked: (
+                cluster.doors["search-members-3"].close()
+                if is_act(asked.method, asked.path) and next(left) == 1
+                else None
+            )
+        return all_of(here, [planned, here.play(PLAYBOOK_OF_HOSTS, given, *cluster.arguments)])
+
+
+@pytest.mark.parametrize(("killed", "lost"), [(0, 0), (21, 0), (0, 1), (0, 12)])
+def test_both_drivers_ask_the_same_of_members_on_hosts(killed: int, lost: int) -> None:
+    assert told_of_hosts(direct.play, killed, lost) == told_of_hosts(executor.play, killed, lost)
+
+
+def told_of_machines(driver: Driver, target: str) -> Told:
+    """A plan and a run on two machines of the control plane and two others."""
+    with world(driver) as here, machines(here, "1.35.4", ("1.36.1",), control_plane=3, workers=2) as found:
+        planned = here.play(PLAYBOOK_OF_MACHINES, found.variables(target), *found.arguments, CHECK)
+        given = found.variables(target, upgrade_confirm=digest_in(planned))
+        return all_of(here, [planned, here.play(PLAYBOOK_OF_MACHINES, given, *found.arguments)])
+
+
+def test_both_drivers_ask_the_same_of_machines() -> None:
+    by_itself = told_of_machines(direct.play, "1.36.1")
+    assert by_itself.codes == (0, 0)
+    assert by_itself == told_of_machines(executor.play, "1.36.1")
+
+
 @pytest.mark.parametrize(
     "task",
     [
         {"name": "Wait", "ansible.builtin.fail": {}, "until": "x is defined"},
         {"name": "Wait", "ansible.builtin.fail": {}, "retries": 3},
-        {"name": "Both", "block": [{"ansible.builtin.fail": {}}], "always": [{"ansible.builtin.fail": {}}]},
+        {"name": "Later", "block": [{"ansible.builtin.fail": {}}], "always": [{"shell": "true"}]},
         {"name": "Another collection", "community.general.ping": {}},
     ],
 )

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tests.runs import executor
 from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, machines
 from tests.runs.shipped import rights_of_machines
 from tests.runs.turns import Killed
@@ -25,7 +24,7 @@ FROM, TO = "1.35.4", "1.36.1"
 @pytest.fixture
 def here() -> Iterator[World]:
     """A world of this test alone, with hosts."""
-    with world(executor.play) as made:
+    with world() as made:
         yield made
 
 

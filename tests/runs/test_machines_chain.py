@@ -12,7 +12,6 @@ import yaml
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.skew import MOST_HOPS
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.order import GROUP
 
-from tests.runs import executor
 from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, machines
 from tests.runs.observer.looking import RECORD
 from tests.runs.openshift import kills
@@ -70,7 +69,7 @@ class Chained:
 @pytest.fixture
 def here() -> Iterator[World]:
     """A world of this test alone, with hosts."""
-    with world(executor.play) as made:
+    with world() as made:
         yield made
 
 

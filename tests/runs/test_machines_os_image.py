@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.lab.certificates import Authority
-from tests.runs import executor
 from tests.runs.machines import NAMESPACE, Machines, machines
 from tests.runs.shipped import rights_of_machines
 from tests.runs.test_machines import FROM, TO, cordoned, is_upgraded, upgraded
@@ -36,7 +35,7 @@ PASSING = {"failureClass": "Transient", "failureReason": "Busy", "failureMessage
 @pytest.fixture
 def found() -> Iterator[Machines]:
     """A control plane of three machines and two workers, and the user with the shipped rights."""
-    with world(executor.play) as here, machines(here, FROM, [TO], workers=2, balanced=True) as made:
+    with world() as here, machines(here, FROM, [TO], workers=2, balanced=True) as made:
         here.sandbox.apply(rights_of_machines(NAMESPACE))
         yield made
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tests.runs import executor
 from tests.runs.machines import ROLE, Machines, host_of, machines
 from tests.runs.world import world
 from tests.sandbox.kubeadm.control_plane import FIRST_MEMBER
@@ -26,7 +25,7 @@ FIRST, WORKER = "cp-1", "worker-1"
 @pytest.fixture
 def made() -> Iterator[Machines]:
     """A machine of the control plane, and a worker."""
-    with world(executor.play) as here, machines(here, FROM, [TO], control_plane=1, workers=1) as found:
+    with world() as here, machines(here, FROM, [TO], control_plane=1, workers=1) as found:
         yield found
 
 
@@ -245,7 +244,7 @@ def test_single_programs_are_fetched_by_their_address(made: Machines) -> None:
 
 def test_an_external_etcd_is_said_to_have_no_snapshot() -> None:
     with (
-        world(executor.play) as here,
+        world() as here,
         machines(here, FROM, [TO], control_plane=1, workers=0, external_etcd=True) as found,
     ):
         done = take(found, FIRST, "before_drain", "after_drain")

@@ -17,7 +17,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.process imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.process import Played as FleetPlayed
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.waves import Wave
 
-from tests.runs import executor
 from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, machines
 from tests.runs.shipped import rights_of_machines
 from tests.runs.test_machines import FROM, TO, codes, cordoned, is_upgraded, upgraded
@@ -38,7 +37,7 @@ SERVED = {"upgrade_system": PLAYBOOK}
 @pytest.fixture
 def here() -> Iterator[World]:
     """A world of this test alone, with hosts."""
-    with world(executor.play) as made:
+    with world() as made:
         yield made
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tests.runs import executor
 from tests.runs.machines import ENABLE, NAMESPACE, PLAYBOOK, Machines, Tenant, machines
 from tests.runs.observer.looking import RECORD
 from tests.runs.random_runs.resident import PASSWORD
@@ -139,7 +138,7 @@ def test_a_run_that_is_killed_behind_an_act_goes_on(found: Machines, method: str
 @pytest.fixture
 def executed() -> Iterator[Machines]:
     """The same, with the executor of ansible-core, which reads the system of a playbook that serves every upgrade."""
-    with world(executor.play) as here, machines(here, FROM, [TO], control_plane=1, workers=4) as made:
+    with world() as here, machines(here, FROM, [TO], control_plane=1, workers=4) as made:
         yield made
 
 
