@@ -22,7 +22,7 @@ from .judge.interruptions import before, interrupted
 from .judge.preflight import UNKNOWN_VERSIONS, UNLISTED_IMAGES
 from .judge.reasons import REPLACEMENT, image_changed
 from .judge.snapshots import left_behind
-from .judge.stages import SwitchStage, SwitchStep, WantedSwitch, come_home
+from .judge.stages import BEGINNINGS, EARLY, SwitchStage, SwitchStep, WantedSwitch, come_home
 from .judge.volumes import left_to_rebuild, moved_from, touched
 from .observe.kinds import NAMESPACE
 from .observe.look import image_of
@@ -31,12 +31,6 @@ from .switch_method import OUTSIDE, SwitchMethod, offered_method
 
 UNVERIFIED = (REPLACEMENT, UNKNOWN_VERSIONS, UNLISTED_IMAGES)
 """The steps that are not verified, by the names under which a user accepts them."""
-EARLY = frozenset({SwitchStage.UNDEFINED, SwitchStage.PENDING, SwitchStage.INITIALIZING, SwitchStage.SWITCHING_OVER})
-"""The states in which a run may be stopped: all that it did can be put back at once."""
-
-BEGINNINGS = frozenset({"delete_manager", "create_upgrade"})
-"""The acts that replace an instance manager."""
-
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,

@@ -19,6 +19,7 @@ _VERBS = {
     "settings": ("get", "list", "patch"),
     "instancemanagers": ("list", "delete"),
     "snapshots": ("list", "create", "delete"),
+    "recurringjobs": ("list",),
 }
 
 _UPGRADES = {
@@ -36,6 +37,8 @@ def rights_to_upgrade(kinds: UpgradeKinds) -> tuple[Right, ...]:
     return tuple(Right(verb, GROUP, resource) for resource, verbs in _UPGRADES[kinds].items() for verb in verbs)
 
 
+JOBS = tuple(Right(verb, "batch", "cronjobs") for verb in ("get", "list", "patch"))
+"""The rights to hold recurring jobs off, by the CronJobs that start them."""
 PODS = tuple(Right(verb, "", "pods") for verb in ("list", "create", "delete"))
 """The rights for the throw-away pods that prove an image."""
 ROLE = (
@@ -43,6 +46,7 @@ ROLE = (
     *(right for kinds in UpgradeKinds for right in rights_to_upgrade(kinds)),
     *(Right(verb, "coordination.k8s.io", "leases") for verb in ("get", "list", "create", "patch", "delete")),
     *(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch")),
+    *JOBS,
     *PODS,
     Right("create", "", "events", explains=True),
 )

@@ -20,11 +20,13 @@ from .act.changes import At, perform
 from .act.upgrades import perform_upgrades, take_back
 from .judge import upgrades
 from .judge.reasons import REPLACEMENT
+from .judge.recurring_jobs import with_jobs_held
 from .judge.stages import Act, SwitchStep, WantedSwitch, step
 from .judge.volumes import moved_from
 from .observe.kinds import API, FRONTENDS, INSTANCE_MANAGERS, VOLUMES
 from .observe.look import look
 from .observe.look_at_upgrades import look_with_upgrades
+from .observe.recurring_jobs import look_with_jobs
 from .observe.state import Longhorn
 from .observe.upgrades import UpgradeKinds
 from .rights import rights_to_upgrade
@@ -82,8 +84,8 @@ def _by_longhorn(name: str, kinds: UpgradeKinds, excused: frozenset[str] = froze
     return SwitchMethod(
         name=name,
         kinds=frozenset(kinds.value),
-        look=partial(look_with_upgrades, kinds=kinds),
-        step=upgrades.step,
+        look=partial(look_with_jobs, partial(look_with_upgrades, kinds=kinds)),
+        step=with_jobs_held(upgrades.step),
         perform=perform_upgrades,
         volumes=_told,
         blockers=upgrades.blockers,
@@ -94,7 +96,14 @@ def _by_longhorn(name: str, kinds: UpgradeKinds, excused: frozenset[str] = froze
     )
 
 
-OUTSIDE = SwitchMethod("outside", frozenset({VOLUMES, INSTANCE_MANAGERS, FRONTENDS}), look, step, perform, _moved)
+OUTSIDE = SwitchMethod(
+    "outside",
+    frozenset({VOLUMES, INSTANCE_MANAGERS, FRONTENDS}),
+    partial(look_with_jobs, look),
+    with_jobs_held(step),
+    perform,
+    _moved,
+)
 """From outside, with the fields of 1.12: this collection carries out the state machine itself."""
 DATA_ENGINE_UPGRADES = _by_longhorn("data_engine_upgrades", UpgradeKinds.DATA_ENGINE_UPGRADES)
 """With the kinds of the design "v2 data engine live upgrade", which no release has."""

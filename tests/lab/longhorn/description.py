@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from tests.sandbox.longhorn.description import Described, Machine, Volume
+from tests.sandbox.longhorn.description import Described, Machine, Recurring, Volume
 
 
 def written(described: Described) -> dict[str, Any]:
@@ -17,7 +17,8 @@ def read(found: dict[str, Any]) -> Described:
     """The description of its JSON."""
     machines = tuple(Machine(**{**each, "images": tuple(each["images"])}) for each in found["machines"])
     volumes = tuple(
-        Volume(**{**each, "replicas": tuple(each["replicas"]), "failed": tuple(each["failed"])})
+        Volume(**{**each, **{name: tuple(each[name]) for name in ("replicas", "failed", "jobs", "groups")}})
         for each in found["volumes"]
     )
-    return Described(machines, volumes, found["settings"], found["offers"], found["frontends_outlive"])
+    jobs = tuple(Recurring(**{**each, "groups": tuple(each["groups"])}) for each in found["jobs"])
+    return Described(machines, volumes, found["settings"], found["offers"], found["frontends_outlive"], jobs)

@@ -18,6 +18,7 @@ from tests.sandbox.longhorn.kinds import (
     FRONTENDS,
     MANAGERS,
     NODES,
+    RECURRING_JOBS,
     REPLICAS,
     SETTINGS,
     SHARES,
@@ -50,6 +51,8 @@ def bring_up(objects: Objects, controllers: Controllers, described: Described, u
     for machine in described.machines:
         controllers.nodes.known(machine.name)
         objects.create(NODES, building.node_object(machine, objects.clock.now()))
+    for job in described.jobs:
+        objects.create(RECURRING_JOBS, building.job_object(job))
 
 
 def _volume(objects: Objects, volume: Volume) -> None:

@@ -7,8 +7,8 @@ import uuid
 from tests.sandbox.kubernetes.objects import Json, timestamp
 from tests.sandbox.longhorn.controllers.nodes import manager_of
 from tests.sandbox.longhorn.controllers.shares import IMAGE as SHARE_IMAGE
-from tests.sandbox.longhorn.description import ENGINE_IMAGE, GIB, SETTINGS, Described, Machine, Volume
-from tests.sandbox.longhorn.kinds import checksum
+from tests.sandbox.longhorn.description import ENGINE_IMAGE, GIB, SETTINGS, Described, Machine, Recurring, Volume
+from tests.sandbox.longhorn.kinds import GROUP_LABEL, JOB_LABEL, checksum
 from tests.sandbox.longhorn.unverified.control import SETTINGS_OF_V1_13
 
 DISK = "block-disk"
@@ -63,7 +63,15 @@ def volume_object(volume: Volume) -> Json:
         namespace, _slash, claim = volume.claim.rpartition("/")
         known = {"namespace": namespace, "pvcName": claim, "pvName": volume.name, "pvStatus": "Bound"}
         status["kubernetesStatus"] = known
-    return {"metadata": {"name": volume.name}, "spec": spec, "status": status}
+    names = [*(f"{JOB_LABEL}{each}" for each in volume.jobs), *(f"{GROUP_LABEL}{each}" for each in volume.groups)]
+    metadata = {"name": volume.name, "labels": dict.fromkeys(names, "enabled")}
+    return {"metadata": metadata, "spec": spec, "status": status}
+
+
+def job_object(job: Recurring) -> Json:
+    """A recurring job."""
+    spec: Json = {"name": job.name, "task": "backup", "cron": f"*/{job.minutes} * * * *", "groups": list(job.groups)}
+    return {"metadata": {"name": job.name}, "spec": {**spec, "retain": 1, "concurrency": 1}}
 
 
 def _metadata(name: str, made: Json) -> Json:

@@ -69,11 +69,25 @@ class Volume:
     data_engine: str = "v2"
     claim: str = ""
     """The claim that uses it, as `namespace/name`."""
+    jobs: tuple[str, ...] = ()
+    """The recurring jobs that its labels name."""
+    groups: tuple[str, ...] = ()
+    """The groups of recurring jobs that its labels name."""
 
     @property
     def wanted(self) -> int:
         """The number of replicas that it should have."""
         return len(self.replicas) if self.copies is None else self.copies
+
+
+@dataclass(frozen=True)
+class Recurring:
+    """One recurring job, which makes backups."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    minutes: int = 1
+    """Minutes from one run to the next."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +102,7 @@ class Described:
     """The unverified kinds that it has: `design`, `v1.13`, or none."""
     frontends_outlive: bool = False
     """Whether a frontend outlives the pod of its instance manager. Nobody has shown this; see the README."""
+    jobs: tuple[Recurring, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ SNAPSHOTS = _kind("snapshots", "Snapshot")
 ATTACHMENTS = _kind("volumeattachments", "VolumeAttachment")
 SHARES = _kind("sharemanagers", "ShareManager")
 BACKUPS = _kind("backups", "Backup")
+RECURRING_JOBS = _kind("recurringjobs", "RecurringJob")
+CRON_JOBS = Kind("batch", "v1", "cronjobs", "CronJob", status=True, generations=True)
 DATA_ENGINE_UPGRADES = _kind("dataengineupgrademanagers", "DataEngineUpgradeManager")
 NODE_UPGRADES = _kind("nodedataengineupgrades", "NodeDataEngineUpgrade")
 MANAGER_UPGRADES = _kind("instancemanagerupgrades", "InstanceManagerUpgrade")
@@ -43,8 +45,11 @@ OWN = (
     ATTACHMENTS,
     SHARES,
     BACKUPS,
+    RECURRING_JOBS,
 )
 VOLUME_LABEL = "longhornvolume"
+JOB_OF_CRON_JOB = "recurring-job.longhorn.io"
+JOB_LABEL, GROUP_LABEL = f"{JOB_OF_CRON_JOB}/", "recurring-job-group.longhorn.io/"
 
 
 def checksum(text: str) -> str:

@@ -11,6 +11,7 @@ from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.longhorn.bringing_up import bring_up, offered
 from tests.sandbox.longhorn.controllers.all import Controllers
+from tests.sandbox.longhorn.controllers.recurring import CronJobs
 from tests.sandbox.longhorn.controllers.work import Shared
 from tests.sandbox.longhorn.description import Described, Durations, Machine
 from tests.sandbox.longhorn.faults import Faults
@@ -41,6 +42,7 @@ class Longhorn:
         self.observer = Observer(self.objects)
         shared = Shared(self.objects, pace or Durations(), self.kubernetes.nodes.dead.__contains__)
         self.controllers = Controllers(shared, described)
+        self.cron_jobs = CronJobs(shared)
         self.webhook = Webhook(self.objects)
         self.faults = Faults(self.objects, self.controllers, self.observer, self.webhook, self.kubernetes.faults)
         server.follow(self.objects)

@@ -2,7 +2,8 @@
 
 The invariant: no act leaves an attached volume without a healthy replica (RW in the modes of its active engine), or
 with an engine whose instance manager does not run, and none interrupts it: an attached volume that is faulted, or
-that is detached while a ticket wants it where it was. A loss that a fault alone made is named as such: all that went
+that is detached while a ticket wants it where it was. Nor does one remove an instance manager with parts of a volume
+on which a recurring job is at work. A loss that a fault alone made is named as such: all that went
 last was on Kubernetes nodes that a fault had taken. Until its volume is healthy again, such a part may come and go.
 """
 
@@ -11,10 +12,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.sandbox.kubernetes.objects import Json, Kind, seconds_of
-from tests.sandbox.longhorn.kinds import ATTACHMENTS, ENGINES, MANAGERS, REPLICAS, VOLUMES
+from tests.sandbox.longhorn.controllers.recurring import volumes_of
+from tests.sandbox.longhorn.kinds import (
+    ATTACHMENTS,
+    CRON_JOBS,
+    ENGINES,
+    MANAGERS,
+    RECURRING_JOBS,
+    REPLICAS,
+    VOLUMES,
+)
 from tests.sandbox.longhorn.objects import Objects
 
 NO_REPLICA = "no healthy replica"
+AT_WORK = "a recurring job at work"
+"""The loss of a volume on which a recurring job works while an instance manager with a part of it is removed."""
 INTERRUPTED = "interrupted"
 """The loss of an attached volume that is faulted or detached without the will of its workload."""
 
@@ -83,6 +95,8 @@ class Observer:
             self._look(item["spec"].get("volumeName", ""))
         elif kind == MANAGERS:
             node = item["spec"].get("nodeID", "")
+            if gone:
+                self._check_jobs(node)
             for each in self._objects.of_node(ENGINES, node):
                 self._look(each["spec"].get("volumeName", ""))
             if not gone and self._started_anew(item):
@@ -167,6 +181,18 @@ class Observer:
             held.append(any(each["metadata"]["name"] == manager for each in running) or (not manager and bool(running)))
         node = engines[0]["spec"].get("nodeID", "")
         self._note(name, "no running instance manager", lost=not any(held), fault=self.taken.get(node, ""))
+
+    def _check_jobs(self, node: str) -> None:
+        """Note the volumes of a Kubernetes node, whose instance manager goes, on which a recurring job is at work."""
+        held = {
+            each["spec"]["volumeName"] for kind in (ENGINES, REPLICAS) for each in self._objects.of_node(kind, node)
+        }
+        for each in self._objects.all(CRON_JOBS):
+            if each.get("status", {}).get("active"):
+                job = self._objects.get(RECURRING_JOBS, each["metadata"]["name"])
+                for volume in volumes_of(job, list(self._objects.all(VOLUMES))):
+                    if volume["metadata"]["name"] in held:
+                        self._note(volume["metadata"]["name"], AT_WORK, lost=True, fault=self.taken.get(node, ""))
 
     def _note(self, volume: str, what: str, *, lost: bool, fault: str) -> None:
         if not lost:

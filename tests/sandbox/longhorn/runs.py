@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from tests.sandbox.kubernetes.objects import Json, Kind
-from tests.sandbox.longhorn.kinds import NAMESPACE, NODES, SETTINGS, VOLUMES
+from tests.sandbox.longhorn.kinds import CRON_JOBS, NAMESPACE, NODES, SETTINGS, VOLUMES
 
 _FILES = Path(__file__).resolve().parents[3] / "roles" / "longhorn" / "files"
 
@@ -28,15 +28,18 @@ def shipped_rights(user: str) -> list[Json]:
 
 
 def leftovers(all_of: Callable[[Kind], Iterable[Json]]) -> list[str]:
-    """The objects that carry an undo or a mark of a run, the engines away from home, and the closed nodes."""
+    """The objects that carry an undo or a mark of a run, engines away from home, closed nodes, and jobs held off."""
     found = []
-    for kind in (NODES, VOLUMES, SETTINGS):
+    for kind in (NODES, VOLUMES, SETTINGS, CRON_JOBS):
         for item in all_of(kind):
             notes = item["metadata"].get("annotations") or {}
             found += [f"{item['metadata']['name']}: {name}" for name in notes if name.startswith("upgrade.stateful/")]
     for item in all_of(VOLUMES):
         if item["spec"].get("engineNodeID"):
             found.append(f"{item['metadata']['name']}: engine on {item['spec']['engineNodeID']}")
+    for item in all_of(CRON_JOBS):
+        if item["spec"].get("suspend"):
+            found.append(f"{item['metadata']['name']}: suspended")
     for item in all_of(NODES):
         if not item["spec"]["allowScheduling"]:
             found.append(f"{item['metadata']['name']}: unschedulable")

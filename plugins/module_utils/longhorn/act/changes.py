@@ -19,6 +19,7 @@ from ..judge.interruptions import attached_now, run_of
 from ..judge.stages import Act
 from ..observe.kinds import (
     ATTACHED_MARK,
+    CRON_JOBS,
     DEFAULT_IMAGE,
     HOME_MARK,
     INSTANCE_MANAGERS,
@@ -39,6 +40,7 @@ SCHEDULING: Path = ("spec", "allowScheduling")
 ENGINE: Path = ("spec", "engineNodeID")
 REPLICAS: Path = ("spec", "numberOfReplicas")
 VALUE: Path = ("value",)
+SUSPEND: Path = ("spec", "suspend")
 MARK: Path = ("metadata", "annotations", NODE_MARK)
 HOME: Path = ("metadata", "annotations", HOME_MARK)
 
@@ -64,6 +66,8 @@ def is_known(made: Change) -> bool:
         return (was, set_to) == (1, 2)
     if made.path == VALUE:
         return isinstance(was, str) and was.isdecimal() and set_to == str(LONG)
+    if made.path == SUSPEND:
+        return was in {None, False} and set_to is True
     named = {ENGINE, MARK, HOME}
     return made.path in named and isinstance(set_to, str) and (was is None or isinstance(was, str))
 
@@ -217,4 +221,6 @@ ACTS: Mapping[str, Performed] = {
     "open_node": lambda at, act: at.change(NODES, act.target, {SCHEDULING: True}),
     "return_engine": lambda at, act: at.put_back(VOLUMES, act.target),
     "unmark_node": lambda at, act: at.put_back(NODES, act.target),
+    "hold_job": lambda at, act: at.change(CRON_JOBS, act.target, {SUSPEND: True}),
+    "release_job": lambda at, act: at.put_back(CRON_JOBS, act.target),
 }

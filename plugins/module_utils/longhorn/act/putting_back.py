@@ -1,4 +1,4 @@
-"""Putting back what runs have changed in Longhorn: engines first, then nodes, then settings."""
+"""Putting back what runs have changed in Longhorn: engines first, then nodes, settings and recurring jobs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from ...run.undo.temporary_changes import put_back
 from ...run.undo.undo import Path
 from ..judge.copies import at_rest
 from ..judge.reasons import engine_stays
+from ..judge.recurring_jobs import jobs_return, to_let_go
 from ..judge.volumes import busy
-from ..observe.kinds import NODES, SETTINGS, VOLUMES, path_of
+from ..observe.kinds import CRON_JOBS, NODES, SETTINGS, VOLUMES, path_of
 from ..observe.state import Longhorn, Volume
 from .changes import GONE, OF_RUN, At, is_known, judge_runs
 
@@ -61,7 +62,14 @@ class Return:
                 self._put_back(NODES, node.name)
         for name in sorted(seen.settings_with_undo) if not self.keep else ():
             self._put_back(SETTINGS, name)
-        return seen, Verdict((*reasons, *self.remarks))
+        return seen, Verdict((*reasons, *self._jobs(seen), *self.remarks))
+
+    def _jobs(self, seen: Longhorn) -> list[Reason]:
+        """Let the recurring jobs go that runs hold off. Another look sees that they are."""
+        held = to_let_go(seen, self.keep)
+        for each in held:
+            self._put_back(CRON_JOBS, each.name)
+        return [jobs_return(held)] if held and not self.task.check_mode else []
 
     def _engine(self, seen: Longhorn, volume: Volume) -> list[Reason]:
         if volume.name in self._returning and volume.attached and not at_rest(seen, volume):

@@ -13,6 +13,7 @@ from ..observe.state import HEALTHY, Longhorn, Node, Volume
 from .copies import LEAST_API, healthy_nodes, lenders
 from .interruptions import interrupted_before
 from .reasons import REPLACEMENT, engine_node_unknown, node_unknown, not_accepted, system_not_upgraded
+from .recurring_jobs import jobs_at
 from .volumes import busy, exposed, unsettled
 
 UNKNOWN_VERSIONS = "unknown_versions"
@@ -107,6 +108,10 @@ def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) 
     if detached:
         said = f"Detached volumes have a replica on node {name}: {enumerate_few(detached)}."
         yield remark("detached_volumes", said, "Leave them detached until the node is done.")
+    jobs = [each.name for each in jobs_at(seen, name)]
+    if jobs:
+        said = f"Recurring jobs are held off while node {name} is changed: {enumerate_few(jobs)}."
+        yield remark("recurring_jobs_held", said, "One that is due then starts once, when they are let go again.")
 
 
 def unlisted(seen: Longhorn, nodes: Sequence[str], image: str) -> list[str]:

@@ -57,6 +57,12 @@ class SwitchStage(Enum):
     ERROR = "error"
 
 
+EARLY = frozenset({SwitchStage.UNDEFINED, SwitchStage.PENDING, SwitchStage.INITIALIZING, SwitchStage.SWITCHING_OVER})
+"""The states in which a run may be stopped: all that it did can be put back at once."""
+BEGINNINGS = frozenset({"delete_manager", "create_upgrade"})
+"""The acts that replace an instance manager."""
+
+
 @dataclass(frozen=True)
 class WantedSwitch:
     """The wish for one node."""

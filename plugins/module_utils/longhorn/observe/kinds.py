@@ -7,6 +7,7 @@ import hashlib
 from ...kubernetes.paths import in_namespace
 
 API = "/apis/longhorn.io/v1beta2"
+BATCH = "/apis/batch/v1"
 NAMESPACE = "longhorn-system"
 
 NODES = "nodes"
@@ -19,6 +20,14 @@ SETTINGS = "settings"
 SNAPSHOTS = "snapshots"
 BACKUPS = "backups"
 ATTACHMENTS = "volumeattachments"
+RECURRING_JOBS = "recurringjobs"
+CRON_JOBS = "cronjobs"
+"""The CronJobs of Kubernetes that start recurring jobs."""
+
+JOB_OF_CRON_JOB = "recurring-job.longhorn.io"
+"""The label on such a CronJob, with the name of its RecurringJob (`types.GetCronJobLabels`)."""
+JOB_LABEL, GROUP_LABEL = "recurring-job.longhorn.io/", "recurring-job-group.longhorn.io/"
+"""The beginnings of the labels on a volume that name its recurring jobs and the groups of these."""
 
 DEFAULT_IMAGE = "default-instance-manager-image"
 """The setting with the image that every instance manager should run. Longhorn's own upgrade sets it."""
@@ -48,5 +57,5 @@ def label_of(image: str) -> str:
 
 
 def path_of(namespace: str, kind: str, name: str = "") -> str:
-    """The path of one of Longhorn's objects, or of all of a kind."""
-    return in_namespace(API, namespace, kind, name)
+    """The path of one of Longhorn's objects or CronJobs, or of all of a kind."""
+    return in_namespace(BATCH if kind == CRON_JOBS else API, namespace, kind, name)

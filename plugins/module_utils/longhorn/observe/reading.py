@@ -15,7 +15,7 @@ from ...kubernetes.conditions import StatusCondition, conditions
 from ...kubernetes.field_managers import last_manager
 from ...run.undo.undo import UNREADABLE, undo_in
 from ...run.undo.undo_annotation import UNDO
-from .kinds import ATTACHED_MARK, HOME_MARK, NODE_MARK, RUN, TARGET
+from .kinds import ATTACHED_MARK, GROUP_LABEL, HOME_MARK, JOB_LABEL, NODE_MARK, RUN, TARGET
 from .state import (
     RUNNING,
     Attached,
@@ -86,8 +86,17 @@ def volume(name: str, item: Json) -> Volume:
         workloads=within(status, "kubernetesStatus", _workloads, {}),
         carries_undo=carries_undo(item),
         remounted=text(status, "remountRequestedAt", ""),
+        jobs=_enabled(item, JOB_LABEL),
+        job_groups=_enabled(item, GROUP_LABEL),
         **_moved(item),
     )
+
+
+def _enabled(item: Json, beginning: str) -> frozenset[str]:
+    """The names in the labels with this beginning that are `enabled` (`getVolumesBySelector` of 1.12)."""
+    labels = within(item, "metadata", lambda data: text_map(data, "labels"))
+    found = (name for name, value in labels.items() if name.startswith(beginning) and value == "enabled")
+    return frozenset(name.removeprefix(beginning) for name in found)
 
 
 def _moved(item: Json) -> Mapping[str, str]:

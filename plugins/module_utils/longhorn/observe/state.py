@@ -96,6 +96,10 @@ class Volume:
     """The node on which a run has set its engine, as its undo says; empty if none has."""
     engine_writer: str = ""
     """The field manager that has written `engine_node` last; only known of a volume with an undo."""
+    jobs: frozenset[str] = frozenset()
+    """The recurring jobs that its labels name."""
+    job_groups: frozenset[str] = frozenset()
+    """The groups of recurring jobs that its labels name."""
 
     @property
     def home(self) -> str:
@@ -241,6 +245,21 @@ class Backup:
 
 
 @dataclass(frozen=True)
+class RecurringJob:
+    """A recurring job, with what its CronJob says; see `recurring_jobs`."""
+
+    name: str
+    task: str = ""
+    groups: frozenset[str] = frozenset()
+    cron_job: bool = False
+    """Whether the CronJob is there that starts it."""
+    suspended: bool = False
+    running: tuple[str, ...] = ()
+    """The Jobs that were started and have not ended."""
+    carries_undo: bool = False
+
+
+@dataclass(frozen=True)
 class KubernetesNode:
     """A Kubernetes node."""
 
@@ -272,6 +291,8 @@ class Longhorn:
     attachments: tuple[Attachment, ...] = ()
     upgrades: Upgrades = field(default_factory=Upgrades)
     """The upgrades that Longhorn makes by itself."""
+    jobs: tuple[RecurringJob, ...] = ()
+    """The recurring jobs, where they were looked at."""
 
     @cached_property
     def engine_of(self) -> Mapping[str, Engine]:

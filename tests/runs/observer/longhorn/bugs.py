@@ -8,9 +8,14 @@ from typing import Any
 from unittest.mock import patch
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.act import changes
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.act import changes, putting_back
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.act.putting_back import Return
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge import gate, stages, upgrades
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge import (
+    gate,
+    recurring_jobs,
+    stages,
+    upgrades,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.kinds import SETTINGS
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock import held_lock
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo import temporary_changes
@@ -99,6 +104,15 @@ def settings_forgotten() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def jobs_forgotten() -> Iterator[None]:
+    """Recurring jobs that are held off are not let go again."""
+    with ExitStack() as patches:
+        for place in (recurring_jobs, putting_back):
+            patches.enter_context(patch.object(place, "to_let_go", lambda _seen, _kept: ()))
+        yield
+
+
 BUGS: Mapping[str, tuple[Callable[[], AbstractContextManager[None]], frozenset[str]]] = {
     "copies_not_asked": (copies_not_asked, frozenset({"copies"})),
     "undo_after_change": (undo_after_change, frozenset({"undo"})),
@@ -107,5 +121,6 @@ BUGS: Mapping[str, tuple[Callable[[], AbstractContextManager[None]], frozenset[s
     "engines_stay": (engines_stay, frozenset({"engine"})),
     "not_waited_for_whole": (not_waited_for_whole, frozenset({"whole"})),
     "settings_forgotten": (settings_forgotten, frozenset({"end"})),
+    "jobs_forgotten": (jobs_forgotten, frozenset({"end"})),
 }
 """The name of a bug, the bug, and the invariants that it breaks: one of them at least is found broken."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tests.runs.observer.longhorn.sight import FIELDS, MARK, OURS, RUN, UNDO, Manager, Place, Sight, Volume
 from tests.sandbox.kubernetes.kinds import LEASES
 from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.kubernetes.store import Change
+from tests.sandbox.longhorn.controllers.recurring import volumes_of
 from tests.sandbox.longhorn.kinds import (
     ATTACHMENTS,
+    CRON_JOBS,
     DATA_ENGINE_UPGRADES,
     ENGINES,
     FRONTENDS,
@@ -19,6 +21,7 @@ from tests.sandbox.longhorn.kinds import (
     MANAGERS,
     NAMESPACE,
     NODES,
+    RECURRING_JOBS,
     REPLICAS,
     SETTINGS,
     SNAPSHOTS,
@@ -29,7 +32,8 @@ from tests.sandbox.longhorn.longhorn import Longhorn
 MANAGED = "app.kubernetes.io/managed-by"
 ENDED = {"completed", "error", "failed"}
 OF_VOLUMES = (VOLUMES, ENGINES, FRONTENDS, REPLICAS, ATTACHMENTS)
-CHANGED = {kind.plural: kind for kind in (NODES, VOLUMES, SETTINGS)}
+CHANGED = {kind.plural: kind for kind in (NODES, VOLUMES, SETTINGS, CRON_JOBS)}
+GROUPS = {GROUP, LEASES.group, CRON_JOBS.group}
 
 
 class Looking:
@@ -45,7 +49,7 @@ class Looking:
 
     def note(self, change: Change) -> None:
         """A listener of the store."""
-        if change.item["metadata"].get("namespace") != NAMESPACE or change.kind.group not in {GROUP, LEASES.group}:
+        if change.item["metadata"].get("namespace") != NAMESPACE or change.kind.group not in GROUPS:
             return
         self._changed = True
         if change.kind in OF_VOLUMES:
@@ -79,6 +83,7 @@ class Looking:
             upgrades=self._upgrades(),
             snapshots=frozenset(_name(each) for each in self._objects.all(SNAPSHOTS) if _stays(each)),
             holder=self._holder(),
+            at_work=frozenset(self._at_work()),
             **self._changes(),
         )
         return True
@@ -132,6 +137,13 @@ class Looking:
                 if MARK in written and kind == NODES:
                     marks[name] = written[MARK]
         return {"values": values, "undos": undos, "marks": marks, "notes": frozenset(notes)}
+
+    def _at_work(self) -> Iterator[str]:
+        volumes = list(self._objects.all(VOLUMES))
+        for each in self._objects.all(CRON_JOBS):
+            if each.get("status", {}).get("active"):
+                found = volumes_of(self._objects.get(RECURRING_JOBS, _name(each)), volumes)
+                yield from (_name(volume) for volume in found)
 
     def _holder(self) -> str:
         leases = [each for each in self._store.each(LEASES, NAMESPACE) if MANAGED in _labels(each)]

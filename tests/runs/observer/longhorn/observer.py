@@ -27,7 +27,7 @@ LOOK_AGE = 10.0
 for as long."""
 NOTICED = 60.0
 """The seconds within which Kubernetes and Longhorn have noticed all that a fault has done."""
-PATH = re.compile(r"/apis/longhorn\.io/v1beta2/namespaces/[^/]+/([^/]+)(?:/([^/]+))?(?:/status)?")
+PATH = re.compile(r"/apis/(?:longhorn\.io/v1beta2|batch/v1)/namespaces/[^/]+/([^/]+)(?:/([^/]+))?(?:/status)?")
 LOOKED_AT = ("volumes", "engines", "replicas", "instancemanagers")
 UPGRADES = ("dataengineupgrademanagers", "instancemanagerupgrades")
 MADE_BY_RUNS = {("POST", each) for each in (*UPGRADES, "snapshots")} | {
@@ -173,7 +173,7 @@ class LonghornObserver(Watching[Sight]):
             self._upgraded(before, at)
 
     def _changed(self, plural: str, name: str, before: Sight) -> None:
-        """Judge a change of a node, a volume or a setting."""
+        """Judge a change of a node, a volume, a setting or a CronJob."""
         now = self._now
         item = self._looking.item(CHANGED[plural], name)
         if item is not None and self._item is not None and _besides(plural, item) != _besides(plural, self._item):
@@ -215,6 +215,7 @@ class LonghornObserver(Watching[Sight]):
             self._note("twice", [f"the instance manager of node {manager.node} is removed, which has the new image"])
         self._note("batch", rules.alone(before, manager.node))
         self._note("engine", rules.without_engine(before, self._seen, manager.node))
+        self._note("jobs", rules.without_job(before, self._seen, manager.node))
         self._takes(before, manager.node, at)
 
     def _upgraded(self, before: Sight, at: float) -> None:

@@ -45,6 +45,13 @@ def without_engine(now: Sight, seen: Sight, node: str) -> Iterator[str]:
             yield f"the instance manager of node {node} is removed, in which the engine of volume {name} runs"
 
 
+def without_job(now: Sight, seen: Sight, node: str) -> Iterator[str]:
+    """No recurring job is at work on a volume of the Kubernetes node."""
+    for name in sorted(now.at_work & seen.at_work):
+        if now.volumes.get(name, Volume()).near(node):
+            yield f"the instance manager of node {node} is removed, and a recurring job is at work on volume {name}"
+
+
 def alone(now: Sight, node: str) -> Iterator[str]:
     """No other Kubernetes node is in work."""
     others = {*now.marks, *(each for found in now.upgrades.values() for each in found)} - {node}

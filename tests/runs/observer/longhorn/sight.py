@@ -20,6 +20,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "nodes": ("spec.allowScheduling",),
     "volumes": ("spec.engineNodeID", "spec.numberOfReplicas"),
     "settings": ("value",),
+    "cronjobs": ("spec.suspend",),
 }
 """The fields that a run may change for a while, by the plural of the kind."""
 
@@ -78,6 +79,8 @@ class Sight:
     """The Kubernetes nodes that runs have begun, with their marks."""
     upgrades: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The upgrades of Longhorn's own that have not ended, with their Kubernetes nodes."""
+    at_work: frozenset[str] = frozenset()
+    """The volumes on which a recurring job is at work."""
     values: Mapping[Place, Any] = field(default_factory=dict)
     undos: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """By plural and name of the object that carries it."""

@@ -11,10 +11,11 @@ from tests.runs.random_runs.longhorn.story import OUTSIDE, REPLACEMENT, WAYS, Lo
 from tests.runs.random_runs.playing import Ending
 from tests.runs.random_runs.story import Event
 from tests.runs.random_runs.systems import SYSTEMS
-from tests.sandbox.longhorn.description import Machine, Volume
+from tests.sandbox.longhorn.description import Machine, Recurring, Volume
 
 NODES = ("n01", "n02", "n03")
-VOLUMES = (Volume("v1", NODES, "n01"), Volume("v2", ("n02", "n03"), "n02"))
+VOLUMES = (Volume("v1", NODES, "n01", groups=("default",)), Volume("v2", ("n02", "n03"), "n02"))
+JOBS = (Recurring("daily", ("default",)),)
 
 
 def played(
@@ -24,7 +25,7 @@ def played(
     accepted = {"upgrade_accept_unverified": [REPLACEMENT]} if way == OUTSIDE else {}
     given = {**accepted, "upgrade_member_timeout": 90, "upgrade_gate_timeout": 90, **options}
     machines = tuple(map(Machine, NODES))
-    story = LonghornStory(0, way, machines, volumes, outlive, options=given, events=events)
+    story = LonghornStory(0, way, machines, volumes, outlive, jobs=JOBS, options=given, events=events)
     return SYSTEMS["longhorn"].play(story)
 
 

@@ -57,6 +57,13 @@ class TestActs:
         assert not [*rules.kept_copies(last, last, "b")]
         assert not [*rules.kept_copies(with_volume(copies=on("a"), attached=False), last, "a")]
 
+    def test_no_recurring_job_is_at_work(self) -> None:
+        works = replace(GOOD, at_work=frozenset({"v"}))
+        said = "the instance manager of node a is removed, and a recurring job is at work on volume v"
+        assert one(rules.without_job(works, works, "a")) == said
+        assert not [*rules.without_job(works, works, "c")]
+        assert not [*rules.without_job(works, GOOD, "a")]
+
     def test_a_copy_that_was_lost_since_the_look_is_no_fault(self) -> None:
         assert not [*rules.kept_copies(with_volume(copies=on("a")), GOOD, "a")]
 

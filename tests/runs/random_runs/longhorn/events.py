@@ -48,6 +48,7 @@ class HappeningToLonghorn(Happening):
         ("PATCH", "/volumes/"),
         ("PATCH", "/longhorn-system/nodes/"),
         ("PATCH", "/settings/"),
+        ("PATCH", "/cronjobs/"),
         ("PATCH", "/leases/"),
         ("PATCH", "/configmaps/"),
         ("DELETE", "/instancemanagers/"),

@@ -14,7 +14,7 @@ from tests.runs.random_runs.playing import ByPlaybook
 from tests.runs.random_runs.story import Event
 from tests.runs.world import World
 from tests.sandbox.longhorn.description import NEW_IMAGE, QUICK
-from tests.sandbox.longhorn.kinds import NAMESPACE, NODES, SETTINGS, SNAPSHOTS, VOLUMES
+from tests.sandbox.longhorn.kinds import CRON_JOBS, NAMESPACE, NODES, SETTINGS, SNAPSHOTS, VOLUMES
 from tests.sandbox.longhorn.longhorn import Longhorn
 from tests.sandbox.longhorn.runs import shipped_rights
 from tests.scenarios.cluster import USER
@@ -65,7 +65,7 @@ class LonghornStage(ByPlaybook):
                 each.get("value"),
                 each["metadata"].get("annotations"),
             )
-            for kind in (NODES, VOLUMES, SETTINGS)
+            for kind in (NODES, VOLUMES, SETTINGS, CRON_JOBS)
             for each in self.longhorn.objects.all(kind)
         ]
         return found, len([*self.longhorn.objects.all(SNAPSHOTS)])

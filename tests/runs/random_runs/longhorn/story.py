@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.runs.random_runs.story import Story, events_of
-from tests.sandbox.longhorn.description import NEW_IMAGE, OLD_IMAGE, Described, Machine, Volume
+from tests.sandbox.longhorn.description import NEW_IMAGE, OLD_IMAGE, Described, Machine, Recurring, Volume
 
 OUTSIDE, DESIGN, NEXT = "outside", "design", "v1.13"
 WAYS = (OUTSIDE, DESIGN, NEXT)
@@ -20,6 +20,8 @@ TOGETHER = 0.4
 """The share of stories whose events come one soon after the other."""
 ASKED = 0.25
 """The share of stories in which a workload is asked before each Kubernetes node."""
+RECURRING = 0.3
+"""The share of stories with a recurring job."""
 REPLACEMENT = "instance_manager_replacement"
 
 
@@ -35,6 +37,7 @@ class LonghornStory(Story):
     """Whether frontends outlive the instance manager in which they run."""
     workload: bool = False
     """Whether a database on the first Kubernetes nodes is asked before each of them."""
+    jobs: tuple[Recurring, ...] = ()
 
     @property
     def nodes(self) -> list[str]:
@@ -56,7 +59,7 @@ class LonghornStory(Story):
     def described(self) -> Described:
         """The Longhorn."""
         offers = "" if self.way == OUTSIDE else self.way
-        return Described(self.machines, self.volumes, offers=offers, frontends_outlive=self.outlive)
+        return Described(self.machines, self.volumes, offers=offers, frontends_outlive=self.outlive, jobs=self.jobs)
 
     def cluster(self) -> list[str]:
         """See `Story`."""
@@ -66,6 +69,7 @@ class LonghornStory(Story):
         ]
         frontends = "outlive their instance manager" if self.outlive else "die with their instance manager"
         asked = ", a workload is asked" if self.workload else ""
+        asked += "".join(f", recurring job {each.name} every {each.minutes} min" for each in self.jobs)
         return [
             f"{self.way}, frontends {frontends}{asked}",
             f"nodes: {', '.join(machines)}",
@@ -84,6 +88,8 @@ class LonghornStory(Story):
             yield replace(self, outlive=True)
         if self.workload:
             yield replace(self, workload=False)
+        if self.jobs:
+            yield replace(self, jobs=())
 
 
 def _shown(volume: Volume) -> str:
@@ -107,7 +113,15 @@ def story_of(seed: int) -> LonghornStory:
     likely = LIKELY | (OF_RUN if way == OUTSIDE else OF_LONGHORN) | (OF_WORKLOAD if workload else {})
     events = events_of(chance, likely, ACTS_OF_NODE * len(left), TOGETHER)
     options = _options(chance, way, volumes, left)
-    return LonghornStory(seed, way, machines, volumes, outlive, workload, options=options, events=events)
+    jobs = _jobs(chance)
+    if jobs:
+        volumes = tuple(replace(each, groups=("default",)) for each in volumes)
+    return LonghornStory(seed, way, machines, volumes, outlive, workload, jobs, options=options, events=events)
+
+
+def _jobs(chance: random.Random) -> tuple[Recurring, ...]:
+    """Recurring jobs of all volumes, as of a group that every volume is in."""
+    return (Recurring("daily", ("default",), chance.choice((1, 2, 5))),) if chance.random() < RECURRING else ()
 
 
 def _machines(chance: random.Random) -> tuple[Machine, ...]:

@@ -11,6 +11,7 @@ from tests.sandbox.longhorn.controllers.frontends import Frontends
 from tests.sandbox.longhorn.controllers.instances import Instances
 from tests.sandbox.longhorn.controllers.managers import Managers
 from tests.sandbox.longhorn.controllers.nodes import Nodes
+from tests.sandbox.longhorn.controllers.recurring import RecurringJobs
 from tests.sandbox.longhorn.controllers.replicas import Replicas
 from tests.sandbox.longhorn.controllers.shares import Shares
 from tests.sandbox.longhorn.controllers.snapshots import Backups, Snapshots
@@ -53,6 +54,7 @@ class Controllers:
         self.troubles = Troubles()
         self._each: list[Controller] = [self.engines, self.frontends, self.replicas, self.managers, self.nodes]
         self._each += [self.volumes, self.attachments, self.snapshots, self.backups, self.shares]
+        self._each.append(RecurringJobs(shared))
         if described.offers == "design":
             self._each += [Whole(shared, self.troubles), OneNode(shared, self.troubles)]
         elif described.offers == "v1.13":

@@ -8,7 +8,7 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from tests.sandbox.longhorn.description import NEW_IMAGE, OLD_IMAGE, Described, Machine, Volume
+from tests.sandbox.longhorn.description import NEW_IMAGE, OLD_IMAGE, Described, Machine, Recurring, Volume
 from tests.sandbox.longhorn.kinds import MANAGER_UPGRADES, NODE_UPGRADES, NODES, VOLUMES
 from tests.sandbox.longhorn.longhorn import Longhorn
 
@@ -112,7 +112,9 @@ def volumes(draw: st.DrawFn, name: str, nodes: list[str], offers: str) -> Volume
         return Volume(name, replicas, attached, access="rwx")
     if kind == "standby":
         return Volume(name, replicas, attached, standby=True)
-    return Volume(name, replicas, attached, engine=draw(st.sampled_from(nodes)) if kind == "away" and attached else "")
+    groups = ("default",) if draw(st.booleans()) else ()
+    away = draw(st.sampled_from(nodes)) if kind == "away" and attached else ""
+    return Volume(name, replicas, attached, engine=away, groups=groups)
 
 
 @st.composite
@@ -127,7 +129,15 @@ def cases(draw: st.DrawFn, offers: str = "") -> Case:
         Machine(name, image=NEW_IMAGE if name in done else OLD_IMAGE, schedulable=name not in closed) for name in nodes
     )
     return Case(
-        Described(machines, found, offers=offers, frontends_outlive=draw(st.booleans())),
+        Described(
+            machines,
+            found,
+            offers=offers,
+            frontends_outlive=draw(st.booleans()),
+            jobs=draw(
+                st.sampled_from([(), (Recurring("daily", ("default",), 1),), (Recurring("daily", ("default",), 3),)])
+            ),
+        ),
         draw(st.sampled_from([each for each in (*FAULTS, *BY_LONGHORN[offers]) if each not in UNHEEDED[offers]])),
         draw(st.sampled_from(nodes)),
         draw(st.sampled_from(found)).name,

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, currently_in_test_context, event, example, g
 
 from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.longhorn.description import NEW_IMAGE, OLD_IMAGE, QUICK, Described, Machine, Volume
-from tests.sandbox.longhorn.kinds import MANAGERS, NODES, SETTINGS, VOLUMES
+from tests.sandbox.longhorn.kinds import CRON_JOBS, MANAGERS, NODES, SETTINGS, VOLUMES
 from tests.sandbox.longhorn.longhorn import Longhorn
 from tests.sandbox.longhorn.observer import INTERRUPTED, Loss
 from tests.unit.plugins.module_utils.longhorn.any_cluster import AT_ONCE, NEVER, Case, cases, large, large_cases, spoil
@@ -48,6 +48,8 @@ def wishes(longhorn: Longhorn) -> dict[str, Any]:
         found[f"volume {item['metadata']['name']}"] = (wanted, _notes(item))
     for item in longhorn.objects.all(SETTINGS):
         found[f"setting {item['metadata']['name']}"] = (item["value"], _notes(item))
+    for item in longhorn.objects.all(CRON_JOBS):
+        found[f"job {item['metadata']['name']}"] = (bool(item["spec"].get("suspend")), _notes(item))
     return found
 
 

@@ -1,0 +1,278 @@
+"""Recurring jobs are held off while a node is changed, and let go again in every ending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.recurring_jobs import (
+    jobs_at,
+    to_let_go,
+    with_jobs_held,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.stages import (
+    Act,
+    SwitchStage,
+    SwitchStep,
+    WantedSwitch,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.recurring_jobs import (
+    cron_job,
+    recurring_job,
+    with_cron_jobs,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Longhorn, RecurringJob
+
+from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.longhorn.description import QUICK, Described, Machine, Recurring, Volume
+from tests.sandbox.longhorn.kinds import CRON_JOBS, NODES, RECURRING_JOBS
+from tests.sandbox.longhorn.longhorn import Longhorn as InMemory
+from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, Killed, Killing
+from tests.unit.plugins.module_utils.longhorn.world import NEW, marked, with_volume, world
+
+DAILY = RecurringJob("daily", "backup", frozenset({"default"}), cron_job=True)
+HELD = replace(DAILY, suspended=True, carries_undo=True)
+SEEN = with_volume(world({"v": ("n1", ("n1", "n2"))}), "v", jobs=frozenset({"daily"}))
+DELETE, MARK, UNMARK = Act("delete_manager", "im"), Act("mark_node", "n1"), Act("unmark_node", "n1")
+COMPLETED = SwitchStep(SwitchStage.COMPLETED)
+
+
+@pytest.mark.parametrize(
+    ("job", "more", "nodes"),
+    [
+        (DAILY, {"jobs": frozenset({"daily"})}, ["n1", "n2"]),
+        (DAILY, {"job_groups": frozenset({"default"})}, ["n1", "n2"]),
+        (DAILY, {"jobs": frozenset({"other"}), "job_groups": frozenset({"daily"})}, []),
+        (replace(DAILY, task="system-backup"), {}, ["n1", "n2"]),
+        (DAILY, {"jobs": frozenset({"daily"}), "state": "detached", "node": "", "at_node": ""}, ["n1", "n2"]),
+    ],
+)
+def test_a_job_is_at_each_node_with_a_part_of_a_volume_on_which_it_works(
+    job: RecurringJob, more: dict[str, Any], nodes: list[str]
+) -> None:
+    seen = replace(with_volume(world({"v": ("n1", ("n1", "n2"))}), "v", **more), jobs=(job,))
+    assert [name for name in ("n1", "n2", "n3") if jobs_at(seen, name)] == nodes
+
+
+def judged(found: SwitchStep, *jobs: RecurringJob, seen: Longhorn = SEEN, image: str = NEW) -> SwitchStep:
+    return with_jobs_held(lambda _seen, _wanted: found)(replace(seen, jobs=jobs), WantedSwitch("n1", image))
+
+
+def step(stage: SwitchStage, *acts: Act) -> SwitchStep:
+    return SwitchStep(stage, acts)
+
+
+RUNS = replace(HELD, running=("daily-1",))
+CASES: list[tuple[str, SwitchStep, RecurringJob, list[str], list[str]]] = [
+    ("held first", step(SwitchStage.INITIALIZING, MARK), DAILY, ["hold_job"], ["recurring_jobs_wait"]),
+    ("then begun", step(SwitchStage.INITIALIZING, MARK), HELD, ["mark_node"], []),
+    ("a run is waited for", step(SwitchStage.INITIALIZING, MARK), RUNS, [], ["recurring_job_runs"]),
+    ("until the last time", step(SwitchStage.REPLACING, DELETE), RUNS, [], ["recurring_job_runs"]),
+    ("written anew by Longhorn", step(SwitchStage.REPLACING, DELETE), DAILY, ["hold_job"], ["recurring_jobs_wait"]),
+    (
+        "held off by a person",
+        step(SwitchStage.REPLACING, DELETE),
+        replace(DAILY, suspended=True),
+        ["delete_manager"],
+        [],
+    ),
+    (
+        "let go by a person",
+        step(SwitchStage.REPLACING, DELETE),
+        replace(HELD, suspended=False),
+        [],
+        ["recurring_job_resumed"],
+    ),
+    ("no CronJob yet", step(SwitchStage.INITIALIZING, MARK), replace(DAILY, cron_job=False), ["mark_node"], []),
+    ("nothing is begun", step(SwitchStage.REPLACING), DAILY, [], []),
+    ("the way home goes on", step(SwitchStage.SWITCHING_BACK, UNMARK), RUNS, ["unmark_node"], []),
+    ("and holds", step(SwitchStage.SWITCHING_BACK, UNMARK), DAILY, ["hold_job", "unmark_node"], []),
+    ("let go before the end", step(SwitchStage.FINALIZING, UNMARK), HELD, ["release_job"], ["recurring_jobs_return"]),
+    ("and seen to be", step(SwitchStage.FINALIZING, UNMARK), DAILY, ["unmark_node"], []),
+    ("by Longhorn itself", COMPLETED, HELD, ["release_job"], ["recurring_jobs_return"]),
+    ("a failure leaves it to settle", step(SwitchStage.ERROR), HELD, [], []),
+]
+
+
+@pytest.mark.parametrize(
+    ("found", "job", "acts", "codes"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_what_is_due_of_a_job(found: SwitchStep, job: RecurringJob, acts: list[str], codes: list[str]) -> None:
+    due = judged(found, job)
+    assert [each.kind for each in due.acts] == acts
+    assert [each.code for each in due.verdict.reasons] == codes
+
+
+def test_a_node_that_is_only_emptied_keeps_its_jobs() -> None:
+    assert judged(step(SwitchStage.INITIALIZING, MARK), DAILY, image="").acts == (MARK,)
+
+
+def test_a_marked_node_that_only_waits_holds_its_jobs() -> None:
+    assert [each.kind for each in judged(step(SwitchStage.REPLACING), DAILY, seen=marked(SEEN, "n1")).acts] == [
+        "hold_job"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mark", "kept", "names"), [("n2", ["n2"], []), ("n3", ["n3"], ["daily"]), ("n2", [], ["daily"])]
+)
+def test_a_job_that_another_node_under_way_needs_stays_held_off(mark: str, kept: list[str], names: list[str]) -> None:
+    assert [each.name for each in to_let_go(replace(marked(SEEN, mark), jobs=(HELD,)), kept)] == names
+
+
+def test_a_cron_job_without_its_recurring_job_counts_and_a_recurring_job_without_its_cron_job_too() -> None:
+    jobs = [recurring_job("a", {"spec": {"task": "backup", "groups": ["g"]}}), recurring_job("b", {})]
+    cron = {"metadata": {"annotations": {"upgrade.stateful/undo": "{}"}}, "spec": {"suspend": True}}
+    started = [
+        cron_job("b", {**cron, "status": {"active": [{"name": "b-1"}]}}),
+        cron_job("c", {"metadata": {}, "spec": {}}),
+    ]
+    assert with_cron_jobs(jobs, started) == (
+        RecurringJob("a", "backup", frozenset({"g"})),
+        RecurringJob("b", cron_job=True, suspended=True, running=("b-1",), carries_undo=True),
+        RecurringJob("c", cron_job=True),
+    )
+
+
+VOLUMES = (Volume("v", SPREAD, "n1", groups=("default",)), Volume("w", ("n2", "n3"), "n2"))
+OFFERS = ("", "design", "v1.13")
+
+
+def more_than(driver: Driver, runs: int) -> bool:
+    return len(driver.longhorn.cron_jobs.started) > runs
+
+
+def recurring(offers: str = "", minutes: int = 1) -> InMemory:
+    machines = tuple(Machine(name) for name in NODES_OF_THREE)
+    jobs = (Recurring("daily", ("default",), minutes),)
+    return InMemory(Described(machines, VOLUMES, offers=offers, frontends_outlive=True, jobs=jobs), pace=QUICK)
+
+
+def is_let_go(driver: Driver) -> bool:
+    item = driver.longhorn.get(CRON_JOBS, "daily")
+    return not item["spec"].get("suspend") and "upgrade.stateful/undo" not in item["metadata"]["annotations"]
+
+
+def at_work(driver: Driver) -> bool:
+    return bool(driver.longhorn.get(CRON_JOBS, "daily").get("status", {}).get("active"))
+
+
+@pytest.mark.parametrize("offers", OFFERS)
+def test_a_job_of_each_minute_never_runs_while_a_node_is_changed(drive: type[Driver], offers: str) -> None:
+    driver = drive(recurring(offers))
+    assert driver.longhorn.until(lambda: at_work(driver))
+    planned = driver.plan()
+    assert [each.code for each in planned.verdict.reasons if "jobs" in each.code] == ["recurring_jobs_held"] * 3
+    for node in NODES_OF_THREE:
+        before = len(driver.longhorn.cron_jobs.started)
+        done = driver.switch(node)
+        assert done.verdict.passed, (done.verdict, driver.said)
+        assert is_let_go(driver), node
+        assert driver.longhorn.until(partial(more_than, driver, before), 61)
+    assert driver.longhorn.observer.by_acts == []
+    assert driver.switch(state="restored").verdict.passed
+    assert driver.leftovers() == []
+
+
+MOST_ACTS = 30
+
+
+def killed_at(driver: Driver, acts: int) -> bool:
+    driver.guard = Killing(acts)
+    try:
+        assert driver.switch("n1").verdict.passed
+    except Killed:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("offers", OFFERS)
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_job_is_let_go_after_a_kill_before_any_act(drive: type[Driver], offers: str, goes_on: bool) -> None:
+    for acts in range(MOST_ACTS):
+        driver = drive(recurring(offers, minutes=2))
+        killed = killed_at(driver, acts)
+        driver.run, driver.guard = "run-2", None
+        if goes_on:
+            done = driver.switch("n1", wait_timeout=600)
+            assert done.verdict.passed, (acts, done.verdict, driver.said)
+        back = driver.switch(state="restored", wait_timeout=600)
+        assert back.verdict.passed, (acts, back.verdict)
+        assert is_let_go(driver), acts
+        assert driver.leftovers() == [], acts
+        assert driver.longhorn.observer.by_acts == [], acts
+        if not killed:
+            break
+    assert not killed
+    assert acts > 2
+
+
+def test_a_job_that_does_not_end_is_waited_for_until_the_deadline(drive: type[Driver]) -> None:
+    driver = drive(recurring())
+    assert driver.longhorn.until(lambda: at_work(driver))
+    driver.longhorn.cron_jobs.queue.away = driver.longhorn.controllers.backups.queue.away = True
+    refused = driver.switch("n1")
+    codes = [each.code for each in refused.verdict.deciding()]
+    assert refused.verdict.state is State.REFUSED
+    assert {"recurring_job_runs", "timed_out"} <= {*codes} | {each.code for each in refused.verdict.reasons}
+    assert driver.images()["n1"] == "v1.11.2"
+    assert driver.switch(state="restored").verdict.passed
+    assert driver.leftovers() == []
+
+
+def changed(driver: Driver, kind: Any, change: Callable[[Json], None]) -> None:
+    driver.longhorn.objects.change(kind, "daily", change)
+
+
+def test_a_job_that_longhorn_writes_anew_is_held_off_again(drive: type[Driver]) -> None:
+    """The whole CronJob is written, so that neither the suspension nor the undo is left."""
+    driver = drive(recurring(minutes=5))
+    written: list[bool] = []
+    suspended: list[bool] = []
+
+    def note(kind: object, item: Json, _gone: bool) -> None:
+        if kind == CRON_JOBS and [bool(item["spec"].get("suspend"))] != suspended[-1:]:
+            suspended.append(bool(item["spec"].get("suspend")))
+
+    driver.longhorn.objects.listeners.append(note)
+
+    def anew(item: Json) -> bool:
+        return bool(item["metadata"].get("annotations", {}).get("upgrade.stateful/engine-switch"))
+
+    def write() -> None:
+        written.append(True)
+        changed(driver, RECURRING_JOBS, lambda item: item["spec"].update(cron="*/1 * * * *"))
+
+    driver.longhorn.faults.when(NODES, anew, write)
+    done = driver.switch("n1")
+    assert done.verdict.passed, done.verdict
+    assert written
+    assert suspended == [True, False, True, False]
+    assert is_let_go(driver)
+    assert driver.longhorn.get(CRON_JOBS, "daily")["spec"]["schedule"] == "*/1 * * * *"
+
+
+def test_a_job_that_a_person_lets_go_ends_the_run(drive: type[Driver]) -> None:
+    driver = drive(recurring(minutes=5))
+
+    def let_go() -> None:
+        changed(driver, CRON_JOBS, lambda item: item["spec"].update(suspend=False))
+
+    driver.longhorn.faults.when(CRON_JOBS, lambda item: bool(item["spec"].get("suspend")), let_go)
+    refused = driver.switch("n1")
+    assert [each.code for each in refused.verdict.deciding()] == ["recurring_job_resumed"]
+    assert driver.images()["n1"] == "v1.11.2"
+    assert driver.switch(state="restored").verdict.passed
+    assert driver.leftovers() == []
+
+
+def test_a_job_that_a_person_holds_off_stays_so(drive: type[Driver]) -> None:
+    driver = drive(recurring())
+    changed(driver, CRON_JOBS, lambda item: item["spec"].update(suspend=True))
+    assert driver.switch("n1").verdict.passed
+    assert driver.switch(state="restored").verdict.passed
+    assert driver.longhorn.get(CRON_JOBS, "daily")["spec"]["suspend"] is True
