@@ -45,6 +45,7 @@ _value:
       figures of this upgrade and of the one before, if there was one.
     - C(counts) are the things that the system has counted, such as the documents of each index. C(said) are the
       sentences about them, and C(rows) the parts with their numbers before and after, those with fewer now first.
+    - C(images) are the images of members, each with C(member), C(before) and C(after), where a system names them.
     - C(figures) are the figures of the cluster's health, each with C(batch), C(before), C(now) and its C(outcome).
     - C(skipped) are the checks that were not made. C(risks) has these and the risks that were accepted, each with what
       is C(said), who has said so (C(by)), C(at) and C(run).

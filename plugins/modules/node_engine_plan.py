@@ -168,7 +168,9 @@ pools:
   type: list
   elements: dict
 batches:
-  description: The nodes in their order, one a batch, each with reason, proof, and place in the whole upgrade.
+  description:
+    - The nodes in their order, one a batch, each with reason, proof, and place in the whole upgrade. C(images) has the
+      image that the instance manager of the node runs.
   returned: unless O(state=ended)
   type: list
   elements: dict
@@ -178,6 +180,7 @@ batches:
       reason: next by name
       proof: each of its 3 volumes keeps a healthy replica elsewhere
       place: 1/2
+      images: {worker-1: "longhornio/longhorn-instance-manager:v1.11.2"}
 members:
   description: Names of all nodes of the v2 data engine.
   returned: unless O(state=ended)

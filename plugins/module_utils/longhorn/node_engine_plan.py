@@ -55,7 +55,7 @@ def _order(task: Task) -> Outcome:
     return ordered(
         Whole(IDENTITY, {IDENTITY: list(versions)}, versions),
         params["target_version"],
-        [Turn([turn.node], turn.reason, turn.proof) for turn in turns],
+        [Turn([turn.node], turn.reason, turn.proof, images={turn.node: turn.image}) for turn in turns],
         verdict,
         unit="node",
         image=image,

@@ -232,6 +232,8 @@ class Turn:
     """Seconds after which it is reported as late, over all runs and passes; with 0 it is never late."""
     timeout: int = 0
     """Seconds after which a run does not wait for it any more; with 0 they are those of the run."""
+    images: Mapping[str, str] = field(default_factory=dict)
+    """The image that each of its units runs, where it comes to another one, which the plan has as `image`."""
 
 
 @dataclass(frozen=True)

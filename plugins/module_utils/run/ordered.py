@@ -45,6 +45,7 @@ def ordered(
             **({"target_version": turn.target} if turn.target else {}),
             **({"late_after": turn.late_after} if turn.late_after else {}),
             **({"timeout": turn.timeout} if turn.timeout else {}),
+            **({"images": {**turn.images}} if turn.images else {}),
         }
         for number, turn in enumerate(turns, start=1)
     ]

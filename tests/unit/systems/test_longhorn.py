@@ -18,7 +18,7 @@ from tests.lab.waiting import moment, until
 from tests.playbook_processes.process import PlaybookProcess
 from tests.sandbox.kubernetes.in_process import TOKEN
 from tests.sandbox.listening import Listening
-from tests.sandbox.longhorn.description import Volume
+from tests.sandbox.longhorn.description import NEW_IMAGE, OLD_IMAGE, Volume
 from tests.sandbox.longhorn.kinds import NAMESPACE
 from tests.unit.plugins.module_utils.longhorn.driving import ACCEPTED, NODES_OF_THREE, SPREAD, Driver, outliving
 from tests.unit.systems.playing import Playbooks
@@ -138,6 +138,7 @@ def test_volumes_are_no_worse_after_each_batch_than_before_the_first_one(played:
     assert played.seen("images") == dict.fromkeys(NODES_OF_THREE, "v1.12.0")
     played.play("stateful.upgrade.report", upgrade_report_path=str(file), upgrade_system=SYSTEM)
     assert "after n3: degraded_volumes 0, before 0, no worse" in file.read_text(encoding="utf-8")
+    assert f"| n3 | {OLD_IMAGE} | {NEW_IMAGE} |" in file.read_text(encoding="utf-8")
 
 
 def test_a_switch_by_request_waits_for_its_start_and_is_noted_at_its_end(played: Played, tmp_path: Path) -> None:
@@ -169,6 +170,9 @@ def test_a_killed_run_is_gone_on_with(played: Played) -> None:
     said = played.play("stateful.upgrade.longhorn", upgrade_confirm=played.agreed())
     assert "upgraded to v1.12.0 in 2 runs · everything put back" in said
     assert "Snapshots of the upgrade were not removed: upgrade-" in " ".join(said.split())
+    # The first node runs the new image since the run that was killed.
+    shown = " ".join(played.play("stateful.upgrade.status", upgrade_system=SYSTEM).split())
+    assert shown.count(f"image {OLD_IMAGE} to {NEW_IMAGE}") == 3, shown
     assert played.seen("leftovers") == []
     assert played.driver.longhorn.observer.by_acts == []
 

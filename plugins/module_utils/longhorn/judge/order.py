@@ -21,6 +21,8 @@ class NodeTurn:
     proof: str
     begun: bool
     """Whether an interrupted run has begun it."""
+    image: str
+    """The image that its instance manager runs, or an old one that it has."""
 
 
 def old_managers(seen: Longhorn, node: str, image: str) -> tuple[InstanceManager, ...]:
@@ -48,6 +50,7 @@ def order(seen: Longhorn, image: str, names: Collection[str] = ()) -> tuple[Node
             "begun by an interrupted run" if name in begun else "next by name",
             proof_of(seen, name),
             name in begun,
+            image_text(seen, name),
         )
         for name in sorted(left, key=lambda name: (name not in begun, name))
     )
@@ -76,6 +79,12 @@ def version_text(seen: Longhorn, node: str) -> str:
     ]
     known = sorted(found for found in map(version_of, there) if found)
     return "v{}.{}.{}".format(*known[0]) if known else (there[0] if there else "")
+
+
+def image_text(seen: Longhorn, node: str) -> str:
+    """The image of the instance manager that runs on the node; without one, that of any other that it has."""
+    there = sorted(seen.managers_of.get(node, ()), key=lambda each: (not each.running, each.image))
+    return there[0].image if there else ""
 
 
 def digest(seen: Longhorn, image: str, names: Collection[str], accepted: Collection[str], extra: bool) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..counts import ComparedCounts, compared
 from ..pace import figures_of
-from ..record.batches import LEFT, BatchRecord
+from ..record.batches import LEFT, BatchRecord, ImageRecord
 from ..record.events import COUNTED, EventKind, RecordedEvent, of_kind, stays
 from ..record.figures import figure, number, timestamp
 from ..record.health_record import FigureRow
@@ -122,6 +122,8 @@ class Report:
     """The things that the system has counted before and after, such as documents."""
     compared: tuple[tuple[str, float | None, float | None], ...]
     """Names, figures now and figures then of the upgrade before; empty without one."""
+    images: tuple[ImageRecord, ...] = ()
+    """The images of members before and after their batches, where a system names them."""
     rows: int = 0
     """The batches on the timeline."""
     repeated: int = 0
@@ -182,6 +184,7 @@ def report_of(record: Record) -> Report:
         health=record.health,
         counts=compared(record.counts),
         compared=_compared(record),
+        images=tuple(each for batch in record.batches for each in batch.images),
         rows=len(rows),
         repeated=sum(bool(batch.tries) for batch in record.batches),
         replaced=len({name for batch in record.batches for name in batch.outdated}),

@@ -123,6 +123,7 @@ def _batch(batch: Mapping[str, Any]) -> Iterator[str]:
     outdated = batch.get("outdated") or ()
     hop = f"to {batch['target_version']}" if batch.get("target_version") else ""
     parts = [", ".join(batch["members"]), *(["template changed"] if outdated else []), *([hop] if hop else [])]
+    parts += [f"image {each['before']} to {each['after']}" for each in batch.get("images") or ()]
     parts += filter(None, (_took(each, outdated) for each in batch["took"]))
     parts += [f"longest wait {wait['seconds']} s: {wait['message']}" for wait in batch["waited"][:1]]
     yield f"{batch['state']:<8} {', '.join(parts)}"

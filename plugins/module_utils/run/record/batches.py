@@ -32,6 +32,17 @@ Items = tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True)
+class ImageRecord:
+    """The image of one member before and after its batch."""
+
+    member: str
+    before: str
+    """The image that it ran when the upgrade first planned it."""
+    after: str
+    """The image to which its batch leads."""
+
+
+@dataclass(frozen=True)
 class BatchRecord:
     """One batch of the plan and how far it came; `took` and `waited` are the results of the modules."""
 
@@ -56,6 +67,8 @@ class BatchRecord:
     """The time at which its first member went down; empty before that, or where no module has noted it."""
     outdated: tuple[str, ...] = ()
     """Its members that ran the target version already, and were replaced for another reason: a changed template."""
+    images: tuple[ImageRecord, ...] = ()
+    """The images of its members, where a system names them."""
     green_seconds: float | None = None
     """Seconds from its end until the next gate first found all whole; None if no gate has seen it."""
     tries: tuple[BatchRecord, ...] = ()
@@ -94,7 +107,8 @@ def batches_of(
 
     `updated` is the time at which the earlier ones were last written, which ends those that a killed run left.
     """
-    batches = tuple(_batch_of(each, earlier, plan["before"]) for each in plan["batches"])
+    after = str(plan.get("image") or "")
+    batches = tuple(_batch_of(each, earlier, plan["before"], after) for each in plan["batches"])
     going = {each for batch in batches for each in batch.led}
     return _named_apart(_kept(earlier, going, plan), earlier, batches) + tuple(_with_tries(batches, earlier, updated))
 
@@ -110,7 +124,9 @@ def with_done(batches: Sequence[BatchRecord], run: str, done: Sequence[Mapping[s
     )
 
 
-def _batch_of(planned: Mapping[str, Any], earlier: Sequence[BatchRecord], before: Mapping[str, Any]) -> BatchRecord:
+def _batch_of(
+    planned: Mapping[str, Any], earlier: Sequence[BatchRecord], before: Mapping[str, Any], after: str
+) -> BatchRecord:
     """A planned batch. A member that is away says nothing of its cause, which an earlier run has noted."""
     members = tuple(planned["members"])
     noted_before = {name for each in earlier for name in each.outdated}
@@ -122,7 +138,16 @@ def _batch_of(planned: Mapping[str, Any], earlier: Sequence[BatchRecord], before
         cures=planned["cures"],
         target_version=planned.get("target_version") or "",
         outdated=tuple(name for name in members if name in outdated),
+        images=tuple(_images(planned.get("images") or {}, after, earlier)),
     )
+
+
+def _images(running: Mapping[str, str], after: str, earlier: Sequence[BatchRecord]) -> Iterator[ImageRecord]:
+    """The images of planned members. A run that was killed may have changed one, whose former image it has noted."""
+    noted = {each.member: each for batch in earlier if batch.state != "done" for each in batch.images}
+    for member, image in running.items():
+        known = noted.get(member)
+        yield known if known is not None and known.after == after else ImageRecord(member, image, after)
 
 
 def _with_tries(batches: Sequence[BatchRecord], earlier: Sequence[BatchRecord], updated: str) -> Iterator[BatchRecord]:

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.report import report_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import KEPT_TRIES
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import KEPT_TRIES, ImageRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import (
     Condition,
     StepState,
@@ -44,6 +44,28 @@ def test_each_plan_counts_its_batches_from_one_and_those_of_earlier_runs_keep_th
         ("batch-01", ("a",), "noon", "t8", "t9"),
     ]
     assert record.batches[0].took == ({"total_seconds": 30},)
+
+
+def imaged(images: dict[str, str], after: str = "im:2") -> Json:
+    """A plan that names the image of each member, and the one to which it leads."""
+    made = numbered(*images)
+    batches = [{**each, "images": {name: images[name] for name in each["members"]}} for each in made["batches"]]
+    return {**made, "batches": batches, "image": after}
+
+
+def test_the_image_before_is_that_of_the_first_plan_also_after_a_kill() -> None:
+    record = begun(None, imaged({"a": "im:1", "b": "im:1"}), "night", "ops", "t0")
+    record = changed(record, "batch-01", "upgrading", "t1")
+    record = begun(record, imaged({"a": "im:2", "b": "im:1"}), "day", "dev", "t2")
+    assert record is not None
+    assert [each.images for each in record.batches] == [
+        (ImageRecord("a", "im:1", "im:2"),),
+        (ImageRecord("b", "im:1", "im:2"),),
+    ]
+    assert parse_record(json.dumps(record.as_result()), record.cluster).batches == record.batches
+    other = begun(record, imaged({"a": "im:2", "b": "im:1"}, "im:3"), "noon", "dev", "t3")
+    assert other is not None
+    assert other.batches[0].images == (ImageRecord("a", "im:2", "im:3"),)
 
 
 def test_a_batch_that_was_stopped_and_is_taken_again_is_one_batch_with_two_tries() -> None:

@@ -15,7 +15,11 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.report
     report_of,
     waits_of,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord, PoolRecord
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import (
+    BatchRecord,
+    ImageRecord,
+    PoolRecord,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import (
     EventKind,
     RecordedEvent,
@@ -331,6 +335,12 @@ def test_the_conditions_stand_in_every_report(form: str, shown: str) -> None:
     assert shown in page
     assert ("It is &lt;red&gt;." if form == "html" else "It is <red>.") in page
     assert "Ended" not in drawn(form, whole)
+
+
+@pytest.mark.parametrize(("form", "shown"), [("html", "<td>a&lt;b</td>"), ("md", "| data-2 | a<b | c |")])
+def test_images_stand_in_every_report_where_a_system_names_them(form: str, shown: str) -> None:
+    assert "Images" not in drawn(form, record(*TWO))
+    assert shown in drawn(form, record(TWO[0], replace(TWO[1], images=(ImageRecord("data-2", "a<b", "c"),))))
 
 
 @pytest.mark.parametrize("form", ["html", "md"])
