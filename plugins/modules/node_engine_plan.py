@@ -54,7 +54,7 @@ options:
     type: list
     elements: str
     default: []
-    choices: [instance_manager_replacement, unknown_versions, unlisted_images]
+    choices: [instance_manager_replacement, unknown_versions, unlisted_images, detached_without_snapshot]
   snapshots:
     description:
       - With O(state=ended), the fate of the snapshots that runs have made. V(removed) removes them if the run has

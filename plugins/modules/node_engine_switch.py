@@ -73,10 +73,12 @@ options:
         could be skipped. It counts in M(stateful.upgrade.node_engine_plan).
       - V(unlisted_images) continues where a Kubernetes node does not name the new image, without the throw-away pod
         that would prove it there. It counts in that module, too.
+      - V(detached_without_snapshot) takes no snapshot of detached volumes with a replica on a node, for which Longhorn
+        would attach them.
     type: list
     elements: str
     default: []
-    choices: [instance_manager_replacement, unknown_versions, unlisted_images]
+    choices: [instance_manager_replacement, unknown_versions, unlisted_images, detached_without_snapshot]
   extra_replicas:
     description:
       - Whether volumes with a single replica get a second one before their node is changed. O(state=restored) takes it

@@ -20,7 +20,7 @@ from .act.putting_back import Return
 from .act.snapshots import Cleaning
 from .judge.interruptions import before, interrupted
 from .judge.preflight import UNKNOWN_VERSIONS, UNLISTED_IMAGES
-from .judge.reasons import REPLACEMENT, image_changed
+from .judge.reasons import REPLACEMENT, WITHOUT_SNAPSHOT, image_changed
 from .judge.snapshots import left_behind
 from .judge.stages import BEGINNINGS, EARLY, SwitchStage, SwitchStep, WantedSwitch, come_home
 from .judge.volumes import left_to_rebuild, moved_from, touched
@@ -29,7 +29,7 @@ from .observe.look import image_of
 from .observe.state import Attached, Longhorn
 from .switch_method import OUTSIDE, SwitchMethod, offered_method
 
-UNVERIFIED = (REPLACEMENT, UNKNOWN_VERSIONS, UNLISTED_IMAGES)
+UNVERIFIED = (REPLACEMENT, UNKNOWN_VERSIONS, UNLISTED_IMAGES, WITHOUT_SNAPSHOT)
 """The steps that are not verified, by the names under which a user accepts them."""
 CONTRACT = Contract(
     argument_spec={

@@ -15,7 +15,7 @@ from ...common.words import enumerate_few
 from ..observe.kinds import label_of
 from ..observe.state import FAULTED, Attached, Longhorn, Node, Volume, VolumeSnapshot
 from .reasons import REPLACEMENT
-from .volumes import exposed
+from .volumes import exposed, is_attached_for_snapshot
 
 Before = Mapping[str, Attached]
 """The attachment of each volume while it was still well, by its name."""
@@ -41,7 +41,8 @@ def before(seen: Longhorn, name: str) -> Before:
     node = seen.nodes.get(name)
     run = run_of(node) if node else ""
     noted = {each.volume: each.attached for each in seen.snapshots if run and each.run == run and each.attached}
-    now = {each.name: attached_now(seen, each) for each in exposed(seen, name) if each.robustness != FAULTED}
+    served = [each for each in exposed(seen, name) if not is_attached_for_snapshot(seen, each)]
+    now = {each.name: attached_now(seen, each) for each in served if each.robustness != FAULTED}
     return {**now, **noted}
 
 

@@ -12,9 +12,9 @@ from ..observe.kinds import HUGE_PAGES, MEMORY, REBUILDS
 from ..observe.state import HEALTHY, Longhorn, Node, Volume
 from .copies import LEAST_API, healthy_nodes, lenders
 from .interruptions import interrupted_before
-from .reasons import REPLACEMENT, engine_node_unknown, node_unknown, not_accepted, system_not_upgraded
+from .reasons import REPLACEMENT, WITHOUT_SNAPSHOT, engine_node_unknown, node_unknown, not_accepted, system_not_upgraded
 from .recurring_jobs import jobs_at
-from .volumes import busy, exposed, unsettled
+from .volumes import busy, detached, exposed, unsettled
 
 UNKNOWN_VERSIONS = "unknown_versions"
 UNLISTED_IMAGES = "unlisted_images"
@@ -104,14 +104,29 @@ def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) 
             yield not_accepted(name, attached, held)
         else:
             yield from interrupted_before(seen, name, image)
-    detached = [each.name for each in seen.volumes_on.get(name, ()) if not each.attached]
-    if detached:
-        said = f"Detached volumes have a replica on node {name}: {enumerate_few(detached)}."
-        yield remark("detached_volumes", said, "Leave them detached until the node is done.")
+    yield from _of_detached(seen, name, accepted, replaces=bool(old and (held or attached)))
     jobs = [each.name for each in jobs_at(seen, name)]
     if jobs:
         said = f"Recurring jobs are held off while node {name} is changed: {enumerate_few(jobs)}."
         yield remark("recurring_jobs_held", said, "One that is due then starts once, when they are let go again.")
+
+
+def _of_detached(seen: Longhorn, name: str, accepted: Collection[str], *, replaces: bool) -> Iterator[Reason]:
+    """The detached volumes of a node. Those of a node that is changed under attached ones get a snapshot, too."""
+    there = [each for each in seen.volumes_on.get(name, ()) if not each.attached]
+    if not there:
+        return
+    names = enumerate_few(each.name for each in there)
+    snapshots = replaces and seen.upgrades.kinds is None and WITHOUT_SNAPSHOT not in accepted
+    taken = " Longhorn attaches each for its snapshot, and detaches it again." if snapshots else ""
+    said = f"Detached volumes have a replica on node {name}: {names}.{taken}"
+    yield remark("detached_volumes", said, "Leave them detached until the node is done.")
+    fit = detached(seen, name)
+    for each in there if snapshots else ():
+        if each not in fit and not tuple(unsettled(each)):
+            said = f"Volume {each.name} is detached, and no snapshot of it can be taken while it is restored or cloned."
+            remedy = f"Let that end, or let it have none with accept_unverified: [{WITHOUT_SNAPSHOT}]."
+            yield waiting("detached_no_snapshot", said, remedy, about=each.name)
 
 
 def unlisted(seen: Longhorn, nodes: Sequence[str], image: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ...common.verdict import Reason, refused, waiting
 from ...common.words import enumerate_few
@@ -10,6 +10,8 @@ from ..observe.state import Longhorn, Volume, VolumeSnapshot
 
 REPLACEMENT = "instance_manager_replacement"
 """The name of the unverified step: an instance manager is replaced while volumes on it are attached."""
+WITHOUT_SNAPSHOT = "detached_without_snapshot"
+"""The name under which a user accepts that detached volumes get no snapshot."""
 
 
 def node_unknown(name: str) -> Reason:
@@ -98,6 +100,19 @@ def engine_node_unknown(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
             "Correct its engineNodeID; empty is the node of its workload.",
             about=volume.name,
         )
+
+
+def snapshots_wait(node: str, names: Collection[str], detached: Collection[str], said: str = "") -> Reason:
+    """The wait for snapshots of these volumes, the first of them `detached`; `said` has the words of Longhorn."""
+    remedy = (
+        "Longhorn attaches a detached volume for its snapshot. If it cannot be attached, let it have none with"
+        f" accept_unverified: [{WITHOUT_SNAPSHOT}]."
+        if detached
+        else ""
+    )
+    quoted = f" Longhorn says: {said.rstrip('.')}." if said else ""
+    taken = f"Snapshots are being taken for node {node}: {enumerate_few(names)}.{quoted}"
+    return waiting("snapshots_wait", taken, remedy, about=node)
 
 
 def snapshot_failed(snapshot: VolumeSnapshot, node: str) -> Reason:

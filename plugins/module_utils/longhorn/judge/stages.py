@@ -7,6 +7,7 @@ the states are those of the design "v2 data engine live upgrade".
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -17,6 +18,7 @@ from .copies import at_rest, healthy_nodes, lenders
 from .interruptions import interrupted_before, run_of
 from .reasons import (
     REPLACEMENT,
+    WITHOUT_SNAPSHOT,
     engine_node_changed,
     engine_node_unknown,
     engine_stays,
@@ -25,11 +27,13 @@ from .reasons import (
     not_accepted,
     scheduling_changed,
     snapshot_failed,
+    snapshots_wait,
     system_not_upgraded,
 )
 from .volumes import (
     arriving,
     busy,
+    detached,
     exposed,
     is_sent_elsewhere,
     is_whole,
@@ -124,8 +128,12 @@ def _waits(stage: SwitchStage, *reasons: Reason, acts: tuple[Act, ...] = ()) -> 
     return SwitchStep(stage, acts, Verdict(reasons))
 
 
-def _begin(seen: Longhorn, node: Node) -> SwitchStep | None:
-    """The step until the node is marked, takes no new replicas, and every volume on it has a snapshot."""
+def _begin(seen: Longhorn, node: Node, resting: Collection[Volume] = ()) -> SwitchStep | None:
+    """The step until the node is marked, takes no new replicas, and every volume on it has a snapshot.
+
+    `resting` are the detached volumes among them. The error of such a snapshot says that no engine runs yet, until
+    Longhorn has attached the volume for it; so it is waited for.
+    """
     if node.mark and node.allow_scheduling:
         # The run closes the node and marks it in one patch, and opens it only once the old instance manager is gone.
         return _refused(scheduling_changed(node.name))
@@ -137,16 +145,20 @@ def _begin(seen: Longhorn, node: Node) -> SwitchStep | None:
             acts=(Act("keep_replicas", node.name), Act("mark_node", node.name)),
         )
     found = {each.volume: each for each in seen.snapshots if each.run == run_of(node)}
-    missing = [each.name for each in exposed(seen, node.name) if each.name not in found]
+    missing = [each.name for each in (*exposed(seen, node.name), *resting) if each.name not in found]
     unready = [each for each in found.values() if not each.ready and each.volume in seen.volumes]
-    failed = [each for each in unready if each.error]
+    failed = [each for each in unready if each.error and each.attached]
     if failed:
         return SwitchStep(SwitchStage.ERROR, (), Verdict(tuple(snapshot_failed(each, node.name) for each in failed)))
     if missing or unready:
-        names = enumerate_few([*missing, *(each.volume for each in unready)])
-        reason = waiting("snapshots_wait", f"Snapshots are being taken for node {node.name}: {names}.", about=node.name)
+        at_rest_then = [each for each in unready if not each.attached]
+        waited = {each.name for each in resting} & {*missing} | {each.volume for each in at_rest_then}
+        said = next((each.error for each in at_rest_then if each.error), "")
+        names = [*missing, *(each.volume for each in unready)]
         return _waits(
-            SwitchStage.INITIALIZING, reason, acts=tuple(Act("snapshot", each, node.name) for each in missing)
+            SwitchStage.INITIALIZING,
+            snapshots_wait(node.name, names, waited, said),
+            acts=tuple(Act("snapshot", each, node.name) for each in missing),
         )
     return None
 
@@ -184,7 +196,8 @@ def _leave(seen: Longhorn, node: Node, wanted: WantedSwitch, old: list[InstanceM
     harmed = tuple(interrupted_before(seen, node.name, wanted.image))
     if harmed:
         return SwitchStep(SwitchStage.ERROR, (), Verdict(harmed))
-    begun = _begin(seen, node) or (add_replicas(seen, node.name) if wanted.extra_replicas else None)
+    resting = () if WITHOUT_SNAPSHOT in wanted.accepted else detached(seen, node.name)
+    begun = _begin(seen, node, resting) or (add_replicas(seen, node.name) if wanted.extra_replicas else None)
     if begun is not None:
         return begun
     moving = _switch_over(seen, node)

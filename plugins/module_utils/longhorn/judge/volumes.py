@@ -21,6 +21,29 @@ def exposed(seen: Longhorn, node: str) -> tuple[Volume, ...]:
     return tuple(dict.fromkeys((*touched(seen, node), *served)))
 
 
+SNAPSHOT_TICKET = "snapshot-controller"
+"""The type of the ticket with which Longhorn attaches a detached volume for a snapshot."""
+
+
+def is_attached_for_snapshot(seen: Longhorn, volume: Volume) -> bool:
+    """Whether a volume is attached for a snapshot alone: Longhorn detaches it by itself once that is taken.
+
+    `handleAttachmentTicketCreation` in `controller/snapshot_controller.go` of longhorn-manager 1.12. Between the end of
+    the ticket and that of the attachment there is no ticket at all.
+    """
+    attachment = seen.attachment_of.get(volume.name)
+    if not volume.attached or attachment is None:
+        return False
+    ours = any(each.volume == volume.name and each.attached is None for each in seen.snapshots)
+    return attachment.types == {SNAPSHOT_TICKET} or (not attachment.types and ours)
+
+
+def detached(seen: Longhorn, node: str) -> tuple[Volume, ...]:
+    """The detached v2 volumes with a replica on the node, of which Longhorn can take a snapshot."""
+    there = (each for each in seen.volumes_on.get(node, ()) if not each.attached and not tuple(unsettled(each)))
+    return tuple(each for each in there if not (each.cloning or (each.restoring and not each.standby)))
+
+
 def moved_from(seen: Longhorn, node: str) -> tuple[Volume, ...]:
     """The volumes whose engine a run has moved away from the node."""
     return seen.moved_from.get(node, ())
@@ -73,6 +96,7 @@ def busy(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
     work += ["a clone"] if volume.cloning else []
     backups = [each.name for each in seen.backups if each.volume == volume.name and each.state in UNDER_WAY]
     work += [f"backup {each}" for each in backups]
+    work += ["a snapshot for which Longhorn has attached it"] if is_attached_for_snapshot(seen, volume) else []
     if work:
         said = f"Volume {volume.name} is busy with {', '.join(dict.fromkeys(work))}."
         yield waiting("volume_busy", said, "Let it end, or stop it.", about=volume.name)

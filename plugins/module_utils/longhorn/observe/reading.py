@@ -254,7 +254,8 @@ def attachment(_name: str, item: Json) -> Attachment:
     for ticket, node_name in wanted.items():
         if told.get(ticket):
             since[node_name] = since.get(node_name, frozenset()) | {told[ticket]}
-    return Attachment(text(spec, "volume", ""), since)
+    types = named(spec, "attachmentTickets", lambda _ticket, each: text(each, "type", ""), {}).values()
+    return Attachment(text(spec, "volume", ""), since, frozenset(types))
 
 
 def _satisfied_since(_ticket: str, status: Json) -> str:

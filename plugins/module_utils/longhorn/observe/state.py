@@ -144,6 +144,8 @@ class Attachment:
     volume: str
     since: Mapping[str, frozenset[str]]
     """The times since which they are, by the node that they want the volume on."""
+    types: frozenset[str] = frozenset()
+    """The types of all its tickets, satisfied or not."""
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,10 @@ class Snapshots:
         engine = self._running(volume)
         if engine is None:
             self._attach(volume, name)
+            # As `reconcile` does until the volume is attached for it.
+            said = f"failed to take snapshot because the volume engine {volume}-e-0 is not running."
+            said += " Waiting for the volume to be attached"
+            self._objects.status(SNAPSHOTS, name, lambda status: status.update(error=said))
             self.queue.add(name, LOOK_AGAIN)
         elif name not in self._begun:
             self._begun.add(name)
