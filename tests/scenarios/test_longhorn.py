@@ -14,17 +14,22 @@ from tests.lab.lab import Lab
 from tests.lab.longhorn.longhorn import LonghornOnLab
 from tests.lab.opensearch.layouts import three_combined
 from tests.lab.waiting import until
-from tests.sandbox.longhorn.description import Described, Machine, Volume
+from tests.sandbox.longhorn.description import Described, Machine, Recurring, Volume
+from tests.sandbox.longhorn.kinds import CRON_JOBS
 from tests.scenarios.cluster import Cluster
 from tests.scenarios.interruptions import END, KILLS
 from tests.scenarios.longhorn import Upgrades, equip
 from tests.scenarios.preconditions import POOL
 
 PLACES = ("node-a1", "node-b1", "node-c1")
-VOLUMES = tuple(Volume(f"vol-{node}", PLACES, node) for node in PLACES)
+VOLUMES = tuple(Volume(f"vol-{node}", PLACES, node, groups=("default",)) for node in PLACES)
+JOBS = (Recurring("daily", ("default",)),)
+"""Kubernetes itself starts it each minute, as a pod that ends at once."""
 OLD, NEW, NEXT = "v1.11.2", "v1.12.0", "v1.12.1"
 MOMENT = 120.0
 WAYS = {"outside": "", "design": "design", "v1.13": "v1.13"}
+MANAGER = "stateful.upgrade"
+"""The field manager of the collection."""
 OF_TODAY = "outside"
 """The way of the Longhorn that is published; the runs in memory show the others as well."""
 HELD = (("nodedataengineupgrades", "upgrading-instance-manager"), ("instancemanagerupgrades", "waiting-for-source-im"))
@@ -40,7 +45,7 @@ def upgrades(
 ) -> Iterator[Upgrades]:
     """A Longhorn for all tests of a way: the first brings it to one version, the others to the next one."""
     machines = tuple(Machine(each) for each in PLACES)
-    described = Described(machines, VOLUMES, offers=WAYS[request.param], frontends_outlive=True)
+    described = Described(machines, VOLUMES, offers=WAYS[request.param], frontends_outlive=True, jobs=JOBS)
     accepted = [] if described.offers else ["instance_manager_replacement"]
     with LonghornOnLab(lab, lab.directory / "logs", described) as longhorn:
         yield Upgrades(lab, longhorn, ansible_environment, accepted)
@@ -59,6 +64,9 @@ def test_all_nodes_are_switched(upgrades: Upgrades) -> None:
     assert played.code == 0, played.message
     is_done(upgrades, NEW, PLACES)
     assert ": Completed, to v1.12.0" in upgrades.status(NEW).output
+    (job,) = upgrades.longhorn.all(CRON_JOBS)
+    managers = {each["manager"] for each in job["metadata"]["managedFields"] if "f:suspend" in json.dumps(each)}
+    assert managers == {MANAGER}, "it was held off, and let go again"
 
 
 @pytest.mark.soak
