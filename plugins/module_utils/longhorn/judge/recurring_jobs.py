@@ -13,7 +13,7 @@ from functools import partial
 
 from ...common.verdict import Reason, Verdict, refused, waiting
 from ...common.words import enumerate_few
-from ..observe.state import Longhorn, RecurringJob, Volume
+from ..observe.state import Longhorn, RecurringWork, Volume
 from .stages import BEGINNINGS, EARLY, Act, SwitchStage, SwitchStep, WantedSwitch
 from .volumes import exposed
 
@@ -24,12 +24,12 @@ Judged = Callable[[Longhorn, WantedSwitch], SwitchStep]
 _OVER = frozenset({SwitchStage.FINALIZING, SwitchStage.COMPLETED})
 
 
-def works_on(job: RecurringJob, volume: Volume) -> bool:
+def works_on(job: RecurringWork, volume: Volume) -> bool:
     """Whether a job works on a volume: by its own label, by that of a group (`StartVolumeJobs` of 1.12), or on all."""
     return job.task == SYSTEM_BACKUP or job.name in volume.jobs or not job.groups.isdisjoint(volume.job_groups)
 
 
-def jobs_at(seen: Longhorn, node: str) -> tuple[RecurringJob, ...]:
+def jobs_at(seen: Longhorn, node: str) -> tuple[RecurringWork, ...]:
     """The jobs that work on a v2 volume with an engine, a replica or a workload on the node.
 
     Detached volumes count: with the setting `allow-recurring-job-while-volume-detached` a job attaches them.
@@ -38,7 +38,7 @@ def jobs_at(seen: Longhorn, node: str) -> tuple[RecurringJob, ...]:
     return tuple(each for each in seen.jobs if any(works_on(each, volume) for volume in there))
 
 
-def to_let_go(seen: Longhorn, kept: Collection[str]) -> tuple[RecurringJob, ...]:
+def to_let_go(seen: Longhorn, kept: Collection[str]) -> tuple[RecurringWork, ...]:
     """The jobs that a run holds off, except for those that a node among `kept` needs held off, which is under way."""
     begun = [name for name in kept if _is_begun(seen, name)]
     needed = {each.name for name in begun for each in jobs_at(seen, name)}
@@ -76,7 +76,7 @@ def _let_go(seen: Longhorn, node: str) -> SwitchStep | None:
     return SwitchStep(SwitchStage.FINALIZING, acts, Verdict((jobs_return(held),)))
 
 
-def jobs_return(held: Collection[RecurringJob]) -> Reason:
+def jobs_return(held: Collection[RecurringWork]) -> Reason:
     """The wait for a look at jobs that were just let go."""
     names = enumerate_few(each.name for each in held)
     return waiting("recurring_jobs_return", f"Recurring jobs are let go again: {names}.", about=names)
@@ -102,7 +102,7 @@ def _hold(seen: Longhorn, node: str, found: SwitchStep) -> SwitchStep:
     return SwitchStep(found.stage, (), Verdict(running)) if running else found
 
 
-def _running(seen: Longhorn, job: RecurringJob, node: str) -> Iterator[Reason]:
+def _running(seen: Longhorn, job: RecurringWork, node: str) -> Iterator[Reason]:
     for name in job.running:
         said = (
             f"Job {name} of recurring job {job.name} ({job.task}) works on volumes of node {node}, and has not ended."
@@ -111,7 +111,7 @@ def _running(seen: Longhorn, job: RecurringJob, node: str) -> Iterator[Reason]:
         yield waiting("recurring_job_runs", said, remedy, about=name)
 
 
-def _resumed(job: RecurringJob, node: str) -> Reason:
+def _resumed(job: RecurringWork, node: str) -> Reason:
     return refused(
         "recurring_job_resumed",
         f"Someone has let CronJob {job.name} go on (spec.suspend) since the run has held it off to change node {node}.",

@@ -17,7 +17,7 @@ from ...kubernetes.answers import all_of
 from ...kubernetes.client import KubernetesClient
 from ...run.undo.undo_annotation import UNDO
 from .kinds import CRON_JOBS, JOB_OF_CRON_JOB, RECURRING_JOBS, path_of
-from .state import Longhorn, RecurringJob
+from .state import Longhorn, RecurringWork
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class StartedJobs:
     carries_undo: bool
 
 
-def recurring_job(name: str, item: Json) -> RecurringJob:
+def recurring_work(name: str, item: Json) -> RecurringWork:
     """A RecurringJob, without what its CronJob says."""
     spec = part(item, "spec", {})
-    return RecurringJob(name, text(spec, "task", ""), frozenset(texts(spec, "groups", ())))
+    return RecurringWork(name, text(spec, "task", ""), frozenset(texts(spec, "groups", ())))
 
 
-def cron_job(name: str, item: Json) -> StartedJobs:
+def started_jobs(name: str, item: Json) -> StartedJobs:
     """A CronJob of a recurring job. A field that is missing has the default of the API server."""
     notes = within(item, "metadata", lambda data: text_map(data, "annotations"))
     return StartedJobs(
@@ -48,12 +48,12 @@ def cron_job(name: str, item: Json) -> StartedJobs:
     )
 
 
-def with_cron_jobs(jobs: Collection[RecurringJob], started: Collection[StartedJobs]) -> tuple[RecurringJob, ...]:
+def with_cron_jobs(jobs: Collection[RecurringWork], started: Collection[StartedJobs]) -> tuple[RecurringWork, ...]:
     """The recurring jobs, each with what its CronJob says. A CronJob whose RecurringJob is gone counts as one, too."""
-    known: Mapping[str, RecurringJob] = {each.name: each for each in jobs}
+    known: Mapping[str, RecurringWork] = {each.name: each for each in jobs}
     found = {
         each.name: replace(
-            known.get(each.name, RecurringJob(each.name)),
+            known.get(each.name, RecurringWork(each.name)),
             cron_job=True,
             suspended=each.suspended,
             running=each.running,
@@ -73,6 +73,6 @@ def look_with_jobs(
         Refusal: an answer cannot be had or understood, or no Longhorn is in this namespace.
     """
     seen = look(client, namespace)
-    jobs = all_of("RecurringJob", client.list(path_of(namespace, RECURRING_JOBS)), recurring_job)
+    jobs = all_of("RecurringJob", client.list(path_of(namespace, RECURRING_JOBS)), recurring_work)
     items = client.list(path_of(namespace, CRON_JOBS), JOB_OF_CRON_JOB)
-    return replace(seen, jobs=with_cron_jobs(jobs, all_of("CronJob", items, cron_job)))
+    return replace(seen, jobs=with_cron_jobs(jobs, all_of("CronJob", items, started_jobs)))

@@ -247,7 +247,7 @@ class Backup:
 
 
 @dataclass(frozen=True)
-class RecurringJob:
+class RecurringWork:
     """A recurring job, with what its CronJob says; see `recurring_jobs`."""
 
     name: str
@@ -293,7 +293,7 @@ class Longhorn:
     attachments: tuple[Attachment, ...] = ()
     upgrades: Upgrades = field(default_factory=Upgrades)
     """The upgrades that Longhorn makes by itself."""
-    jobs: tuple[RecurringJob, ...] = ()
+    jobs: tuple[RecurringWork, ...] = ()
     """The recurring jobs, where they were looked at."""
 
     @cached_property

@@ -103,6 +103,15 @@ class Driver:
         given = {"nodes": list(nodes), "accept_unverified": ACCEPTED, "wait_timeout": 120, "wait_sleep": 2.0, **more}
         return self.asked(node_engine_switch.CONTRACT, node_engine_switch.run, given)
 
+    def killed_before(self, acts: int, **more: Any) -> bool:
+        """Whether a run was killed before this act of the switch of the first node, which succeeds otherwise."""
+        self.guard = Killing(acts)
+        try:
+            assert self.switch("n1", **more).verdict.passed
+        except Killed:
+            return True
+        return False
+
     def plan(self, **more: Any) -> Outcome:
         """The module node_engine_plan."""
         system = node_engine_plan.SYSTEM

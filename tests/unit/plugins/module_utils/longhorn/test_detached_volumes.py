@@ -18,7 +18,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.
 
 from tests.sandbox.longhorn.description import Volume
 from tests.sandbox.longhorn.kinds import SNAPSHOTS
-from tests.unit.plugins.module_utils.longhorn.driving import ACCEPTED, SPREAD, Driver, Killed, Killing, outliving
+from tests.unit.plugins.module_utils.longhorn.driving import ACCEPTED, SPREAD, Driver, outliving
 from tests.unit.plugins.module_utils.longhorn.world import NEW, marked, with_volume, world
 
 WITHOUT = "detached_without_snapshot"
@@ -149,12 +149,7 @@ MOST_ACTS = 20
 def test_a_kill_before_any_act_leaves_one_snapshot_of_each(drive: type[Driver]) -> None:
     for acts in range(MOST_ACTS):
         driver = drive(outliving(*VOLUMES))
-        driver.guard = Killing(acts)
-        killed = False
-        try:
-            assert driver.switch("n1").verdict.passed
-        except Killed:
-            killed = True
+        killed = driver.killed_before(acts)
         driver.run, driver.guard = "run-2", None
         done = driver.switch("n1")
         assert done.verdict.passed, (acts, done.verdict, driver.said)

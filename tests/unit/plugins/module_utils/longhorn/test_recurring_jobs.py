@@ -21,20 +21,20 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.st
     WantedSwitch,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.recurring_jobs import (
-    cron_job,
-    recurring_job,
+    recurring_work,
+    started_jobs,
     with_cron_jobs,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Longhorn, RecurringJob
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Longhorn, RecurringWork
 
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.longhorn.description import QUICK, Described, Machine, Recurring, Volume
 from tests.sandbox.longhorn.kinds import CRON_JOBS, NODES, RECURRING_JOBS
 from tests.sandbox.longhorn.longhorn import Longhorn as InMemory
-from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, Killed, Killing
+from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver
 from tests.unit.plugins.module_utils.longhorn.world import NEW, marked, with_volume, world
 
-DAILY = RecurringJob("daily", "backup", frozenset({"default"}), cron_job=True)
+DAILY = RecurringWork("daily", "backup", frozenset({"default"}), cron_job=True)
 HELD = replace(DAILY, suspended=True, carries_undo=True)
 SEEN = with_volume(world({"v": ("n1", ("n1", "n2"))}), "v", jobs=frozenset({"daily"}))
 DELETE, MARK, UNMARK = Act("delete_manager", "im"), Act("mark_node", "n1"), Act("unmark_node", "n1")
@@ -52,13 +52,13 @@ COMPLETED = SwitchStep(SwitchStage.COMPLETED)
     ],
 )
 def test_a_job_is_at_each_node_with_a_part_of_a_volume_on_which_it_works(
-    job: RecurringJob, more: dict[str, Any], nodes: list[str]
+    job: RecurringWork, more: dict[str, Any], nodes: list[str]
 ) -> None:
     seen = replace(with_volume(world({"v": ("n1", ("n1", "n2"))}), "v", **more), jobs=(job,))
     assert [name for name in ("n1", "n2", "n3") if jobs_at(seen, name)] == nodes
 
 
-def judged(found: SwitchStep, *jobs: RecurringJob, seen: Longhorn = SEEN, image: str = NEW) -> SwitchStep:
+def judged(found: SwitchStep, *jobs: RecurringWork, seen: Longhorn = SEEN, image: str = NEW) -> SwitchStep:
     return with_jobs_held(lambda _seen, _wanted: found)(replace(seen, jobs=jobs), WantedSwitch("n1", image))
 
 
@@ -67,7 +67,7 @@ def step(stage: SwitchStage, *acts: Act) -> SwitchStep:
 
 
 RUNS = replace(HELD, running=("daily-1",))
-CASES: list[tuple[str, SwitchStep, RecurringJob, list[str], list[str]]] = [
+CASES: list[tuple[str, SwitchStep, RecurringWork, list[str], list[str]]] = [
     ("held first", step(SwitchStage.INITIALIZING, MARK), DAILY, ["hold_job"], ["recurring_jobs_wait"]),
     ("then begun", step(SwitchStage.INITIALIZING, MARK), HELD, ["mark_node"], []),
     ("a run is waited for", step(SwitchStage.INITIALIZING, MARK), RUNS, [], ["recurring_job_runs"]),
@@ -101,7 +101,7 @@ CASES: list[tuple[str, SwitchStep, RecurringJob, list[str], list[str]]] = [
 @pytest.mark.parametrize(
     ("found", "job", "acts", "codes"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-def test_what_is_due_of_a_job(found: SwitchStep, job: RecurringJob, acts: list[str], codes: list[str]) -> None:
+def test_what_is_due_of_a_job(found: SwitchStep, job: RecurringWork, acts: list[str], codes: list[str]) -> None:
     due = judged(found, job)
     assert [each.kind for each in due.acts] == acts
     assert [each.code for each in due.verdict.reasons] == codes
@@ -125,16 +125,16 @@ def test_a_job_that_another_node_under_way_needs_stays_held_off(mark: str, kept:
 
 
 def test_a_cron_job_without_its_recurring_job_counts_and_a_recurring_job_without_its_cron_job_too() -> None:
-    jobs = [recurring_job("a", {"spec": {"task": "backup", "groups": ["g"]}}), recurring_job("b", {})]
+    jobs = [recurring_work("a", {"spec": {"task": "backup", "groups": ["g"]}}), recurring_work("b", {})]
     cron = {"metadata": {"annotations": {"upgrade.stateful/undo": "{}"}}, "spec": {"suspend": True}}
     started = [
-        cron_job("b", {**cron, "status": {"active": [{"name": "b-1"}]}}),
-        cron_job("c", {"metadata": {}, "spec": {}}),
+        started_jobs("b", {**cron, "status": {"active": [{"name": "b-1"}]}}),
+        started_jobs("c", {"metadata": {}, "spec": {}}),
     ]
     assert with_cron_jobs(jobs, started) == (
-        RecurringJob("a", "backup", frozenset({"g"})),
-        RecurringJob("b", cron_job=True, suspended=True, running=("b-1",), carries_undo=True),
-        RecurringJob("c", cron_job=True),
+        RecurringWork("a", "backup", frozenset({"g"})),
+        RecurringWork("b", cron_job=True, suspended=True, running=("b-1",), carries_undo=True),
+        RecurringWork("c", cron_job=True),
     )
 
 
@@ -181,21 +181,12 @@ def test_a_job_of_each_minute_never_runs_while_a_node_is_changed(drive: type[Dri
 MOST_ACTS = 30
 
 
-def killed_at(driver: Driver, acts: int) -> bool:
-    driver.guard = Killing(acts)
-    try:
-        assert driver.switch("n1").verdict.passed
-    except Killed:
-        return True
-    return False
-
-
 @pytest.mark.parametrize("offers", OFFERS)
 @pytest.mark.parametrize("goes_on", [True, False])
 def test_a_job_is_let_go_after_a_kill_before_any_act(drive: type[Driver], offers: str, goes_on: bool) -> None:
     for acts in range(MOST_ACTS):
         driver = drive(recurring(offers, minutes=2))
-        killed = killed_at(driver, acts)
+        killed = driver.killed_before(acts)
         driver.run, driver.guard = "run-2", None
         if goes_on:
             done = driver.switch("n1", wait_timeout=600)

@@ -14,7 +14,6 @@ from tests.unit.plugins.module_utils.longhorn.driving import (
     NODES_OF_THREE,
     SPREAD,
     Driver,
-    Killed,
     Killing,
     outliving,
     three,
@@ -85,20 +84,10 @@ HOMES = {"vol-1": "n1", "vol-2": "n1"}
 MOST_ACTS = 20
 
 
-def switched_but_killed(driver: Driver, acts: int) -> bool:
-    """Whether a run was killed before this act of the switch of one node."""
-    driver.guard = Killing(acts)
-    try:
-        assert driver.switch("n1").verdict.passed
-    except Killed:
-        return True
-    return False
-
-
 def test_a_run_that_is_killed_before_any_act_is_gone_on_with(drive: type[Driver]) -> None:
     for acts in range(MOST_ACTS):
         driver = drive(outliving(*TWO))
-        killed = switched_but_killed(driver, acts)
+        killed = driver.killed_before(acts)
         driver.run, driver.guard = "run-2", None
         done = driver.switch("n1")
         assert done.verdict.passed, (acts, done.verdict, driver.said)
@@ -116,7 +105,7 @@ def test_a_run_that_is_killed_before_any_act_is_gone_on_with(drive: type[Driver]
 def test_what_a_killed_run_leaves_is_put_back_before_any_act(drive: type[Driver]) -> None:
     for acts in range(MOST_ACTS):
         driver = drive(outliving(*TWO))
-        killed = switched_but_killed(driver, acts)
+        killed = driver.killed_before(acts)
         driver.run, driver.guard = "run-2", None
         assert driver.manager_runs("n1")
         back = driver.switch(state="restored")
