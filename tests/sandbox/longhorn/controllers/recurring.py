@@ -100,13 +100,17 @@ class CronJobs:
         item = self._objects.get(CRON_JOBS, name)
         if item is not None:
             minutes = item["spec"]["schedule"].partition(" ")[0].removeprefix("*/")
-            self._objects.clock.later(int(minutes) * MINUTE, lambda: self._due(name))
+            self._objects.clock.later(int(minutes) * MINUTE, lambda: self._periodic(name))
 
-    def _due(self, name: str) -> None:
+    def _periodic(self, name: str) -> None:
         if name in self._known:
-            self._missed.add(name)
-            self.queue.add(name)
+            self.due(name)
             self._later(name)
+
+    def due(self, name: str) -> None:
+        """A run is due now: it starts as soon as it may."""
+        self._missed.add(name)
+        self.queue.add(name)
 
     def _look(self, name: str) -> None:
         item = self._objects.get(CRON_JOBS, name)

@@ -202,6 +202,30 @@ def test_a_job_is_let_go_after_a_kill_before_any_act(drive: type[Driver], offers
     assert acts > 2
 
 
+def started_while_closed(driver: Driver) -> list[str]:
+    """The runs that start from now on while a run of the collection keeps a node out of scheduling."""
+    found: list[str] = []
+
+    def note(kind: object, item: Json, _gone: bool) -> None:
+        active = item.get("status", {}).get("active") if kind == CRON_JOBS else None
+        closed = [each for each in driver.longhorn.objects.all(NODES) if not each["spec"]["allowScheduling"]]
+        if active and closed and not item["spec"].get("suspend"):
+            found.append(active[0]["name"])
+
+    driver.longhorn.objects.listeners.append(note)
+    return found
+
+
+def test_no_run_starts_while_engines_move(drive: type[Driver]) -> None:
+    driver = drive(recurring(minutes=30))
+    started = started_while_closed(driver)
+    due = partial(driver.longhorn.cron_jobs.due, "daily")
+    driver.longhorn.faults.when(NODES, lambda item: not item["spec"]["allowScheduling"], due)
+    assert driver.switch("n1").verdict.passed
+    assert started == []
+    assert driver.longhorn.until(lambda: driver.longhorn.cron_jobs.started, 5), "it starts once it is let go"
+
+
 def test_a_job_that_does_not_end_is_waited_for_until_the_deadline(drive: type[Driver]) -> None:
     driver = drive(recurring())
     assert driver.longhorn.until(lambda: at_work(driver))
