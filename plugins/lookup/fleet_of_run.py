@@ -19,6 +19,7 @@ options:
       - One of these questions.
       - V(order) gives the clusters in the order of the waves, and V(sizes) the number of clusters of each wave.
       - V(soaks) gives whether the cluster of this host is a canary that has to prove itself.
+      - V(has_own_launcher) gives whether tasks of the user upgrade the cluster of this host.
       - V(launched) gives what a launcher of the user gets. These are C(playbook), C(variables) and C(secrets).
       - V(statistics) gives the custom statistics of the end.
       - V(unconsented) gives the refusal of a plan that was not agreed to, or an empty text. The answer at the terminal

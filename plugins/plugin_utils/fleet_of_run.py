@@ -14,6 +14,9 @@ from .monitoring_inputs import LIMITS, PROBES, asking_to_soak
 from .run_options import GivenVariables, value_of
 from .variables import table
 
+LAUNCHER = "upgrade_fleet_launcher"
+READY = table()[LAUNCHER].ready
+"""The launchers that are no file of the user's own tasks."""
 GROUP = "stateful_upgrade_fleet"
 """The group of the clusters in the order of the waves."""
 PATH = "upgrade_fleet_path"
@@ -36,8 +39,9 @@ class FleetOfRun:
             whole = {"clusters": self.variables["ansible_play_hosts_all"], "groups": self.variables["groups"]}
             return {**whole, "path": self._path, **self._own("canary", "waves", "failures", "playbook")}
         if module == "cluster_upgrade":
-            acts = arguments.get("state", "upgraded") in ("planned", "upgraded")
-            handed = {**self._handed, **self._own("playbook", "inventory")} if acts else {}
+            state = arguments.get("state", "upgraded")
+            handed = {**self._handed, **self._own("playbook", "inventory")} if state in ("planned", "upgraded") else {}
+            handed |= self._launcher() if state in ("planned", "upgraded", "cancelled") else {}
             end = self._end() if arguments.get("state") == "ended" else {}
             return {"cluster": self._host, "path": self._path, **handed, **end}
         if module == "canary_soak" and self.given("fleet_given") is not None:
@@ -65,6 +69,11 @@ class FleetOfRun:
         playbook = f"stateful.upgrade.{self.given('upgrade_fleet_playbook') or 'opensearch'}"
         return {**handed, "variables": {**handed["variables"], **consent}, "playbook": playbook}
 
+    def has_own_launcher(self) -> bool:
+        """Whether a file of the user's own tasks upgrades this cluster."""
+        launcher = self.given(LAUNCHER)
+        return bool(launcher) and launcher not in READY
+
     def unconsented(self, answer: str) -> str:
         """The refusal of a plan that was not agreed to; empty if it was. `answer` is that of a person at a terminal."""
         digest, consent = str(self._planned["digest"]), str(self.given("upgrade_fleet_confirm") or "")
@@ -85,6 +94,19 @@ class FleetOfRun:
 
     def _own(self, *names: str) -> dict[str, Any]:
         return {name: value_of(f"upgrade_fleet_{name}", self.given) for name in names}
+
+    def _launcher(self) -> dict[str, Any]:
+        """The scheduler of this cluster's jobs; nothing for a process, and for tasks of the user's own."""
+        launcher = self.given(LAUNCHER)
+        if launcher not in READY:
+            return {}
+        own = {"launcher": launcher, **self._own("template", "awx")}
+        connection = {"job_kubernetes": "upgrade_fleet_kubernetes", "job_namespace": "upgrade_fleet_namespace"}
+        return {
+            **own,
+            **{option: self.given(name) for option, name in connection.items()},
+            "wait_timeout": self.given("upgrade_fleet_timeout"),
+        }
 
     @property
     def _host(self) -> str:
@@ -152,6 +174,7 @@ ANSWERS: Mapping[str, Callable[[FleetOfRun], Any]] = {
     "sizes": lambda fleet: fleet.sizes(),
     "soaks": lambda fleet: fleet.soaks(),
     "launched": lambda fleet: fleet.launched(),
+    "has_own_launcher": lambda fleet: fleet.has_own_launcher(),
     "statistics": lambda fleet: fleet.statistics(),
 }
 """The answers about a fleet by question."""

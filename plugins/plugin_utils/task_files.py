@@ -30,7 +30,11 @@ LONGEST = 250
 def faults_of_task_files(given: Mapping[str, Any], loader: Any) -> Iterator[str]:
     """One sentence for each file that is not there, or that Ansible cannot read as tasks. `loader` is Ansible's own."""
     holding = [name for name, each in table().items() if each.holds_tasks]
-    named = {name: _paths(given.get(name)) for name in holding if name != STEPS}
+    named = {
+        name: [path for path in _paths(given.get(name)) if path not in table()[name].ready]
+        for name in holding
+        if name != STEPS
+    }
     named[STEPS] = [str(step["tasks"]) for step in steps_in(given.get(STEPS)) if step.get("tasks")]
     for name, paths in named.items():
         for path in paths:

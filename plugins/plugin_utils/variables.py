@@ -20,7 +20,7 @@ MEMBER_ROLE = f"{PREFIX}member_role"
 EVERY, ANY = "every", "any"
 """In place of names of playbooks: those of every system, and any, though only one uses it."""
 SELECTORS = "selectors"
-LISTS = ("goes_with", "limit_of", "not_of", "option_of")
+LISTS = ("goes_with", "limit_of", "not_of", "option_of", "ready")
 """The fields of an entry that are lists."""
 SPECIFIED = ("description", "type", "elements", "required", "choices", "default", "options")
 """The fields of an entry that an argument specification has, too."""
@@ -107,6 +107,8 @@ class Variable:
     holds_tasks: bool = False
     """Whether it names files of tasks of the user's own. They are read before anything is touched, and nothing renews
     the lock while they run."""
+    ready: tuple[str, ...] = ()
+    """Its values that stand for something of this collection in place of a file of tasks."""
     removed: str = ""
     """For a variable of a former version, what happens or is to be given instead of it."""
     made: bool = False

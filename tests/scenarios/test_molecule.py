@@ -20,7 +20,7 @@ OTHER_NAMES = {"default"}
 """Scenarios that are of no playbook."""
 SHARED = {"upgrade"}
 """Playbooks that others import."""
-IN_MEMORY = {"machines", "openshift"}
+IN_MEMORY = {"fleet_cancel", "machines", "openshift"}
 """Those whose system needs more than molecule has: `tests/runs` plays them in memory, and the lab on its own."""
 RESTARTING = {"restart", "restart_hosts"}
 """Those that do their work once more each time, so that a second run changes something."""

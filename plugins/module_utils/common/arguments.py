@@ -24,7 +24,8 @@ def first_in_environment(*names: str) -> str:
     raise AnsibleFallbackNotFound
 
 
-def _from_environment(*names: str) -> tuple[Any, list[str]]:
+def from_environment(*names: str) -> tuple[Any, list[str]]:
+    """The `fallback` of an option: the first of these environment variables that has a value."""
     return (first_in_environment, list(names))
 
 
@@ -33,23 +34,23 @@ KUBERNETES: Options = {
         "type": "dict",
         "apply_defaults": True,
         "options": {
-            "kubeconfig": {"type": "path", "fallback": _from_environment("K8S_AUTH_KUBECONFIG", "KUBECONFIG")},
-            "context": {"type": "str", "fallback": _from_environment("K8S_AUTH_CONTEXT")},
-            "host": {"type": "str", "fallback": _from_environment("K8S_AUTH_HOST")},
-            "api_key": {"type": "str", "no_log": True, "fallback": _from_environment("K8S_AUTH_API_KEY")},
+            "kubeconfig": {"type": "path", "fallback": from_environment("K8S_AUTH_KUBECONFIG", "KUBECONFIG")},
+            "context": {"type": "str", "fallback": from_environment("K8S_AUTH_CONTEXT")},
+            "host": {"type": "str", "fallback": from_environment("K8S_AUTH_HOST")},
+            "api_key": {"type": "str", "no_log": True, "fallback": from_environment("K8S_AUTH_API_KEY")},
             "validate_certs": {
                 "type": "bool",
                 "default": True,
                 "aliases": ["verify_ssl"],
-                "fallback": _from_environment("K8S_AUTH_VALIDATE_CERTS", "K8S_AUTH_VERIFY_SSL"),
+                "fallback": from_environment("K8S_AUTH_VALIDATE_CERTS", "K8S_AUTH_VERIFY_SSL"),
             },
             "ca_cert": {
                 "type": "path",
                 "aliases": ["ssl_ca_cert"],
-                "fallback": _from_environment("K8S_AUTH_CA_CERT", "K8S_AUTH_SSL_CA_CERT"),
+                "fallback": from_environment("K8S_AUTH_CA_CERT", "K8S_AUTH_SSL_CA_CERT"),
             },
-            "proxy": {"type": "str", "no_log": True, "fallback": _from_environment("K8S_AUTH_PROXY")},
-            "no_proxy": {"type": "str", "fallback": _from_environment("K8S_AUTH_NO_PROXY")},
+            "proxy": {"type": "str", "no_log": True, "fallback": from_environment("K8S_AUTH_PROXY")},
+            "no_proxy": {"type": "str", "fallback": from_environment("K8S_AUTH_NO_PROXY")},
             "request_timeout": {"type": "int", "default": 30},
         },
     }
@@ -93,13 +94,13 @@ OPENSEARCH: Options = {
                 "type": "list",
                 "elements": "str",
                 "aliases": ["url"],
-                "fallback": _from_environment("OPENSEARCH_HOSTS", "OPENSEARCH_URL"),
+                "fallback": from_environment("OPENSEARCH_HOSTS", "OPENSEARCH_URL"),
             },
-            "username": {"type": "str", "fallback": _from_environment("OPENSEARCH_USERNAME")},
-            "password": {"type": "str", "no_log": True, "fallback": _from_environment("OPENSEARCH_PASSWORD")},
-            "client_cert": {"type": "path", "fallback": _from_environment("OPENSEARCH_CLIENT_CERT")},
-            "client_key": {"type": "path", "fallback": _from_environment("OPENSEARCH_CLIENT_KEY")},
-            "ca_cert": {"type": "path", "fallback": _from_environment("OPENSEARCH_CA_CERT")},
+            "username": {"type": "str", "fallback": from_environment("OPENSEARCH_USERNAME")},
+            "password": {"type": "str", "no_log": True, "fallback": from_environment("OPENSEARCH_PASSWORD")},
+            "client_cert": {"type": "path", "fallback": from_environment("OPENSEARCH_CLIENT_CERT")},
+            "client_key": {"type": "path", "fallback": from_environment("OPENSEARCH_CLIENT_KEY")},
+            "ca_cert": {"type": "path", "fallback": from_environment("OPENSEARCH_CA_CERT")},
             "validate_certs": {"type": "bool", "default": True},
             "proxy": {"type": "str", "no_log": True},
             "no_proxy": {"type": "str"},

@@ -70,15 +70,23 @@ def fetch(
 
 
 def send(
-    url: str, body: bytes, seconds: float, headers: Mapping[str, str], trust: Trust = MACHINE, method: str = "POST"
+    url: str,
+    body: bytes,
+    seconds: float,
+    headers: Mapping[str, str],
+    trust: Trust = MACHINE,
+    method: str = "POST",
+    longest: int = LONGEST,
 ) -> Answer:
-    """The answer to a POST, PUT or DELETE. A POST is sent again only if no connection came about.
+    """The answer to a POST, PUT or DELETE, of at most `longest` bytes.
+
+    A POST is sent again only if no connection came about.
 
     Raises:
         NoAnswer: there is none, or the certificate of the server cannot be verified.
         Refusal: the proxy of the environment cannot be used.
     """
-    return _asked(method, url, body, seconds, LONGEST, headers, trust)
+    return _asked(method, url, body, seconds, longest, headers, trust)
 
 
 def _asked(

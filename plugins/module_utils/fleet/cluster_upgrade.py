@@ -1,4 +1,5 @@
-"""The work of the module `cluster_upgrade`: one cluster of a fleet is planned, or upgraded, by a process of its own."""
+"""The work of the module `cluster_upgrade`: one cluster of a fleet is planned by a process of its own, and upgraded by
+one, or by a job of another scheduler."""
 
 from __future__ import annotations
 
@@ -7,18 +8,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..common.task import Contract, Outcome, Task
+from ..common.arguments import KUBERNETES
+from ..common.errors import Refusal, refusal
+from ..common.task import Contract, Outcome, Task, sentences
 from ..common.timestamps import now_text, timestamp_of, utc_now
 from ..common.verdict import Verdict
 from ..common.voice import Waiting
+from ..kubernetes.client import connect
+from .awx_job import AwxJobs
+from .awx_server import OPTIONS as AWX
+from .awx_server import AwxServer
 from .fleet_record import DONE, FAILED, NOT_BEGUN, PLANNED, REFUSED, UPGRADING, WAITING, Cluster, held_back
 from .folder import Folder
+from .kubernetes_job import KubernetesJobs
+from .launched import LaunchedUpgrade
+from .launching import Launcher
 from .process import PlaybookCommand, Played, play
 
 PLAYBOOKS = ("opensearch", "opensearch_hosts", "restart", "restart_hosts", "longhorn", "openshift", "machines")
+PROCESS, AWX_JOB, KUBERNETES_JOB = "process", "awx", "kubernetes_job"
 CONTRACT = Contract(
     argument_spec={
-        "state": {"type": "str", "choices": ["planned", "upgraded", "begun", "ended"], "default": "upgraded"},
+        "state": {
+            "type": "str",
+            "choices": ["planned", "upgraded", "begun", "ended", "cancelled"],
+            "default": "upgraded",
+        },
         "cluster": {"type": "str", "required": True},
         "path": {"type": "path", "required": True},
         "playbook": {"type": "str", "choices": [*PLAYBOOKS], "default": "opensearch"},
@@ -27,6 +42,13 @@ CONTRACT = Contract(
         "inventory": {"type": "list", "elements": "path", "default": []},
         "cause": {"type": "str", "default": ""},
         "codes": {"type": "list", "elements": "str", "default": []},
+        "launcher": {"type": "str", "choices": [PROCESS, AWX_JOB, KUBERNETES_JOB], "default": PROCESS},
+        "template": {"type": "str"},
+        "awx": AWX,
+        "job_kubernetes": KUBERNETES["kubernetes"],
+        "job_namespace": {"type": "str"},
+        "wait_timeout": {"type": "int", "default": 86400},
+        "wait_sleep": {"type": "float", "default": 5},
     },
     guarded=False,
 )
@@ -35,6 +57,8 @@ CONTRACT = Contract(
 def run(task: Task) -> Outcome:
     """Carry out the state that is wanted. A cluster that fails is no failure of the task: the fleet judges it."""
     folder, name = Folder(Path(task.params["path"])), task.params["cluster"]
+    if task.params["state"] == "cancelled":
+        return _cancelled(task, folder, name)
     if task.params["state"] == "planned" or task.check_mode:
         return _outcome(_planned(task, folder, name))
     fleet = folder.read()
@@ -53,16 +77,62 @@ def run(task: Task) -> Outcome:
     folder.put(begun)
     if task.params["state"] == "begun":
         return _outcome(begun, changed=True)
-    command = PlaybookCommand(
-        task.params["playbook"], {**_variables(task), "upgrade_confirm": before.digest}, _inventory(task)
-    )
-    started = task.clock.now()
-    played = play(command, folder.log_of(name), _Listener(task).hear)
-    ended = replace(
-        begun, ended=now_text(), seconds=task.clock.now() - started, log=str(folder.log_of(name)), **_end(played)
-    )
+    if task.params["launcher"] == PROCESS:
+        return _in_process(task, folder, begun)
+    launched = LaunchedUpgrade(task, folder, _launcher(task), begun)
+    return _outcome(launched.run(task.params["variables"]), changed=launched.changed)
+
+
+def _in_process(task: Task, folder: Folder, begun: Cluster) -> Outcome:
+    """The upgrade by a process on this machine, which ends if the fleet is cancelled."""
+    consent = {**_variables(task), "upgrade_confirm": begun.digest}
+    command = PlaybookCommand(task.params["playbook"], consent, _inventory(task))
+    log, started = folder.log_of(begun.name), task.clock.now()
+    listener = _Listener(task, folder)
+    try:
+        played = play(command, log, listener.hear)
+        end, changed = _end(played), played.changed
+    except Refusal as error:
+        if not listener.cancelled:
+            raise
+        end, changed = {"state": FAILED, "cause": sentences(error.verdict), "codes": ("fleet_cancelled",)}, True
+    ended = replace(begun, ended=now_text(), seconds=task.clock.now() - started, log=str(log), **end)
     folder.put(ended)
-    return _outcome(ended, changed=played.changed)
+    return _outcome(ended, changed=changed)
+
+
+def _launcher(task: Task) -> Launcher:
+    """The scheduler of the jobs.
+
+    Raises:
+        Refusal: an option that it needs is missing.
+    """
+    params = task.params
+    needed = {"upgrade_fleet_template": params["template"]}
+    if params["launcher"] == KUBERNETES_JOB:
+        needed["upgrade_fleet_namespace"] = params["job_namespace"]
+    missing = [name for name, value in needed.items() if not value]
+    if missing:
+        raise refusal(
+            "fleet_launcher_incomplete",
+            f"The launcher {params['launcher']} has no {' and no '.join(missing)}.",
+            "Give it in the inventory: it may hold the name of the host, as in '{{ inventory_hostname }} upgrade'.",
+        )
+    if params["launcher"] == AWX_JOB:
+        return AwxJobs(AwxServer(params["awx"]), params["template"])
+    client = connect(params["job_kubernetes"])
+    return KubernetesJobs(client, params["job_namespace"], params["template"], params["cluster"], params["playbook"])
+
+
+def _cancelled(task: Task, folder: Folder, name: str) -> Outcome:
+    """Nothing further is begun, and the job of this cluster is ended. A process sees by itself that it is to end."""
+    if not task.check_mode:
+        folder.cancel()
+    cluster = folder.clusters([name]).get(name) or Cluster(name, PLANNED)
+    if task.params["launcher"] == PROCESS:
+        return _outcome(cluster)
+    upgrade = LaunchedUpgrade(task, folder, _launcher(task), cluster)
+    return _outcome(upgrade.cancel(), changed=upgrade.changed)
 
 
 def _planned(task: Task, folder: Folder, name: str) -> Cluster:
@@ -77,8 +147,21 @@ def _planned(task: Task, folder: Folder, name: str) -> Cluster:
         end = _end(played)
         cause = end["cause"] or f"It has no plan: {played.last}"
         found = replace(found, **{**end, "state": REFUSED, "cause": cause})
+    elif task.params["launcher"] != PROCESS:
+        found = _launchable(task, found)
     folder.put_plan(found)
     return found
+
+
+def _launchable(task: Task, planned: Cluster) -> Cluster:
+    """The planned cluster; one for which no job can be launched is refused before anybody consents."""
+    try:
+        launcher = _launcher(task)
+        task.ask(launcher.examine)
+    except Refusal as error:
+        codes = tuple(each.code for each in error.verdict.deciding())
+        return replace(planned, state=REFUSED, cause=sentences(error.verdict), codes=codes)
+    return planned
 
 
 def _ended_elsewhere(task: Task, folder: Folder, before: Cluster) -> Cluster:
@@ -122,8 +205,10 @@ class _Listener:
 
     _DONE = "✔ "
 
-    def __init__(self, task: Task) -> None:
-        self._task = task
+    def __init__(self, task: Task, folder: Folder | None = None) -> None:
+        self._task, self._folder = task, folder
+        self.cancelled = False
+        """Whether the process was ended, since the fleet is cancelled."""
         self._since = task.clock.now()
         self._last = "its playbook begins"
         self._cluster = task.params["cluster"]
@@ -131,6 +216,13 @@ class _Listener:
     def hear(self, line: str) -> None:
         """A line of its output, or an empty one. It raises Refusal once this task is no longer wanted."""
         self._task.may_look()
+        self.cancelled = self._folder is not None and self._folder.is_cancelled()
+        if self.cancelled:
+            raise refusal(
+                "fleet_cancelled",
+                f"The fleet was cancelled, so the process of {self._cluster} was ended.",
+                "Run the fleet again: the cluster goes on where it was.",
+            )
         if line.startswith(self._DONE):
             self._task.voice.done(f"{self._cluster}: {line[len(self._DONE) :]}")
         elif line.strip():

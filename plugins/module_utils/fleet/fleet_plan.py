@@ -58,9 +58,13 @@ def run(task: Task) -> Outcome:
 
 
 def _begin(folder: Folder, fleet: FleetPlan) -> None:
-    """Take the plans that somebody has agreed to into the record of the fleet."""
+    """Take the plans that a person has agreed to into the record of the fleet. Launches stay there: each job of a run
+    that was killed is found by its own."""
+    before = folder.clusters([*fleet.clusters])
+    folder.resume()
     for cluster in fleet.clusters.values():
-        folder.put(replace(cluster, wave=fleet.wave_of(cluster.name)))
+        launch = before[cluster.name].launch if cluster.name in before else None
+        folder.put(replace(cluster, wave=fleet.wave_of(cluster.name), launch=launch))
     folder.write(fleet)
 
 

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from ..common.words import duration, enumerate_few, first_few
+from .launching import Launch
 from .waves import Wave
 
 PLANNED, REFUSED, NOT_BEGUN = "planned", "refused", "not begun"
@@ -40,6 +41,8 @@ class Cluster:
     """The place of its own record."""
     log: str = ""
     """The file with the output of its last run."""
+    launch: Launch | None = None
+    """The last launch of a job that upgrades it elsewhere."""
 
     def as_data(self) -> dict[str, Any]:
         """Plain data."""
@@ -55,6 +58,8 @@ class FleetPlan:
     """The number of failed clusters after which no further one begins; 0 goes on whatever happens."""
     digest: str = ""
     clusters: Mapping[str, Cluster] = field(default_factory=dict)
+    cancelled: bool = False
+    """Whether no further cluster may begin, whatever failed."""
 
     def wave_of(self, name: str) -> str:
         """The name of a cluster's wave; empty if it has none."""
@@ -64,7 +69,9 @@ class FleetPlan:
 def cluster_from(data: Mapping[str, Any]) -> Cluster:
     """The cluster that plain data describes; unknown keys are those of a later version, and left out."""
     known = {each.name: data[each.name] for each in fields(Cluster) if each.name in data}
-    return Cluster(**{**known, "codes": tuple(known.get("codes", ()))})
+    launch = known.get("launch")
+    found = {name: launch[name] for name in (each.name for each in fields(Launch)) if name in launch} if launch else {}
+    return Cluster(**{**known, "codes": tuple(known.get("codes", ())), "launch": Launch(**found) if found else None})
 
 
 def digest_of(waves: Sequence[Wave], clusters: Mapping[str, Cluster]) -> str:
@@ -84,6 +91,8 @@ def held_back(fleet: FleetPlan, name: str) -> str:
     A failure anywhere counts at once, also for the clusters of the same wave that still wait for their turn. A wave
     begins once no cluster of an earlier one is under way or waits.
     """
+    if fleet.cancelled:
+        return "The fleet was cancelled."
     failed = failed_in(fleet.clusters)
     if fleet.failures and len(failed) >= fleet.failures:
         return f"The fleet was stopped, since {enumerate_few(each.name for each in failed)} failed."

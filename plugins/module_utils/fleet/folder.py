@@ -10,18 +10,19 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..common.errors import refusal
+from ..common.timestamps import now_text
 from .fleet_record import Cluster, FleetPlan, cluster_from
 from .waves import Wave
 
 PRIVATE = 0o700
-_FLEET = "fleet.json"
+_FLEET, _CANCELLED = "fleet.json", "cancelled.json"
 _CLUSTERS, _PLANS = "clusters", "plans"
 _UNFIT = re.compile(r"[^\w.-]", re.ASCII)
 
@@ -45,7 +46,8 @@ class Folder:
         data = self._data(self.path / _FLEET)
         waves = tuple(Wave(each["name"], tuple(each["clusters"])) for each in data.get("waves", ()))
         clusters = self.clusters([name for wave in waves for name in wave.clusters])
-        return FleetPlan(waves, int(data.get("failures", 0)), str(data.get("digest", "")), clusters)
+        digest, failures = str(data.get("digest", "")), int(data.get("failures", 0))
+        return FleetPlan(waves, failures, digest, clusters, self.is_cancelled())
 
     def clusters(self, names: Collection[str]) -> dict[str, Cluster]:
         """Those of these clusters of which there is a file. Others may be of an earlier run with other clusters."""
@@ -68,6 +70,26 @@ class Folder:
         """Write how far a cluster is."""
         self._replace(self.path / _CLUSTERS / f"{_file(cluster.name)}.json", cluster.as_data())
 
+    def keep_log(self, cluster: str, text: str) -> None:
+        """Keep the output of a cluster's upgrade that has run elsewhere."""
+        path = self.log_of(cluster)
+        with self._writing(path):
+            path.parent.mkdir(PRIVATE, parents=True, exist_ok=True)
+            path.write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
+
+    def cancel(self) -> None:
+        """Note that the run is cancelled: nothing is begun any more until a plan is agreed to again."""
+        self._replace(self.path / _CANCELLED, {"at": now_text()})
+
+    def resume(self) -> None:
+        """Take that note back."""
+        with self._writing(self.path), suppress(FileNotFoundError):
+            os.unlink(self.path / _CANCELLED)
+
+    def is_cancelled(self) -> bool:
+        """Whether the run is cancelled."""
+        return (self.path / _CANCELLED).exists()
+
     def put_plan(self, cluster: Cluster) -> None:
         """Write the plan of a cluster."""
         self._replace(self.path / _PLANS / f"{_file(cluster.name)}.json", cluster.as_data())
@@ -86,7 +108,7 @@ class Folder:
         return found if isinstance(found, dict) else {}
 
     def _replace(self, path: Path, data: Mapping[str, Any]) -> None:
-        try:
+        with self._writing(path):
             path.parent.mkdir(PRIVATE, parents=True, exist_ok=True)
             descriptor, new = tempfile.mkstemp(".new", ".", path.parent)
             try:
@@ -96,6 +118,11 @@ class Folder:
             finally:
                 with suppress(FileNotFoundError):
                     os.unlink(new)
+
+    @contextmanager
+    def _writing(self, path: Path) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise refusal(
                 "fleet_record_unwritten",

@@ -155,8 +155,11 @@ class KubernetesClient:
         grace_seconds: int | None = None,
         dry_run: bool = False,
         resource_version: str | None = None,
+        propagation: Literal["Foreground", "Background"] | None = None,
     ) -> bool:
         """Delete exactly the object with this UID; with `resource_version` only if nobody has changed it.
+
+        With the `propagation` Foreground it goes once all that it owns is gone; without, as the server does by default.
 
         The result is False if it is gone already. `Conflict` says that another object has the name, or that it changed.
         """
@@ -164,6 +167,8 @@ class KubernetesClient:
         body: Json = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": precondition}
         if grace_seconds is not None:
             body["gracePeriodSeconds"] = grace_seconds
+        if propagation is not None:
+            body["propagationPolicy"] = propagation
         if dry_run:
             body["dryRun"] = ["All"]
         return self._ask("DELETE", path, {}, body, missing=True) is not None

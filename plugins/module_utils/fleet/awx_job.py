@@ -1,0 +1,127 @@
+"""A cluster is upgraded by a job of AWX, from a job template (API reference of AWX, /api/v2).
+
+The sources of the rules are awx/api/serializers.py (`JobLaunchSerializer`, `JobListSerializer`) and awx/api/views: a
+launch drops variables that neither the survey nor the template asks for, a list has no artifacts, and an output that is
+longer than a page may show is given as a download alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from ..common.errors import refusal
+from ..common.reading import Json
+from .awx_server import AwxServer
+from .launching import JobState, LaunchedJob
+
+CONSENT = "upgrade_confirm"
+_ENDS = {
+    "successful": JobState.SUCCEEDED,
+    "failed": JobState.FAILED,
+    "error": JobState.FAILED,
+    "canceled": JobState.CANCELLED,
+}
+"""The states at the end; those before are new, pending, waiting and running."""
+_PAGE = 200
+"""Jobs of a template that are looked at, the newest ones: the most that AWX gives at once."""
+
+
+class AwxJobs:
+    """The jobs of one job template."""
+
+    title = "Job"
+
+    def __init__(self, server: AwxServer, template: str) -> None:
+        """`template` is the name or the id of the job template."""
+        self._server, self._template = server, template
+        self._known: Json = {}
+
+    def examine(self) -> None:
+        """See `Launcher`."""
+        template = self._found()
+        asked = self._asked(template)
+        if asked is not None and CONSENT not in asked:
+            raise refusal(
+                "awx_template_without_consent",
+                f"The job template {template['name']} of the AWX {self._server.host} does not ask for {CONSENT}, which"
+                " AWX would drop.",
+                f"Add a question for {CONSENT} to its survey, or have it prompt for variables on launch.",
+            )
+
+    def jobs(self, consents: Collection[str]) -> Sequence[LaunchedJob]:
+        """See `Launcher`. A template may serve several clusters, so that only the consent says whose a job is."""
+        path = f"/job_templates/{self._found()['id']}/jobs/"
+        answer = self._server.get(path, order_by="-id", page_size=_PAGE)
+        with self._server.understood():
+            found = [_job(each) for each in answer["results"]]
+        return [each for each in found if each.digest in consents]
+
+    def launch(self, variables: Mapping[str, Any], digest: str, number: int) -> LaunchedJob:
+        """See `Launcher`."""
+        template = self._found()
+        whole = {**variables, CONSENT: digest}
+        asked = self._asked(template)
+        given = {name: value for name, value in whole.items() if asked is None or name in asked}
+        answer = self._server.post(f"/job_templates/{template['id']}/launch/", {"extra_vars": given})
+        with self._server.understood():
+            return LaunchedJob(str(int(answer["job"])), int(answer["job"]), digest, JobState.RUNNING, "pending")
+
+    def look(self, job: LaunchedJob) -> LaunchedJob:
+        """See `Launcher`."""
+        answer = self._server.get(f"/jobs/{job.name}/")
+        with self._server.understood():
+            return _job(answer)
+
+    def log(self, job: LaunchedJob) -> str:
+        """See `Launcher`."""
+        return self._server.text(f"/jobs/{job.name}/stdout/", format="txt_download")
+
+    def statistics(self, job: LaunchedJob) -> Mapping[str, Any]:
+        """See `Launcher`. They are the artifacts of the job."""
+        answer = self._server.get(f"/jobs/{job.name}/")
+        with self._server.understood():
+            found: Mapping[str, Any] = {**answer["artifacts"]}
+        return found
+
+    def cancel(self, job: LaunchedJob) -> None:
+        """See `Launcher`."""
+        if self._server.get(f"/jobs/{job.name}/cancel/").get("can_cancel"):
+            self._server.post(f"/jobs/{job.name}/cancel/", {})
+
+    def _found(self) -> Json:
+        """The job template, which is asked for once."""
+        if self._known:
+            return self._known
+        wanted = {"id": self._template} if self._template.isdecimal() else {"name": self._template}
+        answer = self._server.get("/job_templates/", **wanted)
+        with self._server.understood():
+            found = [{**each, "id": int(each["id"]), "name": str(each["name"])} for each in answer["results"]]
+        if len(found) != 1:
+            several = f"has {len(found)} job templates" if found else "has no job template"
+            raise refusal(
+                "awx_template_missing",
+                f"The AWX {self._server.host} {several} {self._template} that this user may see.",
+                "Correct upgrade_fleet_template, give an id in it, or the right to read and execute the job template.",
+            )
+        (self._known,) = found
+        return self._known
+
+    def _asked(self, template: Json) -> set[str] | None:
+        """The variables that a launch may give; None if the template takes any."""
+        if template.get("ask_variables_on_launch"):
+            return None
+        if not template.get("survey_enabled"):
+            return set()
+        answer = self._server.get(f"/job_templates/{template['id']}/survey_spec/")
+        with self._server.understood():
+            return {str(each["variable"]) for each in answer["spec"]}
+
+
+def _job(answer: Json) -> LaunchedJob:
+    number, status = int(answer["id"]), str(answer["status"])
+    given = json.loads(answer.get("extra_vars") or "{}")
+    explained = str(answer.get("job_explanation") or "")
+    said = f"{status} ({explained.rstrip('.')})" if explained else status
+    return LaunchedJob(str(number), number, str(given.get(CONSENT) or ""), _ENDS.get(status, JobState.RUNNING), said)

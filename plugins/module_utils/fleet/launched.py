@@ -1,0 +1,186 @@
+"""A cluster is upgraded by a job of another scheduler: the job is found or launched, followed, and its end taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from ..common.errors import Refusal, Unreachable, refusal
+from ..common.task import Task
+from ..common.timestamps import now_text, timestamp_of, utc_now
+from ..common.verdict import State, Verdict, waiting
+from ..common.waiting import Patience
+from .fleet_record import DONE, FAILED, UPGRADING, WAITING, Cluster
+from .folder import Folder
+from .launching import JobState, Launch, LaunchedJob, Launcher, is_of, newest_number, standing
+
+UNANSWERED = 60.0
+"""Seconds for which a job is looked for whose launch got no answer."""
+GONE = "orphaned"
+"""The code of a task whose run is no longer wanted. The job goes on, and the next run finds it."""
+
+
+class LaunchedUpgrade:
+    """The upgrade of one cluster by a job. The folder has each step before the next one is made."""
+
+    def __init__(self, task: Task, folder: Folder, launcher: Launcher, cluster: Cluster) -> None:
+        self._task, self._folder, self._launcher = task, folder, launcher
+        self._cluster = cluster
+        self.changed = False
+        """Whether a job was launched, or one has changed something."""
+
+    def run(self, variables: Mapping[str, Any]) -> Cluster:
+        """The cluster at the end of its job. Whatever fails is its failure.
+
+        Raises:
+            Refusal: this task is no longer wanted.
+        """
+        try:
+            job = self._job(variables)
+            job = self._followed(job)
+            return self._taken(job)
+        except Refusal as error:
+            reasons = error.verdict.deciding()
+            if any(each.code == GONE for each in reasons):
+                raise
+            return self._ended(FAILED, " ".join(each.sentence() for each in reasons), *(each.code for each in reasons))
+
+    def cancel(self) -> Cluster:
+        """The cluster, after the end of each job of it that ran was asked for and waited for."""
+        running = [each for each in self._asked() if each.state is JobState.RUNNING]
+        for job in running:
+            self._keep(job)
+            self._task.act("job_cancelled", job.name, partial(self._launcher.cancel, job))
+            if not self._task.check_mode:
+                self._keep(self._followed(job))
+        if not running or self._task.check_mode:
+            return self._cluster
+        self._take_end()
+        self.changed = True
+        named = ", ".join(each.name for each in running)
+        return self._ended(FAILED, f"{self._launcher.title} {named} was cancelled.", "fleet_job_cancelled")
+
+    def _asked(self) -> list[LaunchedJob]:
+        """The jobs of this cluster. The last launch may have had another consent, and still run."""
+        launch = self._cluster.launch
+        consents = {self._cluster.digest, launch.digest if launch else ""} - {""}
+        return [*self._task.ask(lambda: self._launcher.jobs(consents))]
+
+    def _job(self, variables: Mapping[str, Any]) -> LaunchedJob:
+        """The job that counts, which is launched if there is none. One that has failed is launched again."""
+        digest = self._cluster.digest
+        jobs = self._asked()
+        job = standing(self._cluster.launch, digest, jobs)
+        if job is not None and job.state in (JobState.RUNNING, JobState.SUCCEEDED):
+            self._task.progress(f"{self._cluster.name}: {self._launcher.title} {job.name} is found again.")
+            launch = self._cluster.launch
+            found = launch if launch and is_of(launch, job) else Launch(digest, job.number - 1)
+            self._note(replace(found, job=job.name))
+            return job
+        if job is not None:
+            self._keep(job)
+        launch = Launch(digest, newest_number(digest, jobs))
+        self._note(launch)
+        job = self._launch(variables, launch)
+        self._note(replace(launch, job=job.name))
+        self.changed = True
+        self._task.progress(f"{self._cluster.name}: {self._launcher.title} {job.name} is launched.")
+        return job
+
+    def _launch(self, variables: Mapping[str, Any], launch: Launch) -> LaunchedJob:
+        """A new job. If the answer is lost, the job is looked for: it is never asked for a second time."""
+        made: list[LaunchedJob] = []
+
+        def ask() -> None:
+            made.append(self._launcher.launch(variables, launch.digest, launch.after + 1))
+
+        try:
+            self._task.act("job_launched", self._cluster.name, ask)
+        except Unreachable as error:
+            unanswered = " ".join(each.message for each in error.verdict.reasons)
+            lost = waiting("fleet_launch_unanswered", f"It is not known whether a job was launched: {unanswered}")
+
+            def look() -> LaunchedJob | None:
+                jobs = self._launcher.jobs({launch.digest})
+                return next((each for each in jobs if is_of(launch, each)), None)
+
+            found, verdict = self._task.wait_apart(
+                look, lambda seen: Verdict((lost,) if seen is None else ()), Patience(UNANSWERED, 2.0)
+            )
+            if found is None:
+                raise Refusal(*verdict.reasons) from error
+            return found
+        return made[0]
+
+    def _followed(self, job: LaunchedJob) -> LaunchedJob:
+        """The job at its end.
+
+        Raises:
+            Refusal: it did not end in time, and goes on.
+        """
+        title = f"{self._cluster.name}: {self._launcher.title} {job.name}"
+
+        def judge(seen: LaunchedJob) -> Verdict:
+            runs = seen.state is JobState.RUNNING
+            return Verdict((waiting("fleet_job_runs", f"{title} is {seen.said}."),) if runs else ())
+
+        ended, verdict = self._task.wait(lambda: self._launcher.look(job), judge)
+        if verdict.state is State.REFUSED:
+            raise Refusal(*verdict.reasons)
+        return ended
+
+    def _taken(self, job: LaunchedJob) -> Cluster:
+        """The cluster, with the end of the job and its output. Without them the next run takes the end."""
+        self._keep(job)
+        called = f"{self._launcher.title} {job.name}"
+        said = self._task.ask(lambda: self._launcher.statistics(job))
+        self._take_end()
+        if job.state is JobState.CANCELLED:
+            return self._ended(FAILED, f"{called} was cancelled: it is {job.said}.", "fleet_job_cancelled")
+        self.changed = self.changed or bool(said.get("upgrade_changed", True))
+        codes = [str(each) for each in said.get("upgrade_reasons") or ()]
+        if said.get("upgrade_record"):
+            self._cluster = replace(self._cluster, record=str(said["upgrade_record"]))
+        if job.state is JobState.FAILED:
+            return self._ended(FAILED, str(said.get("upgrade_cause") or f"{called} has ended: {job.said}."), *codes)
+        if "upgrade_state" not in said:
+            raise refusal(
+                "fleet_job_unknown_end",
+                f"{called} has ended well, and its run has left no statistics, so that it is not known whether the"
+                " cluster is done.",
+                "Run again. If this lasts, set the callback stats_file as extensions/gitops/fleet does.",
+            )
+        waits = said["upgrade_state"] == "waiting"
+        cause = " ".join(map(str, said.get("upgrade_waiting_for") or ())) if waits else ""
+        return self._ended(WAITING if waits else DONE, cause, *codes)
+
+    def _keep(self, job: LaunchedJob) -> None:
+        """Keep the output of a job in the folder of the fleet, unless it has none any more."""
+        found = self._task.ask(lambda: self._launcher.log(job))
+        if found:
+            self._folder.keep_log(self._cluster.name, found)
+            self._cluster = replace(self._cluster, log=str(self._folder.log_of(self._cluster.name)))
+
+    def _take_end(self) -> None:
+        launch = self._cluster.launch
+        self._cluster = replace(self._cluster, launch=replace(launch, ended=True) if launch else None)
+
+    def _note(self, launch: Launch) -> None:
+        self._cluster = replace(self._cluster, state=UPGRADING, launch=launch)
+        self._folder.put(self._cluster)
+
+    def _ended(self, state: str, cause: str, *codes: str) -> Cluster:
+        cluster = self._cluster
+        seconds = (utc_now() - timestamp_of(cluster.began)).total_seconds() if cluster.began else 0.0
+        ended = replace(
+            cluster,
+            state=state,
+            cause=cause,
+            codes=tuple(codes),
+            ended=now_text(),
+            seconds=seconds,
+        )
+        self._folder.put(ended)
+        return ended

@@ -1,0 +1,401 @@
+"""A cluster that a job of another scheduler upgrades: found again, never launched twice, cancelled, launched once more.
+
+Both launchers ask through their real clients: AWX the stand-in of its documented API, and Kubernetes an API server in
+memory. The end of a job, and that of its pod, is played.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+import yaml
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet import cluster_upgrade
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.awx_job import AwxJobs
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.awx_server import AwxServer
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.fleet_record import Cluster, FleetPlan
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.folder import Folder
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.kubernetes_job import KubernetesJobs
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.launched import LaunchedUpgrade
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.launching import (
+    JobState,
+    Launch,
+    LaunchedJob,
+    Launcher,
+    label_of,
+    name_of_job,
+    standing,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.waves import Wave
+
+from tests.awx.server import TOKEN, Awx, Template
+from tests.sandbox.clock import Clock
+from tests.sandbox.kubernetes.in_process import InProcess
+from tests.sandbox.listening import Listening
+
+ROOT = Path(__file__).resolve().parents[5]
+DONE = {"upgrade_state": "done", "upgrade_changed": True, "upgrade_record": "stateful-upgrade-1"}
+VARIABLES = {"target_version": "3.8.0", "upgrade_namespace": "search"}
+SURVEY = ("target_version", "upgrade_confirm")
+JOBS = "/apis/batch/v1/namespaces/upgrades/jobs"
+PODS = "/api/v1/namespaces/upgrades/pods"
+
+
+class Scheduler(Protocol):
+    """A scheduler whose jobs a test plays."""
+
+    def launcher(self) -> Launcher: ...
+
+    def names(self) -> list[str]: ...
+
+    def given(self, name: str) -> dict[str, Any]: ...
+
+    def end(self, name: str, ok: bool, output: str, **statistics: Any) -> None: ...
+
+    def lose_launch(self) -> None: ...
+
+    def prepare(self) -> None: ...
+
+
+@dataclass
+class OfAwx:
+    """AWX."""
+
+    url: str
+    awx: Awx = field(default_factory=lambda: Awx([Template(7, "north upgrade", SURVEY)]))
+
+    def options(self, **more: Any) -> dict[str, Any]:
+        return {"url": self.url, "token": TOKEN, "ca_cert": None, "validate_certs": True, "request_timeout": 5, **more}
+
+    def launcher(self) -> Launcher:
+        return AwxJobs(AwxServer(self.options()), "north upgrade")
+
+    def names(self) -> list[str]:
+        return [str(each.id) for each in self.awx.jobs]
+
+    def given(self, name: str) -> dict[str, Any]:
+        return self.awx.jobs[self.names().index(name)].extra_vars
+
+    def end(self, name: str, ok: bool, output: str, **statistics: Any) -> None:
+        self.awx.jobs[self.names().index(name)].end("successful" if ok else "failed", output, **statistics)
+
+    def lose_launch(self) -> None:
+        self.awx.lose_launches = 1
+
+    def prepare(self) -> None:
+        pass
+
+
+@dataclass
+class OfKubernetes:
+    """Kubernetes, with the CronJob that is shipped."""
+
+    api: InProcess = field(default_factory=lambda: InProcess(namespaces=("upgrades",)))
+
+    def prepare(self) -> None:
+        path = ROOT / "extensions" / "gitops" / "fleet" / "cronjob.yaml"
+        self.api.put_there(f"{JOBS.replace('jobs', 'cronjobs')}/stateful-upgrade", yaml.safe_load(path.read_text()))
+
+    def launcher(self) -> Launcher:
+        return KubernetesJobs(self.api.client(), "upgrades", "stateful-upgrade", "north", "opensearch")
+
+    def names(self) -> list[str]:
+        return [path.rpartition("/")[2] for path in self.api.objects if path.startswith(f"{JOBS}/")]
+
+    def given(self, name: str) -> dict[str, Any]:
+        container = self.api.objects[f"{JOBS}/{name}"]["spec"]["template"]["spec"]["containers"][0]
+        assert container["args"][:2] == ["ansible-playbook", "stateful.upgrade.$(SYSTEM)"]
+        found: dict[str, Any] = json.loads(container["args"][-1].replace("$$", "$"))
+        return found
+
+    def end(self, name: str, ok: bool, output: str, **statistics: Any) -> None:
+        """The pod and the Job at their end, as the kubelet and the Job controller leave them."""
+        job = self.api.objects[f"{JOBS}/{name}"]
+        ended = {"exitCode": 0 if ok else 2, "message": json.dumps(statistics) if statistics else ""}
+        status = {
+            "phase": "Succeeded" if ok else "Failed",
+            "containerStatuses": [{"name": "upgrade", "state": {"terminated": ended}}],
+        }
+        pod = {"metadata": {"labels": {"job-name": name}}, "spec": job["spec"]["template"]["spec"], "status": status}
+        self.api.put_there(f"{PODS}/{name}-x", pod)
+        self.api.server.logs = lambda _pod, _container, _previous: output.splitlines()
+        condition = {"type": "Complete" if ok else "Failed", "status": "True", "reason": "BackoffLimitExceeded"}
+        job["status"] = {"conditions": [condition]}
+
+    def lose_launch(self) -> None:
+        self.api.lose_answers = 1
+
+
+@pytest.fixture(params=["awx", "kubernetes_job"])
+def scheduler(request: pytest.FixtureRequest) -> Iterator[Scheduler]:
+    if request.param == "kubernetes_job":
+        found = OfKubernetes()
+        found.prepare()
+        yield found
+        return
+    with Listening(Clock()) as listening:
+        there = OfAwx("")
+        there.url = listening.serve(there.awx).url
+        yield there
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    folder = Folder(tmp_path)
+    folder.write(FleetPlan((Wave("wave 1", ("north",)),), 1, "f1"))
+    folder.put(Cluster("north", "upgrading", digest="p1", began="2026-11-28T10:00:00Z"))
+    return folder
+
+
+class Killed(BaseException):
+    """The controller is gone."""
+
+
+def upgrade(
+    scheduler: Scheduler, folder: Folder, then: Callable[[str], None] | None = None, timeout: int = 60
+) -> tuple[Cluster, LaunchedUpgrade]:
+    """A run of the fleet; `then` gets the name of the newest job while the run waits for it."""
+
+    class Waits(Clock):
+        def sleep(self, seconds: float) -> None:
+            super().sleep(seconds)
+            if then is not None and scheduler.names():
+                then(scheduler.names()[-1])
+
+    params = {"path": str(folder.path), "cluster": "north", "wait_timeout": timeout}
+    task = Task(cluster_upgrade.CONTRACT.arguments(params), clock=Waits())
+    cluster = folder.clusters(["north"])["north"]
+    work = LaunchedUpgrade(task, folder, scheduler.launcher(), cluster)
+    return work.run(VARIABLES), work
+
+
+def ends(scheduler: Scheduler, statistics: Mapping[str, Any] = DONE) -> Callable[[str], None]:
+    return lambda name: scheduler.end(name, "upgrade_cause" not in statistics, "Done.", **statistics)
+
+
+def kill(_name: str) -> None:
+    raise Killed
+
+
+def test_a_job_upgrades_the_cluster_and_leaves_its_log(scheduler: Scheduler, folder: Folder) -> None:
+    done, work = upgrade(scheduler, folder, ends(scheduler))
+    assert (done.state, done.record, work.changed) == ("done", "stateful-upgrade-1", True)
+    assert folder.log_of("north").read_text() == "Done.\n"
+    (name,) = scheduler.names()
+    given = scheduler.given(name)
+    assert given["upgrade_confirm"] == "p1"
+    assert given["target_version"] == "3.8.0"
+    assert folder.clusters(["north"])["north"] == done
+
+
+def test_the_job_of_a_killed_run_is_found_again_and_not_launched_twice(scheduler: Scheduler, folder: Folder) -> None:
+    with pytest.raises(Killed):
+        upgrade(scheduler, folder, kill)
+    assert folder.clusters(["north"])["north"].state == "upgrading"
+    done, _work = upgrade(scheduler, folder, ends(scheduler))
+    assert (done.state, len(scheduler.names())) == ("done", 1)
+
+
+def test_the_end_and_the_log_of_a_job_are_found_that_ended_while_no_run_was_there(
+    scheduler: Scheduler, folder: Folder
+) -> None:
+    with pytest.raises(Killed):
+        upgrade(scheduler, folder, kill)
+    scheduler.end(scheduler.names()[0], True, "Done long ago.", **DONE)
+    done, _work = upgrade(scheduler, folder)
+    assert (done.state, len(scheduler.names())) == ("done", 1)
+    assert folder.log_of("north").read_text() == "Done long ago.\n"
+
+
+def test_a_run_that_was_killed_before_it_knew_its_job_finds_it(scheduler: Scheduler, folder: Folder) -> None:
+    # The last file before the kill is the one that was written before the request.
+    folder.put(Cluster("north", "upgrading", digest="p1", launch=Launch("p1", 0)))
+    scheduler.launcher().launch(VARIABLES, "p1", 1)
+    scheduler.end(scheduler.names()[0], True, "Done.", **DONE)
+    done, _work = upgrade(scheduler, folder)
+    assert (done.state, len(scheduler.names())) == ("done", 1)
+
+
+def test_a_launch_whose_answer_is_lost_is_not_made_again(scheduler: Scheduler, folder: Folder) -> None:
+    scheduler.lose_launch()
+    done, _work = upgrade(scheduler, folder, ends(scheduler))
+    assert (done.state, len(scheduler.names())) == ("done", 1)
+
+
+def test_a_failed_job_is_the_failure_of_its_cluster_and_launched_again_by_the_next_run(
+    scheduler: Scheduler, folder: Folder
+) -> None:
+    red = {"upgrade_state": "refused", "upgrade_cause": "It is red.", "upgrade_reasons": ["red"]}
+    failed, _work = upgrade(scheduler, folder, ends(scheduler, red))
+    assert (failed.state, failed.cause, failed.codes) == ("failed", "It is red.", ("red",))
+    done, _work = upgrade(scheduler, folder, ends(scheduler))
+    assert (done.state, len(scheduler.names())) == ("done", 2)
+
+
+def test_a_job_that_failed_while_no_run_was_there_leaves_its_log_and_is_launched_again(
+    scheduler: Scheduler, folder: Folder
+) -> None:
+    with pytest.raises(Killed):
+        upgrade(scheduler, folder, kill)
+    scheduler.end(scheduler.names()[0], False, "Red.", upgrade_cause="It is red.")
+
+    def seen(name: str) -> None:
+        assert folder.log_of("north").read_text() == "Red.\n"
+        ends(scheduler)(name)
+
+    done, _work = upgrade(scheduler, folder, seen)
+    assert (done.state, len(scheduler.names())) == ("done", 2)
+
+
+def test_an_old_success_is_no_success_of_a_new_launch(scheduler: Scheduler, folder: Folder) -> None:
+    upgrade(scheduler, folder, ends(scheduler))
+    done, _work = upgrade(scheduler, folder, ends(scheduler))
+    assert (done.state, len(scheduler.names())) == ("done", 2)
+
+
+def test_a_job_that_has_left_no_statistics_is_not_known_to_be_done(scheduler: Scheduler, folder: Folder) -> None:
+    def quiet(name: str) -> None:
+        scheduler.end(name, True, "Done.")
+
+    failed, _work = upgrade(scheduler, folder, quiet)
+    assert (failed.state, failed.codes) == ("failed", ("fleet_job_unknown_end",))
+
+
+def test_a_job_that_waits_for_its_next_pass_lets_the_cluster_wait(scheduler: Scheduler, folder: Folder) -> None:
+    said = {"upgrade_state": "waiting", "upgrade_waiting_for": ["A member is away."]}
+    waits, _work = upgrade(scheduler, folder, ends(scheduler, said))
+    assert (waits.state, waits.cause) == ("waiting", "A member is away.")
+
+
+def test_a_job_that_takes_too_long_goes_on_and_is_followed_by_the_next_run(
+    scheduler: Scheduler, folder: Folder
+) -> None:
+    late, _work = upgrade(scheduler, folder, timeout=20)
+    assert (late.state, late.codes) == ("failed", ("fleet_job_runs", "timed_out"))
+    done, _work = upgrade(scheduler, folder, ends(scheduler))
+    assert (done.state, len(scheduler.names())) == ("done", 1)
+
+
+def cancel(scheduler: Scheduler, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """The playbook fleet_cancel for this cluster."""
+    monkeypatch.setattr(cluster_upgrade, "_launcher", lambda _task: scheduler.launcher())
+    params = {"path": str(folder.path), "cluster": "north", "state": "cancelled", "launcher": "awx", "wait_timeout": 60}
+
+    class Waits(Clock):
+        def sleep(self, seconds: float) -> None:
+            super().sleep(seconds)
+            if isinstance(scheduler, OfKubernetes):
+                for path in [path for path in scheduler.api.objects if path.startswith(f"{JOBS}/")]:
+                    del scheduler.api.objects[path]
+
+    cluster_upgrade.run(Task(cluster_upgrade.CONTRACT.arguments(params), clock=Waits()))
+    return folder.clusters(["north"])["north"]
+
+
+def test_a_cancelled_fleet_ends_the_job_of_a_killed_run(
+    scheduler: Scheduler, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(Killed):
+        upgrade(scheduler, folder, kill)
+    found = cancel(scheduler, folder, monkeypatch)
+    assert (found.state, found.codes) == ("failed", ("fleet_job_cancelled",))
+    if isinstance(scheduler, OfAwx):
+        assert [each.status for each in scheduler.awx.jobs] == ["canceled"]
+    else:
+        assert scheduler.names() == []
+    assert folder.is_cancelled()
+    # A run that still goes on begins no further cluster.
+    params = {"path": str(folder.path), "cluster": "north"}
+    held = cluster_upgrade.run(Task(cluster_upgrade.CONTRACT.arguments(params)))
+    assert held.more["cluster"]["cause"] == "The fleet was cancelled."
+
+
+def test_a_running_fleet_sees_that_its_job_was_cancelled(
+    scheduler: Scheduler, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cancelled(_name: str) -> None:
+        cancel(scheduler, folder, monkeypatch)
+
+    ended, _work = upgrade(scheduler, folder, cancelled)
+    assert (ended.state, ended.codes) == ("failed", ("fleet_job_cancelled",))
+
+
+def test_a_task_that_is_no_longer_wanted_leaves_the_record_as_it_is(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scheduler = OfKubernetes()
+    scheduler.prepare()
+
+    def orphaned(_name: str) -> None:
+        monkeypatch.setattr(Task, "may_look", gone)
+
+    def gone(_task: Task, stoppable: bool = False) -> None:
+        raise Refusal.because("orphaned", "The controller is gone.", "Run again.")
+
+    with pytest.raises(Refusal, match="controller is gone"):
+        upgrade(scheduler, folder, orphaned)
+    assert folder.clusters(["north"])["north"].state == "upgrading"
+
+
+JOB = LaunchedJob("11", 11, "p1", JobState.RUNNING, "running")
+
+
+def test_a_job_of_another_plan_that_runs_is_named() -> None:
+    with pytest.raises(Refusal, match="The job 11 of this cluster still runs, and carries out the plan p1, while p2"):
+        standing(None, "p2", [JOB])
+
+
+@pytest.mark.parametrize(
+    ("cluster", "name"),
+    [
+        ("north", "upgrade-north-p1f429d12444-3"),
+        ("North_1", "upgrade-north-1-901c2c-p1f429d12444-3"),
+        ("n" * 60, f"upgrade-{'n' * 33}-fb886b-p1f429d12444-3"),
+    ],
+)
+def test_a_name_of_a_job_is_valid_and_its_own(cluster: str, name: str) -> None:
+    found = name_of_job(cluster, "p1f429d12444", 3)
+    assert found == name
+    assert len(found) <= 63
+    assert len(label_of(cluster * 3)) <= 63
+
+
+def test_what_a_launcher_needs_is_refused_before_anybody_consents(folder: Folder) -> None:
+    scheduler = OfKubernetes()
+    with pytest.raises(Refusal, match=r"CronJob stateful-upgrade in namespace upgrades .* is not there"):
+        scheduler.launcher().examine()
+    scheduler.prepare()
+    scheduler.launcher().examine()
+    assert scheduler.names() == []
+    path = f"{JOBS.replace('jobs', 'cronjobs')}/stateful-upgrade"
+    scheduler.api.objects[path]["spec"]["suspend"] = False
+    with pytest.raises(Refusal, match="is not suspended"):
+        scheduler.launcher().examine()
+
+
+def test_what_awx_lacks_is_refused_before_anybody_consents() -> None:
+    with Listening(Clock()) as listening:
+        there = OfAwx("")
+        there.url = listening.serve(there.awx).url
+        there.launcher().examine()
+        there.awx.templates[0].survey = ("target_version",)
+        with pytest.raises(Refusal, match="does not ask for upgrade_confirm, which AWX would drop"):
+            there.launcher().examine()
+        there.awx.templates[0].name = "another"
+        with pytest.raises(Refusal, match="has no job template north upgrade"):
+            there.launcher().examine()
+        with pytest.raises(Refusal, match="answers 401"):
+            AwxJobs(AwxServer(there.options(token="wrong")), "7").examine()
+        there.awx.away = True
+        with pytest.raises(Refusal, match="gives no answer: it answers 503"):
+            there.launcher().examine()
+    with pytest.raises(Refusal, match="There is no token"):
+        AwxServer(there.options(token=None))
+    with pytest.raises(Refusal, match="no plain URL"):
+        AwxServer(there.options(url="awx.example.com"))
