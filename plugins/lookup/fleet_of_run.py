@@ -17,6 +17,8 @@ options:
   _terms:
     description:
       - One of these questions.
+      - V(pattern) gives the pattern of the hosts that are clusters, and has the playbooks of the run be forks of one
+        process.
       - V(order) gives the clusters in the order of the waves, and V(sizes) the number of clusters of each wave.
       - V(soaks) gives whether the cluster of this host is a canary that has to prove itself.
       - V(has_own_launcher) gives whether tasks of the user upgrade the cluster of this host.
@@ -45,6 +47,7 @@ _raw:
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..module_utils.fleet.forked import prepare
 from ..plugin_utils.answering import Answering
 from ..plugin_utils.fleet_of_run import ANSWERS, FleetOfRun
 from ..plugin_utils.run_options import GivenVariables, answers
@@ -56,6 +59,9 @@ class LookupModule(Answering):
     def answered(self, terms: Sequence[Any], given: GivenVariables, variables: Mapping[str, Any]) -> list[Any]:
         """The answer."""
         question, *about = terms
+        if question == "pattern":
+            prepare()
+            return [str(given("upgrade_fleet_clusters") or "all")]
         fleet = FleetOfRun(given, variables)
         answer = fleet.unconsented(*about) if question == "unconsented" else ANSWERS[question](fleet)
         return answers(answer)

@@ -91,6 +91,12 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
         "It needs several clusters, which the test has.",
         "tests/scenarios/branches/test_fleet.py::test_a_fleet_goes_wave_by_wave_and_stops_at_a_failure",
     ),
+    Elsewhere(
+        "ansible-playbook -i clusters.yml stateful.upgrade.fleet_cancel",
+        "fleet.md",
+        "It needs a launched job, which the test has.",
+        "tests/unit/plugins/module_utils/fleet/test_launched.py::test_a_cancelled_fleet_ends_the_job_of_a_killed_run",
+    ),
     *(
         Elsewhere(command, "recipes.md", "Each file has a cluster of its own in the test.", f"{_RECIPES}{test}")
         for command, test in (

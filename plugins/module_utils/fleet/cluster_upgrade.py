@@ -23,10 +23,11 @@ from .folder import Folder
 from .kubernetes_job import KubernetesJobs
 from .launched import LaunchedUpgrade
 from .launching import Launcher
-from .process import PlaybookCommand, Played, play
+from .process import COLLECTION, PlaybookCommand, Played, play
 
 PLAYBOOKS = ("opensearch", "opensearch_hosts", "restart", "restart_hosts", "longhorn", "openshift", "machines")
 PROCESS, AWX_JOB, KUBERNETES_JOB = "process", "awx", "kubernetes_job"
+ON_HOSTS = ("opensearch_hosts", "restart_hosts", "machines")
 CONTRACT = Contract(
     argument_spec={
         "state": {
@@ -137,7 +138,7 @@ def _cancelled(task: Task, folder: Folder, name: str) -> Outcome:
 
 def _planned(task: Task, folder: Folder, name: str) -> Cluster:
     """The plan of the cluster: its digest, or the cause for which there is none."""
-    command = PlaybookCommand(task.params["playbook"], _variables(task), _inventory(task), ["--check"])
+    command = _plan_of(task)
     log = folder.log_of_plan(name)
     played = play(command, log, _Listener(task).hear)
     digest = str(played.statistics.get("upgrade_confirm") or "")
@@ -151,6 +152,17 @@ def _planned(task: Task, folder: Folder, name: str) -> Cluster:
         found = _launchable(task, found)
     folder.put_plan(found)
     return found
+
+
+def _plan_of(task: Task) -> PlaybookCommand:
+    """The command for the plan. Check mode also plays each batch, so the plan alone costs half as much; but members on
+    hosts take the variables of their own playbook."""
+    playbook, variables = task.params["playbook"], _variables(task)
+    if playbook in ON_HOSTS:
+        return PlaybookCommand(playbook, variables, _inventory(task), ["--check"])
+    return PlaybookCommand(
+        "plan", {**variables, "upgrade_system": f"{COLLECTION}.{playbook}"}, _inventory(task), ["--check"]
+    )
 
 
 def _launchable(task: Task, planned: Cluster) -> Cluster:

@@ -16,8 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from ..common.errors import refusal
+from .forked import ForkedProcess, started
 
 COLLECTION = "stateful.upgrade"
+PYTHON = (sys.executable, "-m", "ansible", "playbook")
+"""The words that start ansible-playbook with the Python of this process."""
 TURN = 1.0
 """Seconds between two signs of life of a process that says nothing."""
 PARTING = 30.0
@@ -40,7 +43,7 @@ class PlaybookCommand:
         sources = [word for each in self.inventory or ("localhost,",) for word in ("--inventory", each)]
         extra = ["--extra-vars", f"@{variables_file}"]
         return [
-            *(sys.executable, "-m", "ansible", "playbook"),
+            *PYTHON,
             *sources,
             *extra,
             *self.arguments,
@@ -107,7 +110,7 @@ def _environment(statistics: Path) -> dict[str, str]:
 def _run(
     words: Sequence[str], environment: Mapping[str, str], log: Any, hear: Callable[[str], None]
 ) -> tuple[int, str]:
-    process = subprocess.Popen(  # noqa: S603 - the words are this Python, ansible and a playbook of this collection
+    process = started(words[len(PYTHON) :], environment) or subprocess.Popen(  # noqa: S603 - of this collection
         words,
         env=dict(environment),
         stdin=subprocess.DEVNULL,
@@ -130,7 +133,7 @@ def _run(
         _end(process)
 
 
-def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
+def _lines(process: subprocess.Popen[str] | ForkedProcess) -> Iterator[str]:
     """Each line as it comes, and an empty text for each second without one."""
     lines: queue.Queue[str | None] = queue.Queue()
 
@@ -150,7 +153,7 @@ def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
         yield line
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _end(process: subprocess.Popen[str] | ForkedProcess) -> None:
     """End a process whose run is no longer wanted, as Ctrl-C ends it: its upgrade can be gone on with."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)

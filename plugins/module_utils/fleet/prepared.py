@@ -1,0 +1,152 @@
+"""A process that has imported ansible-playbook and this collection, and is forked for each playbook of a fleet.
+
+Imports are two thirds of what the plan of a cluster costs. It is a program of its own, that `prepared_process` starts:
+`python prepared.py DESCRIPTOR`. Over a socket with that descriptor it gets a message for each playbook with three open
+files: the request (`request_of`), the output, and a socket. The new process writes its number to that, and this one the
+exit code later. It ends after its last playbook, once nobody can ask it for more.
+
+The settings of Ansible are read at its import, so it serves only runs with the environment that it was started with.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import tempfile
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+FILES = 3
+NEEDED = (
+    "ansible.cli.playbook",
+    "ansible.executor.task_queue_manager",
+    "ansible.plugins.callback.default",
+    "ansible.plugins.connection.local",
+    "ansible.plugins.strategy.linear",
+    "kubernetes",
+    "opensearchpy",
+)
+"""All that takes long, and is the same in each run."""
+INVENTORIES = ("host_list", "script", "auto", "yaml", "ini", "toml")
+"""Plugins that Ansible asks about each inventory."""
+PLUGINS = Path(__file__).resolve().parents[2]
+
+
+class PreparedProcess:
+    """The playbooks that were forked and have not ended: number → the socket that waits for its exit code."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._running: dict[int, socket.socket] = {}
+
+    def serve(self) -> dict[str, Any] | None:
+        """Fork for each message. A request is returned in the new process, None in this one at its end."""
+        woken, wakes = socket.socketpair()
+        wakes.setblocking(False)
+        signal.set_wakeup_fd(wakes.fileno())
+        for number in (signal.SIGCHLD, signal.SIGINT):
+            signal.signal(number, lambda _number, _frame: None)
+        watched = [woken, self._channel]
+        while self._channel in watched or self._running:
+            ready = select.select(watched, [], [])[0]
+            if woken in ready:
+                woken.recv(4096)
+                self._say_ends()
+            if self._channel in ready:
+                message, files = socket.recv_fds(self._channel, 1, FILES)[:2]
+                if not message:
+                    watched.remove(self._channel)
+                elif request := self._forked(*files):
+                    signal.set_wakeup_fd(-1)
+                    return request
+        return None
+
+    def _forked(self, asked: int, output: int, status: int) -> dict[str, Any] | None:
+        if pid := os.fork():
+            self._running[pid] = socket.socket(fileno=status)
+            os.close(asked)
+            os.close(output)
+            return None
+        for each in (self._channel, *self._running.values()):
+            each.close()
+        with open(asked, encoding="utf-8") as file:
+            request: dict[str, Any] = json.load(file)
+        with socket.socket(fileno=status) as waits:
+            try:
+                waits.sendall(f"{os.getpid()}\n".encode())
+            except OSError:  # whoever asked has given up
+                os._exit(1)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for number in (1, 2):
+            os.dup2(output, number)
+        os.close(output)
+        return request
+
+    def _say_ends(self) -> None:
+        while self._running:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            # Whoever waited for it may be gone.
+            with self._running.pop(pid) as waits, contextlib.suppress(OSError):
+                waits.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def load() -> None:
+    """Import everything, with the plugins of this collection, which Ansible would compile at each import."""
+    for name in NEEDED:
+        # A package may be missing, which the run is to say.
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    loaders = importlib.import_module("ansible.plugins.loader")
+    loaders.init_plugin_loader()
+    warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured")
+    for loader, folder in ((loaders.action_loader, "action"), (loaders.lookup_loader, "lookup")):
+        for path in sorted((PLUGINS / folder).glob("*.py")):
+            loader.get(f"stateful.upgrade.{path.stem}", class_only=True)
+    for name in INVENTORIES:
+        loaders.inventory_loader.get(name, class_only=True)
+    loaders.filter_loader.get("default")
+    loaders.test_loader.get("defined")
+    gc.collect()
+    gc.freeze()  # or each process would copy all of the memory once it collects
+
+
+def become(request: dict[str, Any]) -> None:
+    """Run the playbook of the request in this new process, with its environment and in its folder."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["folder"])
+    # Ansible makes the folder for its files at its import, and removes it at the end of the process.
+    constants: Any = importlib.import_module("ansible.constants")
+    path = importlib.import_module("ansible.utils.path")
+    atexit.unregister(path.cleanup_tmp_file)
+    folder = str(Path(constants.DEFAULT_LOCAL_TMP).parent)
+    constants.DEFAULT_LOCAL_TMP = tempfile.mkdtemp(prefix=f"ansible-local-{os.getpid()}", dir=folder)
+    atexit.register(path.cleanup_tmp_file, constants.DEFAULT_LOCAL_TMP, warn=True)
+    sys.argv = ["ansible-playbook", *request["arguments"]]
+    importlib.import_module("ansible.cli.playbook").main()
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Import, and fork for each request."""
+    sys.path.pop(0)  # that of this file
+    load()
+    if request := PreparedProcess(socket.socket(fileno=int(arguments[0]))).serve():
+        become(request)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
