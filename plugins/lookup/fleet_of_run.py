@@ -47,6 +47,8 @@ _raw:
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible import constants
+
 from ..module_utils.fleet.forked import prepare
 from ..plugin_utils.answering import Answering
 from ..plugin_utils.fleet_of_run import ANSWERS, FleetOfRun
@@ -60,7 +62,7 @@ class LookupModule(Answering):
         """The answer."""
         question, *about = terms
         if question == "pattern":
-            prepare()
+            prepare(constants)
             return [str(given("upgrade_fleet_clusters") or "all")]
         fleet = FleetOfRun(given, variables)
         answer = fleet.unconsented(*about) if question == "unconsented" else ANSWERS[question](fleet)

@@ -39,7 +39,6 @@ from ansible.plugins.loader import (
 from ansible.utils.path import cleanup_tmp_file
 
 from tests.playbook_processes.process import FILES, Request
-from tests.playbook_processes.templates import keep_compiled_templates
 
 NEEDED = (
     "ansible.cli.playbook",
@@ -163,7 +162,8 @@ def main() -> None:
     gc.collect()
     gc.freeze()  # or each process would copy all of the memory once it collects
     templates = Path(tempfile.mkdtemp(prefix="templates-"))
-    keep_compiled_templates(templates)
+    of_fleet = "ansible_collections.stateful.upgrade.plugins.module_utils.fleet.compiled_templates"
+    importlib.import_module(of_fleet).keep_compiled_templates(templates)
     prepared = Prepared(socket.socket(fileno=int(sys.argv[1])))
     if request := prepared.serve():
         become(request)

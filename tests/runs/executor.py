@@ -37,9 +37,9 @@ from ansible.utils.context_objects import CLIArgs
 from ansible.utils.display import Display
 from ansible.utils.vars import load_extra_vars, load_options_vars
 from ansible_collections.stateful.upgrade.plugins.module_utils.common import ancestry
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.compiled_templates import key_of
 from jinja2 import Environment
 
-from tests.playbook_processes.templates import key_of
 from tests.runs.prepared import ROOT
 from tests.runs.turns import RUN, OneRun
 from tests.scenarios.playbook import Played

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import mmap
 import os
 import select
 import signal
@@ -11,12 +12,14 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
+
+from .prepared import POLL
 
 PROGRAM = Path(__file__).with_name("prepared.py")
-STARTING = 120.0
+STARTING = 120
 """Seconds for which the process that is forked may import."""
 
 
@@ -31,11 +34,13 @@ class Forks:
         os.write(token, b"1")
         os.close(token)
         self._surroundings = dict(os.environ)
+        self._broken = mmap.mmap(-1, 1)  # one byte that all workers share
+        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def serve(self) -> bool:
         """Whether a playbook of this worker can be one of its forks. Its task may have an environment of its own."""
-        return dict(os.environ) == self._surroundings
+        return dict(os.environ) == self._surroundings and not self._is_broken()
 
     def start(self, arguments: Sequence[str], environment: Mapping[str, str]) -> ForkedProcess:
         """Start a playbook.
@@ -57,10 +62,20 @@ class Forks:
                 socket.send_fds(self._channel, [b"r"], [asked.fileno(), writes, theirs.fileno()])
             finally:
                 os.close(writes)
-        return ForkedProcess(status, os.fdopen(reads, encoding="utf-8", errors="replace"))
+        try:
+            return ForkedProcess(status, os.fdopen(reads, encoding="utf-8", errors="replace"), self._is_broken)
+        except OSError:
+            self._broken[0] = 1
+            raise
+
+    def _is_broken(self) -> bool:
+        """Whether the process that forks could not be made ready. Then each playbook is a process that imports all."""
+        if self._process is not None and self._process.poll():
+            self._broken[0] = 1
+        return bool(self._broken[0])
 
     def _prepare(self, environment: Mapping[str, str]) -> None:
-        subprocess.Popen(  # noqa: S603 - this Python, and a program of this collection
+        self._process = subprocess.Popen(  # noqa: S603 - this Python, and a program of this collection
             [sys.executable, str(PROGRAM), str(self._theirs.fileno())],
             env=dict(environment),
             pass_fds=[self._theirs.fileno()],
@@ -73,12 +88,12 @@ class Forks:
 class ForkedProcess:
     """A playbook that runs, with as much of `subprocess.Popen` as its listener needs."""
 
-    def __init__(self, status: socket.socket, output: IO[str]) -> None:
+    def __init__(self, status: socket.socket, output: IO[str], is_broken: Callable[[], bool]) -> None:
         self.stdout = output
         self._status, self._said = status, b""
         self._code: int | None = None
         try:
-            self._pid = self._number(STARTING)
+            self._pid = self._first_number(is_broken)
         except OSError:
             status.close()  # so that a fork that comes about too late ends at once
             output.close()
@@ -118,6 +133,14 @@ class ForkedProcess:
         except OSError:
             return -int(signal.SIGKILL)  # the process that forks is gone, which leaves no code
 
+    def _first_number(self, is_broken: Callable[[], bool]) -> int:
+        for _second in range(STARTING):
+            with contextlib.suppress(TimeoutError):
+                return self._number(1.0)
+            if is_broken():
+                break
+        raise TimeoutError("the process that forks playbooks is not there")
+
     def _number(self, timeout: float | None) -> int:
         while b"\n" not in self._said:
             if not select.select([self._status], [], [], timeout)[0]:
@@ -134,8 +157,12 @@ _FORKS: list[Forks] = []
 """That of this run of a fleet, made in its controller."""
 
 
-def prepare() -> None:
-    """Have the playbooks of this run forked, where that is possible. The workers of later tasks share it."""
+def prepare(settings: Any) -> None:
+    """Have the playbooks of this run forked, where that is possible. The workers of later tasks share it.
+
+    `settings` are those of Ansible. Its controller waits for hours, and looks less often whether a task has ended.
+    """
+    settings.DEFAULT_INTERNAL_POLL_INTERVAL = max(settings.DEFAULT_INTERNAL_POLL_INTERVAL, POLL)
     if sys.platform == "linux" and PROGRAM.is_file() and not _FORKS:
         with contextlib.suppress(OSError):
             _FORKS.append(Forks())

@@ -17,6 +17,7 @@ import importlib
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -39,6 +40,9 @@ NEEDED = (
 """All that takes long, and is the same in each run."""
 INVENTORIES = ("host_list", "script", "auto", "yaml", "ini", "toml")
 """Plugins that Ansible asks about each inventory."""
+COLLECTION = "ansible_collections.stateful.upgrade"
+POLL = 0.02
+"""Seconds between two looks of Ansible whether a task has ended. With its own 0.001, looks take a tenth of a core."""
 PLUGINS = Path(__file__).resolve().parents[2]
 
 
@@ -118,6 +122,8 @@ def load() -> None:
         loaders.inventory_loader.get(name, class_only=True)
     loaders.filter_loader.get("default")
     loaders.test_loader.get("defined")
+    # Each process would read the table of variables anew.
+    importlib.import_module(f"{COLLECTION}.plugins.plugin_utils.variables").table()
     gc.collect()
     gc.freeze()  # or each process would copy all of the memory once it collects
 
@@ -136,6 +142,7 @@ def become(request: dict[str, Any]) -> None:
     folder = str(Path(constants.DEFAULT_LOCAL_TMP).parent)
     constants.DEFAULT_LOCAL_TMP = tempfile.mkdtemp(prefix=f"ansible-local-{os.getpid()}", dir=folder)
     atexit.register(path.cleanup_tmp_file, constants.DEFAULT_LOCAL_TMP, warn=True)
+    constants.DEFAULT_INTERNAL_POLL_INTERVAL = max(constants.DEFAULT_INTERNAL_POLL_INTERVAL, POLL)
     sys.argv = ["ansible-playbook", *request["arguments"]]
     importlib.import_module("ansible.cli.playbook").main()
 
@@ -144,8 +151,14 @@ def main(arguments: Sequence[str]) -> None:
     """Import, and fork for each request."""
     sys.path.pop(0)  # that of this file
     load()
+    templates = Path(tempfile.mkdtemp(prefix="stateful-upgrade-"))
+    importlib.import_module(f"{COLLECTION}.plugins.module_utils.fleet.compiled_templates").keep_compiled_templates(
+        templates
+    )
     if request := PreparedProcess(socket.socket(fileno=int(arguments[0]))).serve():
         become(request)
+    else:
+        shutil.rmtree(templates, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -158,12 +158,16 @@ def _launcher(folder: Path) -> Path:
 
 
 def _processes() -> list[str]:
-    """The command lines of the processes that upgrade a cluster of a fleet, forks among them. No other test starts any."""
+    """The command lines of the processes and forks that upgrade a cluster of a fleet. No other test starts any."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             found.append(path.read_bytes().decode(errors="replace"))
-    return [each for each in found if "fleet/prepared.py" in each or ("stateful-upgrade-" in each and "variables.json" in each)]
+    return [
+        each
+        for each in found
+        if "fleet/prepared.py" in each or ("stateful-upgrade-" in each and "variables.json" in each)
+    ]
 
 
 @pytest.mark.parametrize("variable", ["upgrade_fleet_clusters", "upgrade_fleet_clsters"])

@@ -1,0 +1,66 @@
+"""Playbooks are forks of one process, or processes of their own where none can be forked."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet import forked
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.prepared import POLL
+
+WAITS = """
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - ansible.builtin.pause: {seconds: 600}
+"""
+
+
+@pytest.fixture
+def surroundings(ansible_environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Those of a controller that has begun a fleet."""
+    monkeypatch.setattr(forked, "_FORKS", [])
+    for name, value in ansible_environment.items():
+        monkeypatch.setenv(name, value)
+    # pytest keeps the name of the running step there, and changes it.
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    settings = SimpleNamespace(DEFAULT_INTERNAL_POLL_INTERVAL=0.001)
+    forked.prepare(settings)
+    assert settings.DEFAULT_INTERNAL_POLL_INTERVAL == POLL
+    yield
+    forked._FORKS.clear()
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_several_playbooks_are_forks_of_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    version = forked.started(["--version"], dict(os.environ))
+    wrong = forked.started(["--no-such-option"], {**os.environ, "STATEFUL_UPGRADE_STATS_FILE": "x"})
+    (tmp_path / "waits.yml").write_text(WAITS)
+    waits = forked.started(["-i", "localhost,", "-c", "local", str(tmp_path / "waits.yml")], dict(os.environ))
+    assert version is not None
+    assert wrong is not None
+    assert waits is not None
+    assert "ansible-playbook" in version.stdout.read()
+    assert "usage: ansible-playbook" in wrong.stdout.read()
+    assert (version.wait(), wrong.wait(), waits.poll()) == (0, 2, None)
+    assert next(line for line in waits.stdout if "PLAY [localhost]" in line)
+    waits.send_signal(signal.SIGINT)
+    assert waits.wait(60)
+    monkeypatch.setenv("OWN_OF_THE_TASK", "yes")
+    assert forked.started(["--version"], dict(os.environ)) is None
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_a_process_that_cannot_be_made_ready_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    program = tmp_path / "prepared.py"
+    program.write_text("raise SystemExit(1)")
+    monkeypatch.setattr(forked, "PROGRAM", program)
+    assert forked.started(["--version"], dict(os.environ)) is None
+    (forks,) = forked._FORKS
+    assert not forks.serve
