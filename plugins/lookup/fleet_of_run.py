@@ -53,6 +53,14 @@ from ..module_utils.fleet.forked import prepare
 from ..plugin_utils.answering import Answering
 from ..plugin_utils.fleet_of_run import ANSWERS, FleetOfRun
 from ..plugin_utils.run_options import GivenVariables, answers
+from ..plugin_utils.variables import OWN, PLAYBOOKS
+from .input_faults import specified
+
+
+def taken_by_clusters(playbook: str) -> None:
+    """Read the variables that a playbook takes."""
+    if playbook in PLAYBOOKS:
+        specified(f"{OWN}.{PLAYBOOKS[playbook].role}")
 
 
 class LookupModule(Answering):
@@ -63,6 +71,8 @@ class LookupModule(Answering):
         question, *about = terms
         if question == "pattern":
             prepare(constants)
+            # Each worker would read them anew.
+            taken_by_clusters(str(given("upgrade_fleet_playbook") or "opensearch"))
             return [str(given("upgrade_fleet_clusters") or "all")]
         fleet = FleetOfRun(given, variables)
         answer = fleet.unconsented(*about) if question == "unconsented" else ANSWERS[question](fleet)

@@ -47,6 +47,7 @@ _raw:
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,7 @@ def specified(role: str = OPENSEARCH_ROLE) -> dict[str, Options]:
     }
 
 
+@cache
 def _entries(role: str) -> dict[str, Options]:
     collection, _dot, name = role.rpartition(".")
     try:

@@ -41,6 +41,8 @@ NEEDED = (
 INVENTORIES = ("host_list", "script", "auto", "yaml", "ini", "toml")
 """Plugins that Ansible asks about each inventory."""
 COLLECTION = "ansible_collections.stateful.upgrade"
+RARELY = (100_000, 50, 50)
+"""The thresholds of the garbage collector. Each worker lives for one task, and what it looks through is copied."""
 POLL = 0.02
 """Seconds between two looks of Ansible whether a task has ended. With its own 0.001, looks take a tenth of a core."""
 PLUGINS = Path(__file__).resolve().parents[2]
@@ -122,8 +124,12 @@ def load() -> None:
         loaders.inventory_loader.get(name, class_only=True)
     loaders.filter_loader.get("default")
     loaders.test_loader.get("defined")
-    # Each process would read the table of variables anew.
-    importlib.import_module(f"{COLLECTION}.plugins.plugin_utils.variables").table()
+    # Each process would read the variables anew.
+    variables: Any = importlib.import_module(f"{COLLECTION}.plugins.plugin_utils.variables")
+    variables.table()
+    faults: Any = importlib.import_module(f"{COLLECTION}.plugins.lookup.input_faults")
+    for role in {each.role for each in variables.PLAYBOOKS.values()}:
+        faults.specified(f"stateful.upgrade.{role}")
     gc.collect()
     gc.freeze()  # or each process would copy all of the memory once it collects
 
@@ -136,6 +142,7 @@ def become(request: dict[str, Any]) -> None:
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
     # Ansible makes the folder for its files at its import, and removes it at the end of the process.
+    gc.set_threshold(*RARELY)
     constants: Any = importlib.import_module("ansible.constants")
     path = importlib.import_module("ansible.utils.path")
     atexit.unregister(path.cleanup_tmp_file)
