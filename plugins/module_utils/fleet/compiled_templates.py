@@ -1,4 +1,4 @@
-"""Templates that were compiled once, for all workers of all runs.
+"""Templates that were compiled once, for all workers of all playbooks of a fleet.
 
 A worker of Ansible compiles each template of its task, and ends. The next run compiles all of them again, which takes a
 third of its time. So the code of a template is kept in a file, under a name that is made of all that it depends on.
