@@ -70,3 +70,22 @@ def test_an_upgrade_that_runs_elsewhere_is_noted(tmp_path: Path) -> None:
     assert late.more["cluster"]["cause"] == "The fleet was stopped, since one failed."
     ended = fleet_plan.run(task(fleet_plan.CONTRACT, tmp_path, clusters=["one", "two"], state="ended"))
     assert ended.more["failed_clusters"] == {"one": "No job."}
+
+
+def test_a_process_ends_once_the_fleet_is_cancelled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Folder(tmp_path)
+    folder.put(Cluster("one", "planned", digest="p1"))
+    folder.write(FleetPlan((Wave("wave 1", ("one",)),), 0, "f1"))
+
+    def play(_command: Any, _log: Path, hear: Any) -> None:
+        hear("it goes on")
+        cluster_upgrade.run(task(cluster_upgrade.CONTRACT, tmp_path, state="cancelled", cluster="one"))
+        hear("and ends here")
+        raise AssertionError("it was not ended")
+
+    monkeypatch.setattr(cluster_upgrade, "play", play)
+    ended = cluster_upgrade.run(task(cluster_upgrade.CONTRACT, tmp_path, cluster="one")).more["cluster"]
+    assert (ended["state"], ended["codes"]) == ("failed", ["fleet_cancelled"])
+    folder.put_plan(Cluster("one", "planned", digest="p1"))
+    fleet_plan.run(task(fleet_plan.CONTRACT, tmp_path, clusters=["one"], state="agreed"))
+    assert not folder.is_cancelled()

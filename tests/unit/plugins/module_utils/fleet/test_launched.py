@@ -164,6 +164,16 @@ def test_an_old_success_is_no_success_of_a_new_launch(scheduler: Scheduler, fold
     assert (done.state, len(scheduler.names())) == ("done", 2)
 
 
+def test_an_old_success_is_no_success_of_a_launch_that_was_noted_and_never_made(
+    scheduler: Scheduler, folder: Folder
+) -> None:
+    upgrade(scheduler, folder, ends(scheduler))
+    (old,) = scheduler.launcher().jobs({"p1"})
+    folder.put(Cluster("north", "upgrading", digest="p1", launch=Launch("p1", old.number)))
+    done, _work = upgrade(scheduler, folder, ends(scheduler))
+    assert (done.state, len(scheduler.names())) == ("done", 2)
+
+
 def test_a_job_that_has_left_no_statistics_is_not_known_to_be_done(scheduler: Scheduler, folder: Folder) -> None:
     def quiet(name: str) -> None:
         scheduler.end(name, True, "Done.")
