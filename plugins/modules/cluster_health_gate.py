@@ -153,6 +153,12 @@ options:
     type: list
     elements: str
     default: []
+  gains:
+    description:
+      - The bytes by which the run makes the disks of members larger before its first batch, by the name of the member.
+        The check V(disk) judges them as if they had grown already.
+    type: dict
+    default: {}
 attributes:
   check_mode:
     support: full

@@ -27,6 +27,8 @@ options:
       - V(emptied_nodes) cordons and drains the Kubernetes nodes of a batch, and lets them take pods again.
       - V(cluster_snapshot) takes a snapshot of OpenSearch or Elasticsearch before the first batch, and proves it.
       - V(raised_replicas) gives indices without a replica one for the time of the run, and waits until it is started.
+      - V(grown_volumes) makes volume claims larger, follows them until their file systems have grown, and makes their
+        StatefulSets again, whose pods stay.
       - V(health_figures) measures the health of the cluster before the first batch, and compares it after others.
       - V(file_integrity) asks the File Integrity Operator of OpenShift to make its baseline again.
       - V(canary_soak) waits until a batch, or the cluster of a fleet that went first, has proven itself.
@@ -50,6 +52,7 @@ options:
       - extra_member
       - file_integrity
       - fleet_plan
+      - grown_volumes
       - health_figures
       - kubernetes_nodes
       - prometheus_alerts

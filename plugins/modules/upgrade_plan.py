@@ -60,6 +60,26 @@ options:
     type: list
     elements: path
     default: []
+  volumes:
+    description:
+      - Volume claims that the run makes larger before its first batch. The plan says whether they can be, and judges
+        the watermarks of the disks as if they had grown.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      pool:
+        description: The StatefulSet.
+        type: str
+        required: true
+      claim:
+        description: The name of its claim template.
+        type: str
+        required: true
+      size:
+        description: The size that the claims of all its members are to have, such as V(200Gi).
+        type: str
+        required: true
   announce:
     description: Whether to make a Warning event about each pool when the plan is refused. The right to it is optional.
     type: bool
@@ -109,7 +129,9 @@ notes:
   - "With O(state=begun) and O(state=ended) also those that M(stateful.upgrade.upgrade_lock),
     M(stateful.upgrade.shard_allocation) and M(stateful.upgrade.upgrade_record) name."
   - "Kubernetes rights needed: those of the whole upgrade are asked for and each missing one is named. With
-    O(extra_machines), those that M(stateful.upgrade.extra_machines) names."
+    O(extra_machines), those that M(stateful.upgrade.extra_machines) names. With O(volumes) C(get) and C(patch) of
+    C(persistentvolumeclaims), C(create) and C(delete) of C(statefulsets), C(delete) of C(configmaps), and, to know the
+    StorageClass before, C(get) of C(storageclasses) in the whole cluster."
 seealso:
   - module: stateful.upgrade.pool_order
   - module: stateful.upgrade.cluster_health_gate
@@ -293,6 +315,22 @@ begun_at:
   returned: with O(state=planned)
   type: str
   sample: '2026-11-21T02:00:00Z'
+grows:
+  description: The volume claims that the run makes larger before its first batch, with O(volumes); otherwise empty.
+  returned: unless O(state=ended)
+  type: list
+  elements: dict
+  contains:
+    pool: {description: The StatefulSet., type: str, returned: with O(volumes)}
+    claim: {description: The name of the claim template., type: str, returned: with O(volumes)}
+    size: {description: The size that its claims are to have., type: str, returned: with O(volumes)}
+    claims: {description: The names of all its claims., type: list, elements: str, returned: with O(volumes)}
+    raised: {description: Those of them that ask for less now., type: list, elements: str, returned: with O(volumes)}
+gains:
+  description: The bytes by which the disks of members grow with O(volumes), by the name of the member; otherwise empty.
+  returned: unless O(state=ended)
+  type: dict
+  sample: {data-0: 107374182400}
 saved_in:
   description: The repository in which the run takes a snapshot before its first batch; empty if it takes none.
   returned: with O(state=planned)

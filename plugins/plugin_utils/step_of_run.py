@@ -50,9 +50,11 @@ def options_of_step(
         own = {"step": step["name"] == "health"}
     if module == "cluster_snapshot":
         own = {"started": since or ""}
-    if module == "raised_replicas":
+    if module in ("grown_volumes", "raised_replicas"):
         batches = (given("begin_plan") or {}).get("batches") or ()
         own = {"batch": [name for batch in batches for name in batch["members"]]}
+    if module == "grown_volumes":
+        own |= {"state": "present" if step["name"] == "volumes" else "followed"}
     return {"wait_timeout": step["timeout"], "baseline": started, **own}
 
 

@@ -38,6 +38,8 @@ WORST = Paces(
         run=5.0,
         # kube-controller-manager, --node-monitor-grace-period since 1.32.
         node_lost=50.0,
+        # A disk of a cloud is optimised for minutes after it has grown (documentation of EBS, Modifying volumes).
+        resized=300.0,
         namespace=10.0,
     ),
     OpenSearchDurations(

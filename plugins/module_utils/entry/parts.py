@@ -15,7 +15,7 @@ from ..common.task import Contract, Outcome, Task
 from ..fleet import cluster_upgrade, fleet_plan
 from ..kubernetes import kubernetes_nodes
 from ..monitoring import alert_silence, external_dependencies, prometheus_alerts
-from ..opensearch import cluster_snapshot, emptied_nodes, extra_member, raised_replicas
+from ..opensearch import cluster_snapshot, emptied_nodes, extra_member, grown_volumes, raised_replicas
 from ..openshift import file_integrity
 from ..run import canary_soak
 from ..run.output import tell, upgrade_notice
@@ -41,6 +41,7 @@ _MODULES: Mapping[str, Any] = {
     "extra_member": extra_member,
     "file_integrity": file_integrity,
     "fleet_plan": fleet_plan,
+    "grown_volumes": grown_volumes,
     "health_figures": health_figures,
     "kubernetes_nodes": kubernetes_nodes,
     "prometheus_alerts": prometheus_alerts,

@@ -155,11 +155,12 @@ class KubernetesClient:
         grace_seconds: int | None = None,
         dry_run: bool = False,
         resource_version: str | None = None,
-        propagation: Literal["Foreground", "Background"] | None = None,
+        propagation: Literal["Foreground", "Background", "Orphan"] | None = None,
     ) -> bool:
         """Delete exactly the object with this UID; with `resource_version` only if nobody has changed it.
 
-        With the `propagation` Foreground it goes once all that it owns is gone; without, as the server does by default.
+        With the `propagation` Foreground it goes once all that it owns is gone, and with Orphan what it owns stays, without
+        an owner; without, as the server does by default.
 
         The result is False if it is gone already. `Conflict` says that another object has the name, or that it changed.
         """

@@ -18,6 +18,7 @@ from ..kubernetes.state import Budget, Namespace, StatefulSet
 from ..kubernetes.stateful_sets import list_stateful_sets, observe_namespace
 from ..pools.extra import without_absent_extra
 from ..pools.judge import judge_revision, pod_is_current
+from ..pools.kept_sets import with_missing
 from .judge.checks import IMAGES
 from .judge.set_pools import is_of_cluster
 from .judge.standing import PodsOfMembers, judge_leaving, judge_unread, need_pods
@@ -153,7 +154,7 @@ def _in_kubernetes(
     """The namespace with the sets to plan for, all its sets, and its budgets. All missing rights are told together."""
     cluster = kubernetes.connect(params["kubernetes"])
     try:
-        every = observe_namespace(cluster, params["namespace"])
+        every = with_missing(cluster, observe_namespace(cluster, params["namespace"]))
         there = _meant(every, _labelled(cluster, every, params["label_selector"]), params)
     except Refusal as error:
         denied = any(reason.code == "kubernetes_rights" for reason in error.verdict.reasons)

@@ -63,6 +63,7 @@ GATE = Contract(
         "since": {"type": "int"},
         "zone_attribute": {"type": "str", "default": ZONE},
         "batches": {"type": "list", "elements": "list", "default": []},
+        "gains": {"type": "dict", "default": {}},
         **RAISE_REPLICAS,
         **RESTRICTING,
     },
@@ -225,4 +226,5 @@ def scope_of(task: Task) -> Scope:
         takes=params["snapshot"] or "",
         zone=params["zone_attribute"],
         batches=tuple(tuple(map(str, batch)) for batch in params["batches"]),
+        gains={str(name): int(gain) for name, gain in params["gains"].items()},
     )

@@ -48,6 +48,7 @@ from .observe.look import MembersAndPods
 from .observe.state import ClusterState, voting_again
 from .observe.version import Version
 from .replica_plan import RAISES, plan_replicas
+from .volume_plan import conditions_of
 
 PLAN: Options = {
     "groups": {"type": "dict", "default": {}},
@@ -209,6 +210,7 @@ def _conditions(params: Mapping[str, Any], policy: Policy, cutting: Cutting) -> 
         ),
         *((f"snapshot in {params['snapshot']}",) if params.get("snapshot") else ()),
         *(("empties Kubernetes nodes",) if params.get("tasks_emptied") else ()),
+        *conditions_of(params.get("volumes")),
         *(f"without {check}" for check in params.get("skip_checks") or () if check != IMAGES),
         f"{cutting.batching} {cutting.max_unavailable} {params['zone_attribute']} {params['strategy']}",
     ]

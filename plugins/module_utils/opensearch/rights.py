@@ -18,7 +18,19 @@ ROLE = (
 
 EXTRA_MEMBER = tuple(Right(verb, "", "persistentvolumeclaims") for verb in ("get", "delete"))
 """The further rights for one member more in a pool with claims: those of that member are removed with it."""
-OPTIONAL = (Right("delete", "", "configmaps"), *EXTRA_MEMBER)
+VOLUMES = (
+    *(Right(verb, "", "persistentvolumeclaims") for verb in ("get", "patch")),
+    *(Right(verb, "apps", "statefulsets") for verb in ("get", "patch", "create", "delete")),
+    *(Right(verb, "", "configmaps") for verb in ("get", "list", "create", "patch", "delete")),
+)
+"""The rights for larger volume claims: the claims are patched, and the set is made again from a manifest that is kept
+in a ConfigMap until then."""
+OPTIONAL = (
+    Right("delete", "", "configmaps"),
+    *EXTRA_MEMBER,
+    Right("patch", "", "persistentvolumeclaims"),
+    *(Right(verb, "apps", "statefulsets") for verb in ("create", "delete")),
+)
 """The further rights that single variables need, which are those of the second shipped Role."""
 
 _PROOF = Right("create", "", "pods")

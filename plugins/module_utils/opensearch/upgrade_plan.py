@@ -13,6 +13,8 @@ from ..extra_machines import extra_machines
 from ..kubernetes import client as kubernetes
 from ..kubernetes.events import warn
 from ..pools import admission, image_pull
+from ..pools.kept_sets import MISSING
+from ..pools.volume_sizes import VOLUMES
 from ..run.begin_and_end import Counting, System, part_of
 from ..run.output.plan_text import Words, counted
 from . import (
@@ -21,6 +23,7 @@ from . import (
     emptied_nodes,
     emptied_plan,
     extra_member,
+    grown_volumes,
     health_gate,
     image_plugins,
     pool_order,
@@ -36,6 +39,7 @@ from .observe.cluster import uuid_for
 from .observe.documents import count_documents
 from .replica_plan import RAISES, raised_words
 from .shard_allocation import RECOVERIES, settings_of_a_run
+from .volume_plan import GROWS, plan_volumes, volume_words
 
 SWITCHED = ("RollingUpdate", "OnDelete")
 """The strategy of a pool that is set to another one for the run, and that one."""
@@ -61,7 +65,16 @@ def _order(task: Task) -> Outcome:
     adds = {"adds": list(_adds(params)), "saved_in": params["snapshot"] or ""}
     own = {"batches": batches, **adds} if "batches" in order.more else {}
     found = emptying.judged(replace(order, more={**order.more, **own}))
-    return pool_order.with_visible_nodes(task, found)
+    return pool_order.with_visible_nodes(task, _with_volumes(task, found))
+
+
+def _with_volumes(task: Task, order: Outcome) -> Outcome:
+    """The order with the volume claims that are made larger before its first batch."""
+    if "batches" not in order.more:
+        return order
+    volumes = plan_volumes(task, before_batches=bool(order.more["batches"]))
+    more = {**order.more, GROWS: [*volumes.result], "gains": dict(volumes.gains)}
+    return replace(order, verdict=combine((order.verdict, volumes.verdict)), more=more)
 
 
 def _emptied(params: Mapping[str, Any], more: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -99,13 +112,14 @@ def _preflight(task: Task, order: Outcome) -> Iterator[ParallelWork]:
         )
     # Without the rights that the plan misses, or with a wrong image, the throw-away pods would only repeat it.
     if IMAGES not in params["skip_checks"] and order.verdict.passed and not params["groups"]:
-        yield from (_proof_of_images(params, pool, more) for pool in _changing(more))
+        yield from (_proof_of_images(params, pool, more) for pool in _changing(more) if not _is_missing(pool))
 
 
 def first_gate(params: Mapping[str, Any], more: Mapping[str, Any], **own: Any) -> ParallelWork:
     """The gate before the first batch of a plan. A plan should be known in its time, however much progress there is."""
     own |= {"snapshot": None if more["commenced"] else params.get("snapshot")}
     own |= {"moment": "before_upgrade", "batch": more["broken"], "wait_limit": params["wait_timeout"]}
+    own |= {"gains": more.get("gains", {})}
     return ParallelWork(health_gate.run, health_gate.CONTRACT.arguments(params, **own))
 
 
@@ -133,7 +147,7 @@ def returning(more: Mapping[str, Any], batches: Iterable[Mapping[str, Any]], *fi
     return [
         admission.Planned(pool["name"], members, *(pool[field] for field in fields))
         for pool in more["pools"]
-        if (members := [name for name in pool["members"] if name in going])
+        if not _is_missing(pool) and (members := [name for name in pool["members"] if name in going])
     ]
 
 
@@ -166,6 +180,11 @@ def _changing(more: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [pool for pool in more["pools"] if pool["name"] in going]
 
 
+def _is_missing(pool: Mapping[str, Any]) -> bool:
+    """Whether the run makes the StatefulSet of a pool again first, so that nothing can be asked about it until then."""
+    return str(pool.get("uid", "")).startswith(MISSING)
+
+
 def _words(params: Mapping[str, Any], more: Mapping[str, Any]) -> Words:
     changing = _changing(more)
     switched = [pool for pool in changing if (pool.get("strategy"), pool.get("rolled_by")) == SWITCHED]
@@ -185,6 +204,7 @@ def _words(params: Mapping[str, Any], more: Mapping[str, Any]) -> Words:
         stays=[
             f"image of {counted(len(imaged), 'pool')}" if imaged else "",
             f"snapshot in {params['snapshot']}" if params["snapshot"] and not more.get("commenced") else "",
+            *volume_words(more.get(GROWS, ())),
         ],
         notes=[MOVED.format(name) for name in moved],
     )
@@ -197,8 +217,9 @@ def _put_back(task: Task) -> Outcome:
     if task.params["groups"] or not restored.verdict.passed:
         return restored
     uncordoned = part_of(task, emptied_nodes.CONTRACT, emptied_nodes.run, state="restored")
-    verdict = combine((restored.verdict, uncordoned.verdict))
-    return replace(restored, verdict=verdict, changed=restored.changed or uncordoned.changed)
+    remade = part_of(task, grown_volumes.CONTRACT, grown_volumes.run, state="restored")
+    verdict = combine((restored.verdict, uncordoned.verdict, remade.verdict))
+    return replace(restored, verdict=verdict, changed=restored.changed or uncordoned.changed or remade.changed)
 
 
 def _documents(task: Task) -> dict[str, int]:
@@ -229,6 +250,7 @@ SYSTEM = System(
         "hops": {"type": "raw"},
         "image_timeout": {"type": "int", "default": 300},
         "tasks_emptied": emptied_nodes.CONTRACT.argument_spec["tasks_emptied"],
+        **VOLUMES,
         "extra_machines": {**extra_machines.MACHINE_DEPLOYMENTS, "default": []},
         "management": extra_machines.MANAGEMENT,
         "ephemeral": {"type": "str", "default": "drain", "choices": ["drain", "restart"]},

@@ -78,18 +78,22 @@ class Step:
 
 
 ADDS, NODES, INTEGRITY, SAVED_IN, RAISES = "adds", "kubernetes_nodes", "file_integrity", "saved_in", "raises"
+GROWS = "grows"
 SOAKS = "soaks"
 """In place of a variable, one of those by which batches have to prove themselves."""
-OF_PLAN = (ADDS, NODES, INTEGRITY, SAVED_IN, RAISES)
+OF_PLAN = (ADDS, NODES, INTEGRITY, SAVED_IN, RAISES, GROWS)
 """In place of a variable, a part of the plan: the capacity that it adds, the Kubernetes nodes of its pods, whether the
-baseline of file integrity is made again, the repository of a snapshot, and the copies that are made for its time."""
-ASKED_FOR = {"snapshot": "snapshot", "replicas": "raise_replicas"}
+baseline of file integrity is made again, the repository of a snapshot, the copies that are made for its time, and the
+volumes that it makes larger."""
+ASKED_FOR = {"snapshot": "snapshot", "replicas": "raise_replicas", "volumes": "volumes", "volumes_after": "volumes"}
 """The option that asks for nothing but this step, so that a run without the step would not do what its plan says."""
 ASKED_EARLY = ("dependencies", "alerts", "nodes")
 """The steps whose questions are asked before the start, too."""
 LIMITS = ("timeout", "late_after", "retries", "retries_unreachable")
 """The keys with which a user limits a step, also one of the collection."""
 SNAPSHOT = "Take a snapshot, the way back from the upgrade"
+VOLUMES = "Make the volume claims larger, and follow them until their file systems have grown"
+VOLUMES_AFTER = "Prove that the file system of each larger volume claim has grown"
 REPLICAS = "Give each single copy a second one for the time of the run"
 HEALTH = "Measure the health of the cluster before the first batch"
 HEALTH_AFTER = "Compare the health of the cluster with that from before the first batch"
@@ -108,6 +112,7 @@ KNOWN = (
     Step("nodes", StepPoint.BEFORE, FIT, "kubernetes_nodes", needs=NODES, once=True),
     Step("health", StepPoint.BEFORE, HEALTH, "health_figures", needs=SOAKS, once=True),
     Step("snapshot", StepPoint.BEFORE, SNAPSHOT, "cluster_snapshot", needs=SAVED_IN, once=True),
+    Step("volumes", StepPoint.BEFORE, VOLUMES, "grown_volumes", needs=GROWS),
     Step(
         "capacity",
         StepPoint.BEFORE,
@@ -121,6 +126,7 @@ KNOWN = (
     Step("replicas", StepPoint.BEFORE, REPLICAS, "raised_replicas", needs=RAISES),
     Step("silences", StepPoint.BEFORE, "Hold the silences of the upgrade", "alert_silence", needs="upgrade_silences"),
     Step("capacity_after", StepPoint.AFTER, tasks="remove_capacity.yml", needs=ADDS),
+    Step("volumes_after", StepPoint.AFTER, VOLUMES_AFTER, "grown_volumes", needs=GROWS),
     Step("alerts_after", StepPoint.AFTER, ALERTS, "prometheus_alerts", needs="upgrade_prometheus"),
     Step("nodes_after", StepPoint.AFTER, FIT, "kubernetes_nodes", needs=NODES),
     Step("health_after", StepPoint.AFTER, HEALTH_AFTER, "health_figures", needs=SOAKS),

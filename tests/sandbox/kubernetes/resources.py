@@ -222,6 +222,7 @@ class Resources:
         self._complete(kind, after, writing, before)
         if not writing.subresource:
             self._admit(kind, before, after)
+            chain.expand(self.store, kind, after, before)
         validation.check(kind, after, before)
         if kind.generations and _meant(after) != _meant(before):
             after["metadata"]["generation"] = before["metadata"].get("generation", 0) + 1

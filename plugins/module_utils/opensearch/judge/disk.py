@@ -39,7 +39,8 @@ def judge_disks(seen: Disks) -> Iterator[Reason]:
         yield refused(
             "disk_watermark",
             f"The disks of these members are above {_WORDS[level].format(seen.watermarks[level].text)}: {members}.",
-            f"Free or add disk space, or raise cluster.routing.allocation.disk.watermark.{level}. To go on"
+            "Free or add disk space: the run makes volume claims larger whose StorageClass has allowVolumeExpansion"
+            f" (upgrade_volumes). Or raise cluster.routing.allocation.disk.watermark.{level}. To go on"
             " nevertheless, set skip_checks: [disk].",
         )
 

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from ...common.verdict import Reason, Verdict, as_verdict, combine, refused, remark, waiting
 from ...common.words import enumerate_few
+from ..observe.disk import with_gains
 from ..observe.look import Look
 from ..observe.settings import ALLOCATING, ARCHIVED, ENABLE, Settings, carried_undo, excluded_by
 from ..observe.state import ClusterState, Health
@@ -56,6 +57,8 @@ class Scope:
     """The names of the members of each batch of the plan, if there is one."""
     later: tuple[Version, ...] = ()
     """The versions that the members go to after the target, one after the other."""
+    gains: Mapping[str, int] = field(default_factory=dict)
+    """The bytes by which the disks of some members grow before the first batch."""
 
 
 class _Gate:
@@ -148,10 +151,12 @@ def _judge_snapshots(gate: _Gate) -> Verdict:
 
 
 def _judge_disk(gate: _Gate) -> Verdict:
-    here, scope = judge_disks(gate.seen.disks), gate.scope
+    scope = gate.scope
+    disks = with_gains(gate.seen.disks, scope.gains)
+    here = judge_disks(disks)
     if scope.moment != BEFORE_UPGRADE:
         return here
-    return combine((here, judge_losses(gate.seen.disks, gate.state, scope.batches, scope.zone)))
+    return combine((here, judge_losses(disks, gate.state, scope.batches, scope.zone)))
 
 
 def _judge_configured(gate: _Gate) -> Verdict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...common.reading import Json, Unreadable, listed, named, one_of, part, text, texts, whole, within
@@ -57,6 +57,16 @@ class Disks:
 
     disks: tuple[MemberDisk, ...] = ()
     watermarks: Mapping[str, Watermark] | None = None
+
+
+def with_gains(seen: Disks, gains: Mapping[str, int]) -> Disks:
+    """The disks as they are once those of some members have grown by so many bytes."""
+    disks = (
+        MemberDisk(disk.member, disk.total + gain, disk.available + gain)
+        for disk in seen.disks
+        for gain in (gains.get(disk.member, 0),)
+    )
+    return replace(seen, disks=tuple(disks))
 
 
 def parse_watermark(text: str) -> Watermark:

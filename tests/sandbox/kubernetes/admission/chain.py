@@ -6,8 +6,8 @@ refuse after it, and quotas are the last.
 
 from __future__ import annotations
 
-from tests.sandbox.kubernetes.admission import limits, quotas, references, security
-from tests.sandbox.kubernetes.kinds import NAMESPACES, PODS
+from tests.sandbox.kubernetes.admission import expansion, limits, quotas, references, security
+from tests.sandbox.kubernetes.kinds import CLAIMS, NAMESPACES, PODS
 from tests.sandbox.kubernetes.objects import Json, Kind, Refused, details_of
 from tests.sandbox.kubernetes.store import Store
 
@@ -33,7 +33,13 @@ def validate(store: Store, kind: Kind, item: Json) -> None:
     _forbid(item, quotas.exceeded(store, namespace, item))
 
 
-def _forbid(item: Json, why: str) -> None:
+def expand(store: Store, kind: Kind, item: Json, before: Json) -> None:
+    """Raises Refused (403) where a plugin does not let a claim grow."""
+    if kind == CLAIMS:
+        _forbid(item, expansion.fixed(store, item, before), CLAIMS)
+
+
+def _forbid(item: Json, why: str, kind: Kind = PODS) -> None:
     if why:
         name = item["metadata"]["name"]
-        raise Refused(403, "Forbidden", f'{PODS.resource} "{name}" is forbidden: {why}', details_of(PODS, name))
+        raise Refused(403, "Forbidden", f'{kind.resource} "{name}" is forbidden: {why}', details_of(kind, name))

@@ -35,6 +35,8 @@ class Durations:
     """Until a Kubernetes node counts as lost."""
     eviction: float = 300.0
     """Until the pods of a lost Kubernetes node are deleted."""
+    resized: float = 3.0
+    """Until the resizer has made a volume larger."""
     namespace: float = 1.0
     """Between two looks at a namespace that is on its way out."""
 

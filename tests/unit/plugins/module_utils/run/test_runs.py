@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, remark, waiting
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import (
     emptied_nodes,
+    grown_volumes,
     pool_order,
     shard_allocation,
     upgrade_plan,
@@ -61,7 +62,8 @@ class Begins(Runs):
         monkeypatch.setattr(upgrade_plan, "uuid_for", lambda _task: "uuid")
         monkeypatch.setattr(upgrade_plan, "connect", lambda *_options: None)
         monkeypatch.setattr(upgrade_plan, "count_documents", lambda _client: self._counted())
-        monkeypatch.setattr(emptied_nodes, "run", lambda _task: Outcome(Verdict()))
+        for further in (emptied_nodes, grown_volumes):
+            monkeypatch.setattr(further, "run", lambda _task: Outcome(Verdict()))
         for name, (room, contract, outcome) in PARTS.items():
             monkeypatch.setattr(room, "run", self._standing_for(name, contract, outcome))
 

@@ -1,0 +1,186 @@
+"""Larger volume claims in whole runs: raised before the first batch, followed, and the sets made again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.runs.world import CalledCluster, World, world
+from tests.sandbox.kubernetes.kinds import CLAIMS, CONFIG_MAPS, PODS, STATEFUL_SETS
+from tests.sandbox.kubernetes.objects import Json, controller_of
+from tests.sandbox.web import Request
+from tests.scenarios.cluster import OPTIONAL_ROLE, bound
+from tests.scenarios.playbook import PLAN, PLAYBOOK
+
+FROM, TO = "2.19.6", "3.8.0"
+SETTLE, ABORT = "stateful.upgrade.settle", "stateful.upgrade.abort"
+SMALL, LARGE = "1Gi", "2Gi"
+
+
+@pytest.fixture(scope="module")
+def here() -> Iterator[World]:
+    """One world for all tests of this module, each with a cluster of its own."""
+    with world() as made:
+        storage_class(made)
+        yield made
+
+
+def storage_class(here: World, name: str = "lab", **own: Any) -> None:
+    """A StorageClass whose claims may grow, once their pods restart."""
+    default = {"storageclass.kubernetes.io/is-default-class": json.dumps(name == "lab")}
+    body = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name, "annotations": default},
+        "provisioner": "stateful.upgrade/sandbox",
+        "volumeBindingMode": "WaitForFirstConsumer",
+        "allowVolumeExpansion": True,
+    }
+    here.sandbox.apply([{**body, **own}])
+
+
+def is_deletion(method: str, path: str) -> bool:
+    """Whether a request takes a member down."""
+    return method == "DELETE" and "/pods/" in path and "pull" not in path
+
+
+class Grown:
+    """A cluster with claims that are to grow."""
+
+    def __init__(self, here: World) -> None:
+        self.here = here
+        self.cluster: CalledCluster = here.cluster(FROM)
+        self.namespace, self.pool = self.cluster.namespace, f"{self.cluster.name}-members"
+        here.sandbox.apply(bound(OPTIONAL_ROLE, self.namespace))
+        self.members = [f"{self.pool}-{number}" for number in range(3)]
+        self.before = self.set_["metadata"]["uid"]
+        self.strategy = self.set_["spec"]["updateStrategy"]
+
+    def variables(self, size: str = LARGE, **more: Any) -> dict[str, Any]:
+        """The variables of an upgrade with larger claims."""
+        wanted = [{"pool": self.pool, "claim": "data", "size": size}]
+        return self.cluster.variables(TO, upgrade_volumes=wanted, **more)
+
+    @property
+    def store(self) -> Any:
+        """All objects of Kubernetes."""
+        return self.here.sandbox.api.store
+
+    @property
+    def set_(self) -> Json:
+        """The StatefulSet."""
+        return dict(self.store.get(STATEFUL_SETS, self.namespace, self.pool))
+
+    def claims(self) -> dict[str, tuple[str, str]]:
+        """What each claim asks for, and what it has."""
+        return {
+            each["metadata"]["name"]: (
+                each["spec"]["resources"]["requests"]["storage"],
+                each["status"]["capacity"]["storage"],
+            )
+            for each in self.store.list(CLAIMS, self.namespace)
+        }
+
+    def pods(self) -> dict[str, str]:
+        """The UID of each pod."""
+        return {each["metadata"]["name"]: each["metadata"]["uid"] for each in self.store.list(PODS, self.namespace)}
+
+    def kept(self) -> list[str]:
+        """The ConfigMaps with manifests."""
+        found = [each["metadata"]["name"] for each in self.store.list(CONFIG_MAPS, self.namespace)]
+        return [name for name in found if "-set-" in name]
+
+    def is_whole(self, size: str = LARGE) -> None:
+        """Fails unless the set is there with its template and its pods, and nothing is left of the run."""
+        found = self.set_
+        assert found["spec"]["volumeClaimTemplates"][0]["spec"]["resources"]["requests"]["storage"] == size
+        assert found["spec"]["updateStrategy"] == self.strategy
+        owners = {(controller_of(each) or {})["uid"] for each in self.store.list(PODS, self.namespace)}
+        assert owners == {found["metadata"]["uid"]}
+        assert self.kept() == []
+
+    def is_done(self, size: str = LARGE) -> None:
+        """Fails unless the upgrade is complete and each claim has grown."""
+        self.cluster.is_upgraded(TO)
+        assert set(self.claims().values()) == {(size, size)}
+        self.is_whole(size)
+
+
+@pytest.fixture
+def grown(here: World) -> Grown:
+    """A cluster of three members with a claim each."""
+    return Grown(here)
+
+
+def test_claims_grow_before_the_first_batch_and_with_the_restarts(here: World, grown: Grown) -> None:
+    before = grown.pods()
+    planned = here.play(PLAN, grown.variables())
+    assert planned.code == 0, planned.output
+    assert f"stays: image of 1 pool, {LARGE} for 3 volume claims data of pool {grown.pool}" in planned.output
+    assert set(grown.claims().values()) == {(SMALL, SMALL)}
+    given = here.confirmed(grown.variables())
+    seen: list[tuple[dict[str, str], set[tuple[str, str]]]] = []
+    after = here.calling.after
+
+    def watch(request: Request) -> None:
+        after(request)
+        if is_deletion(request.method, request.path) and not seen:
+            seen.append((grown.pods(), set(grown.claims().values())))
+
+    here.calling.after = watch
+    done = here.play(PLAYBOOK, given)
+    here.calling.after = after
+    assert done.code == 0, done.output
+    assert grown.set_["metadata"]["uid"] != grown.before
+    first = {name: uid for name, uid in seen[0][0].items() if name in before}
+    assert sum(first[name] == before[name] for name in first) >= 2, "the set was made again without its pods"
+    assert seen[0][1] == {(LARGE, SMALL)}
+    assert "Its file system grows when its pod restarts" in done.output
+    grown.is_done()
+    start = len(here.acts())
+    again = here.play(PLAYBOOK, given)
+    assert again.code == 0, again.output
+    assert not [each for each in here.acts()[start:] if "persistentvolumeclaims" in each[1]]
+
+
+def last(acts: list[tuple[str, str]], method: str, part: str, count: int = 1) -> list[int]:
+    """The numbers of the last acts with this method and this part of a path; those before were dry runs, or others."""
+    return [number for number, act in enumerate(acts, 1) if act[0] == method and part in act[1]][-count:]
+
+
+@pytest.fixture(scope="module")
+def numbered(here: World) -> list[int]:
+    """The numbers of the acts of a run about claims, the set, and its manifest, counted once."""
+    grown = Grown(here)
+    given, start = here.confirmed(grown.variables()), len(here.acts())
+    done = here.play(PLAYBOOK, given)
+    assert done.code == 0, done.output
+    acts = here.acts()[start:]
+    (deleted,) = last(acts, "DELETE", "/statefulsets/")
+    (made,) = last(acts, "POST", "/statefulsets")
+    (forgotten,) = last(acts, "DELETE", "/configmaps/stateful-upgrade-set-")
+    until = acts[:forgotten]
+    kept, strategy = last(acts[:deleted], "POST", "/configmaps"), last(until, "PATCH", "/statefulsets/")
+    return [*last(until, "PATCH", "/persistentvolumeclaims/", 3), *kept, deleted, made, *strategy, forgotten]
+
+
+@pytest.mark.parametrize("which", range(8))
+@pytest.mark.parametrize("way", [PLAYBOOK, SETTLE])
+def test_killed_behind_each_act_the_set_is_made_again_by_the_next_run_and_by_settle(
+    here: World, numbered: list[int], which: int, way: str
+) -> None:
+    assert len(numbered) == 8
+    grown = Grown(here)
+    given, pods = here.confirmed(grown.variables()), grown.pods()
+    here.killed_behind(numbered[which], given)
+    act = here.acts()[-1]
+    done = here.play(way, given if way == PLAYBOOK else grown.cluster.variables(TO))
+    assert done.code == 0, f"killed behind {act}\n{done.output}"
+    if way == PLAYBOOK:
+        grown.is_done()
+    else:
+        assert grown.pods() == pods, act
+        grown.is_whole(grown.set_["spec"]["volumeClaimTemplates"][0]["spec"]["resources"]["requests"]["storage"])
