@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.runs.on_hosts import CHECK
 from tests.runs.world import CalledCluster, World, world
 from tests.sandbox.kubernetes.kinds import CLAIMS, CONFIG_MAPS, PODS, STATEFUL_SETS
-from tests.sandbox.kubernetes.objects import Json, controller_of
+from tests.sandbox.kubernetes.objects import Json, Kind, controller_of
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import OPTIONAL_ROLE, bound
-from tests.scenarios.playbook import PLAN, PLAYBOOK
+from tests.scenarios.playbook import PLAN, PLAYBOOK, digest_in, without_images
 
 FROM, TO = "2.19.6", "3.8.0"
 SETTLE, ABORT = "stateful.upgrade.settle", "stateful.upgrade.abort"
 SMALL, LARGE = "1Gi", "2Gi"
+GIBI = 1024**3
+THRESHOLD = "cluster.routing.allocation.disk.threshold_enabled"
 
 
 @pytest.fixture(scope="module")
@@ -163,16 +167,16 @@ def numbered(here: World) -> list[int]:
     (made,) = last(acts, "POST", "/statefulsets")
     (forgotten,) = last(acts, "DELETE", "/configmaps/stateful-upgrade-set-")
     until = acts[:forgotten]
-    kept, strategy = last(acts[:deleted], "POST", "/configmaps"), last(until, "PATCH", "/statefulsets/")
+    kept, strategy = last(acts[:deleted], "POST", "/configmaps"), last(until, "PATCH", "/statefulsets/", 2)
     return [*last(until, "PATCH", "/persistentvolumeclaims/", 3), *kept, deleted, made, *strategy, forgotten]
 
 
-@pytest.mark.parametrize("which", range(8))
+@pytest.mark.parametrize("which", range(9))
 @pytest.mark.parametrize("way", [PLAYBOOK, SETTLE])
 def test_killed_behind_each_act_the_set_is_made_again_by_the_next_run_and_by_settle(
     here: World, numbered: list[int], which: int, way: str
 ) -> None:
-    assert len(numbered) == 8
+    assert len(numbered) == 9
     grown = Grown(here)
     given, pods = here.confirmed(grown.variables()), grown.pods()
     here.killed_behind(numbered[which], given)
@@ -184,3 +188,167 @@ def test_killed_behind_each_act_the_set_is_made_again_by_the_next_run_and_by_set
     else:
         assert grown.pods() == pods, act
         grown.is_whole(grown.set_["spec"]["volumeClaimTemplates"][0]["spec"]["resources"]["requests"]["storage"])
+
+
+@pytest.fixture
+def stopping(tmp_path: Path) -> list[dict[str, str]]:
+    """A step of the user behind that of the volumes, which fails."""
+    file = tmp_path / "stops.yml"
+    file.write_text("---\n- name: Stop\n  ansible.builtin.fail:\n    msg: It stops here.\n", encoding="utf-8")
+    return [{"name": "stops", "after_step": "volumes", "tasks": str(file)}]
+
+
+def test_a_set_that_is_deleted_is_in_the_next_plan_with_its_pods_and_abort_makes_it_again(
+    here: World, grown: Grown, numbered: list[int]
+) -> None:
+    given, pods = here.confirmed(grown.variables()), grown.pods()
+    here.killed_behind(numbered[4], given)
+    here.later(5)
+    assert grown.store.get(STATEFUL_SETS, grown.namespace, grown.pool) is None
+    assert grown.kept() == [f"stateful-upgrade-set-{grown.pool}"]
+    planned = here.play(PLAN, without_images(given))
+    assert planned.code == 0, planned.output
+    assert digest_in(planned) == given["upgrade_confirm"]
+    done = here.play(ABORT, grown.cluster.variables(TO))
+    assert done.code == 0, done.output
+    assert grown.pods() == pods
+    grown.is_whole()
+
+
+def test_a_manifest_that_is_not_of_the_pods_is_not_believed(here: World, grown: Grown, numbered: list[int]) -> None:
+    given = here.confirmed(grown.variables())
+    here.killed_behind(numbered[4], given)
+    here.later(5)
+    (name,) = grown.kept()
+    kept = grown.store.get(CONFIG_MAPS, grown.namespace, name)
+    manifest = json.loads(kept["data"]["manifest.json"])
+    manifest["spec"]["template"]["spec"]["serviceAccountName"] = "owner-of-all"
+    kept["data"]["manifest.json"] = json.dumps(manifest)
+    here.sandbox.api.resources.replace(CONFIG_MAPS, grown.namespace, name, kept)
+    done = here.play(SETTLE, grown.cluster.variables(TO))
+    assert done.code != 0
+    assert "no pod of it is left that shows that the manifest in ConfigMap" in done.output
+    assert grown.store.get(STATEFUL_SETS, grown.namespace, grown.pool) is None
+
+
+def test_a_set_that_a_person_has_made_again_is_left_as_it_is(here: World, grown: Grown, numbered: list[int]) -> None:
+    given, manifest = here.confirmed(grown.variables()), grown.set_
+    here.killed_behind(numbered[4], given)
+    here.later(5)
+    metadata = {name: manifest["metadata"][name] for name in ("name", "namespace", "labels")}
+    spec = {**manifest["spec"], "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}}
+    here.sandbox.apply([{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}])
+    made = grown.set_
+    done = here.play(SETTLE, grown.cluster.variables(TO))
+    assert done.code == 0, done.output
+    assert (grown.set_["metadata"]["uid"], grown.set_["spec"]) == (made["metadata"]["uid"], made["spec"])
+    assert grown.kept() == []
+
+
+def test_a_watermark_is_judged_as_if_the_disk_had_grown_and_then_for_real(
+    here: World, grown: Grown, stopping: list[dict[str, str]]
+) -> None:
+    cluster = grown.cluster
+    cluster.ask("/_cluster/settings", "PUT", {"persistent": {THRESHOLD: True}})
+    servers = here.sandbox.members.clusters_in(grown.namespace)[0]
+    for member in servers.members.values():
+        member.disk.total, member.disk.available = GIBI, GIBI // 20
+    refused = here.play(PLAN, cluster.variables(TO))
+    assert refused.code != 0
+    assert "the run makes volume claims larger" in refused.message
+    given = here.confirmed(grown.variables("4Gi", upgrade_steps=stopping))
+
+    def grow() -> None:
+        for member in servers.members.values():
+            member.disk.total, member.disk.available = 4 * GIBI, 3 * GIBI + GIBI // 20
+
+    storage_class(here, parameters={"online": "yes"})
+    try:
+        # The disks of the members do not follow the claims here.
+        full = here.play(PLAYBOOK, given)
+        assert full.code != 0
+        assert "are above" in full.output
+        assert set(grown.claims().values()) == {("4Gi", "4Gi")}
+        grow()
+        done = here.play(PLAYBOOK, given)
+        assert "It stops here." in done.output
+    finally:
+        storage_class(here, parameters={})
+    assert grown.set_["metadata"]["uid"] != grown.before
+    grown.is_whole("4Gi")
+
+
+def test_a_pass_waits_for_claims_and_the_next_one_goes_on(here: World, grown: Grown) -> None:
+    given = here.confirmed(grown.variables(upgrade_wait=False))
+    waited = False
+    for _number in range(60):
+        done = here.play(PLAYBOOK, given)
+        assert done.code == 0, done.output
+        waited = waited or "is growing to 2Gi" in done.output
+        if '"upgrade_state": "done"' in done.output:
+            break
+        here.later(60)
+    assert waited
+    grown.is_done()
+
+
+def test_a_volume_that_cannot_be_as_large_stops_the_run_with_the_words_of_its_driver(here: World, grown: Grown) -> None:
+    pods, given = grown.pods(), here.confirmed(grown.variables())
+    storage_class(here, parameters={"infeasible": "yes"})
+    try:
+        done = here.play(PLAYBOOK, given)
+    finally:
+        storage_class(here, parameters={})
+    assert done.code != 0
+    assert "cannot have 2Gi (ControllerResizeInfeasible): the disk cannot be as large" in done.output
+    assert grown.pods() == pods
+    assert (grown.set_["metadata"]["uid"], grown.kept()) == (grown.before, [])
+    refused = here.play(PLAN, grown.variables())
+    assert "lower the request of the claim by hand" in refused.message
+
+
+def test_all_that_cannot_be_is_said_at_once_and_missing_rights_are_named(here: World, grown: Grown) -> None:
+    storage_class(here, allowVolumeExpansion=False)
+    try:
+        refused = here.play(PLAN, grown.variables())
+    finally:
+        storage_class(here)
+    assert refused.code != 0
+    for number in range(3):
+        assert f"does not let volume claim data-{grown.pool}-{number} grow from 1Gi to 2Gi" in refused.message
+    assert "the storageclass that provisions the pvc must support resize" in refused.message
+    smaller = here.play(PLAN, grown.variables("500Mi"))
+    assert "asks for more than 500Mi already, and Kubernetes makes no claim smaller" in smaller.message
+    bare = here.cluster(FROM)
+    wanted = [{"pool": f"{bare.name}-members", "claim": "data", "size": LARGE}]
+    denied = here.play(PLAN, bare.variables(TO, upgrade_volumes=wanted))
+    assert "may not get/patch persistentvolumeclaims, create/delete statefulsets, delete configmaps" in denied.message
+
+
+def test_check_mode_changes_nothing(here: World, grown: Grown) -> None:
+    before = (grown.claims(), grown.set_["metadata"]["uid"], grown.pods())
+    done = here.play(PLAYBOOK, grown.variables(), CHECK)
+    assert done.code == 0, done.output
+    assert (grown.claims(), grown.set_["metadata"]["uid"], grown.pods()) == before
+    assert grown.kept() == []
+
+
+def test_a_set_that_comes_back_on_another_revision_replaces_no_pod(here: World, grown: Grown) -> None:
+    """A webhook that has come since, or a newer API server, may fill in other fields of the template."""
+    pods, given, admission = grown.pods(), here.confirmed(grown.variables()), here.sandbox.api.resources.admission
+
+    def filled(kind: Kind, before: Json | None, after: Json | None) -> None:
+        if kind == STATEFUL_SETS and before is None and after is not None:
+            after["spec"]["template"]["metadata"]["annotations"] = {"filled": "in"}
+
+    admission.append(filled)
+    try:
+        done = here.play(PLAYBOOK, given)
+        here.later(60)
+    finally:
+        admission.remove(filled)
+    assert done.code != 0
+    assert "It stays under OnDelete, so that no pod is replaced." in done.output
+    assert grown.pods() == pods
+    assert grown.set_["spec"]["updateStrategy"] == {"type": "OnDelete"}
+    assert len(grown.kept()) == 1

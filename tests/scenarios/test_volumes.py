@@ -20,6 +20,7 @@ from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.cluster import OPTIONAL_ROLE, Cluster, bound
 from tests.scenarios.playbook import PLAN, play, upgrade
 
+pytestmark = pytest.mark.soak
 FROM, TO = "2.19.6", "3.8.0"
 LARGE = "3Gi"
 
@@ -90,6 +91,7 @@ def seen(cluster: Cluster) -> dict[str, Any]:
         "pods": {pod.metadata.name: pod.metadata.uid for pod in pods},
         "owners": {owner.uid for pod in pods for owner in pod.metadata.owner_references or []},
         "claims": {(each.spec.resources.requests["storage"], each.status.capacity["storage"]) for each in claims},
+        "managers": sorted({each.manager for each in pool.metadata.managed_fields if not each.subresource}),
         "kept": [each.metadata.name for each in maps if "-set-" in each.metadata.name],
     }
 
@@ -115,7 +117,7 @@ def test_a_set_is_made_again_and_its_pods_stay(
     assert after["set"] != before["set"]
     assert after["owners"] == {after["set"]}
     assert after["claims"] == {(LARGE, LARGE)}
-    same = ("pods", "revision", "strategy", "kept")
+    same = ("pods", "revision", "strategy", "kept", "managers")
     assert {name: after[name] for name in same} == {name: before[name] for name in same}
     assert after["template"] == LARGE
     assert cluster.health()["status"] == "green"

@@ -16,8 +16,8 @@ from ..common.task import Contract, Outcome, Task, attempt, passed_or_raise
 from ..common.timestamps import timestamp_of, utc_now
 from ..common.verdict import State, Verdict, combine, remark
 from ..kubernetes import client as kubernetes
+from ..kubernetes.claims import claim_path
 from ..kubernetes.client import Json, KubernetesClient
-from ..kubernetes.paths import CORE, in_namespace
 from ..kubernetes.rights import missing_rights
 from ..kubernetes.state import StatefulSet
 from ..kubernetes.stateful_sets import get_stateful_set, list_stateful_sets, path_of, stateful_set
@@ -92,7 +92,7 @@ def _foreseen(task: Task, cluster: KubernetesClient, search: OpenSearchClient) -
 
 def _judged(task: Task, cluster: KubernetesClient, pool: StatefulSet, state: ClusterState) -> Verdict:
     claims = claims_of(pool, next_member(pool))
-    there = [each for each in claims if cluster.get(_claim_path(pool, each)) is not None]
+    there = [each for each in claims if cluster.get(claim_path(pool.namespace, each)) is not None]
     return combine((judge_owner(pool, task.params["allow_field_managers"]), judge_extra(pool, there, state)))
 
 
@@ -246,7 +246,7 @@ def _shrunk(task: Task, cluster: KubernetesClient, name: str) -> bool:
 def _without_claims(task: Task, cluster: KubernetesClient, pool: StatefulSet, member: str) -> Verdict:
     """Delete the volume claims of the member, which were made with it. One that may not be deleted is a remark."""
     for claim in claims_of(pool, member):
-        path = _claim_path(pool, claim)
+        path = claim_path(pool.namespace, claim)
         try:
             found = task.ask(partial(cluster.get, path))
             if found is not None:
@@ -280,7 +280,3 @@ def _patched(
     with task.journal.doing((action, target, {"pool": pool.name})):
         answer = cluster.patch(path_of(pool.namespace, pool.name), patch, "merge", dry_run=task.check_mode)
     return stateful_set(answer)
-
-
-def _claim_path(pool: StatefulSet, claim: str) -> str:
-    return in_namespace(CORE, pool.namespace, "persistentvolumeclaims", claim)

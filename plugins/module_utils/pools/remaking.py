@@ -21,7 +21,7 @@ from ..common.task import Task
 from ..common.verdict import Reason, Verdict, combine, refused, waiting
 from ..common.waiting import Patience
 from ..kubernetes.answers import NameTaken, NotAdmitted
-from ..kubernetes.client import Json, KubernetesClient
+from ..kubernetes.client import FIELD_MANAGER, Json, KubernetesClient
 from ..kubernetes.owners import judge_owned
 from ..kubernetes.pods import list_pods
 from ..kubernetes.state import Pod, StatefulSet
@@ -142,7 +142,8 @@ def finish(task: Task, client: KubernetesClient, namespace: str, kept: KeptSet) 
     seen, verdict = task.wait_apart(look, partial(_judge_made, kept), Patience(PATIENCE, PAUSE))
     if not verdict.passed or seen.pool is None:
         return verdict
-    task.ask(lambda: until_unchanged(lambda: _own_strategy(task, client, path, kept), ATTEMPTS))
+    for step in (_own_strategy, _own_managers):
+        task.ask(partial(until_unchanged, partial(step, task, client, path, kept), ATTEMPTS))
     task.ask(lambda: _forget(task, client, namespace, kept))
     return verdict
 
@@ -209,6 +210,25 @@ def _own_strategy(task: Task, client: KubernetesClient, path: str, kept: KeptSet
     guard = {"uid": found["metadata"]["uid"], "resourceVersion": found["metadata"]["resourceVersion"]}
     body = {"metadata": guard, "spec": {"updateStrategy": kept.manifest["spec"]["updateStrategy"]}}
     task.act("restored_strategy", f"StatefulSet {kept.name}", partial(client.patch, path, body, "merge"))
+
+
+def _own_managers(task: Task, client: KubernetesClient, path: str, kept: KeptSet) -> None:
+    """Give its fields back to the managers that had them, so that the next apply of these finds no conflict.
+
+    The server takes no managers of an object that is made, and those of one that is changed (server source,
+    managedfields/internal/fieldmanager.go, Update; seen on 1.36).
+    """
+    found, before = client.get(path), kept.found["metadata"].get("managedFields") or []
+    if found is None or not before or set(stateful_set(found).managers) != {FIELD_MANAGER}:
+        return
+    now = found["metadata"].get("managedFields") or []
+    fields = [
+        *(each for each in before if not each.get("subresource")),
+        *(each for each in now if each.get("subresource")),
+    ]
+    guard = {"uid": found["metadata"]["uid"], "resourceVersion": found["metadata"]["resourceVersion"]}
+    body = {"metadata": {**guard, "managedFields": fields}}
+    task.act("restored_managers", f"StatefulSet {kept.name}", partial(client.patch, path, body, "merge"))
 
 
 def _forget(task: Task, client: KubernetesClient, namespace: str, kept: KeptSet) -> None:
