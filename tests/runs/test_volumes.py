@@ -206,9 +206,11 @@ def test_a_set_that_is_deleted_is_in_the_next_plan_with_its_pods_and_abort_makes
     here.later(5)
     assert grown.store.get(STATEFUL_SETS, grown.namespace, grown.pool) is None
     assert grown.kept() == [f"stateful-upgrade-set-{grown.pool}"]
-    planned = here.play(PLAN, without_images(given))
-    assert planned.code == 0, planned.output
-    assert digest_in(planned) == given["upgrade_confirm"]
+    labelled = {"upgrade_label_selector": f"app={grown.cluster.name}"}
+    for more in ({}, labelled):
+        planned = here.play(PLAN, without_images({**given, **more}))
+        assert planned.code == 0, planned.output
+        assert digest_in(planned) == given["upgrade_confirm"]
     done = here.play(ABORT, grown.cluster.variables(TO))
     assert done.code == 0, done.output
     assert grown.pods() == pods

@@ -18,7 +18,7 @@ from ..kubernetes.state import Budget, Namespace, StatefulSet
 from ..kubernetes.stateful_sets import list_stateful_sets, observe_namespace
 from ..pools.extra import without_absent_extra
 from ..pools.judge import judge_revision, pod_is_current
-from ..pools.kept_sets import with_missing
+from ..pools.kept_sets import MISSING, with_missing
 from .judge.checks import IMAGES
 from .judge.set_pools import is_of_cluster
 from .judge.standing import PodsOfMembers, judge_leaving, judge_unread, need_pods
@@ -178,11 +178,11 @@ def _attempt(troubles: _Troubles, ask: Callable[[], Any]) -> Any:
 
 
 def _labelled(cluster: kubernetes.KubernetesClient, every: Namespace, selector: str | None) -> Namespace:
-    """The namespace with only the sets that match the label selector."""
+    """The namespace with only the sets that match the label selector, and those that are to be made again."""
     if not selector:
         return every
     names = {one.name for one in list_stateful_sets(cluster, every.name, selector)}
-    return replace(every, sets=tuple(one for one in every.sets if one.name in names))
+    return replace(every, sets=tuple(one for one in every.sets if one.name in names or one.uid.startswith(MISSING)))
 
 
 def _meant(every: Namespace, there: Namespace, params: Mapping[str, Any]) -> Namespace:
