@@ -12,6 +12,10 @@ from tests.sandbox.opensearch.model import Durations as OpenSearchDurations
 Of = TypeVar("Of", KubernetesDurations, OpenSearchDurations)
 
 
+_NOT_DRAWN = ("resized",)
+"""Durations that no random story meets: each one drawn would change all stories by their seeds."""
+
+
 @dataclass(frozen=True)
 class Paces:
     """The durations of both."""
@@ -71,6 +75,8 @@ def drawn(chance: random.Random) -> Paces:
 def _between(chance: random.Random, quick: Of, worst: Of) -> Of:
     found = {}
     for each in fields(quick):
+        if each.name in _NOT_DRAWN:
+            continue
         least, most = getattr(quick, each.name), getattr(worst, each.name)
         found[each.name] = round(least * (most / least) ** chance.random(), 3)
     return replace(quick, **found)
