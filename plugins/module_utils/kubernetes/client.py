@@ -159,8 +159,8 @@ class KubernetesClient:
     ) -> bool:
         """Delete exactly the object with this UID; with `resource_version` only if nobody has changed it.
 
-        With the `propagation` Foreground it goes once all that it owns is gone, and with Orphan what it owns stays, without
-        an owner; without, as the server does by default.
+        With the `propagation` Foreground it goes once all that it owns is gone; with Orphan what it owns stays, without
+        an owner; without one, the server does what is its default.
 
         The result is False if it is gone already. `Conflict` says that another object has the name, or that it changed.
         """
