@@ -166,7 +166,22 @@ class _OfPlay:
         self._batch = hosts
         self._of_roles, self._defaults = {}, {}
         self.run.lines.append(f"PLAY [{self._play.said.get('name', '')}] ***")
+        for host in hosts[:1]:
+            with self._for(host):
+                self._know_imported_roles(self._play.said["tasks"], Place(self._play.file))
         self._tasks(self._play.said["tasks"], Place(self._play.file), hosts)
+
+    def _know_imported_roles(self, tasks: Any, place: Place) -> None:
+        """The variables of a role that is imported count in the whole play, those of one that is included behind it."""
+        for each in tasks:
+            if "block" in each:
+                parts = (part for name in ("block", "rescue", "always") for part in each.get(name, ()))
+                self._know_imported_roles([*parts], place.inside(each))
+                continue
+            action = action_of(each, place.file)
+            if action.removeprefix(BUILT_IN) in ("import_tasks", "import_role"):
+                inner = self._place_of(each[action], {}, each, place)
+                self._know_imported_roles(tasks_of(inner.file), inner)
 
     def _tasks(self, tasks: Any, place: Place, hosts: Hosts) -> None:
         """Carry out tasks on those of the hosts that are not lost yet."""
