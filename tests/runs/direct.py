@@ -115,7 +115,7 @@ class _Run:
         shown = json.dumps(self.statistics, default=str, indent=1).replace("\n", "")
         self.lines.append(f"\tRUN: {shown}")
         self.lines.append("PLAY RECAP")
-        for host, number in self.changed.items():
+        for host, number in sorted(self.changed.items()):
             lost = f"unreachable={int(host in self.unreachable)} failed={int(host in self.failed)}"
             self.lines.append(f"{host} : ok=0 changed={number} {lost}")
         return Played(code, "\n".join(self.lines))

@@ -50,16 +50,19 @@ STAYS = "Kubernetes makes no volume claim smaller: {} keeps the size that it has
 
 def run(task: Task) -> Outcome:
     """Raise the claims and follow them, follow them alone, or make a set again that is missing."""
+    # A part of a larger task has the journal of that.
+    before = task.journal.as_result()
+    verdict = _done(task)
+    return Outcome(verdict, changed=task.journal.as_result() != before)
+
+
+def _done(task: Task) -> Verdict:
     client = kubernetes.connect(task.params["kubernetes"])
     if task.params["state"] == "restored":
         writers = Writers(task, partial(lease_at, client), "upgrade_plan")
-        return _outcome(task, finish_all(task, client, task.params["namespace"], writers))
+        return finish_all(task, client, task.params["namespace"], writers)
     growing = _Growing(task, client)
-    return _outcome(task, growing.present() if task.params["state"] == "present" else growing.followed(()))
-
-
-def _outcome(task: Task, verdict: Verdict) -> Outcome:
-    return Outcome(verdict, changed=bool(task.journal.as_result()))
+    return growing.present() if task.params["state"] == "present" else growing.followed(())
 
 
 @dataclass

@@ -126,7 +126,7 @@ def _person_cordons(here: HappeningToMachines, event: Event) -> None:
 def _drain_blocked(here: HappeningToMachines, event: Event) -> None:
     """A pod that nothing but a StatefulSet of the story could make again is under a budget that lets nothing go."""
     resources, name = here.found.here.sandbox.kubernetes.server.resources, f"on-{here.worker_of(event)}"
-    if resources.store.kept(PODS, WEB, name) is not None:
+    if any(resources.store.kept(kind, WEB, name) is not None for kind in (PODS, BUDGETS)):
         return
     if resources.store.kept(NAMESPACES, "", WEB) is None:
         resources.create(NAMESPACES, "", {"metadata": {"name": WEB}})
