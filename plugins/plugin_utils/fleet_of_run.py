@@ -15,8 +15,7 @@ from .run_options import GivenVariables, value_of
 from .variables import table
 
 LAUNCHER = "upgrade_fleet_launcher"
-READY = table()[LAUNCHER].ready
-"""The launchers that are no file of the user's own tasks."""
+"""The variable with the launcher of jobs, or with a file of the user's own tasks."""
 GROUP = "stateful_upgrade_fleet"
 """The group of the clusters in the order of the waves."""
 PATH = "upgrade_fleet_path"
@@ -72,7 +71,7 @@ class FleetOfRun:
     def has_own_launcher(self) -> bool:
         """Whether a file of the user's own tasks upgrades this cluster."""
         launcher = self.given(LAUNCHER)
-        return bool(launcher) and launcher not in READY
+        return bool(launcher) and not _is_ready(launcher)
 
     def unconsented(self, answer: str) -> str:
         """The refusal of a plan that was not agreed to; empty if it was. `answer` is that of a person at a terminal."""
@@ -98,7 +97,7 @@ class FleetOfRun:
     def _launcher(self) -> dict[str, Any]:
         """The scheduler of this cluster's jobs; nothing for a process, and for tasks of the user's own."""
         launcher = self.given(LAUNCHER)
-        if launcher not in READY:
+        if not _is_ready(launcher):
             return {}
         own = {"launcher": launcher, **self._own("template", "awx")}
         connection = {"job_kubernetes": "upgrade_fleet_kubernetes", "job_namespace": "upgrade_fleet_namespace"}
@@ -178,3 +177,8 @@ ANSWERS: Mapping[str, Callable[[FleetOfRun], Any]] = {
     "statistics": lambda fleet: fleet.statistics(),
 }
 """The answers about a fleet by question."""
+
+
+def _is_ready(launcher: Any) -> bool:
+    """Whether this stands for a launcher of the collection."""
+    return launcher in table()[LAUNCHER].ready
