@@ -69,7 +69,7 @@ def test_nothing_is_lost_and_all_is_put_back(lab: Lab, tmp_path: Path, ansible_e
 
         again = play(PLAYBOOK, cluster.variables(TO), ansible_environment)
         assert again.code == 0, again.message
-        assert again.changed == {"localhost": 0}
+        assert again.changed == {"localhost": 0}, again.output
         assert cluster.fingerprint() == after
     finally:
         cluster.remove()
