@@ -323,7 +323,7 @@ digest:
   returned: with O(state=planned) or O(state=begun)
   type: str
   sample: p5f0c1d2e3a4
-lines: {description: Lines about a chain and about a stop., returned: with a plan, type: list, elements: str}
+details: {description: Lines about a chain and about a stop., returned: with a plan, type: list, elements: str}
 lines: {description: The plan as text., returned: with O(state=planned), type: list, elements: str}
 unit: {description: The word for a batch's parts., returned: with a plan, type: str, sample: Kubernetes node}
 deed: {description: V(upgrade)., returned: with a plan, type: str, sample: upgrade}

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib
 import marshal
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, nodes
+if TYPE_CHECKING:  # a module on another machine may be without it
+    from jinja2 import Environment, nodes
 
 MARKS = (
     "block_start_string",
@@ -40,7 +42,8 @@ def key_of(environment: Environment, source: Any, options: Any, named: Mapping[s
 
 def keep_compiled_templates(folder: Path) -> None:
     """Have this process, and those that it forks, keep the code of templates in that folder."""
-    compiled = Environment.compile
+    environment: Any = importlib.import_module("jinja2").Environment
+    compiled = environment.compile
 
     def from_file_or_compiled(
         self: Environment, source: str | nodes.Template, *options: Any, **named: Any
@@ -56,4 +59,4 @@ def keep_compiled_templates(folder: Path) -> None:
             beside.replace(folder / name)
         return made
 
-    Environment.compile = from_file_or_compiled  # type: ignore[method-assign, assignment]
+    environment.compile = from_file_or_compiled

@@ -136,14 +136,14 @@ def order(task: Task) -> Outcome:
         verdict,
         unit="machines",
         digest=digest(hops, groups, task.params["max_unavailable"], conditions),
-        lines=_lines(hops, batches) if len(hops) > 1 else [],
+        details=_details(hops, batches) if len(hops) > 1 else [],
         deployed_version=seen.configured,
         # One that a person has cordoned stays so.
         kubernetes_nodes={name: name for name in versions(seen, groups) if batches and not seen.machines[name].is_kept},
     )
 
 
-def _lines(hops: Sequence[Release], batches: Sequence[Turn]) -> list[str]:
+def _details(hops: Sequence[Release], batches: Sequence[Turn]) -> list[str]:
     """A line of the plan for each version that is left, with its packages."""
     found, number = list[str](), 0
     for hop in hops:

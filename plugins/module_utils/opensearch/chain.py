@@ -156,7 +156,7 @@ def _planned(task: Task, hops: Sequence[VersionHop], drawn: _PoolsOfHops) -> Out
             for pool in pools
         ],
         "options_of_hop": own,
-        "lines": _lines(hops, due, each),
+        "details": _details(hops, due, each),
     }
     return replace(order, verdict=verdict, more={**order.more, **more})
 
@@ -166,7 +166,7 @@ def _conditions(hops: Sequence[VersionHop]) -> list[str]:
     return [f"hop {hop.version} {hop.image or ''}".strip() for hop in hops[:-1]]
 
 
-def _lines(hops: Sequence[VersionHop], due: int, batches: int) -> list[str]:
+def _details(hops: Sequence[VersionHop], due: int, batches: int) -> list[str]:
     """A line for each hop."""
 
     def about(number: int) -> str:

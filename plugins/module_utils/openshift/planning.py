@@ -115,7 +115,10 @@ def order(task: Task) -> Outcome:
         **_of_pools(task, seen, hops, spare.coming, begins=bool(batches)),
         deployed_version=seen.version.present,
         **_of_channels(seen, hops),
-        lines=[*_lines(seen, target, through, batches), *filter(None, [stopping_text(seen, batches, hops[0].release)])],
+        details=[
+            *_details(seen, target, through, batches),
+            *filter(None, [stopping_text(seen, batches, hops[0].release)]),
+        ],
         measured=measured(seen, batches),
         commenced=seen.version.is_commenced(str(hops[0])) and not seen.version.has_completed(str(hops[0])),
         once=["dependencies"],
@@ -145,7 +148,7 @@ def _of_channels(seen: OpenShift, hops: Hops) -> dict[str, Any]:
     return {"channel": channels[-1], "present_channel": present, "channels": changes}
 
 
-def _lines(seen: OpenShift, target: UpgradeTarget, through: Sequence[Release], batches: Sequence[Turn]) -> list[str]:
+def _details(seen: OpenShift, target: UpgradeTarget, through: Sequence[Release], batches: Sequence[Turn]) -> list[str]:
     """The line of the plan about its chain."""
     workers = any(set(seen.masters).isdisjoint(each.members) for each in batches)
     said = legs_text(legs_of(seen, target.release, through), workers=workers) if through and batches else ""

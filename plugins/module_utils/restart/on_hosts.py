@@ -57,7 +57,7 @@ def order_on_hosts(task: Task) -> Outcome:
     batches = [{**batch, "restarts": True} for batch in planned.more["batches"]]
     lines = told_of_scheme(every, addresses)
     lines += [f"{line.sentence} for {line.whose} ({line.way.value}: {line.why})" for line in lines_of(asked)]
-    own = {"batches": batches, "outdated": [], "lines": lines}
+    own = {"batches": batches, "outdated": [], "details": lines}
     goes_on = noted is not None or bool(configurations)
     return once(replace(planned, more={**planned.more, **own}), last, goes_on=goes_on, used_up=used_up)
 

@@ -146,7 +146,7 @@ class ChosenRestart:
             "course": self.course.value,
             "replaced": sorted(self.replaced),
             "changes": [line.as_result() for line in self.lines],
-            "lines": self.told(),
+            "details": self.told(),
         }
 
 

@@ -150,7 +150,7 @@ def _earlier(plan: Mapping[str, Any]) -> Iterator[str]:
 
 def _lines_of(plan: Mapping[str, Any]) -> Iterator[str]:
     """The lines that the system adds, such as one for each changed setting."""
-    lines = plan.get("lines") or ()
+    lines = plan.get("details") or ()
     yield from (f"  {line}" for line in lines[:MOST_LINES])
     if len(lines) > MOST_LINES:
         yield f"  {len(lines) - MOST_LINES:,} more lines like these are in the result"

@@ -45,7 +45,7 @@ def test_opensearch_has_no_licence(room: Room) -> None:
 
 def test_a_licence_that_needs_no_restart_is_brought_when_the_run_begins(room: Room, servers: Elasticsearch) -> None:
     result = plan(room, "", licence="trial")
-    assert result["lines"] == [
+    assert result["details"] == [
         "The licence changes from basic to trial by the API of the servers, before the restarts."
     ]
     assert (result["course"], result["batches"], result["licence_first"]) == ("nothing", [], True)
@@ -58,7 +58,7 @@ def test_a_licence_that_needs_no_restart_is_brought_when_the_run_begins(room: Ro
     assert servers.changes() == []
     SYSTEM.first(task, Outcome(Verdict(), more=result))
     assert servers.changes() == [("POST", "/_license/start_trial")]
-    assert plan(room, "", licence="trial")["lines"] == []
+    assert plan(room, "", licence="trial")["details"] == []
 
 
 @pytest.mark.parametrize(

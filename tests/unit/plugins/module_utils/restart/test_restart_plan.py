@@ -85,12 +85,8 @@ def groups(result: Mapping[str, Any]) -> list[list[str]]:
 
 def test_without_a_configuration_every_process_restarts_in_its_pod(room: Room) -> None:
     result = plan(room)
-    assert (len(order_of(result)), {*ways(result)}, result["course"], result["lines"]) == (
-        6,
-        {"process"},
-        "rolling",
-        [],
-    )
+    assert (len(order_of(result)), {*ways(result)}) == (6, {"process"})
+    assert (result["course"], result["details"]) == ("rolling", [])
 
 
 def test_members_that_run_the_configuration_are_left_alone(room: Room) -> None:
@@ -104,8 +100,8 @@ def test_members_that_run_the_configuration_are_left_alone(room: Room) -> None:
 def test_each_changed_setting_is_one_line_with_its_need_and_no_value(room: Room) -> None:
     result = plan(room, "node.attr.rack: r17\nhttp.port: 9201\n")
     assert [each["name"] for each in result["changes"]] == ["http.port", "node.attr.rack"]
-    assert result["lines"][0] == "2 pods are replaced."
-    assert result["lines"][1].startswith("http.port is set for pool data, which needs new pods: the probes")
+    assert result["details"][0] == "2 pods are replaced."
+    assert result["details"][1].startswith("http.port is set for pool data, which needs new pods: the probes")
     assert "r17" not in str(result)
     assert "9201" not in str(result)
 
@@ -140,7 +136,8 @@ def test_a_pod_is_replaced_where_that_is_needed_or_demanded(room: Room, added: s
 
 def test_a_run_that_is_narrowed_to_a_member_tells_of_that_one(room: Room) -> None:
     result = plan(room, "http.port: 9201\n", members=["data-0"])
-    assert (order_of(result), result["replaced"], result["lines"][0]) == (["data-0"], ["data-0"], "1 pod is replaced.")
+    assert (order_of(result), result["replaced"]) == (["data-0"], ["data-0"])
+    assert result["details"][0] == "1 pod is replaced."
 
 
 def test_a_demand_for_processes_is_refused_with_the_cause(room: Room) -> None:
@@ -207,7 +204,7 @@ def test_a_changed_template_replaces_its_pods_with_the_same_command(room: Room) 
         " one"
         for name in ("annotation kubectl.kubernetes.io/restartedAt", "resources of container server")
     ]
-    assert plan(room)["lines"][-2:] == told
+    assert plan(room)["details"][-2:] == told
     assert (order_of(plan(room, "")), ways(plan(room, ""))) == (["data-0"], ["pod"])
     stays = plan(room, replace_pods="never")
     assert ({*ways(stays)}, codes(stays)["template_kept"]) == ({"process"}, "passed")
@@ -265,7 +262,7 @@ def test_the_digest_covers_contents_and_demand_and_stays_while_the_plan_is_carri
 def test_a_coordinated_change_is_told_and_takes_all_members(room: Room) -> None:
     result = plan(room, "discovery.type: single-node\n")
     assert (result["course"], len(order_of(result))) == ("coordinated", 6)
-    assert result["lines"][0].startswith("All processes stop before the first one starts")
+    assert result["details"][0].startswith("All processes stop before the first one starts")
     refused = {code for code, state in codes(result).items() if state == "refused"}
     assert refused == {"together_needs_agent", "full_restart_not_allowed"}
     (batch,) = result["batches"]
@@ -319,7 +316,7 @@ def test_a_pool_that_grows_has_its_new_members_in_the_plan_and_in_its_consent(ro
     result = plan(room, configuration=[{"pool": "data", "content": BASE, "replicas": 4}])
     assert (result["added"], result["batches"], result["asks_without_batches"]) == (["data-2", "data-3"], [], True)
     assert {"data-2", "data-3"} <= {*result["members"]}
-    assert "data-2, data-3 are added to pool data: the configuration first, then the pod" in result["lines"]
+    assert "data-2, data-3 are added to pool data: the configuration first, then the pod" in result["details"]
     assert (same["asks_without_batches"], same["digest"] == result["digest"]) == (False, False)
 
 
@@ -349,7 +346,7 @@ def test_a_member_that_is_removed_has_a_batch_of_its_own_at_the_end(room: Room) 
     result = plan(room, configuration=given)
     assert (groups(result), ways(result)) == ([["data-0"], ["data-1"]], ["process", "removal"])
     assert (result["removed"], result["batches"][1]["expected"]) == (["data-1"], result["members"])
-    assert "data-1 is removed from pool data, after the shards have moved away" in result["lines"]
+    assert "data-1 is removed from pool data, after the shards have moved away" in result["details"]
     assert "size_in_own_run" in codes(plan(room, configuration=given, members=["data-0"]))
 
 

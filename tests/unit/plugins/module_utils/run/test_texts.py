@@ -145,14 +145,14 @@ def test_members_that_are_replaced_on_their_version_are_counted_apart() -> None:
 def test_a_restart_tells_what_its_system_adds_and_counts_the_pods_that_are_replaced() -> None:
     told = ["node.attr.rack is set for pool data", "1 pod is replaced."]
     before = dict.fromkeys(("m-0", "m-1", "m-2"), "3.8.0 (to restart)")
-    lines = plan_lines(plan(*THREE, before=before, replaced=["m-1"], lines=told), Words(deed=RESTART))
+    lines = plan_lines(plan(*THREE, before=before, replaced=["m-1"], details=told), Words(deed=RESTART))
     assert lines[1:3] == [f"  {line}" for line in told]
     assert lines[-1] == "Plan: 2 to restart, 1 to replace, 0 to leave alone."
-    assert plan_lines(plan(lines=told[:1]), Words(deed=RESTART)) == [
+    assert plan_lines(plan(details=told[:1]), Words(deed=RESTART)) == [
         "Nothing to do: no member is to be restarted.",
         "  node.attr.rack is set for pool data",
     ]
-    many = plan_lines(plan(*THREE, before=before, lines=told * 20), Words(deed=RESTART))
+    many = plan_lines(plan(*THREE, before=before, details=told * 20), Words(deed=RESTART))
     assert many[21] == "  20 more lines like these are in the result"
     assert len(many) == 26
 
