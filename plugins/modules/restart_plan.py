@@ -246,7 +246,7 @@ asks_without_batches:
   returned: unless O(state=ended)
   type: bool
   sample: false
-details: {description: Changes, licence and sizes., returned: unless O(state=ended), type: list, elements: str}
+details: {description: Changed settings and sizes., returned: unless O(state=ended), type: list, elements: str}
 outdated:
   description: Always empty. The members whose pods are replaced for a changed template are among RV(replaced).
   returned: unless O(state=ended)
