@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
-from .errors import Refusal, refusal, root_cause
+from .errors import Refusal, Unreachable, refusal, root_cause
 from .packages import needed
 from .proxies import proxy_for
 from .proxy_faults import ProxyRoute
@@ -87,6 +87,38 @@ def send(
         Refusal: the proxy of the environment cannot be used.
     """
     return _asked(method, url, body, seconds, longest, headers, trust)
+
+
+def is_plain_url(text: str) -> bool:
+    """Whether this is an address of HTTP without credentials and without a query, to which paths can be added."""
+    parts = urlsplit(text)
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc and not parts.query
+
+
+def good_answer(
+    ask: Callable[[], Answer], away: Callable[[str], Unreachable], refused: Callable[[Answer], Refusal]
+) -> Answer:
+    """The answer, if it is one of success; `away` and `refused` make the errors, from a cause and from the answer.
+
+    Raises:
+        Unreachable: there is none, or one that may pass by itself.
+        Refusal: the server refuses the request.
+    """
+    try:
+        answer = ask()
+    except NoAnswer as error:
+        raise away(str(error)) from error
+    if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+        raise away(f"it answers {answer.status}")
+    if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
+        raise refused(answer)
+    return answer
+
+
+def status_text(answer: Answer, longest: int) -> str:
+    """The status with at most `longest` characters of what the server says about it."""
+    cause = " ".join(answer.content.split())[:longest].strip('" ').rstrip(".")
+    return f"{answer.status}{f': {cause}' if cause else ''}"
 
 
 def _asked(

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from ..common.arguments import from_environment
-from ..common.errors import NotUnderstood, Unreachable, refusal
+from ..common.errors import NotUnderstood, Refusal, Unreachable, refusal
 from ..common.reading import understood
-from ..common.web import Answer, NoAnswer, Trust, fetch, send
+from ..common.web import Answer, Trust, fetch, good_answer, is_plain_url, send, status_text
 
 LONGEST = 20_000_000
 """Bytes of an answer that are read."""
@@ -41,20 +41,19 @@ class AwxServer:
             Refusal: its address is no URL of HTTP, or holds credentials, or there is no token.
         """
         self._url = str(given["url"] or "").rstrip("/").removesuffix(API)
-        parts = urlsplit(self._url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
+        if not is_plain_url(self._url):
             raise refusal(
                 "awx_address_unusable",
                 "The address of AWX is no plain URL of HTTP.",
                 f"Give one such as https://awx.example.com ({OPTION}.url, or CONTROLLER_HOST).",
             )
+        self.host = urlsplit(self._url).netloc
         if not given["token"]:
             raise refusal(
                 "awx_without_token",
-                f"There is no token for the AWX {parts.netloc}.",
+                f"There is no token for the AWX {self.host}.",
                 f"Give one of a user who may execute the job template (CONTROLLER_OAUTH_TOKEN, or {OPTION}.token).",
             )
-        self.host = parts.netloc
         self._headers = {"Authorization": f"Bearer {given['token']}"}
         self._trust = Trust(given["ca_cert"], given["validate_certs"])
         self._seconds = float(given["request_timeout"])
@@ -100,20 +99,14 @@ class AwxServer:
         return fetch(f"{self._url}{API}{path}{asked}", self._seconds, LONGEST, self._headers, self._trust)
 
     def _good(self, ask: Callable[[], Answer]) -> Answer:
-        try:
-            answer = ask()
-        except NoAnswer as error:
-            raise self._away(str(error)) from error
-        if answer.status >= 500 or answer.status == 429:
-            raise self._away(f"it answers {answer.status}")
-        if answer.status >= 300:
-            cause = " ".join(answer.content.split())[:300].strip('" ').rstrip(".")
-            raise refusal(
-                "awx_refuses",
-                f"The AWX {self.host} answers {answer.status}{f': {cause}' if cause else ''}.",
-                f"Correct {OPTION}.url, the token, its rights on the job template, or what the answer names.",
-            )
-        return answer
+        return good_answer(ask, self._away, self._refused)
+
+    def _refused(self, answer: Answer) -> Refusal:
+        return refusal(
+            "awx_refuses",
+            f"The AWX {self.host} answers {status_text(answer, 300)}.",
+            f"Correct {OPTION}.url, the token, its rights on the job template, or what the answer names.",
+        )
 
     def _away(self, cause: str) -> Unreachable:
         return Unreachable.because(

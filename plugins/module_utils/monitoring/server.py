@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from ..common.errors import NotUnderstood, Unreachable, refusal
+from ..common.errors import NotUnderstood, Refusal, Unreachable, refusal
 from ..common.reading import understood
-from ..common.web import Answer, NoAnswer, Trust, fetch, send
+from ..common.web import Answer, Trust, fetch, good_answer, is_plain_url, send, status_text
 
 LONGEST = 20_000_000
 """Bytes of an answer that are read: about 40,000 alerts."""
@@ -38,14 +38,13 @@ class Server:
         self._name = name
         self._shown = SHOWN[name]
         self._url = str(given["url"]).rstrip("/")
-        parts = urlsplit(self._url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
+        if not is_plain_url(self._url):
             raise refusal(
                 "monitoring_address_unusable",
                 f"The address of the {self._shown} is no plain URL of HTTP.",
                 f"Give one such as https://monitoring.example.com, and its credentials apart ({name}.url).",
             )
-        self.host = parts.netloc
+        self.host = urlsplit(self._url).netloc
         self._headers = _credentials(given)
         self._trust = Trust(given["ca_cert"], given["validate_certs"])
         self._seconds = float(given["request_timeout"])
@@ -93,20 +92,14 @@ class Server:
             yield
 
     def _good(self, ask: Callable[[], Answer]) -> Answer:
-        try:
-            answer = ask()
-        except NoAnswer as error:
-            raise self._away(str(error)) from error
-        if answer.status >= 500 or answer.status == 429:
-            raise self._away(f"it answers {answer.status}")
-        if answer.status >= 300:
-            cause = " ".join(answer.content.split())[:200].strip('" ').rstrip(".")
-            raise refusal(
-                "monitoring_refuses",
-                f"The {self._shown} {self.host} answers {answer.status}{f': {cause}' if cause else ''}.",
-                f"Correct its address and credentials ({self._name}.url, {self._name}.token, {self._name}.username).",
-            )
-        return answer
+        return good_answer(ask, self._away, self._refused)
+
+    def _refused(self, answer: Answer) -> Refusal:
+        return refusal(
+            "monitoring_refuses",
+            f"The {self._shown} {self.host} answers {status_text(answer, 200)}.",
+            f"Correct its address and credentials ({self._name}.url, {self._name}.token, {self._name}.username).",
+        )
 
     def _away(self, cause: str) -> Unreachable:
         return Unreachable.because(
