@@ -42,7 +42,7 @@ WHOLE_RUN = "_run"
 
 
 class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible-core has no type hints
-    """Keeps one file. A file that cannot be written is told, and the run continues."""
+    """Keeps one file. A file that cannot be written is reported, and the run continues."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "notification"

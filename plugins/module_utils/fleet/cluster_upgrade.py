@@ -142,8 +142,8 @@ def _planned(task: Task, folder: Folder, name: str) -> Cluster:
     log = folder.log_of_plan(name)
     played = play(command, log, _Listener(task).hear)
     digest = str(played.statistics.get("upgrade_confirm") or "")
-    told = str(played.statistics.get("upgrade_plan_text") or "").partition("\n")[0]
-    found = Cluster(name, PLANNED, digest=digest, plan=told.removeprefix(f"Plan {digest}").strip(), log=str(log))
+    shown = str(played.statistics.get("upgrade_plan_text") or "").partition("\n")[0]
+    found = Cluster(name, PLANNED, digest=digest, plan=shown.removeprefix(f"Plan {digest}").strip(), log=str(log))
     if played.code or not digest:
         end = _end(played)
         cause = end["cause"] or f"It has no plan: {played.last}"

@@ -54,9 +54,9 @@ def keep_compiled_templates(folder: Path) -> None:
             return code
         made: CodeType | str = compiled(self, source, *options, **named)
         with contextlib.suppress(OSError, ValueError):
-            beside = folder / f"{name}.{os.getpid()}"
-            beside.write_bytes(marshal.dumps(made))
-            beside.replace(folder / name)
+            unfinished = folder / f"{name}.{os.getpid()}"
+            unfinished.write_bytes(marshal.dumps(made))
+            unfinished.replace(folder / name)
         return made
 
     environment.compile = from_file_or_compiled

@@ -113,8 +113,8 @@ class KubernetesJobs:
             container = self._container(pod["spec"])
             if not container.get("args"):
                 raise self._unfit("has no args behind which variables could stand", "Give args that run the playbook")
-            told = json.dumps(dict(variables), sort_keys=True).replace("$", "$$")
-            container["args"] = [*container["args"], "-e", told]
+            given = json.dumps(dict(variables), sort_keys=True).replace("$", "$$")
+            container["args"] = [*container["args"], "-e", given]
             container["env"] = [*self._environment(container)]
             labels = {CLUSTER: label_of(self._cluster), DIGEST: digest, ATTEMPT: str(number)}
             about = job.get("metadata") or {}

@@ -3,7 +3,7 @@
 Imports are two thirds of what the plan of a cluster costs. It is a program of its own, that `prepared_process` starts:
 `python prepared.py DESCRIPTOR`. Over a socket with that descriptor it gets a message for each playbook with three open
 files: the request (`request_of`), the output, and a socket. The new process writes its number to that, and this one the
-exit code later. It ends after its last playbook, once nobody can ask it for more.
+exit code later. It ends after its last playbook, once no process can ask for more.
 
 The settings of Ansible are read at its import, so it serves only runs with the environment that it was started with.
 """

@@ -42,7 +42,7 @@ class PlannedSizes:
         """The members that go, in their order."""
         return [name for size in self.sizes for name in size.removed]
 
-    def told(self) -> Iterator[str]:
+    def details(self) -> Iterator[str]:
         """The lines of the plan."""
         for size in self.sizes:
             if size.added:

@@ -41,7 +41,7 @@ class PlannedLicence:
     verdict: Verdict = field(default_factory=Verdict)
     everywhere: tuple[str, ...] = ()
     """The cause for which all processes of the cluster stop at once, in words; empty if none does."""
-    told: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
     """The line of the plan."""
     conditions: tuple[str, ...] = ()
     """The words for it that consent covers."""
@@ -50,7 +50,7 @@ class PlannedLicence:
 
     def as_result(self) -> dict[str, bool]:
         """Plain data for a result. A change needs consent although no member goes: a trial cannot be taken back."""
-        return {"licence_first": self.comes_first, "asks_without_batches": bool(self.told)}
+        return {"licence_first": self.comes_first, "asks_without_batches": bool(self.details)}
 
 
 def licence_of(params: Mapping[str, Any]) -> WantedLicence | None:

@@ -27,7 +27,7 @@ from .judge.on_hosts import (
 from .judge.once import carried_in
 from .judge.pods_to_restart import PodsToRestart, judge_pods_to_restart
 from .judge.setting_rules import SettingEffect
-from .judge.settings_table import SettingChanges, effects_in, judge_changes, told_of_scheme
+from .judge.settings_table import SettingChanges, details_of_scheme, effects_in, judge_changes
 from .once import agreed_to, connected, note_completed, note_request, once, write_note
 
 
@@ -55,7 +55,7 @@ def order_on_hosts(task: Task) -> Outcome:
     planned = pool_order.planned(given, drawn, target, conditions_on_hosts(configurations))
     # A member of the version is restarted all the same.
     batches = [{**batch, "restarts": True} for batch in planned.more["batches"]]
-    lines = told_of_scheme(every, addresses)
+    lines = details_of_scheme(every, addresses)
     lines += [f"{line.sentence} for {line.whose} ({line.way.value}: {line.why})" for line in lines_of(asked)]
     own = {"batches": batches, "outdated": [], "details": lines}
     goes_on = noted is not None or bool(configurations)

@@ -149,7 +149,12 @@ class _Wishes:
             **planned.more,
             **shown.as_result(),
             **self.licence.as_result(),
-            "details": [*self.licence.told, *sizes.told(), *shown.told(), *(line.told() for line in self.templates)],
+            "details": [
+                *self.licence.details,
+                *sizes.details(),
+                *shown.details(),
+                *(line.detail() for line in self.templates),
+            ],
             "template_changes": [line.as_result() for line in self.templates],
             "plugins": dict(self.plugins),
             "members": expected,

@@ -19,7 +19,7 @@ from .http_scheme import GivenAddresses
 from .phases import TOGETHER, Marked
 from .pod_spec import Mounted, judge_mounted
 from .setting_rules import SettingEffect
-from .settings_table import SettingChanges, contradicting_effects, judge_changes, told_of_scheme
+from .settings_table import SettingChanges, contradicting_effects, details_of_scheme, judge_changes
 
 
 class RunBy(str, Enum):
@@ -89,7 +89,7 @@ class Line:
     whose: str
     """The pools and members for which it changes, in words."""
 
-    def told(self) -> str:
+    def detail(self) -> str:
         """The line of the plan."""
         return f"{self.sentence} for {self.whose}, which needs {_NEEDS[self.way]}: {self.why}"
 
@@ -127,7 +127,7 @@ class ChosenRestart:
         """The way of one batch: `pod` if one of its members needs it, else `process`."""
         return "pod" if self.replaced & {*members} else "process"
 
-    def told(self) -> list[str]:
+    def details(self) -> list[str]:
         """The lines of the plan: the way of the run unless it is the usual one, and each changed setting."""
         stay = "; the processes of the others restart in their pods" if self.due - self.replaced else ""
         count = f"{len(self.replaced)} pod{' is' if len(self.replaced) == 1 else 's are'} replaced"
@@ -138,7 +138,7 @@ class ChosenRestart:
             ],
             Course.REPLACED: [f"{count}{stay}."],
         }
-        return [*ways.get(self.course, []), *self.for_clients, *(line.told() for line in self.lines)]
+        return [*ways.get(self.course, []), *self.for_clients, *(line.detail() for line in self.lines)]
 
     def as_result(self) -> dict[str, Any]:
         """Plain data for a result."""
@@ -146,7 +146,7 @@ class ChosenRestart:
             "course": self.course.value,
             "replaced": sorted(self.replaced),
             "changes": [line.as_result() for line in self.lines],
-            "details": self.told(),
+            "details": self.details(),
         }
 
 
@@ -191,7 +191,7 @@ def chosen_restart(
             _judge_dynamic(asked, due),
         )
     )
-    told = tuple(told_of_scheme(every, addresses)) if addresses else ()
+    told = tuple(details_of_scheme(every, addresses)) if addresses else ()
     return ChosenRestart(_course(asked, due, replaced, coordinated), due, replaced, lines_of(asked), verdict, told)
 
 

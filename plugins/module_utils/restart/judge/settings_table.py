@@ -225,7 +225,7 @@ def _judge_scheme(changes: Sequence[SettingChange], addresses: GivenAddresses) -
         )
 
 
-def told_of_scheme(changes: SettingChanges, addresses: GivenAddresses) -> list[str]:
+def details_of_scheme(changes: SettingChanges, addresses: GivenAddresses) -> list[str]:
     """The line of the plan for clients; none if the scheme stays."""
     schemes = sorted({each.scheme for each in changes.changes if each.scheme})
     return [

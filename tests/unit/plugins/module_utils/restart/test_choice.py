@@ -170,18 +170,18 @@ def test_a_thousand_members_with_one_change_are_one_line() -> None:
 
 def test_the_plan_tells_the_way_of_the_run_and_the_need_of_each_setting() -> None:
     usual = chosen_restart([asked("data", ROLLING)], RunBy.AUTO)
-    assert usual.told() == [
+    assert usual.details() == [
         "node.attr.rack is set for pool data, which needs a restart of each process: each member reads it when it"
         " starts"
     ]
     old = asked("data", ROLLING, outdated=frozenset({"data-1"}))
-    assert chosen_restart([old], RunBy.AUTO).told()[0] == (
+    assert chosen_restart([old], RunBy.AUTO).details()[0] == (
         "1 pod is replaced; the processes of the others restart in their pods."
     )
-    assert chosen_restart([asked("data", POD)], RunBy.AUTO).told()[0] == "3 pods are replaced."
-    assert chosen_restart([asked("data", DYNAMIC)], RunBy.AUTO).told()[0].startswith("Nothing restarts")
-    assert chosen_restart([asked("data", TOGETHER)], RunBy.AUTO).told()[0].startswith("All processes stop")
-    assert chosen_restart([asked()], RunBy.AUTO).told() == []
+    assert chosen_restart([asked("data", POD)], RunBy.AUTO).details()[0] == "3 pods are replaced."
+    assert chosen_restart([asked("data", DYNAMIC)], RunBy.AUTO).details()[0].startswith("Nothing restarts")
+    assert chosen_restart([asked("data", TOGETHER)], RunBy.AUTO).details()[0].startswith("All processes stop")
+    assert chosen_restart([asked()], RunBy.AUTO).details() == []
 
 
 def test_no_line_has_a_value() -> None:

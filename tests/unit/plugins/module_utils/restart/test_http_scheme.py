@@ -11,8 +11,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.on_
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.setting_rules import SettingEffect
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.settings_table import (
     changes_between,
+    details_of_scheme,
     judge_changes,
-    told_of_scheme,
 )
 
 HTTP = ("plugins.security.ssl.http.enabled", "opendistro_security.ssl.http.enabled", "xpack.security.http.ssl.enabled")
@@ -69,7 +69,7 @@ def test_with_the_addresses_of_after_members_restart_one_after_the_other(name: s
         changes = changes_between(before, after)
         assert changes.strongest is SettingEffect.ROLLING
         assert judge_changes(changes, GivenAddresses(*schemes, "b")).passed
-        (line,) = told_of_scheme(changes, GivenAddresses(*schemes, "b"))
+        (line,) = details_of_scheme(changes, GivenAddresses(*schemes, "b"))
         assert f"answers by {schemes[1]} alone" in line
         assert f"{schemes[0]} ends" in line
         wrong = judge_changes(changes, GivenAddresses(schemes[0], schemes[0], f"{schemes[0]}://b"))
@@ -81,7 +81,7 @@ def test_a_variable_may_be_either_scheme() -> None:
     assert [each.code for each in judge_changes(changes).deciding()] == ["setting_changes_scheme"]
     for scheme in ("http", "https"):
         assert judge_changes(changes, GivenAddresses("https", scheme, "b")).passed
-    assert told_of_scheme(changes, GivenAddresses("https", "http", "b")) == []
+    assert details_of_scheme(changes, GivenAddresses("https", "http", "b")) == []
 
 
 def test_security_as_a_whole_still_stops_all_members_at_once() -> None:
@@ -92,4 +92,4 @@ def test_security_as_a_whole_still_stops_all_members_at_once() -> None:
 
 def test_without_a_change_of_the_scheme_clients_lose_nothing() -> None:
     changes = changes_between({}, {"node.attr.rack": "r1"})
-    assert told_of_scheme(changes, GivenAddresses("http", "https", "b")) == []
+    assert details_of_scheme(changes, GivenAddresses("http", "https", "b")) == []
