@@ -96,9 +96,9 @@ def is_plain_url(text: str) -> bool:
 
 
 def good_answer(
-    ask: Callable[[], Answer], away: Callable[[str], Unreachable], refused: Callable[[Answer], Refusal]
+    ask: Callable[[], Answer], when_away: Callable[[str], Unreachable], when_refused: Callable[[Answer], Refusal]
 ) -> Answer:
-    """The answer, if it is one of success; `away` and `refused` make the errors, from a cause and from the answer.
+    """The answer, if it is one of success; `when_away` and `when_refused` make the errors, of a cause and of it.
 
     Raises:
         Unreachable: there is none, or one that may pass by itself.
@@ -107,11 +107,11 @@ def good_answer(
     try:
         answer = ask()
     except NoAnswer as error:
-        raise away(str(error)) from error
+        raise when_away(str(error)) from error
     if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-        raise away(f"it answers {answer.status}")
+        raise when_away(f"it answers {answer.status}")
     if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
-        raise refused(answer)
+        raise when_refused(answer)
     return answer
 
 

@@ -21,7 +21,7 @@ def plays() -> Iterator[Any]:
                 yield pytest.param(play, id=f"{path.stem}-{play['name']}")
 
 
-@pytest.mark.parametrize("play", plays())
+@pytest.mark.parametrize("play", list(plays()))
 def test_a_play_leaves_nothing_of_its_course_to_the_settings_of_the_user(play: dict[str, Any]) -> None:
     # With the strategy free, hosts would not wait for one another, and add_host is refused.
     assert play["strategy"] == "ansible.builtin.linear"
@@ -32,7 +32,7 @@ def test_a_play_leaves_nothing_of_its_course_to_the_settings_of_the_user(play: d
     assert play["gather_facts"] is False
 
 
-@pytest.mark.parametrize("play", plays())
+@pytest.mark.parametrize("play", list(plays()))
 def test_a_play_on_the_controller_becomes_nobody(play: dict[str, Any]) -> None:
     local = play.get("connection") == "local"
     named = ("upgrade_groups", "roll_group", "stateful_upgrade_batches")
