@@ -49,6 +49,12 @@ options:
     description: Whether volumes with a single replica get a second one for the time of the run.
     type: bool
     default: false
+  one_object:
+    description:
+      - Whether Longhorn is asked once for all nodes, by one C(DataEngineUpgradeManager). It then goes from node to node
+        by itself, and nothing between nodes stops it. It is refused where the API server does not offer this kind.
+    type: bool
+    default: false
   accept_unverified:
     description: Steps that are not verified, accepted by name; see M(stateful.upgrade.node_engine_switch).
     type: list
@@ -134,6 +140,12 @@ image:
   returned: unless O(state=ended)
   type: str
   sample: longhornio/longhorn-instance-manager:v1.12.1
+in_one_object:
+  description: The nodes of the one object, in their order; empty without O(one_object).
+  returned: unless O(state=ended)
+  type: list
+  elements: str
+  sample: []
 way:
   description: The way that the API server offers; C(outside) is the one with the fields of Longhorn 1.12.
   returned: unless O(state=ended)

@@ -53,6 +53,14 @@ options:
     type: list
     elements: str
     default: []
+  in_one_object:
+    description:
+      - The nodes for which one C(DataEngineUpgradeManager) is made, where the API server offers that kind. It is made
+        before the first of O(nodes) that needs one; Longhorn then goes from node to node by itself.
+      - By default each of O(nodes) has an upgrade of its own.
+    type: list
+    elements: str
+    default: []
   data_engine:
     description: The data engine. V(v1) is refused, for its volumes are upgraded one by one.
     type: str

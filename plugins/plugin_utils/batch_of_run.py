@@ -112,7 +112,7 @@ class BatchOfRun:
             return {"lines": [f"The whole cluster was away for {away} s; {predicted}."]}
         if module == "node_engine_switch":
             # Consent covers this image, whatever Longhorn has as its default by now.
-            return {"nodes": batch["members"], "image": self._plan["image"]}
+            return {"nodes": batch["members"], **{name: self._plan[name] for name in ("image", "in_one_object")}}
         return self._of_hop()
 
     def _of_hop(self) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from ..common.side_by_side import ParallelWork
 from ..common.task import Outcome, Task, attempt, sentences
@@ -19,6 +20,7 @@ from .health_figures import HEALTH
 from .judge.order import digest, order, version_text
 from .judge.preflight import UNLISTED_IMAGES, judge_target, preflight, unlisted
 from .judge.reasons import REPLACEMENT
+from .judge.upgrades import one_upgrade
 from .node_engine_switch import CONTRACT, restore, run
 from .observe.kinds import NAMESPACE
 from .observe.look import image_of, look, model_of_managers
@@ -52,6 +54,7 @@ def _order(task: Task) -> Outcome:
     going = {turn.node for turn in turns}
     versions = {name: version_text(seen, name) for name in sorted(seen.managers_of)}
     left = [name for name in versions if name not in going and names and name not in names]
+    in_one_object = [turn.node for turn in turns] if params["one_object"] else []
     return ordered(
         Whole(IDENTITY, {IDENTITY: list(versions)}, versions),
         params["target_version"],
@@ -61,10 +64,15 @@ def _order(task: Task) -> Outcome:
         image=image,
         unlisted=unlisted(seen, [turn.node for turn in turns], image),
         way=way.name,
+        in_one_object=in_one_object,
         left=left,
         volumes=_volumes(seen),
-        digest=digest(seen, image, names, (*accepted, way.name), params["extra_replicas"]),
+        digest=digest(seen, image, names, (*accepted, way.name, *_one_object(params)), params["extra_replicas"]),
     )
+
+
+def _one_object(params: Mapping[str, Any]) -> tuple[str, ...]:
+    return ("one_object",) if params["one_object"] else ()
 
 
 def _blockers(task: Task, way: SwitchMethod, seen: Longhorn, image: str) -> Verdict:
@@ -75,6 +83,8 @@ def _blockers(task: Task, way: SwitchMethod, seen: Longhorn, image: str) -> Verd
     if params["state"] == "planned":
         going = [turn.node for turn in order(seen, image, names)]
         verdicts.append(way.blockers(seen, going, image))
+        if params["one_object"]:
+            verdicts.append(Verdict(tuple(one_upgrade(seen.upgrades.kinds, going))))
         nodes += going
     accepted = {*params["accept_unverified"], *way.accepted}
     reasons = preflight(seen, nodes, image, accepted, params["extra_replicas"]).reasons
@@ -147,6 +157,7 @@ SYSTEM = System(
         "namespace": {"type": "str", "default": NAMESPACE},
         "nodes": {"type": "list", "elements": "str", "default": []},
         "extra_replicas": {"type": "bool", "default": False},
+        "one_object": {"type": "bool", "default": False},
         "image_timeout": {"type": "int", "default": 300},
         "accept_unverified": CONTRACT.argument_spec["accept_unverified"],
         "snapshots": {"type": "str", "default": "removed", "choices": ["removed", KEPT]},

@@ -23,6 +23,7 @@ from .judge.preflight import UNKNOWN_VERSIONS, UNLISTED_IMAGES
 from .judge.reasons import REPLACEMENT, WITHOUT_SNAPSHOT, image_changed
 from .judge.snapshots import left_behind
 from .judge.stages import BEGINNINGS, EARLY, SwitchStage, SwitchStep, WantedSwitch, come_home
+from .judge.upgrades import unfinished
 from .judge.volumes import left_to_rebuild, moved_from, touched
 from .observe.kinds import NAMESPACE
 from .observe.look import image_of
@@ -42,6 +43,7 @@ CONTRACT = Contract(
             "choices": ["switched", "evacuated", "restored", "cleaned"],
         },
         "nodes": {"type": "list", "elements": "str", "default": []},
+        "in_one_object": {"type": "list", "elements": "str", "default": []},
         "image": {"type": "str", "default": ""},
         "data_engine": {"type": "str", "default": "v2", "choices": ["v1", "v2"]},
         "accept_unverified": {"type": "list", "elements": "str", "default": [], "choices": list(UNVERIFIED)},
@@ -122,8 +124,8 @@ class _Switch:
         seen = self.way.look(self.client, self.task.params["namespace"])
         image = self._image(seen)
         accepted = frozenset(self.task.params["accept_unverified"])
-        extra = self.task.params["extra_replicas"]
-        wanted = WantedSwitch(self.node, image, accepted, extra, self.task.run, frozenset(self.followed))
+        extra, several = self.task.params["extra_replicas"], tuple(self.task.params["in_one_object"])
+        wanted = WantedSwitch(self.node, image, accepted, extra, self.task.run, frozenset(self.followed), several)
         found = self.way.step(seen, wanted) if image == self.image else _image_changed(self.image, image)
         self.followed |= {each.name for each in seen.upgrades.active() if each.covers(self.node)}
         away = self.way.volumes(seen, self.node).items()
@@ -161,9 +163,9 @@ class _Switch:
         return bool(self.harmed)
 
     def remaining(self, found: tuple[Longhorn, SwitchStep, Verdict]) -> Remaining:
-        """The amount that is left to rebuild: less than ever restarts the time."""
+        """The amount that is left to rebuild, and the nodes ahead of this one: less than ever restarts the time."""
         left = left_to_rebuild(found[0], self.node)
-        return {"volume_degraded": left, "replica_rebuilds": left}
+        return {"volume_degraded": left, "replica_rebuilds": left, "upgrade_in_turn": unfinished(found[0], self.node)}
 
     def judge(self, found: tuple[Longhorn, SwitchStep, Verdict]) -> Verdict:
         """The verdict of a look; a new state ends the wait."""

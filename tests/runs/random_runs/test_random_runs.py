@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 
 from tests.lab.opensearch.layouts import Pool
 from tests.runs.random_runs.events import SECOND
 from tests.runs.random_runs.longhorn.events import KINDS as KINDS_OF_LONGHORN
-from tests.runs.random_runs.longhorn.story import OUTSIDE, LonghornStory
+from tests.runs.random_runs.longhorn.story import DESIGN, OUTSIDE, REPLACEMENT, LonghornStory
 from tests.runs.random_runs.machines.events import KINDS as KINDS_OF_MACHINES
 from tests.runs.random_runs.opensearch.events import KINDS
 from tests.runs.random_runs.opensearch.host_events import KINDS_ON_HOSTS
@@ -18,7 +19,7 @@ from tests.runs.random_runs.openshift.events import KINDS as KINDS_OF_OPENSHIFT
 from tests.runs.random_runs.shrinking import shrunk, smallest_text
 from tests.runs.random_runs.story import Event
 from tests.runs.random_runs.systems import SYSTEMS
-from tests.sandbox.longhorn.description import Machine, Volume
+from tests.sandbox.longhorn.description import Machine, Recurring, Volume
 
 SEEDS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_RUNS", "60"))
 """The number of random upgrades of OpenSearch. One of another system takes longer, so that there are fewer of them."""
@@ -71,6 +72,20 @@ def test_some_stories_have_their_members_on_hosts_and_such_a_story_happens_in_on
     told = [system.play(on_hosts[0]) for _time in range(2)]
     assert (told[0].told, told[0].acts) == (told[1].told, told[1].acts)
     assert not told[0].faults
+
+
+@pytest.mark.parametrize(
+    ("way", "options"), [(OUTSIDE, {"upgrade_nodes": ["n1"]}), (DESIGN, {"upgrade_one_object": True})]
+)
+def test_passes_come_to_an_end_although_a_recurring_job_is_due_every_minute(way: str, options: dict[str, Any]) -> None:
+    # Found by seed 135: each pass let the job go that the pass before had held off, and never began the node.
+    places, job = ("n1", "n2", "n3"), Recurring("daily", ("default",), 1)
+    volumes = (Volume("v1", places, "n1", groups=job.groups), Volume("v2", places[1:], "n3", groups=job.groups))
+    given = {"upgrade_wait": False, "upgrade_accept_unverified": [REPLACEMENT] if way == OUTSIDE else [], **options}
+    story = LonghornStory(0, way, tuple(map(Machine, places)), volumes, outlive=True, jobs=(job,), options=given)
+    ending = SYSTEMS["longhorn"].play(story)
+    assert not ending.faults, ending.text()
+    assert ending.runs > 1
 
 
 def test_a_longhorn_is_shrunk_to_the_things_that_make_a_story_fail() -> None:

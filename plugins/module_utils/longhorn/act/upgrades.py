@@ -1,4 +1,4 @@
-"""The acts on upgrades that Longhorn makes by itself: one is made for a node, and one is taken back."""
+"""The acts on upgrades that Longhorn makes by itself: one is made, and one is taken back."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def _repair(at: At, kind: str, name: str, where: Path, was: Any, wanted: Any) ->
 
 
 def _create(at: At, act: Act) -> None:
-    """Make an upgrade of one node, unless one is active by now, whoever made it."""
+    """Make the upgrade of a node, or of several, unless one is active by now, whoever made it."""
     kinds = at.seen.upgrades.kinds
     if kinds is None:
         return
     there = upgrades_of(at.client, at.seen.namespace, kinds)
     if there.active():
         return
-    made = _upgrade(at, act.target, _free_name(there, act.target), kinds)
+    made = _upgrade(at, act.nodes, _free_name(there, act.target), kinds)
     at.still_wanted()
     at.still_fresh(act.target)
     with at.task.journal.doing(("create_upgrade", act.target, {"upgrade": made["metadata"]["name"]})):
@@ -76,12 +76,12 @@ def _free_name(there: Upgrades, node: str) -> str:
     return next(name for name in (f"{stem}-{number}" for number in range(1, len(taken) + 2)) if name not in taken)
 
 
-def _upgrade(at: At, node: str, name: str, kinds: UpgradeKinds) -> Json:
+def _upgrade(at: At, nodes: tuple[str, ...], name: str, kinds: UpgradeKinds) -> Json:
     metadata: Json = {"name": name, "namespace": at.seen.namespace, "labels": {RUN: name_of_run(at)}}
     if kinds is UpgradeKinds.DATA_ENGINE_UPGRADES:
-        kind, spec = "DataEngineUpgradeManager", {"dataEngine": "v2", "nodes": [node]}
+        kind, spec = "DataEngineUpgradeManager", {"dataEngine": "v2", "nodes": list(nodes)}
     else:
-        kind, spec = "InstanceManagerUpgrade", {"nodeID": node, "targetImage": at.image}
+        kind, spec = "InstanceManagerUpgrade", {"nodeID": nodes[0], "targetImage": at.image}
         metadata["annotations"] = {UNDO: Undo(writer_of(at.task), (TAKE_BACK,)).text()}
     return {"apiVersion": "longhorn.io/v1beta2", "kind": kind, "metadata": metadata, "spec": spec}
 

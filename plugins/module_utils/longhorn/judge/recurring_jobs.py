@@ -39,9 +39,12 @@ def jobs_at(seen: Longhorn, node: str) -> tuple[RecurringWork, ...]:
 
 
 def to_let_go(seen: Longhorn, kept: Collection[str]) -> tuple[RecurringWork, ...]:
-    """The jobs that a run holds off, except for those that a node among `kept` needs held off, which is under way."""
-    begun = [name for name in kept if _is_begun(seen, name)]
-    needed = {each.name for name in begun for each in jobs_at(seen, name)}
+    """The jobs that a run holds off, except for those that work on volumes of a node among `kept`.
+
+    A run that continues keeps the jobs of all nodes that are left, also where none is begun: a pass may have ended
+    between holding a job off and the node's first change, and the next one would start over for ever.
+    """
+    needed = {each.name for name in kept for each in jobs_at(seen, name)}
     return tuple(each for each in seen.jobs if each.carries_undo and each.name not in needed)
 
 
@@ -69,7 +72,7 @@ def _step(judged: Judged, seen: Longhorn, wanted: WantedSwitch) -> SwitchStep:
 
 def _let_go(seen: Longhorn, node: str) -> SwitchStep | None:
     """The step until no job is held off any more, except for other nodes that are under way."""
-    held = to_let_go(seen, [name for name in seen.nodes if name != node])
+    held = to_let_go(seen, [name for name in seen.nodes if name != node and _is_begun(seen, name)])
     if not held:
         return None
     acts = tuple(Act("release_job", each.name, node) for each in held)
@@ -84,7 +87,9 @@ def jobs_return(held: Collection[RecurringWork]) -> Reason:
 
 def _hold(seen: Longhorn, node: str, found: SwitchStep) -> SwitchStep:
     """The step with the jobs of the node held off. Before an instance manager is replaced, none may run."""
-    jobs = [each for each in jobs_at(seen, node) if each.cron_job]
+    # One upgrade of several nodes needs the jobs of all of them held off from its start.
+    places = dict.fromkeys((node, *(one for act in found.acts for one in act.nodes)))
+    jobs = list(dict.fromkeys(each for name in places for each in jobs_at(seen, name) if each.cron_job))
     early = found.stage in EARLY or any(each.kind in BEGINNINGS for each in found.acts)
     resumed = [each for each in jobs if each.carries_undo and not each.suspended]
     if early and resumed:

@@ -82,6 +82,8 @@ class WantedSwitch:
     """The run that asks; empty outside a run."""
     followed: frozenset[str] = frozenset()
     """The upgrades by Longhorn itself that were seen under way since this was asked first."""
+    in_one_object: tuple[str, ...] = ()
+    """The nodes that one upgrade by Longhorn itself is to bring to the image; empty if each node has its own."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,8 @@ class Act:
     uid: str = ""
     version: str = ""
     """The resourceVersion that the object has to have, where the act asks for it."""
+    nodes: tuple[str, ...] = ()
+    """All nodes of an upgrade by Longhorn itself, in their order; empty if it is about `target` alone."""
 
 
 @dataclass(frozen=True)

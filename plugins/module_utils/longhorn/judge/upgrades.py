@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from ...common.verdict import Reason, Verdict, refused, waiting
+from ...common.verdict import Reason, Verdict, combine, refused, remark, waiting
 from ...common.words import enumerate_few
 from ..observe.state import Longhorn, Volume
 from ..observe.upgrades import (
@@ -152,17 +152,51 @@ def _begin(seen: Longhorn, wanted: WantedSwitch) -> SwitchStep:
     by_itself = tuple(automatic(seen))
     if by_itself:
         return SwitchStep(SwitchStage.UNDEFINED, (), Verdict(by_itself))
-    growing = add_replicas(seen, wanted.node, SwitchStage.UNDEFINED) if wanted.extra_replicas else None
-    if growing is not None:
-        return growing
-    blocked = judge_copies(seen, wanted.node)
+    nodes = _of_one_upgrade(seen, wanted)
+    growing = [add_replicas(seen, each, SwitchStage.UNDEFINED) for each in nodes if wanted.extra_replicas]
+    for each in growing:
+        if each is not None:
+            return each
+    blocked = combine(judge_copies(seen, each) for each in nodes)
     if not blocked.passed:
         return SwitchStep(SwitchStage.UNDEFINED, (), blocked)
-    said = f"Longhorn is asked to upgrade the engine of node {wanted.node}."
-    # Longhorn v1.13 keeps the replicas of the node, and puts a failed upgrade right; the design does neither.
-    ahead = ("keep_replicas", "note_node") if seen.upgrades.kinds is UpgradeKinds.DATA_ENGINE_UPGRADES else ()
-    acts = tuple(Act(kind, wanted.node) for kind in (*ahead, "create_upgrade"))
-    return SwitchStep(SwitchStage.UNDEFINED, acts, Verdict((waiting("upgrade_made", said, about=wanted.node),)))
+    asked = f"the engine of node {nodes[0]}" if len(nodes) == 1 else f"the engines of {enumerate_few(nodes)}"
+    said = f"Longhorn is asked to upgrade {asked}."
+    acts = [Act("create_upgrade", wanted.node, nodes=nodes)]
+    if seen.upgrades.kinds is UpgradeKinds.DATA_ENGINE_UPGRADES:
+        # Longhorn v1.13 keeps the replicas of the node, and puts a failed upgrade right; the design does neither.
+        acts = [Act("keep_replicas", wanted.node), *(Act("note_node", each) for each in nodes), *acts]
+    return SwitchStep(SwitchStage.UNDEFINED, tuple(acts), Verdict((waiting("upgrade_made", said, about=wanted.node),)))
+
+
+def _of_one_upgrade(seen: Longhorn, wanted: WantedSwitch) -> tuple[str, ...]:
+    """The nodes of the upgrade that is made: this one, then those that go with it and have not the image yet."""
+    others = [each for each in wanted.in_one_object if each in seen.nodes and not runs_image(seen, each, wanted.image)]
+    return tuple(dict.fromkeys((wanted.node, *others)))
+
+
+def unfinished(seen: Longhorn, node: str) -> tuple[float, ...]:
+    """The number of nodes that the active upgrades of this node have not ended at."""
+    there = [each for each in seen.upgrades.active() if each.covers(node)]
+    left = [one for each in there for one in map(each.of, each.nodes or seen.nodes) if not (one and one.ended)]
+    return (float(len(left)),)
+
+
+def one_upgrade(kinds: UpgradeKinds | None, nodes: Collection[str]) -> Iterator[Reason]:
+    """What is to be said of one upgrade for all these nodes: who makes none so, and what has no effect between them."""
+    if kinds is not UpgradeKinds.DATA_ENGINE_UPGRADES:
+        yield refused(
+            "one_upgrade_not_offered",
+            "One object for all nodes was asked for (upgrade_one_object), and the API server does not offer"
+            " DataEngineUpgradeManager, the only kind that takes several nodes.",
+            "Leave upgrade_one_object out: each node is then switched by itself, with a gate before it.",
+        )
+    elif len(nodes) > 1:
+        yield remark(
+            "nodes_without_gates",
+            f"Longhorn goes through the {len(nodes)} nodes by itself, in one upgrade. Gates, tasks and approvals"
+            " between nodes, pause, abort and the end of the run do not stop it: it begins the next node before that.",
+        )
 
 
 def automatic(seen: Longhorn) -> Iterator[Reason]:
@@ -275,7 +309,7 @@ def volumes_of(found: Upgrades, node: str) -> Mapping[str, VolumeProgress]:
     return {}
 
 
-def _closed(seen: Longhorn, nodes: Collection[str]) -> Iterator[Reason]:
+def _closed(seen: Longhorn, nodes: Collection[str], image: str) -> Iterator[Reason]:
     """The refusal of nodes that take no replicas: Longhorn does not open them while it upgrades them.
 
     A node that an upgrade has not completed may be closed because of it. By the design an upgrade is completed
@@ -283,7 +317,7 @@ def _closed(seen: Longhorn, nodes: Collection[str]) -> Iterator[Reason]:
     """
     for name in nodes:
         node = seen.nodes.get(name)
-        if node is None or node.allow_scheduling or not touched(seen, name):
+        if node is None or node.allow_scheduling or not touched(seen, name) or runs_image(seen, name, image):
             continue
         begun = any(each.covers(name) and each.state != "completed" for each in seen.upgrades.upgrades)
         if not begun and not any(act.kind == "reopen_node" for act in left_by_run(seen, name).acts):
@@ -296,7 +330,7 @@ def _closed(seen: Longhorn, nodes: Collection[str]) -> Iterator[Reason]:
 
 def blockers(seen: Longhorn, nodes: Collection[str], image: str) -> Verdict:
     """All that stands in the way of upgrading these nodes in this way, beyond what stands in the way of any switch."""
-    reasons = [*automatic(seen), *_closed(seen, nodes)]
+    reasons = [*automatic(seen), *_closed(seen, nodes, image)]
     reasons += [
         _other_image(each, WantedSwitch(node, image))
         for each in seen.upgrades.active()

@@ -194,7 +194,7 @@ class LonghornObserver(Watching[Sight]):
         return frozenset({known.workload}) if known and self._by_longhorn else frozenset()
 
     def _begun(self, before: Sight, node: str) -> None:
-        self._note("batch", rules.alone(before, node))
+        self._note("batch", rules.alone(before, node, self._consents))
         self._note("whole", rules.others_whole(before, self._seen, node, self._done, self._hit))
         if node not in self._done:
             found = asked(node, self._asked_workload, self._begun_last, self._refused.get(node, ()))
@@ -213,13 +213,14 @@ class LonghornObserver(Watching[Sight]):
             self._note("uid", [f"the instance manager {name} is removed with the UID {uid or 'of none'}"])
         if manager.image == before.image:
             self._note("twice", [f"the instance manager of node {manager.node} is removed, which has the new image"])
-        self._note("batch", rules.alone(before, manager.node))
+        self._note("batch", rules.alone(before, manager.node, self._consents))
         self._note("engine", rules.without_engine(before, self._seen, manager.node))
         self._note("jobs", rules.without_job(before, self._seen, manager.node))
         self._takes(before, manager.node, at)
 
     def _upgraded(self, before: Sight, at: float) -> None:
         new = self._now.upgrades.keys() - before.upgrades.keys()
+        self._note("twice", [f"upgrade {listed(before.upgrades)} is under way"] if new and before.upgrades else [])
         for node in sorted({node for each in new for node in self._now.upgrades[each]}):
             self._note("twice", rules.not_done(before, node))
             self._begun(before, node)
@@ -271,7 +272,8 @@ class LonghornObserver(Watching[Sight]):
         self._keep("copies", rules.keeps_copy(now, self._held, self._hit))
         self._keep("served", rules.serves(now, self._held, self._hit, lost))
         self._keep("undo", rules.named_by_undo(self._first, now, self._own))
-        self._keep("batch", [f"nodes {listed(now.marks)} are begun"] if len(now.marks) > 1 else [])
+        several = len(now.marks) > 1 and not self._consents.one_object
+        self._keep("batch", [f"nodes {listed(now.marks)} are begun"] if several else [])
 
     def _may_be_lost(self) -> frozenset[str]:
         """The volumes whose frontend may be lost, since the instance manager in which it runs is replaced.

@@ -21,11 +21,14 @@ class Consents:
 
     replacement: bool = False
     """The instance manager is replaced under attached volumes, whose frontends may be lost."""
+    one_object: bool = False
+    """Longhorn goes from node to node by itself, so that several are in work."""
 
     @classmethod
     def of(cls, variables: Mapping[str, Any]) -> Consents:
         """The consents in the variables of a run."""
-        return cls("instance_manager_replacement" in variables.get("upgrade_accept_unverified", ()))
+        replacement = "instance_manager_replacement" in variables.get("upgrade_accept_unverified", ())
+        return cls(replacement, bool(variables.get("upgrade_one_object")))
 
 
 def kept_copies(now: Sight, seen: Sight, node: str) -> Iterator[str]:
@@ -52,10 +55,10 @@ def without_job(now: Sight, seen: Sight, node: str) -> Iterator[str]:
             yield f"the instance manager of node {node} is removed, and a recurring job is at work on volume {name}"
 
 
-def alone(now: Sight, node: str) -> Iterator[str]:
-    """No other Kubernetes node is in work."""
+def alone(now: Sight, node: str, consents: Consents) -> Iterator[str]:
+    """No other Kubernetes node is in work, unless Longhorn goes from node to node by itself."""
     others = {*now.marks, *(each for found in now.upgrades.values() for each in found)} - {node}
-    if others:
+    if others and not consents.one_object:
         yield f"node {node} is begun, and {listed(others)} is not done"
 
 

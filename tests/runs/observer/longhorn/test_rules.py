@@ -73,9 +73,12 @@ class TestActs:
         assert not [*rules.without_engine(GOOD, with_volume(engines=on("b")), "a")]
 
     def test_one_node_is_in_work(self) -> None:
-        assert not [*rules.alone(replace(GOOD, marks={"a": "run"}), "a")]
-        assert one(rules.alone(replace(GOOD, marks={"a": "run"}), "b")) == "node b is begun, and a is not done"
-        assert "c is not done" in one(rules.alone(replace(GOOD, upgrades={"u": on("c")}), "b"))
+        assert not [*rules.alone(replace(GOOD, marks={"a": "run"}), "a", Consents())]
+        assert (
+            one(rules.alone(replace(GOOD, marks={"a": "run"}), "b", Consents())) == "node b is begun, and a is not done"
+        )
+        assert "c is not done" in one(rules.alone(replace(GOOD, upgrades={"u": on("c")}), "b", Consents()))
+        assert not [*rules.alone(replace(GOOD, upgrades={"u": on("b", "c")}), "b", Consents(one_object=True))]
 
     def test_a_node_is_done_once(self) -> None:
         assert not [*rules.not_done(GOOD, "a")]

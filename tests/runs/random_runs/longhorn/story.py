@@ -20,6 +20,8 @@ TOGETHER = 0.4
 """The share of stories whose events come one soon after the other."""
 ASKED = 0.25
 """The share of stories in which a workload is asked before each Kubernetes node."""
+ONE_OBJECT = 0.5
+"""The share of stories with one object for all Kubernetes nodes, where there is such a kind."""
 RECURRING = 0.3
 """The share of stories with a recurring job."""
 REPLACEMENT = "instance_manager_replacement"
@@ -116,6 +118,11 @@ def story_of(seed: int) -> LonghornStory:
     jobs = _jobs(chance)
     if jobs:
         volumes = tuple(replace(each, groups=("default",)) for each in volumes)
+    if way == DESIGN and not workload and chance.random() < ONE_OBJECT:
+        # Longhorn then goes on without a gate, so that no workload is asked. It puts back the scheduling that it finds
+        # when the turn of a node comes, whatever a person who closed the node has wished since.
+        options = {**options, "upgrade_one_object": True}
+        events = tuple(each for each in events if each.kind != "scheduling_by_person")
     return LonghornStory(seed, way, machines, volumes, outlive, workload, jobs, options=options, events=events)
 
 

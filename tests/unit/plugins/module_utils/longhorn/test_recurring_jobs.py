@@ -66,6 +66,18 @@ def step(stage: SwitchStage, *acts: Act) -> SwitchStep:
     return SwitchStep(stage, acts)
 
 
+def test_one_upgrade_of_several_nodes_has_the_jobs_of_all_of_them_held_off_first() -> None:
+    there = world({"v": ("n1", ("n1", "n2")), "w": ("n3", ("n3",))})
+    seen = with_volume(with_volume(there, "v", jobs=frozenset({"daily"})), "w", jobs=frozenset({"weekly"}))
+    weekly = replace(DAILY, name="weekly")
+    alone, several = (
+        step(SwitchStage.UNDEFINED, Act("create_upgrade", "n1", nodes=each)) for each in (("n1",), ("n1", "n3"))
+    )
+    assert [each.target for each in judged(alone, DAILY, weekly, seen=seen).acts] == ["daily"]
+    assert [each.target for each in judged(several, DAILY, weekly, seen=seen).acts] == ["daily", "weekly"]
+    assert judged(several, HELD, replace(HELD, name="weekly"), seen=seen) == several
+
+
 RUNS = replace(HELD, running=("daily-1",))
 CASES: list[tuple[str, SwitchStep, RecurringWork, list[str], list[str]]] = [
     ("held first", step(SwitchStage.INITIALIZING, MARK), DAILY, ["hold_job"], ["recurring_jobs_wait"]),
@@ -117,11 +129,15 @@ def test_a_marked_node_that_only_waits_holds_its_jobs() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("mark", "kept", "names"), [("n2", ["n2"], []), ("n3", ["n3"], ["daily"]), ("n2", [], ["daily"])]
-)
-def test_a_job_that_another_node_under_way_needs_stays_held_off(mark: str, kept: list[str], names: list[str]) -> None:
-    assert [each.name for each in to_let_go(replace(marked(SEEN, mark), jobs=(HELD,)), kept)] == names
+@pytest.mark.parametrize(("kept", "names"), [(["n2"], []), (["n3"], ["daily"]), (["n3", "n1"], []), ([], ["daily"])])
+def test_a_job_that_another_node_needs_stays_held_off(kept: list[str], names: list[str]) -> None:
+    assert [each.name for each in to_let_go(replace(SEEN, jobs=(HELD,)), kept)] == names
+
+
+@pytest.mark.parametrize(("mark", "acts"), [("n2", []), ("n3", ["release_job"])])
+def test_a_node_that_is_done_lets_jobs_go_unless_another_one_under_way_needs_them(mark: str, acts: list[str]) -> None:
+    found = judged(step(SwitchStage.FINALIZING, UNMARK), HELD, seen=marked(SEEN, mark))
+    assert [each.kind for each in found.acts] == (acts or ["unmark_node"])
 
 
 def test_a_cron_job_without_its_recurring_job_counts_and_a_recurring_job_without_its_cron_job_too() -> None:

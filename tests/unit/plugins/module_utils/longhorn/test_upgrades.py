@@ -240,6 +240,8 @@ def test_a_node_that_takes_no_replicas_is_not_upgraded_unless_its_upgrade_has_cl
         assert blockers(replace(shut, upgrades=under_way), ["n1"], NEW).passed
     unused = replace(world({}), nodes=shut.nodes, upgrades=of_instance_managers())
     assert blockers(unused, ["n1"], NEW).passed
+    # It may be left to be finished, as after an upgrade of several nodes that a person has closed one of.
+    assert blockers(replace(done(), nodes=shut.nodes, upgrades=of_instance_managers()), ["n1"], NEW).passed
 
 
 @pytest.mark.parametrize(
