@@ -26,7 +26,7 @@ SIX_AT_A_TIME = $(PYTEST) -n 6 --dist loadfile --no-loadscope-reorder
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: pages molecule branches runs random-runs soak-runs site screenshots recording soak soak-scenarios soak-branches oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-run benchmark-gates benchmark-restart benchmark-longhorn benchmark-openshift benchmark-passes benchmark-fleet test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
+.PHONY: pages molecule branches runs random-runs soak-runs site screenshots recording soak soak-scenarios soak-branches oldest newest oldest-end newest-end stock help demo benchmark benchmark-plans benchmark-run benchmark-gates benchmark-restart benchmark-longhorn benchmark-openshift benchmark-large benchmark-passes benchmark-fleet test checks format lint types limits changelog release-notes ansible-lint sanity build unit lab scenarios lock clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -45,6 +45,9 @@ benchmark-restart: ## a restart of each process beside a replacement of each pod
 
 benchmark-run: ## a whole upgrade of 300 members with 15,000 shards in memory, batch by batch (ARGS="…" go to tests.runs.big_run)
 	@$(RUN) -m tests.runs.big_run $(ARGS)
+
+benchmark-large: ## the same of 1,000 members with 50,000 shards by a real ansible-playbook (ARGS="…" go to tests.benchmarks.large)
+	@$(RUN) -m tests.benchmarks.large $(ARGS)
 
 benchmark-passes: ## a whole upgrade of an OpenShift with 500 workers in memory, pass by pass (ARGS="…" go to tests.runs.big_openshift)
 	@$(RUN) -m tests.runs.big_openshift $(ARGS)

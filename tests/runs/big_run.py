@@ -9,7 +9,6 @@ no last copy. Seconds are of a core, for the controller and all servers together
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import resource
 import sys
@@ -21,22 +20,15 @@ from typing import Any
 import tests.runs.prepared  # noqa: F401 - it prepares this process before ansible-core is imported
 
 # isort: split
-from tests.lab.opensearch.layouts import Pool, with_pools
+from tests.lab.opensearch.layouts import with_pools
 from tests.runs import direct
 from tests.runs.world import CalledCluster, World, world
-from tests.sandbox.opensearch.changed import key_of
-from tests.sandbox.opensearch.cluster import Cluster as Servers
-from tests.sandbox.opensearch.model import Copy, Member, Store
+from tests.sandbox.opensearch.large import fill, pools_of, register_nodes
 from tests.sandbox.web import Request
 from tests.scenarios.playbook import PLAN, PLAYBOOK, digest_in
 
 START = 1_800_000_000.0
 FROM, TO = "2.19.6", "3.8.0"
-PER_INDEX = 50
-"""Shards of an index; each has one replica."""
-OF_NODE = 10
-"""Members on one Kubernetes node, beside those that every sandbox has."""
-ENABLE = "cluster.routing.allocation.enable"
 
 
 @dataclass(frozen=True)
@@ -105,49 +97,12 @@ def upgrade(members: int, shards: int, **options: Any) -> Costs:
 
 
 def _risen(here: World, members: int, shards: int) -> CalledCluster:
-    data = members - 3
-    sizes = [data // 3 + (number < data % 3) for number in range(3)]
-    pools = (
-        Pool("managers", 3, ("cluster_manager",)),
-        *(Pool(f"data-{name}", size, ("data", "ingest")) for name, size in zip("abc", sizes, strict=True)),
-    )
-    for number in range(members // OF_NODE):
-        here.sandbox.kubernetes.nodes.register(f"node-{number:03}", "abc"[number % 3])
-    cluster = here.cluster(FROM, with_pools(pools))
+    register_nodes(here.sandbox, members)
+    cluster = here.cluster(FROM, with_pools(pools_of(members)))
     (servers,) = here.sandbox.members.clusters_in(cluster.namespace)
     fill(servers, shards)
     cluster.until_green()
     return cluster
-
-
-def fill(servers: Servers, shards: int) -> None:
-    """Give a cluster without indices this number of shards with a replica each, evenly, all of them started.
-
-    Neighbours in the order of the members are in different zones, so that the two copies of a shard are as well.
-    """
-    state = servers.state
-    by_zone: dict[str, list[Member]] = {}
-    for member in sorted(state.data_nodes, key=lambda each: each.name):
-        by_zone.setdefault(member.attributes.get("zone", ""), []).append(member)
-    ordered = [each for row in itertools.zip_longest(*by_zone.values()) for each in row if each is not None]
-    state.settings.persistent[ENABLE] = "none"
-    for number in range(shards // PER_INDEX):
-        servers.indices.make(
-            f"index-{number:04}", {"settings": {"number_of_shards": PER_INDEX, "number_of_replicas": 1}}
-        )
-    places = itertools.cycle(ordered)
-    for copy in list(state.copies):
-        _start(servers, copy, next(places))
-    del state.settings.persistent[ENABLE]
-    servers.allocation.publish()
-
-
-def _start(servers: Servers, copy: Copy, member: Member) -> None:
-    copy.state, copy.node, copy.allocation = "STARTED", member.id, servers.state.names.make()
-    copy.why, copy.new = None, False
-    member.disk.stores[key_of(copy)] = Store(copy.allocation)
-    copy.index.in_sync[copy.shard].add(copy.allocation)
-    copy.index.terms[copy.shard] = 1
 
 
 def main(argv: Sequence[str]) -> int:
