@@ -13,7 +13,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:  # this file is read before the collection can be found
     from tests.sandbox.sandbox import SharedClock
@@ -65,6 +66,41 @@ def kill() -> None:
         run.killed = True
 
 
+class _Call:
+    """A thread waits to be called once. A bare lock, since there are thousands in a run."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()  # pylint: disable=consider-using-with
+        self.wait = self._lock.acquire
+        self.set = self._lock.release
+
+
+class _Worker:
+    """Threads that are kept for the next work, since to start one costs more than most of what they do."""
+
+    _idle: ClassVar[list[_Worker]] = []
+
+    def __init__(self) -> None:
+        self._called = _Call()
+        self._work: Callable[[], object] = lambda: None
+        threading.Thread(target=self._go_on, daemon=True).start()
+
+    @classmethod
+    def do(cls, work: Callable[[], object]) -> None:
+        """Have a thread do this, with the context of the caller."""
+        worker = cls._idle.pop() if cls._idle else cls()
+        worker._work = partial(contextvars.copy_context().run, work)
+        worker._called.set()
+
+    def _go_on(self) -> None:
+        while True:
+            self._called.wait()
+            self._work()
+            self._work = lambda: None
+            self._idle.append(self)
+
+
 @dataclass
 class _Waiting:
     """A thread that does not run now."""
@@ -74,7 +110,7 @@ class _Waiting:
     """Of those that wake at the same time, the one that has waited for longer goes first."""
     is_over: Callable[[], bool] | None = None
     """The thread goes on as soon as this holds, and not at a time of its own."""
-    called: threading.Event = field(default_factory=threading.Event)
+    called: _Call = field(default_factory=_Call)
 
 
 class Turns:
@@ -107,7 +143,7 @@ class Turns:
             work()
             self._next()
 
-        threading.Thread(target=contextvars.copy_context().run, args=(take_turn,), daemon=True).start()
+        _Worker.do(take_turn)
 
     def until(self, is_over: Callable[[], bool]) -> None:
         """Let the other threads run until this holds.
