@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -100,6 +101,8 @@ class Acting:
         if name in self._built_in.known:
             return self._built_in.carry_out(name, LOCALHOST if task.get("delegate_facts") else host, options)
         given = {key: value for key, value in options.items() if value is not Omit}
+        if name == "wait_for_connection":
+            return self._waited_for(host, given)
         limit = int(templar.template(task.get("timeout", 0)))
         return self._on_host(host, name, given, limit, checks=self._checks(task))
 
@@ -112,6 +115,20 @@ class Acting:
             seen = {key.removeprefix("ansible_"): value for key, value in found["ansible_facts"].items()}
             self._facts.note(host, {**found["ansible_facts"], "ansible_facts": {**known, **seen}})
         return {"changed": False, **found, "failed": bool(found.get("failed"))}
+
+    def _waited_for(self, host: str, options: Mapping[str, Any]) -> Result:
+        """As the action of ansible-core: a module is asked for until it answers."""
+        end = time.time() + int(options["timeout"])
+        why = "timed out waiting for ping module test"
+        while time.time() < end:
+            try:
+                self._on_host(host, "ping", {}, 0, checks=False)
+            except AnsibleConnectionFailure as error:
+                why = f"timed out waiting for ping module test: {error}"
+                time.sleep(int(options["sleep"]))
+            else:
+                return {"changed": False, "failed": False}
+        return {"changed": False, "failed": True, "msg": why}
 
     def _checks(self, task: Task) -> bool:
         return bool(task.get("check_mode", self._check))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -288,11 +289,7 @@ class _OfPlay:
     def _done(self, task: Task, action: str, place: Place) -> None:
         results, name = list[Result](), task.get("loop_control", {}).get("loop_var", "item")
         for variables, item in self._each(task, place):
-            templar = self._templar(variables)
-            carried = self._acting.carried_out(task, action, place, self._host, templar, variables)
-            done = self._failing(
-                task, lambda given=variables, result=carried: judged(task, given, result, self._templar)
-            )
+            done = self._tried(task, action, place, variables)
             results.append({**done, name: item[name], "ansible_loop_var": name} if item else done)
         result = of_loop(results) if "loop" in task else next(iter(results), skipped())
         if action == SHOWING:
@@ -302,8 +299,30 @@ class _OfPlay:
             self.run.facts.note(self._host, {task["register"]: result})
         if result.get("unreachable"):
             self._lose(task, result)
-        elif result.get("failed"):
+        elif result.get("failed") and not task.get("ignore_errors"):
             self._fail(task, result)
+
+    def _tried(self, task: Task, action: str, place: Place, variables: dict[str, Any]) -> Result:
+        """The result of a task that is tried until its condition holds. The tries that are over count as a failure."""
+
+        def once() -> Result:
+            carried = self._acting.carried_out(task, action, place, self._host, self._templar(variables), variables)
+            return judged(task, variables, carried, self._templar)
+
+        if "until" not in task:
+            return dict(self._failing(task, once))
+        templar = self._templar(variables)
+        left = max(0, int(self._failing(task, lambda: templar.template(task.get("retries", 3)))))
+        pause = int(self._failing(task, lambda: templar.template(task.get("delay", 5))))
+        while True:
+            result = dict(self._failing(task, once))
+            known = self._templar({**variables, task["register"]: result})
+            if result.get("unreachable") or self._failing(task, lambda: known.evaluate_conditional(task["until"])):
+                return result
+            if not left:
+                return {**result, "failed": True}
+            left -= 1
+            time.sleep(pause)
 
     def _lose(self, task: Task, result: Result) -> None:
         if not task.get("ignore_unreachable"):

@@ -20,6 +20,7 @@ from tests.runs.random_runs.longhorn.stage import LonghornStage
 from tests.runs.random_runs.longhorn.story import OUTSIDE, REPLACEMENT, LonghornStory
 from tests.runs.random_runs.playing import START
 from tests.runs.scripts import UnknownKeyword, checked
+from tests.runs.test_machines_os_image import GIVEN, PASSING
 from tests.runs.turns import Killed
 from tests.runs.world import Driver, World, is_act, world
 from tests.sandbox.longhorn.description import Machine, Volume
@@ -123,25 +124,30 @@ def test_both_drivers_ask_the_same_of_members_on_hosts(killed: int, lost: int) -
     assert told_of_hosts(direct.play, killed, lost) == told_of_hosts(executor.play, killed, lost)
 
 
-def told_of_machines(driver: Driver, target: str) -> Told:
-    """A plan and a run on two machines of the control plane and two others."""
+def told_of_machines(driver: Driver, target: str, more: Mapping[str, Any]) -> Told:
+    """A plan and a run on three machines of the control plane and two others."""
     with world(driver) as here, machines(here, "1.35.4", ("1.36.1",), control_plane=3, workers=2) as found:
-        planned = here.play(PLAYBOOK_OF_MACHINES, found.variables(target), *found.arguments, CHECK)
-        given = found.variables(target, upgrade_confirm=digest_in(planned))
+        if more:
+            # One step of an agent is tried again, and one hangs until its time is over.
+            found.machines["cp-2"].agent.fails = [PASSING]
+            found.machines["worker-2"].agent.hangs = True
+        planned = here.play(PLAYBOOK_OF_MACHINES, found.variables(target, **more), *found.arguments, CHECK)
+        given = found.variables(target, upgrade_confirm=digest_in(planned), **more)
         return all_of(here, [planned, here.play(PLAYBOOK_OF_MACHINES, given, *found.arguments)])
 
 
-def test_both_drivers_ask_the_same_of_machines() -> None:
-    by_itself = told_of_machines(direct.play, "1.36.1")
-    assert by_itself.codes == (0, 0)
-    assert by_itself == told_of_machines(executor.play, "1.36.1")
+@pytest.mark.parametrize(("more", "code"), [({}, 0), ({**GIVEN, "member_os_image_timeout": 600}, 2)])
+def test_both_drivers_ask_the_same_of_machines(more: Mapping[str, Any], code: int) -> None:
+    by_itself = told_of_machines(direct.play, "1.36.1", more)
+    assert by_itself.codes == (0, code)
+    assert by_itself == told_of_machines(executor.play, "1.36.1", more)
 
 
 @pytest.mark.parametrize(
     "task",
     [
-        {"name": "Wait", "ansible.builtin.fail": {}, "until": "x is defined"},
-        {"name": "Wait", "ansible.builtin.fail": {}, "retries": 3},
+        {"name": "Wait", "ansible.builtin.fail": {}, "poll": 3},
+        {"name": "Go on", "ansible.builtin.fail": {}, "run_once": True},
         {"name": "Later", "block": [{"ansible.builtin.fail": {}}], "always": [{"shell": "true"}]},
         {"name": "Another collection", "community.general.ping": {}},
     ],
