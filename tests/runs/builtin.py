@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from ansible._internal._templating._utils import Omit
@@ -12,7 +13,7 @@ from ansible.template import Templar
 
 from tests.runs.scripts import LOADER, UnknownKeyword, Variables
 
-LOCALHOST = "localhost"
+LOCALHOST, HOSTVARS = "localhost", "hostvars"
 Result = dict[str, Any]
 
 
@@ -40,6 +41,20 @@ class Facts:
     def of(self, host: str) -> Variables:
         """The facts and the results of tasks."""
         return self._facts.get(host, {})
+
+    @property
+    def of_all(self) -> dict[str, dict[str, Any]]:
+        """The facts and the results of tasks, by host."""
+        return self._facts
+
+    def take_out(self, host: str) -> None:
+        """Have a host no more."""
+        self._inventory.pop(host, None)
+        self._facts.pop(host, None)
+
+    def take_out_group(self, name: str) -> None:
+        """Have a group no more."""
+        self._groups.pop(name, None)
 
     def groups(self) -> dict[str, list[str]]:
         """The hosts of each group."""
@@ -73,16 +88,66 @@ class Facts:
         return [host for host in dict.fromkeys(found) if host not in left_out]
 
 
+@dataclass(frozen=True)
+class _Host:
+    """In the place of `ansible.inventory.host.Host`."""
+
+    name: str
+    facts: Facts
+
+    def get_groups(self) -> list[SimpleNamespace]:
+        """The groups that it is in."""
+        return [SimpleNamespace(name=name) for name, hosts in self.facts.groups().items() if self.name in hosts]
+
+    def remove_group(self, group: SimpleNamespace) -> None:
+        """The group goes with all of its hosts."""
+
+
+class _Inventory:
+    """In the place of `ansible.inventory.manager.InventoryManager`, for what a run takes out of it at its end."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts, self._inventory = facts, self
+        named = {name: hosts for name, hosts in facts.groups().items() if name != "all"}
+        self.groups = _Groups(
+            {
+                each: SimpleNamespace(name=each, hosts=[_Host(one, facts) for one in hosts])
+                for each, hosts in named.items()
+            }
+        )
+        self.groups.facts = facts
+
+    def remove_host(self, host: _Host) -> None:
+        """Take a host out."""
+        self._facts.take_out(host.name)
+
+    def clear_caches(self) -> None:
+        """Nothing is kept here."""
+
+
+class _Groups(dict[str, Any]):
+    facts: Facts
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        self.facts.take_out_group(name)
+
+
 class OfHosts(Mapping[str, Any]):
     """The variables of all hosts, in the place of `ansible.vars.hostvars.HostVars`."""
 
     def __init__(self, facts: Facts, extra: Variables, groups: Mapping[str, list[str]]) -> None:
         self._facts, self._extra, self._groups = facts, extra, groups
+        self._variable_manager = SimpleNamespace(_nonpersistent_fact_cache=facts.of_all)
+
+    @property
+    def _inventory(self) -> _Inventory:
+        return _Inventory(self._facts)
 
     def raw_get(self, host: str) -> dict[str, Any]:
         """The variables of a host, with their templates."""
         facts = self._facts
-        return {**facts.inventory(host), **facts.of(host), **self._extra, "groups": self._groups, "hostvars": self}
+        return {**facts.inventory(host), **facts.of(host), **self._extra, "groups": self._groups, HOSTVARS: self}
 
     def __getitem__(self, host: str) -> Any:
         return _Templated(self.raw_get(host))
@@ -101,6 +166,8 @@ class _Templated(Mapping[str, Any]):
         self._raw = raw
 
     def __getitem__(self, name: str) -> Any:
+        if name == HOSTVARS:  # it has each host, and so itself
+            return self._raw[name]
         return Templar(loader=LOADER, variables=dict(self._raw)).template(self._raw[name])
 
     def __iter__(self) -> Iterator[str]:

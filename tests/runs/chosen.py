@@ -14,8 +14,8 @@ from tests.scenarios.playbook import Played
 
 REPORT = f"{OWN}report"
 """A playbook that fills in templates of its own."""
-LEFT_TO_IT = {"upgrade_hops", "member_os_image_url"}
-"""Variables with which the run goes on once its facts were taken back, and with which an agent is asked by HTTP."""
+ASKED_BY_HTTP = "member_os_image_url"
+"""The variable with which the agent of a machine is asked by HTTP."""
 TASKS = re.compile(r'"(?:upgrade_)?tasks(?:_\w+)?": ')
 """A variable with the path of a file with tasks."""
 ROLES = {f"{OWN}member_{name}" for name in ("package", "kubeadm", "os_image", "delegated")}
@@ -31,7 +31,7 @@ def play(playbook: str, variables: Mapping[str, Any], *more: str, output: io.Str
 
 def needs_executor(playbook: str, variables: Mapping[str, Any], more: tuple[str, ...]) -> bool:
     """Whether a run has arguments, or tasks beyond those that `tests.runs.direct` knows."""
-    if not playbook.startswith(OWN) or playbook == REPORT or LEFT_TO_IT & variables.keys() or not _known(more):
+    if not playbook.startswith(OWN) or playbook == REPORT or ASKED_BY_HTTP in variables or not _known(more):
         return True
     if variables.get("upgrade_member_role") not in {None, *ROLES}:
         return True

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -316,13 +316,16 @@ class _OfPlay:
         pause = int(self._failing(task, lambda: templar.template(task.get("delay", 5))))
         while True:
             result = dict(self._failing(task, once))
-            known = self._templar({**variables, task["register"]: result})
-            if result.get("unreachable") or self._failing(task, lambda: known.evaluate_conditional(task["until"])):
+            if result.get("unreachable") or self._failing(task, partial(self._ends_tries, task, variables, result)):
                 return result
             if not left:
                 return {**result, "failed": True}
             left -= 1
             time.sleep(pause)
+
+    def _ends_tries(self, task: Task, variables: Variables, result: Result) -> bool:
+        known = self._templar({**variables, task["register"]: result})
+        return bool(known.evaluate_conditional(task["until"]))
 
     def _lose(self, task: Task, result: Result) -> None:
         if not task.get("ignore_unreachable"):

@@ -26,7 +26,7 @@ from tests.runs.world import Driver, World, is_act, world
 from tests.sandbox.longhorn.description import Machine, Volume
 from tests.scenarios.playbook import PLAN, PLAYBOOK, Played, digest_in
 
-FROM, TO = "2.19.6", "3.8.0"
+OLDER, FROM, TO = "2.11.1", "2.19.6", "3.8.0"
 COMBINED = ("cluster_manager", "data", "ingest")
 NAMES = re.compile(r"runs-[0-9]+|[0-9a-f]{10,}|(?<=image-pull-)[a-z0-9]{5}")
 """Names that are other ones in each cluster."""
@@ -46,7 +46,7 @@ class Told:
 def told(driver: Driver, layout: Any, variables: Mapping[str, Any], killed: int) -> Told:
     """A plan and a run with a driver, and another run if that is killed behind an act of this number."""
     with world(driver) as here:
-        cluster = here.cluster(FROM, layout)
+        cluster = here.cluster(OLDER if "upgrade_hops" in variables else FROM, layout)
         given = {**here.confirmed(cluster.variables(TO, **variables)), **variables}
         ends = [here.killed_behind(killed, given)] if killed else []
         return all_of(here, [*ends, here.play(PLAYBOOK, given)])
@@ -84,6 +84,8 @@ def told_of_longhorn(driver: Driver) -> Told:
         (three_combined, {"upgrade_at": "2099-01-01T00:00:00Z", "upgrade_wait": False}, 0),
         (three_combined, {"upgrade_wait": False}, 0),
         (three_combined, {"upgrade_confirm": "p00000000000"}, 0),
+        (three_combined, {"upgrade_hops": FROM}, 0),
+        (three_combined, {"upgrade_hops": FROM}, 74),
         (seven_members, {"upgrade_batching": "zones", "upgrade_canary": "opensearch-data-1"}, 0),
     ],
 )
