@@ -138,6 +138,10 @@ def _cancelled(task: Task, folder: Folder, name: str) -> Outcome:
 
 def _planned(task: Task, folder: Folder, name: str) -> Cluster:
     """The plan of the cluster: its digest, or the cause for which there is none."""
+    found = _under_way(task, folder, name)
+    if found is not None:
+        folder.put_plan(found)
+        return found
     command = _plan_of(task)
     log = folder.log_of_plan(name)
     played = play(command, log, _Listener(task).hear)
@@ -152,6 +156,17 @@ def _planned(task: Task, folder: Folder, name: str) -> Cluster:
         found = _launchable(task, found)
     folder.put_plan(found)
     return found
+
+
+def _under_way(task: Task, folder: Folder, name: str) -> Cluster | None:
+    """The plan that a job of an earlier run is carrying out. What cannot be asked is named once the plan is made."""
+    known = folder.clusters([name]).get(name)
+    if known is None or task.params["launcher"] == PROCESS:
+        return None
+    try:
+        return LaunchedUpgrade(task, folder, _launcher(task), known).under_way(task.params["variables"])
+    except Refusal:
+        return None
 
 
 def _plan_of(task: Task) -> PlaybookCommand:

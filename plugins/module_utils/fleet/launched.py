@@ -12,9 +12,9 @@ from ..common.task import Task
 from ..common.timestamps import now_text, timestamp_of, utc_now
 from ..common.verdict import State, Verdict, waiting
 from ..common.waiting import Patience
-from .fleet_record import DONE, FAILED, UPGRADING, WAITING, Cluster
+from .fleet_record import DONE, FAILED, PLANNED, UPGRADING, WAITING, Cluster
 from .folder import Folder
-from .launching import JobState, Launch, LaunchedJob, Launcher, is_of, newest_number, standing
+from .launching import JobState, Launch, LaunchedJob, Launcher, is_of, mark_of, newest_number, standing
 
 UNANSWERED = 60.0
 """Seconds for which a job is looked for whose launch got no answer."""
@@ -47,6 +47,20 @@ class LaunchedUpgrade:
                 raise
             return self._ended(FAILED, " ".join(each.sentence() for each in reasons), *(each.code for each in reasons))
 
+    def under_way(self, variables: Mapping[str, Any]) -> Cluster | None:
+        """The plan that a job is carrying out with these variables, if the record has its launch.
+
+        A cluster whose lock that job holds has no other plan until the job has ended.
+        """
+        launch = self._cluster.launch
+        if launch is None or launch.ended or launch.variables != mark_of(variables):
+            return None
+        for job in self._asked():
+            if job.state is JobState.RUNNING and is_of(launch, job):
+                said = f"{self._launcher.title} {job.name} is upgrading it, and will be followed"
+                return Cluster(self._cluster.name, PLANNED, digest=launch.digest, plan=said)
+        return None
+
     def cancel(self) -> Cluster:
         """The cluster, after the end of each job of it that ran was asked for and waited for."""
         running = [each for each in self._asked() if each.state is JobState.RUNNING]
@@ -77,11 +91,11 @@ class LaunchedUpgrade:
             self._task.progress(f"{self._cluster.name}: {self._launcher.title} {job.name} is found again.")
             launch = self._cluster.launch
             found = launch if launch and is_of(launch, job) else Launch(digest, job.number - 1)
-            self._note(replace(found, job=job.name))
+            self._note(replace(found, job=job.name, variables=mark_of(variables)))
             return job
         if job is not None:
             self._keep(job)
-        launch = Launch(digest, newest_number(digest, jobs))
+        launch = Launch(digest, newest_number(digest, jobs), variables=mark_of(variables))
         self._note(launch)
         job = self._launch(variables, launch)
         self._note(replace(launch, job=job.name))

@@ -6,6 +6,7 @@ a run that was killed in between is the one with a greater number and the same c
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -58,6 +59,13 @@ class Launch:
     """The name of the job; empty until the scheduler has said it."""
     ended: bool = False
     """Whether a run of the fleet has taken the end of the job into the record."""
+    variables: str = ""
+    """The mark of the variables of the job (`mark_of`)."""
+
+
+def mark_of(variables: Mapping[str, Any]) -> str:
+    """The same text for the same variables, which does not show them."""
+    return sha256(json.dumps(variables, sort_keys=True, default=str).encode()).hexdigest()
 
 
 class Launcher(Protocol):

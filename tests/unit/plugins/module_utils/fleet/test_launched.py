@@ -107,6 +107,28 @@ def test_the_job_of_a_killed_run_is_found_again_and_not_launched_twice(scheduler
     assert (done.state, len(scheduler.names())) == ("done", 1)
 
 
+def test_the_job_of_a_killed_run_is_the_plan_of_its_cluster_while_it_runs(scheduler: Scheduler, folder: Folder) -> None:
+    def planned(**more: str) -> Cluster | None:
+        task = Task(cluster_upgrade.CONTRACT.arguments({"path": str(folder.path), "cluster": "north"}), clock=Clock())
+        work = LaunchedUpgrade(task, folder, scheduler.launcher(), folder.clusters(["north"])["north"])
+        return work.under_way({**VARIABLES, **more})
+
+    assert planned() is None, "nothing was launched"
+    with pytest.raises(Killed):
+        upgrade(scheduler, folder, kill)
+    found, (name,) = planned(), scheduler.names()
+    assert found is not None
+    assert (found.state, found.digest, found.plan.split()[-6:]) == (
+        "planned",
+        "p1",
+        ["upgrading", "it,", "and", "will", "be", "followed"],
+    )
+    assert name in found.plan
+    assert planned(target_version="3.9.0") is None, "the job brings another version"
+    scheduler.end(name, True, "Done.", **DONE)
+    assert planned() is None, "it has ended"
+
+
 def test_the_end_and_the_log_of_a_job_are_found_that_ended_while_no_run_was_there(
     scheduler: Scheduler, folder: Folder
 ) -> None:
