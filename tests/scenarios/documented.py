@@ -21,7 +21,9 @@ ANSWER = re.compile(r'\.(?P<scope>\w+)\["(?P<name>[^"]+)"\]')
 def curl_lines(page: Path = PAGE) -> list[str]:
     """The curl commands of a page in their order, each in one line, with what follows its pipe."""
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")
-    return re.findall(r"(?:^\$ |`)(curl [^\n`]+)", text, re.M)
+    found = re.findall(r"^\$ (curl [^\n`]+)|`(curl [^`]+)`", text, re.M)
+    # Within a sentence a command may be broken where the line is.
+    return [typed or " ".join(said.split()) for typed, said in found]
 
 
 def sample_of(command: str) -> Any:

@@ -35,7 +35,7 @@ def way(request: pytest.FixtureRequest) -> tuple[Product, str, str]:
 @pytest.fixture
 def cluster(lab: Lab, way: tuple[Product, str, str]) -> Iterator[Cluster]:
     """Three members."""
-    made = Cluster.start(lab, "raised", three_combined, way[1], product=way[0])
+    made = Cluster.start(lab, f"raised-{way[0].name}", three_combined, way[1], product=way[0])
     yield made
     made.remove()
 
