@@ -156,8 +156,8 @@ def test_the_workloads_are_asked_before_each_batch(here: World, tmp_path: Path, 
     cluster.is_upgraded()
 
 
-def test_settle_lets_the_machine_config_operator_go_on(with_executor: World, tmp_path: Path) -> None:
-    here, cluster = with_executor, CalledOpenShift(with_executor)
+def test_settle_lets_the_machine_config_operator_go_on(here: World, tmp_path: Path) -> None:
+    cluster = CalledOpenShift(here)
     gate = tmp_path / "gate.yml"
     gate.write_text("- name: Never\n  ansible.builtin.fail:\n    msg: Not yet.\n")
     assert cluster.upgrade(upgrade_workload_gate=str(gate)).code != 0
@@ -178,8 +178,8 @@ def test_settle_lets_the_machine_config_operator_go_on(with_executor: World, tmp
     cluster.is_upgraded()
 
 
-def test_an_abort_leaves_the_workers_to_a_later_run_and_not_to_the_operator(with_executor: World) -> None:
-    here, cluster = with_executor, CalledOpenShift(with_executor)
+def test_an_abort_leaves_the_workers_to_a_later_run_and_not_to_the_operator(here: World) -> None:
+    cluster = CalledOpenShift(here)
     given = cluster.agreed()
     assert here.killed_behind(20, given, PLAYBOOK) is None
     # The lock of a killed run lapses.

@@ -119,10 +119,8 @@ def test_the_gate_is_asked_again_behind_a_spare_worker_that_is_taken_first(here:
     cluster.is_upgraded()
 
 
-def test_ansible_asks_again_for_the_rest_of_a_batch_and_the_record_has_all_acts(
-    with_executor: World, tmp_path: Path
-) -> None:
-    cluster = WithSpareWorkers(with_executor)
+def test_ansible_asks_again_for_the_rest_of_a_batch_and_the_record_has_all_acts(here: World, tmp_path: Path) -> None:
+    cluster = WithSpareWorkers(here)
     gate = tmp_path / "gate.yml"
     gate.write_text("- name: Asked\n  ansible.builtin.assert:\n    that: true\n")
     ended = cluster.upgrade(upgrade_workload_gate=str(gate))
@@ -228,8 +226,8 @@ def test_an_upgrade_that_fails_leaves_no_spare_worker_and_makes_none_again(here:
     assert cluster.made() == SPARE
 
 
-def test_settle_removes_what_a_killed_run_has_left(with_executor: World) -> None:
-    here, cluster = with_executor, WithSpareWorkers(with_executor)
+def test_settle_removes_what_a_killed_run_has_left(here: World) -> None:
+    cluster = WithSpareWorkers(here)
     given, number = cluster.agreed(), 1
     while len(cluster.spare()) < 2:
         assert here.killed_behind(number, given, PLAYBOOK) is None
@@ -265,8 +263,8 @@ def test_a_spare_worker_that_cannot_leave_is_explained_and_waited_for_by_the_nex
     cluster.is_upgraded()
 
 
-def test_check_mode_makes_no_spare_worker(with_executor: World) -> None:
-    here, cluster = with_executor, WithSpareWorkers(with_executor)
+def test_check_mode_makes_no_spare_worker(here: World) -> None:
+    cluster = WithSpareWorkers(here)
     ended = here.play(PLAYBOOK, cluster.agreed(), "--check")
     assert ended.code == 0, ended.output
     assert cluster.openshift.observer.writes == []

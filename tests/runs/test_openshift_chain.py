@@ -168,8 +168,8 @@ def test_an_update_that_is_offered_no_more_stops_the_chain_before_it(here: World
     assert [name for name, _configuration in cluster.taken] == ["worker-0", "worker-1"]
 
 
-def test_settle_in_the_middle_lets_the_workers_go_to_the_version_on_the_way(with_executor: World) -> None:
-    here, cluster = with_executor, Chained(with_executor)
+def test_settle_in_the_middle_lets_the_workers_go_to_the_version_on_the_way(here: World) -> None:
+    cluster = Chained(here)
     given = cluster.agreed(**TO_EVEN)
     cluster.when_at("4.19.4", lambda: cluster.openshift.faults.operator_stays_degraded("etcd"))
     assert here.play(PLAYBOOK, given).code != 0
@@ -251,8 +251,8 @@ def test_risks_of_a_later_upgrade_take_consent_at_once(here: World) -> None:
     cluster.has_come("4.19.4", "4.20.2")
 
 
-def test_check_mode_goes_through_all_batches_of_a_chain(with_executor: World) -> None:
-    here, cluster = with_executor, Chained(with_executor, ODD)
+def test_check_mode_goes_through_all_batches_of_a_chain(here: World) -> None:
+    cluster = Chained(here, ODD)
     goes(here.play(PLAYBOOK, cluster.agreed(**TO_FAR), "--check"))
     assert cluster.openshift.observer.writes == []
 

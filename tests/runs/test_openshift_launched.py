@@ -50,8 +50,8 @@ class CalledController(AutomationController):
         return self.launch(template, ANSWERS if template.get("survey_enabled") else {}, **artifacts)
 
 
-def test_the_workflow_of_awx_shows_the_plan_and_carries_it_out(with_executor: World) -> None:
-    cluster = CalledOpenShift(with_executor)
+def test_the_workflow_of_awx_shows_the_plan_and_carries_it_out(here: World) -> None:
+    cluster = CalledOpenShift(here)
     awx, shown = CalledController(cluster), list[str]()
 
     def approve(planned: Job) -> bool:
@@ -66,11 +66,11 @@ def test_the_workflow_of_awx_shows_the_plan_and_carries_it_out(with_executor: Wo
     assert (status.status, f"to {TARGET}" in status.output) == ("successful", True), status.output
 
 
-def test_the_templates_of_awx_stop_settle_and_go_on_with_an_upgrade(with_executor: World) -> None:
-    cluster = CalledOpenShift(with_executor)
+def test_the_templates_of_awx_stop_settle_and_go_on_with_an_upgrade(here: World) -> None:
+    cluster = CalledOpenShift(here)
     awx = CalledController(cluster)
     consent = {"upgrade_confirm": awx.named("plan").artifacts["upgrade_confirm"]}
-    with with_executor.killing_behind(20), pytest.raises(Killed):
+    with here.killing_behind(20), pytest.raises(Killed):
         awx.named("upgrade", **consent)
     cluster.openshift.clock.advance(120)
     assert cluster.paused() == ["worker"]

@@ -114,8 +114,8 @@ def test_the_workers_wait_for_an_approval_behind_the_control_plane(here: World) 
     assert "workers approved by " in cluster.serve(STATUS).output
 
 
-def test_status_and_report_say_what_was_done_and_where_it_stopped(with_executor: World, tmp_path: Path) -> None:
-    cluster = ServedOpenShift(with_executor)
+def test_status_and_report_say_what_was_done_and_where_it_stopped(here: World, tmp_path: Path) -> None:
+    cluster = ServedOpenShift(here)
     gate = tmp_path / "gate.yml"
     gate.write_text("- ansible.builtin.fail: {msg: not now}\n  when: \"'worker-1' in upgrade_batch.members\"\n")
     assert cluster.upgrade(upgrade_workload_gate=str(gate)).code != 0
@@ -183,28 +183,26 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_a_fleet_upgrades_openshifts_wave_by_wave_and_stops_behind_one_that_fails(
-    with_executor: World, tmp_path: Path
-) -> None:
-    first, second = ServedOpenShift(with_executor), OtherOpenShift(with_executor, tmp_path)
+def test_a_fleet_upgrades_openshifts_wave_by_wave_and_stops_behind_one_that_fails(here: World, tmp_path: Path) -> None:
+    first, second = ServedOpenShift(here), OtherOpenShift(here, tmp_path)
     own = {"upgrade_kubernetes": {"kubeconfig": str(second.kubeconfig)}}
     hosts = {"east": first.variables(), "west": {**first.variables(), **own}}
     inventory, folder = tmp_path / "clusters.yml", tmp_path / "fleet"
     inventory.write_text(yaml.safe_dump({"all": {"hosts": hosts}}), encoding="utf-8")
     waves = {"upgrade_fleet_playbook": "openshift", "upgrade_fleet_canary": "east", "upgrade_fleet_soak_time": 1}
     given = {**waves, "upgrade_fleet_path": str(folder)}
-    planned = with_executor.play(FLEET, given, "-i", str(inventory), "--check")
+    planned = here.play(FLEET, given, "-i", str(inventory), "--check")
     assert planned.code == 0, planned.output
     assert "openshift on 2 clusters in 2 waves" in planned.output
     assert "5 Kubernetes nodes" in planned.output
     given["upgrade_fleet_confirm"] = statistics(planned)["upgrade_fleet_confirm"]
     name = first.openshift.faults.drain_blocked("worker-1")
-    stopped = with_executor.play(FLEET, given, "-i", str(inventory))
+    stopped = here.play(FLEET, given, "-i", str(inventory))
     assert stopped.code != 0
     assert name in stopped.output
     assert history(second.openshift)[0][0] == SMALL.version, "the wave behind the canary has not begun"
     first.openshift.faults.drain_unblocked("worker-1")
-    ended = with_executor.play(FLEET, given, "-i", str(inventory))
+    ended = here.play(FLEET, given, "-i", str(inventory))
     assert ended.code == 0, ended.output
     first.is_upgraded()
     assert history(second.openshift)[0] == (TARGET, "Completed")
