@@ -57,8 +57,9 @@ class OpenSearchStory(Story):
 
     @property
     def passes(self) -> int:
-        """See `Story`: a pass is of one member at least."""
-        return sum(pool.replicas for pool in self.pools) if self.options.get("upgrade_wait") is False else 0
+        """See `Story`: a pass is of one member at least, and every member is taken in each hop."""
+        members = sum(pool.replicas for pool in self.pools) * (2 if self.options.get("upgrade_hops") else 1)
+        return members if self.options.get("upgrade_wait") is False else 0
 
     def cluster(self) -> list[str]:
         """See `Story`."""
@@ -106,6 +107,10 @@ def story_of(seed: int) -> OpenSearchStory:
         options["upgrade_snapshot"] = "backup"
     indices, more, own = _raised(seed, indices)
     options, events = {**options, **more}, tuple(sorted((*events, *own), key=lambda each: each.act))
+    if not on_hosts and random.Random(f"{seed} hops").random() < HOPS:  # noqa: S311
+        # Such a run is twice as long.
+        way, events = CHAIN, tuple(replace(each, act=2 * each.act) for each in events)
+        options["upgrade_hops"] = BETWEEN
     return OpenSearchStory(seed, pools, indices, way, on_hosts, options=options, events=events, paces=paces)
 
 
@@ -119,6 +124,10 @@ def _raised(seed: int, indices: tuple[IndexIn, ...]) -> tuple[tuple[IndexIn, ...
     return single, {"upgrade_raise_replicas": True}, (by_person,) if chance.random() < 0.6 else ()
 
 
+CHAIN, BETWEEN = ("2.11.1", "3.8.0"), "2.19.6"
+"""A way that takes a hop between."""
+HOPS = 0.06
+"""The share of stories of pods that go it."""
 RAISED = 0.25
 """The share of stories in which indices without a replica get one for the time of the upgrade."""
 ON_HOSTS = 0.1
