@@ -65,6 +65,8 @@ class Upgrades:
     longhorn: LonghornOnLab
     environment: Mapping[str, str]
     accepted: Sequence[str] = ()
+    in_place: bool = False
+    """Whether Longhorn changes the image of the only instance manager of a node, as v1.13 does."""
 
     def variables(self, version: str, **more: Any) -> dict[str, Any]:
         """The variables of the playbook."""
@@ -94,7 +96,8 @@ class Upgrades:
         return play(STATUS, {**self.variables(version), **SYSTEM}, self.environment)
 
     def system_is(self, version: str) -> None:
-        """Longhorn itself is of another version, and each Longhorn node has its instance manager, running or not yet.
+        """Longhorn itself is of another version, and each Longhorn node has its instance manager, running or not yet;
+        where the image is changed in place, there is no other one.
 
         Longhorn makes them some time after the setting has changed, and no plan is made before that.
         """
@@ -108,7 +111,8 @@ class Upgrades:
             }
             return of_image >= {*self.versions()}
 
-        until(f"Instance managers of {image}", equipped, MADE)
+        if not self.in_place:
+            until(f"Instance managers of {image}", equipped, MADE)
 
     def versions(self) -> dict[str, str]:
         """The version of the instance manager that each node runs."""

@@ -30,6 +30,7 @@ MOMENT = 120.0
 WAYS = {"outside": "", "design": "design", "v1.13": "v1.13"}
 MANAGER = "stateful.upgrade"
 """The field manager of the collection."""
+IN_PLACE = "v1.13"
 OF_TODAY = "outside"
 """The way of the Longhorn that is published; the runs in memory show the others as well."""
 HELD = (("nodedataengineupgrades", "upgrading-instance-manager"), ("instancemanagerupgrades", "waiting-for-source-im"))
@@ -48,7 +49,7 @@ def upgrades(
     described = Described(machines, VOLUMES, offers=WAYS[request.param], frontends_outlive=True, jobs=JOBS)
     accepted = [] if described.offers else ["instance_manager_replacement"]
     with LonghornOnLab(lab, lab.directory / "logs", described) as longhorn:
-        yield Upgrades(lab, longhorn, ansible_environment, accepted)
+        yield Upgrades(lab, longhorn, ansible_environment, accepted, in_place=request.param == IN_PLACE)
 
 
 @pytest.fixture(scope="module")
