@@ -171,7 +171,8 @@ def _begin(seen: Longhorn, wanted: WantedSwitch) -> SwitchStep:
 
 def _of_one_upgrade(seen: Longhorn, wanted: WantedSwitch) -> tuple[str, ...]:
     """The nodes of the upgrade that is made: this one, then those that go with it and have not the image yet."""
-    others = [each for each in wanted.in_one_object if each in seen.nodes and not runs_image(seen, each, wanted.image)]
+    several = wanted.in_one_object if seen.upgrades.kinds is UpgradeKinds.DATA_ENGINE_UPGRADES else ()
+    others = [each for each in several if each in seen.nodes and not runs_image(seen, each, wanted.image)]
     return tuple(dict.fromkeys((wanted.node, *others)))
 
 

@@ -42,6 +42,12 @@ def test_one_object_brings_all_nodes_to_the_image(drive: type[Driver]) -> None:
     assert driver.longhorn.observer.by_acts == []
 
 
+def test_each_node_has_its_own_object_where_the_kind_takes_one_node(drive: type[Driver]) -> None:
+    driver = drive(offering(NEWER, *ONE))
+    assert switch(driver, "n1", in_one_object=list(NODES_OF_THREE)).verdict.passed, driver.said
+    assert [each["spec"]["nodeID"] for each in made(driver, NEWER)] == ["n1"]
+
+
 def test_a_node_waits_for_its_turn_as_long_as_nodes_before_it_are_finished(drive: type[Driver]) -> None:
     driver = drive(offering(DESIGN, *S3))
     driver.longhorn.faults.upgrade_stalls(AT_NODE[DESIGN], "pending")
