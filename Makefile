@@ -148,16 +148,16 @@ molecule: ## the scenarios of extensions/molecule on real members (ARGS="…" go
 soak: soak-scenarios soak-branches soak-runs ## all that CI has no time for; takes three to five hours
 
 soak-scenarios: ## every way of a real upgrade, and all scenarios of molecule
-	@$(TWO_AT_A_TIME) tests/scenarios --ignore=tests/scenarios/branches -m soak $(ARGS)
+	@$(TWO_AT_A_TIME) -vv tests/scenarios --ignore=tests/scenarios/branches -m soak $(ARGS)
 
 random-runs: ## random upgrades by seed, each watched at every change (ARGS="--system longhorn --first 0 --count 2000"; --seed <number>: one, told in full)
 	@$(RUN) -m tests.runs.random_runs $(ARGS)
 
 soak-runs: ## a run that is killed behind each of its acts
-	@$(PYTEST) -p tests.runs.prepared -n 2 tests/runs -m soak $(ARGS)
+	@$(PYTEST) -p tests.runs.prepared -n 2 -vv tests/runs -m soak $(ARGS)
 
 soak-branches: ## every branch, fault and kill once more on real servers, and 100 random kills (KILLS=<number>)
-	@STATEFUL_UPGRADE_PLATFORM=lab STATEFUL_UPGRADE_RANDOM_KILLS=$(or $(KILLS),100) $(TWO_AT_A_TIME) tests/scenarios/branches $(ARGS)
+	@STATEFUL_UPGRADE_PLATFORM=lab STATEFUL_UPGRADE_RANDOM_KILLS=$(or $(KILLS),100) $(TWO_AT_A_TIME) -vv tests/scenarios/branches $(ARGS)
 
 oldest: ## the tests without a cluster, and one upgrade, on ansible-core 2.16
 	@STATEFUL_UPGRADE_LOCK=oldest $(RUN) $(WHATEVER_ANSIBLE) $(ARGS)
