@@ -138,7 +138,7 @@ def _cancelled(task: Task, folder: Folder, name: str) -> Outcome:
 
 def _planned(task: Task, folder: Folder, name: str) -> Cluster:
     """The plan of the cluster: its digest, or the cause for which there is none."""
-    found = _under_way(task, folder, name)
+    found = _plan_of_running_job(task, folder, name)
     if found is not None:
         folder.put_plan(found)
         return found
@@ -158,13 +158,13 @@ def _planned(task: Task, folder: Folder, name: str) -> Cluster:
     return found
 
 
-def _under_way(task: Task, folder: Folder, name: str) -> Cluster | None:
+def _plan_of_running_job(task: Task, folder: Folder, name: str) -> Cluster | None:
     """The plan that a job of an earlier run is carrying out. What cannot be asked is named once the plan is made."""
     known = folder.clusters([name]).get(name)
     if known is None or task.params["launcher"] == PROCESS:
         return None
     try:
-        return LaunchedUpgrade(task, folder, _launcher(task), known).under_way(task.params["variables"])
+        return LaunchedUpgrade(task, folder, _launcher(task), known).plan_of_running_job(task.params["variables"])
     except Refusal:
         return None
 

@@ -47,7 +47,7 @@ class LaunchedUpgrade:
                 raise
             return self._ended(FAILED, " ".join(each.sentence() for each in reasons), *(each.code for each in reasons))
 
-    def under_way(self, variables: Mapping[str, Any]) -> Cluster | None:
+    def plan_of_running_job(self, variables: Mapping[str, Any]) -> Cluster | None:
         """The plan that a job is carrying out with these variables, if the record has its launch.
 
         A cluster whose lock that job holds has no other plan until the job has ended.

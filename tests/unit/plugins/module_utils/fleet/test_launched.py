@@ -111,7 +111,7 @@ def test_the_job_of_a_killed_run_is_the_plan_of_its_cluster_while_it_runs(schedu
     def planned(**more: str) -> Cluster | None:
         task = Task(cluster_upgrade.CONTRACT.arguments({"path": str(folder.path), "cluster": "north"}), clock=Clock())
         work = LaunchedUpgrade(task, folder, scheduler.launcher(), folder.clusters(["north"])["north"])
-        return work.under_way({**VARIABLES, **more})
+        return work.plan_of_running_job({**VARIABLES, **more})
 
     assert planned() is None, "nothing was launched"
     with pytest.raises(Killed):
