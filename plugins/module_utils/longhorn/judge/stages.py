@@ -97,7 +97,7 @@ class Act:
     version: str = ""
     """The resourceVersion that the object has to have, where the act asks for it."""
     nodes: tuple[str, ...] = ()
-    """All nodes of an upgrade by Longhorn itself, in their order; empty if it is about `target` alone."""
+    """All nodes of an upgrade by Longhorn itself, in their order; empty for every other act."""
 
 
 @dataclass(frozen=True)

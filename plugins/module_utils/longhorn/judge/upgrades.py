@@ -153,10 +153,9 @@ def _begin(seen: Longhorn, wanted: WantedSwitch) -> SwitchStep:
     if by_itself:
         return SwitchStep(SwitchStage.UNDEFINED, (), Verdict(by_itself))
     nodes = _of_one_upgrade(seen, wanted)
-    growing = [add_replicas(seen, each, SwitchStage.UNDEFINED) for each in nodes if wanted.extra_replicas]
-    for each in growing:
-        if each is not None:
-            return each
+    growing = (add_replicas(seen, each, SwitchStage.UNDEFINED) for each in nodes if wanted.extra_replicas)
+    if first := next(filter(None, growing), None):
+        return first
     blocked = combine(judge_copies(seen, each) for each in nodes)
     if not blocked.passed:
         return SwitchStep(SwitchStage.UNDEFINED, (), blocked)

@@ -191,8 +191,8 @@ def chosen_restart(
             _judge_dynamic(asked, due),
         )
     )
-    told = tuple(details_of_scheme(every, addresses)) if addresses else ()
-    return ChosenRestart(_course(asked, due, replaced, coordinated), due, replaced, lines_of(asked), verdict, told)
+    details = tuple(details_of_scheme(every, addresses)) if addresses else ()
+    return ChosenRestart(_course(asked, due, replaced, coordinated), due, replaced, lines_of(asked), verdict, details)
 
 
 def _all_changes(asked: Iterable[PoolToRestart]) -> SettingChanges:
