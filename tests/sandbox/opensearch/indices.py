@@ -47,7 +47,13 @@ class Indices:
         return self._state.indices[name].settings.get("hidden") == "true"
 
     def make(self, name: str, body: Mapping[str, Any]) -> Index:
-        """A new index, made of its own settings over those of the templates that match.
+        """A new index, published: see `add`."""
+        index = self.add(name, body)
+        self._allocation.publish()
+        return index
+
+    def add(self, name: str, body: Mapping[str, Any]) -> Index:
+        """A new index whose copies have no member yet, made of its own settings over those of the templates that match.
 
         Raises:
             ServerError: its name or a setting is none, or it is there already.
@@ -71,7 +77,6 @@ class Indices:
         index.body = {"mappings": body.get("mappings") or templates.get("mappings") or {}}
         self._allocation.make(index)
         self._state.indices[name] = index
-        self._allocation.publish()
         return index
 
     def _template(self, name: str) -> dict[str, Any]:

@@ -14,7 +14,6 @@ PER_INDEX = 50
 """Shards of an index; each has one replica."""
 OF_NODE = 10
 """Members on one Kubernetes node, beside those that every sandbox has."""
-ENABLE = "cluster.routing.allocation.enable"
 
 
 def pools_of(members: int) -> tuple[Pool, ...]:
@@ -43,15 +42,13 @@ def fill(servers: Cluster, shards: int) -> None:
     for member in sorted(state.data_nodes, key=lambda each: each.name):
         by_zone.setdefault(member.attributes.get("zone", ""), []).append(member)
     ordered = [each for row in itertools.zip_longest(*by_zone.values()) for each in row if each is not None]
-    state.settings.persistent[ENABLE] = "none"
     for number in range(shards // PER_INDEX):
-        servers.indices.make(
+        servers.indices.add(
             f"index-{number:04}", {"settings": {"number_of_shards": PER_INDEX, "number_of_replicas": 1}}
         )
     places = itertools.cycle(ordered)
     for copy in list(state.copies):
         _start(servers, copy, next(places))
-    del state.settings.persistent[ENABLE]
     servers.allocation.publish()
 
 
