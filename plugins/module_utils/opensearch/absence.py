@@ -1,6 +1,6 @@
-"""The looks at members that went down, and the health of the cluster meanwhile.
+"""The looks at members that went down, and the health of the cluster until they are back.
 
-The first look that is answered asks for the places of all shards, too, in the same request: the members are away then,
+The first look that is answered also asks where all shards are, in the same request: the members are away then,
 or have just joined, and allocation is still restricted. The answer is long in a large cluster, so it is asked for once.
 """
 
@@ -24,7 +24,7 @@ class Absence:
         self._client = client
         self._asks = health
         self.health = ""
-        """The health at the first look; empty before that, or if it could not be told."""
+        """The health at the first look; empty before that, or if it is not known."""
 
     def look(self, names: Collection[str]) -> dict[str, ClusterMember]:
         """Those of the named members that are in the cluster now, by name.

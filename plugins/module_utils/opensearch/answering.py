@@ -39,7 +39,7 @@ def gate_connection(options: Mapping[str, Any], *, last: bool) -> Mapping[str, A
 
 
 def old_address(task: Task) -> Verdict:
-    """Whether a member still answers at the addresses of before. The question alone fails no run."""
+    """Whether a member still answers at the old addresses. A question that is refused fails no run."""
     options, after = task.params["opensearch"], after_of(task.params["opensearch"])
     if after is None or _where(options) == _where(after):
         return Verdict()
@@ -60,7 +60,7 @@ class _NewAddress:
         """One question to each address, and all answers so far.
 
         Raises:
-            Refusal: the address will not answer, however long it is waited for.
+            Refusal: the address will not answer, however long the task waits.
         """
         seen = replace(self._seen, silence="")
         for options in self._ways(batch):

@@ -41,7 +41,7 @@ OF_BATCH: Options = {
     "until": {"type": "str", "choices": ["ready", "joined"], "default": "ready"},
     "usual_seconds": {"type": "float"},
 }
-"""The options of a module that takes one batch of pods down, in whichever way."""
+"""The options of a module that takes one batch of pods down, by whatever means."""
 
 
 class BatchProof:
@@ -60,7 +60,7 @@ class BatchProof:
         self._hand_over = HandOver(task, client, self._batch, self._policy)
         self._restriction = Restriction(task, client, self._batch, self._policy.allow_red_indices)
         self.absence = Absence(client, health=params.get("until") == "joined")
-        """The looks at the members once they went."""
+        """The looks at the members after they went down."""
         self.former: dict[str, str] = {}
         """The process of each member as the last proof has seen it (ephemeral id)."""
 
@@ -71,7 +71,7 @@ class BatchProof:
             self._paths.update(observe_data_paths(self._client))
         state = as_if_raised(self._task, self._restriction.last.see())
         need_pods(state, there)
-        # A member that came back meanwhile is another process than the one that was deleted.
+        # A member that has come back since is another process than the one that was deleted.
         self.former.update({m.name: m.ephemeral_id for m in state.members.values() if m.name not in deleted})
         proven = prove(state, self._task.params["expected"], self._batch, self._policy, deleted)
         standing = judge_pods(state, there.pods, self._batch, deleted)
@@ -89,7 +89,7 @@ class BatchProof:
         return judge_ephemeral(state, pools, going, self._paths, policy)
 
     def prepare(self, going: Collection[str]) -> bool:
-        """Make the next preparation. The result says whether anything was to do."""
+        """Make the next preparation. The result says whether there was anything to do."""
         # The restriction comes last: indices that are made under it lack their replicas.
         return (not self._task.check_mode and self._hand_over.make(going)) or self._restriction.make()
 
@@ -113,7 +113,7 @@ class BatchProof:
         return known and judge_back(self.absence.look(names), names, self._target, self.former).passed
 
     def on_target(self, names: Collection[str]) -> frozenset[str]:
-        """Those of these members that are seen to run the target version; all of them if there is none."""
+        """Those of these members that run the target version now; all of them if there is no target."""
         if self._target is None:
             return frozenset(names)
         seen = observe_members(self._client, names)

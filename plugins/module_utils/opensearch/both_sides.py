@@ -1,4 +1,4 @@
-"""Both sides of a cluster whose members are pods, looked at together, with all troubles in one verdict."""
+"""Both sides of a cluster whose members are pods, looked at together, with all problems in one verdict."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from .rights import rights_for
 
 
 class _Troubles(list[Verdict]):
-    """All that stands in the way of one look."""
+    """The problems of one look."""
 
     nobody = False
-    """Whether nobody is there at one side."""
+    """Whether no connection could be made to one side."""
 
     def add(self, error: Refusal) -> None:
-        """Take an error in."""
+        """Add an error."""
         self.nobody = self.nobody or isinstance(error, NobodyThere)
         self.append(error.as_waiting() if isinstance(error, Unreachable) else error.verdict)
 
@@ -69,17 +69,17 @@ class _UserRights:
 
 
 def see(task: Task) -> tuple[MembersAndPods, list[Verdict]]:
-    """Both sides, and all troubles on the way.
+    """Both sides, and all problems that were found.
 
     Raises:
-        Refusal: one side cannot be seen, or none of the sets belongs to the cluster. It has all troubles: an
-            unreachable API and a wrong password are told together.
+        Refusal: one side cannot be seen, or none of the sets belongs to the cluster. It has all problems: an
+            unreachable API and a wrong password are reported together.
     """
     params = task.params
     first = task.first_answer is not None and params.get("wait", True)
     look = partial(_first_look if first else _both_sides, params, _UserRights(params))
     (there, members, _troubles), verdict = task.wait(look, lambda seen: combine(seen[2]))
-    # A refusal of one side ends the wait for the other, whose trouble is then refused, too.
+    # A refusal of one side ends the wait for the other, whose problem is then refused, too.
     told = verdict.without_waiting() if verdict.state is State.REFUSED else verdict
     troubles = [told, judge_connection(params["opensearch"])]
     if there is None or members is None:
@@ -104,10 +104,10 @@ def _in_opensearch(search: OpenSearchClient) -> tuple[ClusterState, DataPaths]:
 
 
 def _first_look(params: Mapping[str, Any], rights: _UserRights) -> tuple[Any, Any, _Troubles]:
-    """The same for a task that has touched nothing yet.
+    """The same for a task that has changed nothing yet.
 
     Raises:
-        NobodyThere: that is all that stands in the way.
+        NobodyThere: that is the only problem.
     """
     seen = _both_sides(params, rights)
     verdict = combine(seen[2])
@@ -117,7 +117,7 @@ def _first_look(params: Mapping[str, Any], rights: _UserRights) -> tuple[Any, An
 
 
 def _both_sides(params: Mapping[str, Any], rights: _UserRights) -> tuple[Any, Any, _Troubles]:
-    """One look at both sides, and the troubles. A side that does not answer, and pods that go, are waited for."""
+    """One look at both sides, and the problems. Those that time may fix, such as pods that go, are only waiting."""
     troubles = _Troubles()
     there = _attempt(troubles, lambda: _in_kubernetes(params, rights, troubles))
     search = params["opensearch"], params["kubernetes"]
@@ -151,7 +151,7 @@ def _judge_pods(there: Namespace, state: ClusterState, meant: Collection[Statefu
 def _in_kubernetes(
     params: Mapping[str, Any], rights: _UserRights, troubles: list[Verdict]
 ) -> tuple[Namespace, tuple[StatefulSet, ...], tuple[Budget, ...]] | None:
-    """The namespace with the sets to plan for, all its sets, and its budgets. All missing rights are told together."""
+    """The namespace with the sets to plan for, all its sets, and its budgets. All missing rights are one verdict."""
     cluster = kubernetes.connect(params["kubernetes"])
     try:
         every = with_missing(cluster, observe_namespace(cluster, params["namespace"]))

@@ -1,6 +1,6 @@
-"""The order of an upgrade over several versions: the hop that is due, from the real state, and what is known of others.
+"""The order of an upgrade over several versions: the hop that is due by the real state, and what is known of the rest.
 
-The plan of each run has the batches of one hop. Its digest is that of the whole, so that one consent covers all hops,
+The plan of each run has the batches of one hop. Its digest covers the whole upgrade, so that one consent is enough,
 and a run after a killed one goes on in the hop that the members are in.
 """
 
@@ -79,7 +79,7 @@ def _in_pods(task: Task, hops: Sequence[VersionHop]) -> _PoolsOfHops:
     versions = [member.version for member in seen.state.members.values()]
     every, due = [drawn(hop) for hop in hops], hop_due(hops, versions)
     if is_between(hops, due, versions):
-        # The template of a pool tells in which hop its member went away.
+        # The template of a pool shows in which hop its member went away.
         away = [pool for pool in every[due].pools if any(each.version is None for each in pool.members)]
         due -= bool(away) and all(pool.image != pool.target_image for pool in away)
     return _PoolsOfHops(due, every[due], every[-1], [each.pools for each in every[due + 1 :]])
@@ -96,10 +96,10 @@ def _on_hosts(task: Task, hops: Sequence[VersionHop]) -> _PoolsOfHops:
 
 
 def _begun_last(task: Task, cluster: str, hops: Sequence[VersionHop], due: int, away: Collection[str]) -> str:
-    """The version of the hop whose batch the record has as the last one with these members.
+    """The version of the hop in which the last batch with these members started, by the record.
 
     Raises:
-        Refusal: no record tells it.
+        Refusal: no record shows it.
     """
     target = str(hops[-1].version)
     try:
@@ -119,7 +119,7 @@ def _begun_last(task: Task, cluster: str, hops: Sequence[VersionHop], due: int, 
             "hop_unclear",
             f"{enumerate_few(sorted(away))} {'is' if len(away) == 1 else 'are'} away, all others run {before}, and no"
             f" record shows whether the hop to {after} has begun there.",
-            f"Start it on the version that its data is of, {before} or {after}, then run again.",
+            f"Start it on the version of its data, {before} or {after}, then run again.",
         )
     return max(begun, key=lambda each: each.started).target_version or target
 

@@ -74,7 +74,7 @@ def _wanted(task: Task, client: OpenSearchClient) -> SnapshotWanted:
 
 
 def _foreseen(task: Task, client: OpenSearchClient) -> Outcome:
-    """The verdict on taking it. An upgrade that goes on has its own already, or has begun to take it."""
+    """The verdict on taking it. An upgrade that goes on has its own already, or has started to take it."""
     params = task.params
     fit = _judge_fit(task, client, recorded=params["recorded"])
     if not fit.passed:
@@ -88,7 +88,7 @@ def _foreseen(task: Task, client: OpenSearchClient) -> Outcome:
 
 
 def _judge_fit(task: Task, client: OpenSearchClient, *, recorded: bool) -> Verdict:
-    """Whether the repository is there and takes a snapshot. In check mode no member writes its file to it."""
+    """Whether the repository is there and takes a snapshot. In check mode no member writes a test file to it."""
     name = task.params["snapshot"]
     there = observe_repositories(client)
     known = judge_repository(name, there, recorded=recorded)
@@ -121,7 +121,7 @@ def _present(task: Task, client: OpenSearchClient) -> Outcome:
 
 @dataclass
 class _Taking:
-    """The looks at the snapshot, the first of which starts it where it is not there."""
+    """The looks at the snapshot; the first one starts it if it is not there."""
 
     task: Task
     client: OpenSearchClient
@@ -141,7 +141,7 @@ class _Taking:
         except Unreachable:
             raise
         except Refusal:
-            # The answer to an earlier request was lost, and the request was not: the server refuses the same name.
+            # Perhaps an earlier request arrived and its answer was lost: the server then refuses the same name.
             self.task.may_look()
             found = self._seen()
             if found.found is None:
@@ -162,7 +162,7 @@ class _Taking:
             "indices": ",".join(wanted.indices),
             "include_global_state": True,
             "ignore_unavailable": False,
-            # With true it would also be taken of an index that lacks a primary.
+            # With true the snapshot would also be taken if an index lacks a primary.
             "partial": False,
             "metadata": {MARK: {**mark, "run": self.task.run}},
         }

@@ -68,10 +68,10 @@ def planning(params: Mapping[str, Any], batches: Iterable[Mapping[str, Any]]) ->
 
 
 def marks_of(task: Task) -> dict[str, frozenset[str]]:
-    """The members on each Kubernetes node with which a run of this cluster has begun.
+    """The members on each Kubernetes node that a run of this cluster has started to empty.
 
     Raises:
-        Refusal: they cannot be had.
+        Refusal: they cannot be read.
     """
     cluster, client = name_for(uuid_for(task)), connect(task.params["kubernetes"])
     return {each.name: each.members for each in task.ask(lambda: marked_nodes(client, cluster))}
@@ -112,7 +112,7 @@ def _emptied(task: Task) -> Outcome:
 
 
 def _strangers(task: Task, client: KubernetesClient) -> Verdict:
-    """Whether no member is on the Kubernetes nodes that is not of the batch: none is evicted without a proof."""
+    """Whether all members on the Kubernetes nodes are of the batch: none is evicted without a proof."""
     state = observe(opensearch.connect(task.params["opensearch"], task.params["kubernetes"]))
     members = {member.name for member in state.members.values()} - {*task.params["batch"]}
     namespace = task.params["namespace"]
@@ -131,14 +131,14 @@ def _moved_in(node: str, members: Sequence[str]) -> Reason:
     several = len(members) > 1
     return refused(
         "member_moved_in",
-        f"Kubernetes node {node} is to be emptied, and {enumerate_few(members)} {'are' if several else 'is'} there,"
-        " which the batch does not take.",
+        f"Kubernetes node {node} is to be emptied, but {enumerate_few(members)} {'are' if several else 'is'} there and"
+        " not in the batch.",
         "Run again: the next plan takes all members of the node together.",
     )
 
 
 def _refilled(task: Task) -> Outcome:
-    """Uncordon the Kubernetes nodes of the batch, since the work on them is done, and take their marks off."""
+    """Uncordon the Kubernetes nodes of the batch, since the work on them is done, and remove their marks."""
     client, cluster = connect(task.params["kubernetes"]), name_for(uuid_for(task))
     draining, reasons = Draining(task, client, MODULE), list[Reason]()
     for name in task.params["kubernetes_nodes"]:
@@ -154,7 +154,7 @@ def restored(task: Task) -> Outcome:
     list Kubernetes nodes has cordoned none.
     """
     client, cluster = connect(task.params["kubernetes"]), name_for(uuid_for(task))
-    # Asked for before: a list that is denied is asked for again for two minutes, as a right that the run has lost.
+    # The right is checked first, because a denied list would be retried for two minutes, like any right lost in a run.
     if not task.params["tasks_emptied"] and not task.ask(lambda: may(client, "", Right("list", "", "nodes"))):
         return Outcome(Verdict())
     marked = task.ask(lambda: marked_nodes(client, cluster))

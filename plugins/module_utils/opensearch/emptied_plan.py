@@ -1,4 +1,4 @@
-"""The part of a plan that is about the Kubernetes nodes which a run empties, with the tasks of the user on them."""
+"""The part of a plan about the Kubernetes nodes that a run empties for the tasks of the user."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ SAID = "; Kubernetes node {} is drained, and the tasks of tasks_emptied run whil
 
 @dataclass
 class Emptying:
-    """The pools of a plan, with all members due that are on the Kubernetes nodes which are emptied."""
+    """The pools of a plan, in which all members on an emptied Kubernetes node go."""
 
     task: Task
     wanted: bool
     pools: tuple[Pool, ...] = ()
     marked: Mapping[str, Collection[str]] = field(default_factory=dict)
-    """The Kubernetes nodes with which an earlier run has begun, and the members that were there."""
+    """The Kubernetes nodes that an earlier run has started to empty, and the members that were there."""
 
     def drawn(self, drawn: Drawn, target: Version) -> Drawn:
-        """The pools as they are planned for.
+        """The pools, in which all members on an emptied Kubernetes node go.
 
         Raises:
-            Refusal: the marks of an earlier run cannot be had.
+            Refusal: the marks of an earlier run cannot be read.
         """
         if not self.wanted:
             return drawn

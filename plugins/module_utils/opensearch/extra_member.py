@@ -1,7 +1,7 @@
-"""The work of the module `extra_member`: a pool has one member more for the time of an upgrade.
+"""The work of the module `extra_member`: a pool has one more member for the time of an upgrade.
 
 The member is made on the new version, so it needs no batch. It goes when its shards have moved to others, and its
-volumes go with it. A run that was killed leaves the mark at the StatefulSet, from which any later one goes on.
+volumes go with it. A run that was killed leaves its mark on the StatefulSet, from which any later one goes on.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _present(task: Task, cluster: KubernetesClient, search: OpenSearchClient) ->
 
 
 def _in_time(task: Task, mark: Undo | None, verdict: Verdict) -> Verdict:
-    """The verdict of a single pass, whose time began when the member was made."""
+    """The verdict of a single pass, whose time counts from the creation of the member."""
     if mark is None or verdict.state is not State.WAITING or task.params["wait"]:
         return verdict
     seconds = (utc_now() - timestamp_of(mark.writer.at)).total_seconds()
@@ -160,7 +160,7 @@ def _absent(task: Task, cluster: KubernetesClient, search: OpenSearchClient) -> 
     there = task.ask(lambda: list_stateful_sets(cluster, namespace))
     marked = [pool for pool in there if MARK in pool.annotations and params["pool"] in (None, pool.name)]
     writers = Writers(task, partial(lease_at, cluster), "extra_member")
-    # A single pass could neither leave the exclusion nor begin it again.
+    # A single pass could neither leave the exclusion in place nor start it again.
     patient = with_arguments(task, wait=True)
     removal = partial(_removed, cluster, search, writers)
     done = [attempt(partial(removal, pool), patient) for pool in marked]

@@ -128,11 +128,11 @@ class _GateLooks:
         self._green_at: int | None = None
 
     def green_after(self, since: int | None) -> int | None:
-        """Seconds from that moment, since 1970, until the first look that found the cluster green."""
+        """Seconds from `since`, a time in seconds since 1970, until the first look that found the cluster green."""
         return None if since is None or self._green_at is None else max(0, self._green_at - since)
 
     def again(self) -> Look:
-        """The next look. The progress of recoveries is asked of every member, so only now and then."""
+        """The next look. It asks for the progress of recoveries only now and then, since every member has to answer."""
         now = self._clock.now()
         measures = self._before is not None and now - self._measured >= MEASURED
         asks = now - self._asked >= MEASURED
@@ -151,7 +151,7 @@ class _GateLooks:
         if self._green_at is None and self._before.health.green:
             self._green_at = now_seconds()
         if measures and copies_move(self._before.state):
-            # A user without the right, or without an answer, does not ask again.
+            # If the right or the answer is missing, it is not asked for again.
             self._measured = math.inf if self._before.recoveries == UNKNOWN else self._clock.now()
         return self._before
 

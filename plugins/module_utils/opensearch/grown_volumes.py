@@ -45,12 +45,12 @@ DISK = "disk"
 """The check of the watermarks."""
 FILE_SYSTEMS = 30.0
 """Seconds for the members to see a file system that has grown. They look once a second (server source, FsService)."""
-STAYS = "Kubernetes makes no volume claim smaller: {} keeps the size that it has got, whatever becomes of the upgrade."
+STAYS = "Kubernetes makes no volume claim smaller: {} keeps its new size, whatever becomes of the upgrade."
 
 
 def run(task: Task) -> Outcome:
     """Raise the claims and follow them, follow them alone, or make a set again that is missing."""
-    # A part of a larger task has the journal of that.
+    # As a part of a larger task this writes to the journal of that task.
     before = task.journal.as_result()
     verdict = _done(task)
     return Outcome(verdict, changed=task.journal.as_result() != before)
@@ -67,7 +67,7 @@ def _done(task: Task) -> Verdict:
 
 @dataclass
 class _FollowedLook:
-    """The claims now, and the seconds for which their file systems have been about to grow."""
+    """The claims now, and the seconds for which their file systems have been waiting to grow."""
 
     claims: list[VolumeClaim]
     ages: dict[str, float]

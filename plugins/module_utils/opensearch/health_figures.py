@@ -78,7 +78,7 @@ FIGURES = (
 
 
 def look(task: Task) -> HealthLook:
-    """One look: four requests, and one for each index with a shard that has no place."""
+    """One look: four requests, and one for each index with an unassigned shard."""
     client = connect(task.params["opensearch"], task.params["kubernetes"])
     health = observe_health(client)
     state = observe(client)

@@ -34,7 +34,7 @@ def run(task: Task) -> Outcome:
     if not nodes or params["moment"] not in {BEFORE_BATCH, BEFORE_STOP}:
         return _judged(task)
     if not params["namespace"]:
-        said = "With kubernetes_nodes the members are known by their pods, and no namespace is given that has them."
+        said = "With kubernetes_nodes the members are found by their pods, and no namespace is given."
         raise refusal("namespace_not_given", said, "Give namespace.")
     there = members_on(task)
     while True:

@@ -1,7 +1,7 @@
 """A batch that goes down part by part, each part once a gate lets it through.
 
 A batch is divided when its gate lets only some members through, or when the proof does not hold any more while some are
-being deleted. It is begun again when the proof does not hold immediately before members would be stopped. Each time
+being deleted. It starts again when the proof does not hold immediately before members would be stopped. Each time
 allocation is put back first, so that the cluster can recover while the gate waits.
 """
 
@@ -41,9 +41,9 @@ IN_PARTS: Options = {
 }
 
 ATTEMPTS = 12
-"""The most times that a batch is begun in vain; with the pauses in between that takes some minutes."""
+"""The most times that a batch is started in vain; with the pauses in between that takes some minutes."""
 LONGEST_PAUSE = 10.0
-"""The most seconds between two attempts. The pauses begin at one second, and double."""
+"""The most seconds between two attempts. The pauses start at one second, and double."""
 COUNTED = frozenset({"last_started_copy", "member_unrecognised"})
 """The causes that may never end: a copy that a recovery has not made yet, or a pod that is Ready and no member, whose
 server may have another name. Another cause, such as a spent budget, ends by itself or with the time of the batch."""
@@ -96,7 +96,7 @@ class _Rest:
         """Put allocation back, pause after an attempt in vain, and wait at the gate for the rest.
 
         Raises:
-            Refusal: allocation is not put back, the batch was begun too often, its time is over, shards have not moved
+            Refusal: allocation is not put back, the batch started too often, its time is over, shards have not moved
                 away, or its gate does not let it through.
         """
         self._carry_out(state="restored", part="batch")
@@ -137,7 +137,7 @@ class _Rest:
         said = " ".join(reason.sentence() for reason in verdict.deciding())
         raise refusal(
             "begun_in_vain",
-            f"The batch was begun {self.attempts} times. Each time the proof that it may go down did not hold"
+            f"The batch was started {self.attempts} times. Each time the proof that it may go down did not hold"
             " immediately before its members would have been stopped. No further member of it was stopped. The last"
             f" time: {said}",
             "Fix the cause, then run again: finished members are left alone.",
@@ -146,13 +146,13 @@ class _Rest:
     def _pause(self, verdict: Verdict) -> None:
         seconds = min(2.0 ** max(self.attempts - 1, 0), LONGEST_PAUSE)
         said = " ".join(reason.message for reason in verdict.deciding())
-        paused = Verdict((waiting("begun_in_vain", f"The batch is begun again in {seconds:g} s. {said}"),))
+        paused = Verdict((waiting("begun_in_vain", f"The batch starts again in {seconds:g} s. {said}"),))
         self.task.wait_apart(
             lambda: None, lambda _seen: paused, Patience(seconds, 1.0, hands_back=True), stoppable=True
         )
 
     def _seconds_left(self) -> int:
-        """Seconds until no further member goes down. One that is down is waited for all the same."""
+        """Seconds until no further member goes down. The run still waits for one that is down."""
         limit = int(self.task.params["gate"]["wait_limit"])
         return max(1, int(self.began + limit - self.task.clock.now()))
 

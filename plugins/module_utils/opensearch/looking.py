@@ -35,7 +35,7 @@ from .observe.settings import Settings
 Seen = TypeVar("Seen")
 
 LONG_POLL = 2.0
-"""Seconds for which the server holds the health request until green, which tells of green at once."""
+"""Seconds for which the server holds the health request until green, so that green is seen at once."""
 
 RECOVERIES, MANAGED = "recoveries", "managed"
 """Questions that are asked only now and then: for the bytes that recoveries have to copy, and for managed indices."""
@@ -63,7 +63,7 @@ def look(
 
     As long as copies are under way no explanation is asked for: it would cost much and change nothing. `before` is the
     gate's previous look. `due` are the questions with long answers whose time has come again (`RECOVERIES`, `MANAGED`).
-    `snapshot_age` is the seconds that a snapshot may be old.
+    `snapshot_age` is the greatest age of a snapshot, in seconds.
     """
     made = (selection or Selection()).at(moment)
     health = observe_health(client, long_poll)
@@ -117,7 +117,7 @@ def unless_denied(check: str, ask: Callable[[], Seen]) -> Seen:
     """The answer to a question of one check alone.
 
     Raises:
-        Refusal: there is no answer. If the user may not ask, the remedy tells how to go on without the check.
+        Refusal: there is no answer. If the user may not ask, the remedy says how to go on without the check.
     """
     try:
         return ask()

@@ -46,7 +46,7 @@ CONTRACT = Contract(
 def run(task: Task, before: Callable[[Pod], None] = lambda _pod: None) -> Outcome:
     """Replace the batch. Members that already run the new revision and are in the cluster are left alone.
 
-    `before` is made immediately before each pod is deleted.
+    `before` is called immediately before each pod is deleted.
     """
     params, going = task.params, task.params["going"] or task.params["batch"]
     if task.check_mode and task.params["gate"]:
@@ -67,7 +67,7 @@ def run(task: Task, before: Callable[[Pod], None] = lambda _pod: None) -> Outcom
 
 
 def _in_halves(gone: Collection[str], names: Collection[str]) -> Verdict:
-    """The refusal of a batch of which some stay up, since those that went come back only once it is uncordoned."""
+    """The refusal if some of a batch stay up: those that went come back only once their node is uncordoned."""
     left = [name for name in names if name not in gone]
     reason = refused(
         "node_half_empty",
@@ -119,7 +119,7 @@ def _replace(task: Task, search: OpenSearchClient, before: Callable[[Pod], None]
         marked=lambda pod: (
             pod.kubernetes_node in leaves or any(pod.annotations.get(key) for key in params["replace_marked"])
         ),
-        # A member that is cured comes back as its pool is, whatever a run before has set.
+        # A member that is brought back gets what its pool has, whatever an earlier run has set.
         as_set=target is not None,
         before=before,
     )

@@ -105,7 +105,7 @@ class Drawn:
 def run(task: Task, changed: Callable[[Drawn, Version], Drawn] = lambda drawn, _target: drawn) -> Outcome:
     """Observe, judge and plan. Nothing is changed, so check mode does the same.
 
-    `changed` gives the pools as they are planned for.
+    `changed` gives the pools for the plan, such as with more members due.
     """
     params = task.params
     target = target_of(params["target_version"])
@@ -114,7 +114,7 @@ def run(task: Task, changed: Callable[[Drawn, Version], Drawn] = lambda drawn, _
 
 
 def to_restart(task: Task, state: ClusterState, names: Collection[str]) -> tuple[Task, Version, frozenset[str]]:
-    """The task that plans a restart of these members, which keep their version, and that version; and all they have."""
+    """The task that plans a restart of these members on their version, that version, and all versions that they run."""
     versions = frozenset(str(each.version) for each in state.members.values() if each.name in names)
     target = target_of(max(versions, default="0.0.0"))
     params = CONTRACT.arguments(task.params, target_version=str(target))
@@ -131,8 +131,8 @@ def planned(
 ) -> Outcome:
     """The plan for these pools. `further` are conditions that the digest covers as well.
 
-    `at_once` are members that a person wants to go together. `aim` is the version that consent names, if the plan leads
-    to one on the way.
+    `at_once` are members that a person wants to go together. `aim` is the version that consent names, if the plan only
+    leads to an earlier one.
     """
     params = task.params
     state = drawn.state
@@ -150,7 +150,7 @@ def planned(
     if replicas.state is not state:
         state, drawn = replicas.state, replace(drawn, state=replicas.state)
         batches = cut(pools, target, params["members"], cutting, state)
-    # Members that are away and in the plan are cured before any other goes.
+    # Members that are away and in the plan are brought back before any other goes.
     cured = [m for pool in pools for m in pool.members if m.version is None and m.name in going]
     policy = replace(
         policy_of(params, hands_over=hands_over),
@@ -175,7 +175,7 @@ def _judged(
     target: Version,
     to_agree: ClusterState,
 ) -> Verdict:
-    """All that stands in the way of these batches. `to_agree` is the state by which consents are asked for."""
+    """All reasons about these batches. `to_agree` is the state by which consents are asked for."""
     state, pools, going = drawn.state, drawn.pools, [name for batch in batches for name in batch.members]
     return combine(
         (

@@ -70,7 +70,7 @@ def _put_back(task: Task) -> Outcome:
 
 
 class _RaisingLooks:
-    """The looks of the part. Each gives a replica to indices that have none, so that a new one waits for no other."""
+    """The looks of the part. Each gives a replica to indices that have none, also to those made since the last look."""
 
     def __init__(self, task: Task, client: OpenSearchClient) -> None:
         self._task, self._client = task, client
@@ -78,7 +78,7 @@ class _RaisingLooks:
         self._allowed = index_names(task.params["allow_single_copy"], "allow_single_copy")
 
     def look(self) -> StartingLook:
-        """The copies now, after the replicas were made that are missing."""
+        """The copies now, once the missing replicas were made."""
         task, client = self._task, self._client
         settings, state, verdict = read_settings(client), observe(client), Verdict()
         names = single_indices(state, task.params["batch"], self._wanted)
@@ -86,7 +86,7 @@ class _RaisingLooks:
             single = look_at_single(client, state, names)
             raising = judge_raising(single, self._allowed)
             verdict = raising.verdict
-            # All that stands in the way is said before anything is changed.
+            # All problems are reported before anything is changed.
             if verdict.state is not State.REFUSED and raising.indices:
                 failed = raise_replicas(task, client, settings, single, raising)
                 verdict = combine((verdict, failed))

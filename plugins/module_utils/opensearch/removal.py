@@ -1,4 +1,4 @@
-"""The removal of one member that holds no shard any more: proven like a batch, then its pool gets one member fewer."""
+"""The removal of one member that holds no shard any more: proven like a batch, then its pool gets one less member."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Observed:
 
 
 Shrink = Callable[[], bool]
-"""Gives the pool one member fewer. The result says whether it had another number."""
+"""Takes one member from the pool. The result says whether its number has changed."""
 
 
 def remove_member(
@@ -40,7 +40,7 @@ def remove_member(
 ) -> Outcome:
     """Remove the one member of the batch, and wait until its pod and the member are gone.
 
-    `shrink` takes the place of the plain change of the number of replicas.
+    `shrink` is used in place of the plain change of the number of replicas.
 
     Raises:
         Refusal: an API gives no answer, or the pool is not as it was planned.
@@ -87,7 +87,7 @@ def remove_member(
 
 
 def _removed(gone: bool) -> dict[str, str]:
-    """The action of a member that is none of its pool any more, also if a run that was killed has seen to that."""
+    """The action of a member that is no longer in its pool, even if a run that was killed has removed it."""
     return {"action": "removed"} if gone else {}
 
 

@@ -17,7 +17,7 @@ ROLE = (
 """All rights that the modules of this collection use in a namespace."""
 
 EXTRA_MEMBER = tuple(Right(verb, "", "persistentvolumeclaims") for verb in ("get", "delete"))
-"""The further rights for one member more in a pool with claims: those of that member are removed with it."""
+"""The further rights for one more member in a pool with claims: those of that member are removed with it."""
 VOLUMES = (
     *(Right(verb, "", "persistentvolumeclaims") for verb in ("get", "patch")),
     *(Right(verb, "apps", "statefulsets") for verb in ("get", "patch", "create", "delete")),

@@ -20,5 +20,5 @@ def settings_of_a_run(recoveries: int) -> str:
 
 
 def run(task: Task) -> Outcome:
-    """Bring about the state that is asked for. A second run changes nothing."""
+    """Do what the option `state` says. A second run changes nothing."""
     return allocation.carry_out(task, connect(task.params["opensearch"], task.params["kubernetes"]))

@@ -19,7 +19,7 @@ from .observe.explaining import explain_moves
 from .observe.look import MembersAndPods
 
 REMOVAL = "removal"
-"""The way of a batch whose member is removed."""
+"""The value of `by` for a batch whose member is removed."""
 _REMEDY = "Add a member, or fix what the deciders name; or leave the size of the pool as it is."
 
 
@@ -30,7 +30,7 @@ class PlannedSizes:
     sizes: tuple[Size, ...] = ()
     verdict: Verdict = field(default_factory=Verdict)
     conditions: tuple[str, ...] = ()
-    """The words for them that consent covers. They stay the same while they are brought about."""
+    """The words for them that consent covers. They stay the same while the sizes change."""
 
     @property
     def added(self) -> list[str]:

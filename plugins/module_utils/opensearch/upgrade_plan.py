@@ -110,13 +110,13 @@ def _preflight(task: Task, order: Outcome) -> Iterator[ParallelWork]:
         yield ParallelWork(
             admission.run, {**params, "planned": returning(more, more["batches"], "container", "target_image")}
         )
-    # Without the rights that the plan misses, or with a wrong image, the throw-away pods would only repeat it.
+    # If the plan lacks rights or has a wrong image, the throw-away pods would only report that again.
     if IMAGES not in params["skip_checks"] and order.verdict.passed and not params["groups"]:
         yield from (_proof_of_images(params, pool, more) for pool in _changing(more) if not _is_missing(pool))
 
 
 def first_gate(params: Mapping[str, Any], more: Mapping[str, Any], **own: Any) -> ParallelWork:
-    """The gate before the first batch of a plan. A plan should be known in its time, however much progress there is."""
+    """The gate before the first batch of a plan. A plan has to be ready in time, however much progress there is."""
     own |= {"snapshot": None if more["commenced"] else params.get("snapshot")}
     own |= {"moment": "before_upgrade", "batch": more["broken"], "wait_limit": params["wait_timeout"]}
     own |= {"gains": more.get("gains", {})}
@@ -124,7 +124,7 @@ def first_gate(params: Mapping[str, Any], more: Mapping[str, Any], **own: Any) -
 
 
 def _capacity(params: Mapping[str, Any]) -> Iterator[ParallelWork]:
-    """Whether all that is to be added for the time of the upgrade can be had."""
+    """Whether all capacity for the time of the upgrade can be added."""
     if params["extra_member"]:
         own: dict[str, Any] = {"state": "planned", "pool": params["extra_member"]}
         yield ParallelWork(extra_member.run, extra_member.CONTRACT.arguments(params, **own))
@@ -156,7 +156,7 @@ def _proof_of_images(params: Mapping[str, Any], pool: Mapping[str, Any], more: M
     work = image_pull if "plugins" in params["skip_checks"] else image_plugins
     # It waits even in one pass, at the end of which no throw-away pod may be left.
     wait = {"wait": True, "wait_timeout": max(params["image_timeout"], params["wait_timeout"]), "wait_sleep": 0.25}
-    # A run that was killed may have left them cordoned, and the next one uncordons them once its plan is agreed to.
+    # A killed run may have left the marked nodes cordoned; the next one uncordons them once its plan is agreed to.
     own = {"pool": pool["name"], "container": pool["container"], "left_out": more["marked_nodes"], **wait}
     later = [
         {"image": each["image"], "target_version": each["version"]}
@@ -227,7 +227,7 @@ def _documents(task: Task) -> dict[str, int]:
 
 
 def _announce(task: Task, order: Outcome, verdict: Verdict) -> None:
-    """Tell the refusal as an event of each pool, if the pools are in a namespace."""
+    """Report the refusal as an event of each pool, if the pools are in a namespace."""
     namespace = task.params["namespace"]
     if namespace:
         client = kubernetes.connect(task.params["kubernetes"])

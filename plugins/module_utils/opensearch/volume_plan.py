@@ -62,7 +62,7 @@ def _entry(wanted: WantedSize, claims: Iterable[str], raised: Iterable[str]) -> 
 
 
 def conditions_of(given: Iterable[Mapping[str, Any]] | None) -> list[str]:
-    """The words for the sizes that consent covers. They stay the same while they are brought about."""
+    """The words for the sizes that consent covers. They stay the same while the claims grow."""
     return [f"claims {each.claim} of {each.pool} {each.size}" for each in wanted_sizes(given)]
 
 

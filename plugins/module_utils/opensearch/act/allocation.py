@@ -4,15 +4,15 @@ Some changes are for a batch (the restriction, the exclusion of drained members)
 recoveries, rebalancing). One undo in the cluster carries both; only the run that wrote it extends it, and the request
 that puts a part of it back rewrites it.
 
-Rebalancing is `none` during a run by default. The servers begin to even out as soon as every copy is started
+Rebalancing is `none` during a run by default. The servers start to rebalance as soon as every copy is started
 (`allow_rebalance: indices_all_active`), so after each member; the proof of the next one would wait for relocations
 that the run has caused, and their bytes would be moved back. Shards that have to move still do (disk watermarks,
 exclusion).
 
 Recoveries run ten at a time on a member, unless more are allowed already. A member that was away for seconds has
-little to copy, but the servers let two shards at a time ask for it, each with changes of the cluster state: 300
-shards take minutes with nothing to copy. Their bytes a second are not touched by default, since only the owner knows
-the limit.
+little to copy, but the servers recover two shards at a time by default, each with changes of the cluster state:
+300 shards take minutes with nothing to copy. Their bytes a second are not touched by default, since only the owner
+knows the limit.
 
 A member that dies between two batches comes back, but its replicas are built on others after a minute. So where a
 cluster setting can do it, they wait for twice as long as members of this cluster take to come back.
@@ -94,12 +94,12 @@ CONTRACT = Contract(
 def carry_out(
     task: Task, client: OpenSearchClient, may_be_red: Container[str] = (), seen: ClusterState | None = None
 ) -> Outcome:
-    """Bring about the option `state`, and wait until it is done, but for no copy of an index in `may_be_red`.
+    """Do what the option `state` says, and wait until it is done, except for copies of indices in `may_be_red`.
 
-    A restriction begins with the look that was just made, if it is given in `seen`.
+    A restriction starts from the look in `seen`, if one was just made.
 
-    Once all is prepared, the shards of the members in `drained` move to others. That is waited for also in one pass, at
-    whose end the exclusion is taken back.
+    Once all is prepared, the shards of the members in `drained` move to others. The task waits for
+    that even in one pass, because the exclusion is taken back at its end.
 
     Raises:
         Refusal: it was not done, or only in part.
@@ -134,7 +134,7 @@ def _carried_out(
         seen.append(act(task, client, read_settings(client)))
         return seen[-1]
 
-    # Shards that move away take nothing down, so an abort may end that wait.
+    # No member is down while shards move away, so an abort may end that wait.
     try:
         _last, verdict = task.wait(look, lambda done: done.verdict, stoppable=task.params["state"] == "drained")
     except Refusal as error:
@@ -203,7 +203,7 @@ def restrict(
 
 
 def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
-    """Flush the indices of the batch, and set the given settings of the whole run. Changes of others since stay."""
+    """Flush the indices of the batch, and set the given settings of the whole run. Later changes by others stay."""
     state = observe(client)
     settings, raised = raise_on(task, client, settings, state, task.params["batch"])
     settings, flushed = _flush_batch(task, client, settings, state)
@@ -274,7 +274,7 @@ def drain(
 def _fresh(task: Task, settings: Settings, undo: Undo | None, wanted: Mapping[str, Any]) -> tuple[Change, ...]:
     """The changes that are still to be made.
 
-    A run has put back what an interrupted one has left before its first batch. In check mode it is still there.
+    Before its first batch a run puts back what an interrupted one has left. In check mode it is still there.
 
     Raises:
         Refusal: the cluster carries an undo of another run, or of the same setting.

@@ -22,7 +22,7 @@ from ..observe.client import OpenSearchClient, connect
 
 NAME = "stateful-upgrade-lock"
 STOP = "stateful-upgrade-stop"
-"""The template with the request to stop. It is beside the lock, since the holder writes that without a guard."""
+"""The template with the request to stop. It is not in the lock, because the holder writes that without a guard."""
 
 _TEMPLATES = "/_component_template"
 _WRITTEN = frozenset(field.name for field in fields(Lock)) - {"version", "stop"}

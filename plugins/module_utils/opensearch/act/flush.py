@@ -42,7 +42,7 @@ def flush(task: Task, client: OpenSearchClient, indices: Collection[str], way: s
     indices whose names begin with a dot count, except those behind data streams.
 
     `way` is the last part of the path (`Product.flush_of`). A synced flush of an index that is written to fails in
-    part, and is then told like any other.
+    part, and is then reported like any other.
 
     The result holds the reasons about flushes that failed. After a refused request no further one is sent.
 
@@ -86,7 +86,7 @@ def slices(indices: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _flush_slice(task: Task, client: OpenSearchClient, names: Collection[str], way: str) -> tuple[int, dict[str, str]]:
-    """The number of these indices that were flushed, and the causes for which others were not."""
+    """The number of these indices that were flushed, and the causes of those that were not."""
     ordinary = {name for name in names if not name.startswith(".") or name.startswith(".ds-")}
     try:
         answer = _flush(task, client, names, way)
@@ -106,7 +106,7 @@ def _flush(task: Task, client: OpenSearchClient, names: Collection[str], way: st
         return {}
     task.still_wanted()
     target = ",".join(quote(name, safe="") for name in sorted(names))
-    # The names are whole; a server that knows the synced flush does not know hidden indices yet.
+    # The names have no wildcards; a server with the synced flush does not know hidden indices yet.
     kinds = "open,hidden" if way == "_flush" else "open"
     options = {"expand_wildcards": kinds, "ignore_unavailable": "true"}
     reason = waiting("flushing", f"The flush of {enumerate_few(names)} has not ended.", "It ends by itself.")
@@ -134,7 +134,7 @@ def _is_denial(error: Refusal) -> bool:
 
 
 def _is_of_server(error: Refusal) -> bool:
-    """Whether the server refused the flush, and not this collection the run."""
+    """Whether the refusal is the server's, and not one of this collection, such as a lost lock."""
     return all(reason.code.startswith("opensearch_") for reason in error.verdict.reasons)
 
 

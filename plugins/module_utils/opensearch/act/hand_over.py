@@ -1,18 +1,18 @@
-"""The elected manager hands over before its batch goes down, so that no election has to be waited for then.
+"""The elected manager hands over before its batch goes down, so that the cluster waits for no election then.
 
 The members of the batch are excluded from voting until another one is elected, and vote again at once; the undo of that
 is written first. The room `judge` says whether it may hand over; the proof, made again, sees that it has.
 
-Of two members that can be elected only the elected one votes. There the vote goes over with the office, and does not
+Of two members that can be elected only the elected one votes. There its vote goes to the next elected one, and does not
 come back when the exclusion ends (server source, Reconfigurator: of an even number one does not vote, and that is never
 the elected one).
 
-An election that follows the death of a manager has to be found necessary by the others, and won by one of them, while
-shards fail over. All manager-eligible members of the batch are excluded, since the server chooses the successor at
+When an elected manager dies, the others must first notice that and then elect one of them, while shards
+fail over. All manager-eligible members of the batch are excluded, since the server chooses the successor at
 random. Of three managers a single one votes during that time, so it is kept short: two requests and the election.
 
 If none takes over in time, an elected manager that is alone in its batch goes as it is. If it shares the batch, the
-proof does not hold: allocation is put back, and the batch begins again without a hand-over, so that the others go
+proof does not hold: allocation is put back, and the batch starts again without a hand-over, so that the others go
 first.
 """
 
@@ -44,7 +44,7 @@ EFFECT = 10.0
 PATIENCE = 30.0
 """Seconds in which another member has to be elected, and a request answered."""
 PAUSE = 0.1
-"""Seconds between two looks meanwhile."""
+"""Seconds between two looks during that time."""
 
 Seen = TypeVar("Seen")
 

@@ -1,7 +1,7 @@
 """The last look before a batch goes down, while allocation is restricted for it: the proof alone.
 
-The other checks of a gate were made before. Made again now, they would refuse an effect of the restriction itself: the
-replicas of an index made meanwhile are assigned nowhere.
+The other checks of a gate were made before. Made again now, they would refuse because of the restriction itself: the
+replicas of an index that was made since are not assigned.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..observe.state import ClusterState
 
 
 class LastLook:
-    """The looks for the proof of one batch. Each also tells whether waiting for the proof is in vain."""
+    """The looks for the proof of one batch. Each also says whether waiting for the proof is in vain."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class LastLook:
         is_restricted: Callable[[], bool],
         may_be_red: Container[str] = (),
     ) -> None:
-        """`is_restricted` says whether replicas are allocated nowhere; it is only asked if that matters."""
+        """`is_restricted` says whether replicas cannot be allocated; it is only asked if that matters."""
         self._client = client
         self._batch = batch
         self._is_restricted = is_restricted
@@ -52,16 +52,16 @@ class LastLook:
 CALM = 5.0
 """The most seconds of waiting until no replica is about to be allocated. The proof decides in any case."""
 PAUSE = 0.1
-"""Seconds between two looks meanwhile."""
+"""Seconds between two looks during that time."""
 
 
 def wait_calm(
     task: Task, client: OpenSearchClient, state: ClusterState, batch: Collection[str], may_be_red: Container[str] = ()
 ) -> ClusterState:
-    """The cluster at a moment at which a restriction keeps no replica away that the proof of the batch needs.
+    """The cluster at a time when a restriction blocks no replica that the proof of the batch needs.
 
     An index is made in two steps: its replicas are allocated once its primary has started. If allocation were
-    restricted in between, the batch would have to be begun again. `state` is the last look. The proof needs no copy of
+    restricted in between, the batch would have to start again. `state` is the last look. The proof needs no copy of
     an index in `may_be_red`.
     """
 

@@ -1,4 +1,4 @@
-"""The look at the settings after all was put back, and the names of those that stay if it was not."""
+"""The look at the settings after all was put back, and the names of those that stay if that failed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .raising import lower_replicas
 from .settings_change import OF_RUN, name_of, write
 
 SILENT = frozenset({"orphaned", "lock_lost", "locked"})
-"""The failures after which another may be at work: what a run has left is then for that one to say."""
+"""The failures after which another run may be at work: that run then reports what is left over."""
 
 
 def settle(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:

@@ -25,7 +25,7 @@ from .shutdown import unregister
 from .voting import refused_by_server, take_back
 
 ALONE: Mapping[str, tuple[str, ...]] = {"undrained": (EXCLUDING,), "unrestricted": (ENABLE,)}
-"""The beginnings of the only settings that a state puts back, although the undo may name more."""
+"""The prefixes of the only settings that a state puts back, although the undo may name more."""
 
 
 def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
@@ -33,13 +33,13 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     before = shown(settings)
     undo = undo_here(client, settings)
     if undo is not None:
-        # The run that wrote it has to be dead, in whichever of both stores its lock is.
+        # The run that wrote it must have ended, whichever of the two stores has its lock.
         Writers(task, lambda place: store_of(task, client, place), "shard_allocation").judge(undo.writer)
     going = tuple(change for change in undo.changes if _is_asked_for(task, change)) if undo else ()
     # Putting everything back also lifts the run's voting exclusions; putting a single setting back does not.
     voters = excluded_by(undo) if task.params["state"] not in ALONE else ()
     voting = observe_voting(client) if voters else Voting(frozenset(), frozenset())
-    # A run excludes members only. One that is away meanwhile was a member when it was excluded.
+    # A run excludes members only. One that is away now was a member when it was excluded.
     unknown = voting.nobodies.intersection(voters)
     voters = () if unknown else voters
     refusals = tuple(_refusals(undo, unknown)) if undo else ()
@@ -49,7 +49,7 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
         unregister(task, client)
     strangers, failed = set[str](), None
     if voters:
-        # Settings are put back even if the members cannot be let vote again.
+        # Settings are put back even if the server does not let the members vote again.
         failed = refused_by_server(lambda: strangers.update(take_back(task, client, voting, voters)), lost=False)
     ours, others = split_ours(replace(undo, changes=going), settings)
     back = tuple(replace(each, was=value_back(each, settings.at(each.path))) for each in ours)
@@ -72,7 +72,7 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
 
 
 def store_of(task: Task, client: OpenSearchClient, place: Mapping[str, str]) -> LockStore:
-    """The store of the lock at that place, of whichever run it is."""
+    """The store of the lock at that place, whichever run holds it."""
     if place["kept_in"] == "opensearch":
         return ClusterLock(client)
     return lease_at(kubernetes.connect(task.params["kubernetes"]), place)

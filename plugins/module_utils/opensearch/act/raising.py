@@ -1,8 +1,8 @@
 """Replicas for indices that have none, for the time of a run, and back to what was before.
 
 The undo is written first, in a cluster setting of its own. So whenever a run is killed, the cluster says what to put
-back. Settings of indices cannot be changed on condition that they are as they were seen, so they are read again
-immediately before each change.
+back. The server has no conditional change of index settings, so they are read again immediately before each
+change.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ RAISE_REPLICAS: Options = {"raise_replicas": {"type": "list", "elements": "str",
 
 @dataclass(frozen=True)
 class Lowered:
-    """The end of putting replicas back."""
+    """The result of putting replicas back."""
 
     verdict: Verdict = field(default_factory=Verdict)
     changed: bool = False
 
 
 def look_at_single(client: OpenSearchClient, state: ClusterState, names: Sequence[str]) -> RaisingLook:
-    """All that says whether these indices, which have no replica, can get one."""
+    """The data that decides whether these indices, which have no replica, can get one."""
     present = observe_replicas(client)
     look = RaisingLook(state, {name: present[name] for name in names if name in present})
     if not look.indices:
@@ -88,7 +88,7 @@ def raise_replicas(
     The verdict names the indices whose settings the server did not change.
 
     Raises:
-        Refusal: the undo of another run that lives is there, or the undo was not written.
+        Refusal: there is an undo of another run that has not ended, or the undo was not written.
     """
     undo, writer = replicas_undo(client, settings, look.state.uuid), writer_of(task)
     if undo is not None:
@@ -147,7 +147,7 @@ def lower_replicas(task: Task, client: OpenSearchClient, settings: Settings) -> 
     started.
 
     Raises:
-        Refusal: the undo cannot be read, its run lives, or the answers are missing.
+        Refusal: the undo cannot be read, its run has not ended, or the answers are missing.
     """
     undo = replicas_undo(client, settings)
     if undo is None:
@@ -170,7 +170,7 @@ def lower_replicas(task: Task, client: OpenSearchClient, settings: Settings) -> 
 
 
 def _judge_writer(task: Task, client: OpenSearchClient, undo: Undo) -> None:
-    """Check that the run which wrote the undo is dead, in whichever of both stores its lock is."""
+    """Check that the run which wrote the undo has ended, whichever of the two stores has its lock."""
     Writers(task, lambda place: store_of(task, client, place), "shard_allocation").judge(undo.writer)
 
 
@@ -188,8 +188,8 @@ def _change(
     wanted: Mapping[str, Mapping[str, str | None]],
     present: Mapping[str, IndexReplicas],
 ) -> dict[str, str]:
-    """Set these settings of the indices, many in one request. The result has the words of the server by each index
-    that it refused. An index is left alone whose replicas are not as in `present` any more.
+    """Set these settings of the indices, many in one request. The result is the server's message for each index
+    that it refused. An index whose replicas have changed since `present` is left alone.
 
     Raises:
         Unreachable: an answer is missing.
@@ -215,7 +215,7 @@ def _change_some(
     values: Mapping[str, str | None],
     present: Mapping[str, IndexReplicas],
 ) -> dict[str, str]:
-    """A request for all of them; if it is refused, one for each, so that one index keeps no other from the change."""
+    """A request for all of them; if it is refused, one for each, so that one index does not block the others."""
     if not task.check_mode:
         task.still_wanted()
     acts = [

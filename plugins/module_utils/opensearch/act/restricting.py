@@ -1,7 +1,7 @@
-"""Allocation is restricted for one batch immediately before it goes, between two proofs that it may.
+"""Allocation is restricted for one batch immediately before it goes down, between two proofs that it may.
 
-The replicas of an index that is made under the restriction are allocated nowhere. So if the second proof lacks a copy,
-the restriction is put back and the batch begun again, in the same task.
+The replicas of an index that is made under the restriction are not allocated. So if the second proof lacks a copy, the
+restriction is put back and the batch is started again, in the same task.
 
 New primaries are not kept off the batch: an exclusion by name would also move primaries away under `primaries`, and
 take a replica from every index that follows the number of members (`auto_expand_replicas`; server source,
@@ -43,9 +43,9 @@ RESTRICTING: Options = {
 }
 
 ATTEMPTS = 12
-"""The most attempts to begin a batch; with the pauses in between they last somewhat more than a minute."""
+"""The most attempts to start a batch; with the pauses in between they last somewhat more than a minute."""
 LONGEST_PAUSE = 10.0
-"""The most seconds between two attempts. The pauses begin at half a second, and double."""
+"""The most seconds between two attempts. The pauses start at half a second, and double."""
 PROOF = 15.0
 """Seconds with answers after which a proof that does not hold is given back to the caller."""
 
@@ -65,7 +65,7 @@ class Restriction:
         self._unchanged = task.params["allocation"] == UNCHANGED
         self._made = self._restricts = False
         self._attempts = 0
-        # The gate that has waited for long is that of the first part; the gates of the others flush for themselves.
+        # Only the first part's gate can have waited long here; the gates of the other parts flush for themselves.
         self._flushes = (task.params.get("gate") or {}).get("waited", 0) > AGAIN_AFTER
 
     def make(self) -> bool:
@@ -85,9 +85,9 @@ class Restriction:
         return True
 
     def again(self, verdict: Verdict) -> bool:
-        """Put the restriction back, since the batch does not go. The result says whether it is begun again.
+        """Put the restriction back, since the batch does not go. The result says whether it is started again.
 
-        It is not if nothing was restricted here, or if something else than a copy is missing: the caller decides then.
+        It is not if nothing was restricted here, or if something other than a copy is missing: the caller decides then.
 
         Raises:
             Refusal: the batch was begun too often, the restriction was not put back, or the run may not go on.
@@ -103,8 +103,8 @@ class Restriction:
         if self._attempts >= ATTEMPTS:
             raise refusal(
                 "begun_in_vain",
-                f"The batch was begun {self._attempts} times. Each time the proof that it may go down did not hold any"
-                f" more once allocation was restricted, so none of it was stopped. The last time: {said}",
+                f"The batch was started {self._attempts} times. Each time the proof that it may go down no longer held"
+                f" once allocation was restricted, so none of its members was stopped. The last time: {said}",
                 "Run again when fewer indices are made: finished members are left alone.",
             )
         self._pause()
@@ -112,7 +112,7 @@ class Restriction:
 
     def _pause(self) -> None:
         seconds = min(2.0 ** (self._attempts - 2), LONGEST_PAUSE)
-        text = f"Allocation is put back, and the batch is begun again in {seconds:g} s (attempt {self._attempts + 1})."
+        text = f"Allocation is put back, and the batch starts again in {seconds:g} s (attempt {self._attempts + 1})."
         verdict = Verdict((waiting("begun_in_vain", text),))
         patience = Patience(seconds, 1.0, hands_back=True)
         self._task.wait_apart(lambda: None, lambda _seen: verdict, patience, stoppable=True)
@@ -133,8 +133,8 @@ def wait_proven(
     """Wait until the proof holds, with allocation restricted if that is asked for.
 
     If the policy says so, an elected manager in the batch hands over first, as before pods are deleted.
-    A proof that has not held for `PROOF` seconds with answers, or cannot as long as allocation stays as it is, is given
-    as it is. The caller then puts allocation back if it has restricted it, so that the proof can hold.
+    A proof that has not held for `PROOF` seconds with answers, or cannot as long as allocation stays as it is, is
+    returned as it is. The caller then puts allocation back if it has restricted it, so that the proof can hold.
 
     The result is the cluster, the verdict, and the remarks on the restriction.
 

@@ -69,7 +69,7 @@ def judge_cluster(undo: Undo, client: OpenSearchClient, uuid: str = "", name: st
 
 
 def undo_left(undo: Undo) -> Refusal:
-    """The refusal of a new change that would take the place of an undo."""
+    """The refusal of a new change that would overwrite an undo."""
     return refusal(
         "undo_left",
         f"The cluster carries the undo of run {undo.writer.run} of {undo.writer.at}, which a new change would replace.",

@@ -1,4 +1,4 @@
-"""Telling Elasticsearch which members restart, so that it knows why they leave, and taking that back.
+"""Registering with Elasticsearch which members restart, so that it knows why they leave, and taking that back.
 
 A registration is made after allocation was restricted, and removed before that is put back. So there is an undo in the
 cluster as long as there is a registration, and whoever carries the undo out finds the registration by its reason. The
@@ -20,11 +20,11 @@ from ..observe.state import ClusterState
 AWAY = "1h"
 """The time for which the servers keep the shards of a member that has registered."""
 OURS = "stateful.upgrade"
-"""The begin of the reason by which a registration is known as one of this collection."""
+"""The start of the reason, by which a registration is recognised as one of this collection."""
 
 
 def register(task: Task, client: OpenSearchClient, state: ClusterState, names: Collection[str]) -> tuple[Reason, ...]:
-    """Tell the servers that these members restart and come back within `AWAY`. The result has remarks.
+    """Register that these members restart and come back within `AWAY`. The result has remarks.
 
     It is done if all members know the API. A server that does not allow it gives a remark: the batch is safe without.
 
@@ -77,14 +77,14 @@ def _register(task: Task, client: OpenSearchClient, member: str, name: str) -> N
 
 
 def _others(state: ClusterState, names: Collection[str], present: Collection[Shutdown]) -> Iterator[Reason]:
-    """A remark on members that somebody else has registered."""
+    """A remark on members that someone else has registered."""
     others = [each.id for each in present if each.id in state.ids(names) and not each.reason.startswith(OURS)]
     if others:
         yield remark(
             "shutdown_of_another",
             f"Something else has registered {enumerate_few(state.members[each].name for each in others)} to shut down"
             " (GET _nodes/shutdown), which is left as it is.",
-            "Remove the registration once it is needed no more.",
+            "Remove the registration once it is no longer needed.",
         )
 
 
@@ -92,5 +92,5 @@ def _not_registered(error: Refusal) -> Reason:
     return remark(
         "shutdown_not_registered",
         f"The restart of the members could not be announced to the servers: {error.verdict.reasons[0].message}",
-        "Give the user the cluster privilege manage if they are to know. The restriction of allocation is enough.",
+        "To announce it, give the user the cluster privilege manage. The restriction of allocation is enough.",
     )

@@ -46,7 +46,7 @@ def prove_take_back(task: Task, client: OpenSearchClient) -> None:
 
 
 def take_back(task: Task, client: OpenSearchClient, voting: Voting, names: Collection[str]) -> frozenset[str]:
-    """Let these members vote again. The server can only remove all exclusions, so it does if all have these names.
+    """Let these members vote again. The server can only remove all exclusions, so it does so if all are of these.
 
     `voting` was observed just now. The result holds the exclusions of others; if there are any, nothing was done.
     """

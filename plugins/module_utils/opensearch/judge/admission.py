@@ -4,7 +4,7 @@ The elected manager refuses a member whose major version is below that of every 
 older than an index was created in (server source, JoinTaskExecutor.ensureMajorVersionBarrier and
 ensureIndexCompatibility). That of Elasticsearch refuses a member whose whole version is below that of every other one
 (`Product.major_barrier`). A new index has the version of the oldest member that holds data or can be elected
-(MetadataCreateIndexService), so members that only coordinate hold no version down.
+(MetadataCreateIndexService), so members that only coordinate do not hold it down.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .pools import Pool
 
 
 def admits(state: ClusterState, version: Version) -> bool:
-    """Whether a member of this version may join. An index that does not tell its version makes it no."""
+    """Whether a member of this version may join. It may not if an index does not report its version."""
     lowest = min((member.version for member in state.members.values()), default=version)
     barred = version.major < lowest.major if state.product.major_barrier else version < lowest
     created = [index.created for index in state.indices.values()]

@@ -13,8 +13,8 @@ from ...common.verdict import Reason, as_verdict, remark, waiting
 from ...common.words import enumerate_few
 
 ENOUGH = 40
-"""Answers of others after which a member counts as one that the addresses do not lead to. An address before several
-members leads to each of them in its turn."""
+"""Answers of other members after which a member counts as not reachable by the addresses. An address in front of
+several members leads to each of them in turn."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,12 @@ class NewAddressAnswers:
     """The members that have answered."""
     count: int = 0
     silence: str = ""
-    """The cause for which the last question was not answered; empty if it was."""
+    """Why the last question was not answered; empty if it was."""
 
 
 @as_verdict
 def judge_answers(seen: NewAddressAnswers, batch: Collection[str]) -> Iterator[Reason]:
-    """Whether each member of a batch has answered, or nothing but the way to it can be at fault."""
+    """Whether each member of a batch has answered, or only the route to it can be at fault."""
     missing = sorted({*batch} - seen.names)
     if not missing:
         return
@@ -56,11 +56,11 @@ def judge_answers(seen: NewAddressAnswers, batch: Collection[str]) -> Iterator[R
 
 @as_verdict
 def judge_old_address(where: str, name: str) -> Iterator[Reason]:
-    """A remark on a member that still answers at the addresses of before, after the last batch; empty if none does."""
+    """A remark on a member that still answers at the old addresses after the last batch; empty if none does."""
     if name:
         yield remark(
             "old_address_answers",
-            f"{name} still answers at {where}, the addresses of before the change.",
+            f"{name} still answers at {where}, the addresses from before the change.",
             "See whether that member has restarted with the new configuration, and whether a proxy in front of it"
             " serves the old scheme on purpose.",
         )

@@ -2,7 +2,7 @@
 
 A member that stops has not written all its parts of a snapshot, so that the snapshot ends PARTIAL. A
 reindexing or by-query task ends with the member that coordinates it, or with a scroll on the batch; a force-merge or
-a resize begins again.
+a resize starts again.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ batch: the proof is made for the batch, whatever pools its members are of.
 
 By zones and machines, managers are upgraded with data members. If the elected one dies by itself in between, a manager
 of the new version may be elected, and members of the old one can still join: the server shuts them out only once every
-member is of the new major version. The elected manager stands at the end of its batch, so that the others go first if
+member is of the new major version. The elected manager is the last of its batch, so that the others go first if
 that is divided: three managers, three data members and a coordinating one take three batches.
 """
 
@@ -24,7 +24,7 @@ from .pools import TEMPLATE_CHANGED, Member, Pool, PoolKind, order_members
 BATCHING = ("serial", "zones", "disjoint", "node")
 
 CURED, CANARY = "cured", "canary"
-"""The causes for which a batch goes before others: its member is brought back first, or it is the canary."""
+"""Why a batch goes before others: its member is brought back first, or it is the canary."""
 Step = tuple[Member, ...]
 """The members of one batch."""
 
@@ -41,7 +41,7 @@ class Cutting:
     hands_over: bool = False
     """Whether the elected manager hands over before its batch goes down, if it can."""
     at_once: frozenset[str] = frozenset()
-    """Members that somebody wants to go together, however the others go."""
+    """Members that the user wants to go together, however the others go."""
     canary: str = ""
     """The member that goes first, by its name or by a node attribute (name=value); empty if none is chosen."""
 
@@ -50,7 +50,7 @@ class Cutting:
         return member.machine if self.batching == "node" else member.zone
 
     def group_of(self, member: Member) -> str:
-        """The name of the members that go with this one by zone or machine: one without a place is alone."""
+        """The name of the group that goes with this member by zone or machine; one without a place is alone."""
         place = self.place_of(member)
         return f"place {place}" if place else f"member {member.name}"
 
@@ -66,7 +66,7 @@ class Batch:
     cures: bool = False
     """Whether a member that is away is brought back on the present image of its pool, and upgraded later."""
     kind: str = ""
-    """The kinds of its members, with which the reason begins."""
+    """The kinds of its members, with which the reason starts."""
     outdated: tuple[str, ...] = ()
     """Its members that run the target version already, and are replaced since the template of their pool changed."""
 
@@ -201,7 +201,7 @@ def _together(
 
 
 def _kept_by_zones(pools: Mapping[str, Pool], cutting: Cutting, placement: Placement) -> Placement:
-    """The placement, with the pools of each of which a member has to stay while a zone or a machine is away.
+    """The placement, with the pools that must keep a member each while a zone or a machine is away.
 
     A pool that is in one zone only can go with it if another zone has a pool of the same kind with the same roles.
     """
@@ -245,7 +245,7 @@ def _joined(
 def _may(step: Step, placement: Placement) -> bool:
     """Whether the elected manager is in the batch, and can hand over first.
 
-    A member outside the batch has to be one that can be elected. A majority outside the batch elects it; or the elected
+    There must be a member outside the batch that can be elected. A majority outside the batch elects it; or the elected
     manager votes alone, and gives its vote away.
     """
     names = {member.name for member in step}
@@ -263,7 +263,7 @@ def _deferred(steps: Sequence[Step], target: Version) -> Step | None:
     the new major, one new index would keep them from ever joining again (server source, JoinTaskExecutor and
     MetadataCreateIndexService).
     """
-    # The major version is taken to change for a member that is away.
+    # For a member that is away, a change of the major version is assumed.
     if all(member.version and member.version.major >= target.major for step in steps for member in step):
         return None
     electing = [number for number, step in enumerate(steps) if any(member.manager_eligible for member in step)]
@@ -298,7 +298,7 @@ def _batch(
 
 
 def _further(step: Step, hands_over: bool, deferred: bool) -> str:
-    """The part of the reason that follows from the batches beside it."""
+    """The part of the reason that follows from the other batches."""
     words = ""
     if hands_over:
         words += "; the elected manager hands over first" if len(step) > 1 else ", and hands over first"
@@ -314,7 +314,7 @@ def _kinds(step: Step, pools: Mapping[str, Pool]) -> str:
 def _reason(
     step: Step, pools: Mapping[str, Pool], outdated: Collection[str], first_as: str, *, by_machine: bool
 ) -> str:
-    """The reason for the place of a batch. It goes before others `first_as` one to be cured, or as the canary."""
+    """The reason for the place of a batch. `first_as` says why it goes first: as `CURED` or as `CANARY`."""
     first, words = step[0], _kinds(step, pools)
     if outdated:
         words += f"; {TEMPLATE_CHANGED}"

@@ -21,7 +21,7 @@ from ..observe.settings import (
 
 
 def with_names(present: Any, names: Iterable[str]) -> Any:
-    """A list with commas that also holds these names; `present` itself if it holds them already.
+    """A comma-separated list that also holds these names; `present` itself if it holds them already.
 
     It is a text even if `present` is an array: OpenSearch takes an array, and reads it as a text in brackets.
     """
@@ -35,7 +35,7 @@ def excluding(settings: Settings, names: Iterable[str], *, keeps_last: bool) -> 
 
     With `keeps_last`, as on Elasticsearch, the server keeps only those attributes of `exclude` in force that the last
     change has changed (elastic/elasticsearch#55815; seen on 8.18 and 8.19). So all that are set are changed in the same
-    request: each gets the same list, written otherwise. To put them back is again one change of all of them.
+    request: each gets the same list, written differently. To put them back is again one change of all of them.
     """
     wanted = {EXCLUDE: with_names(settings.effective(EXCLUDE), names)}
     if not keeps_last or wanted[EXCLUDE] == settings.effective(EXCLUDE):
@@ -82,7 +82,7 @@ def plan_changes(settings: Settings, wanted: Mapping[str, Any]) -> tuple[Change,
 
 
 def removals(settings: Settings) -> tuple[Change, ...]:
-    """The archived settings, which have to go with any change: as long as there is one, the server refuses all changes.
+    """The archived settings. Any change has to remove them: as long as there is one, the server refuses all changes.
 
     This was seen on 3.8.0 with `compatibility.override_main_response_version` of 2.19 (OpenSearch#18515). Archived
     settings have no effect any more, and the server does not take them back.

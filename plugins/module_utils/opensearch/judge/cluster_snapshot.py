@@ -145,7 +145,7 @@ def _proven(wanted: SnapshotWanted, found: OwnSnapshot, shards: SnapshotShards |
     since = datetime.fromtimestamp(found.started / 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     return (
         f"Snapshot {wanted.full_name} holds {len(found.indices):,} indices with {found.shards:,} shards"
-        f"{' and the global state' if found.global_state else ''}{copied}. It was begun at"
+        f"{' and the global state' if found.global_state else ''}{copied}. It was started at"
         f" {since}, is proven, and is the only way back."
     )
 

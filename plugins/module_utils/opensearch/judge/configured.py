@@ -5,7 +5,7 @@ one has no copy on a member of that version: the server makes the index there on
 (`IndicesService.createIndexService`; five failed attempts seen from 2.19.6 to 3.8.0, then yellow), and archives them
 only when a whole cluster starts again. A setting of the cluster stays without effect until the next change of settings.
 
-Members tell the settings with which they were started, so a configuration that has been fixed since needs the check
+Members report the settings with which they were started, so a configuration that has been fixed since needs the check
 skipped. For a target above the newest version of the table the plan says that it was not looked at.
 """
 
@@ -44,7 +44,7 @@ def judge_configured(
     by_setting = _by_setting(members), _by_setting(configured.indices)
     gone = {each.name for each in retired_in(target) if each.removed}
     for retired in retired_in(target):
-        # A pattern of deprecated ones also fits some that are removed, and told of by their own names.
+        # A pattern of deprecated ones also fits some that are removed, and reported by their own names.
         told = frozenset() if retired.removed else gone
         started, of_indices = (
             {name: by[name] for name in matching(retired, by) if name not in told} for by in by_setting

@@ -1,7 +1,7 @@
 """The demo installer of the security plugin, which the image of OpenSearch runs at each start. Pure.
 
-From 2.12 on it wants a password for the user admin and ends with 1 without one, and then the image ends, too, whatever
-users the cluster has by then (opensearch-docker-entrypoint.sh; sources of the security plugin,
+From 2.12 on it needs a password for the user admin and exits with 1 without one; then the container exits, too,
+whatever users the cluster has already (opensearch-docker-entrypoint.sh; sources of the security plugin,
 SecuritySettingsConfigurer.updateAdminPassword; OpenSearch documentation, Setting up a demo configuration). It does
 nothing if opensearch.yml has a setting of the plugin already (checkIfSecurityPluginIsAlreadyConfigured).
 """
@@ -42,7 +42,7 @@ def judge_demo_installer(pool: PoolPlugins, container: str, target: Version) -> 
         return
     message = (
         f"The template of pool {pool.name} has no variable {PASSWORD}. The image runs the demo installer of the"
-        f" security plugin at each start, and from {SINCE} on that ends without this password: no member would start"
+        f" security plugin at each start, and from {SINCE} on that fails without this password: no member would start"
         f" on {target}."
     )
     remedy = (

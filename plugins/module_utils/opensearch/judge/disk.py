@@ -46,7 +46,7 @@ def judge_disks(seen: Disks) -> Iterator[Reason]:
 
 
 CANDIDATES = 5
-"""The members of a tier whose loss is tried out, so that 1,000 members cost no second."""
+"""The members of a tier whose loss is tried out, so that 1,000 members take less than a second."""
 ZONE = "zone"
 """The node attribute that says in which zone a member is, unless a user has another one."""
 
@@ -75,9 +75,9 @@ def judge_losses(
 ) -> Iterator[Reason]:
     """Remarks with the fullest disk if one member, one zone, or one of the `batches`, never came back.
 
-    Of each kind the worst loss is told. The figures are an estimate: everything on the lost disks is taken for shards
-    which are rebuilt, in equal parts, on the other members with the same data roles. While a batch is away as planned
-    no shard is rebuilt, since the run keeps them from being allocated: it is the room for a batch that does not return.
+    Of each kind the worst loss is reported. The figures are an estimate: everything on the lost disks counts as shards
+    that are rebuilt, in equal parts, on the other members with the same data roles. While a batch is away as planned
+    no shard is rebuilt, since the run keeps them from being allocated: the figures are for a batch that never returns.
     """
     if not seen.watermarks:
         return
@@ -119,7 +119,7 @@ def _with_most(disks: Sequence[MemberDisk], members: dict[str, ClusterMember]) -
 def _after(
     who: str, disks: Sequence[MemberDisk], gone: Collection[str], members: dict[str, ClusterMember], seen: Disks
 ) -> Loss | None:
-    """The worst of the tiers after a loss; None if nobody else of them stays."""
+    """The worst of the tiers after a loss; None if no other member of a tier stays."""
     worst: Loss | None = None
     for tier in {_tier(members[name]) for name in gone if name in members}:
         of_tier = [disk for disk in disks if _tier(members[disk.member]) == tier]

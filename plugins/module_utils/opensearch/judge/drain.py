@@ -1,4 +1,4 @@
-"""Draining: whether the shards of members that keep no data fit elsewhere, and whether they have gone there.
+"""Draining: whether the shards of members that keep no data fit elsewhere, and whether they have moved there.
 
 `_cluster/allocation/explain` names the deciders that keep an assigned copy off every other member, before its member is
 excluded and after, even with rebalancing switched off (seen on 2.19 and 3.8). Its summary once the member is excluded,
@@ -27,7 +27,7 @@ from ..observe.explanation import Move
 from ..observe.state import ShardCopy
 
 LEAST = 10.0
-"""Seconds after which a rate is told: the first bytes come in fits."""
+"""Seconds after which a rate is shown: the first bytes come in bursts."""
 KILO = 1000.0
 
 
@@ -49,7 +49,7 @@ class Moving:
 
 
 def size_text(count: float) -> str:
-    """So many bytes in the unit that people read them in (powers of 1000)."""
+    """A number of bytes with its unit (powers of 1000)."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < KILO:
             return f"{count:.0f} {unit}" if unit in {"B", "kB"} else f"{count:.1f} {unit}"
@@ -65,7 +65,7 @@ _REMEDY = (
 
 @as_verdict
 def judge_room(names: Collection[str], moves: Iterable[Move]) -> Iterator[Reason]:
-    """Whether, by the deciders, some member that stays takes each copy, at once or at its turn."""
+    """Whether, by the deciders, some member that stays takes each copy, at once or in its turn."""
     by_deciders: dict[str, list[str]] = defaultdict(list)
     for move in moves:
         others = [deciders for name, deciders in move.refusing.items() if name not in names]

@@ -12,16 +12,16 @@ from ..observe.version import Version
 from .pools import Member, Pool
 
 BY_NODE = "node"
-"""The way of cutting batches without which no Kubernetes node is emptied."""
+"""The batching without which no Kubernetes node is emptied."""
 
 
 def with_all_on_nodes(
     pools: Sequence[Pool], marked: Mapping[str, Collection[str]], target: Version, only: Collection[str]
 ) -> tuple[Pool, ...]:
-    """The pools, with each member due that is on a Kubernetes node which is to be emptied and would not go otherwise.
+    """The pools, in which every member on a Kubernetes node that is to be emptied goes.
 
-    It is to be emptied if a member on it goes anyway, or if it is `marked`: an earlier run has begun with it. Such a
-    mark names the members that were there, of which some may be without a Kubernetes node now.
+    It is to be emptied if a member on it goes anyway, or if it is `marked`: an earlier run has started with it.
+    Such a mark names the members that were there; some may have no Kubernetes node now.
     """
     homes = {name: node for node, names in marked.items() for name in names}
 
@@ -51,8 +51,7 @@ class EmptiedBatch:
 
 
 def emptied_with(batches: Iterable[Mapping[str, Any]], pools: Iterable[Pool]) -> list[EmptiedBatch]:
-    """The Kubernetes nodes that are emptied with each batch of a plan. With one that only brings a member back there is
-    none."""
+    """The Kubernetes nodes that are emptied with each batch of a plan; none with one that only brings a member back."""
     known = {member.name: member for pool in pools for member in pool.members}
 
     def nodes_of(batch: Mapping[str, Any]) -> tuple[str, ...]:

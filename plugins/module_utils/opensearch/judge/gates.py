@@ -48,7 +48,7 @@ class Scope:
     policy: Policy = field(default_factory=Policy)
     selection: Selection = field(default_factory=Selection)
     snapshot_age: float | None = None
-    """The seconds that the last successful snapshot may be old; None if it may have any age."""
+    """The greatest age of the last successful snapshot, in seconds; None if it may have any age."""
     takes: str = ""
     """The repository in which the run takes a snapshot of its own before its first batch; empty if it takes none."""
     zone: str = ZONE
@@ -131,7 +131,7 @@ def _of_progress(check: str) -> Callable[[_Gate], Verdict]:
 def _judge_copies(gate: _Gate) -> Verdict:
     """The proof of the copies, with an immediate refusal for copies that it would wait for in vain.
 
-    Before the upgrade there is only that refusal, unless the check `unassigned` says it.
+    Before the upgrade there is only that refusal, unless the check `unassigned` reports it.
     """
     scope = gate.scope
     hopeless = without_place(gate.seen.explanations, _outdated(gate.state, scope)) if gate.settled else {}
@@ -182,7 +182,7 @@ def _of_batch(rule: str) -> Callable[[_Gate], Verdict]:
 
 
 UPGRADED = "batch_upgraded"
-"""The code of the remark that somebody else has upgraded the batch."""
+"""The code of the remark that someone else has upgraded the batch."""
 
 
 @as_verdict

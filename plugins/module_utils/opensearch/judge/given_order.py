@@ -93,14 +93,14 @@ def judge_canary(canary: str, pools: Sequence[Pool], batches: Sequence[Batch]) -
     if any(names & each for each in going) and not names & going[0]:
         yield refused(
             "canary_goes_last",
-            f"The canary {canary} has to wait for members without data that could not join any more after it.",
+            f"The canary {canary} must go after members without data, which could not join any more after it.",
             "Take another member (upgrade_canary), since the last one that can be elected goes after these.",
         )
 
 
 @as_verdict
 def judge_narrowing(pools: Iterable[Pool], only: Sequence[str]) -> Iterator[Reason]:
-    """Whether the members exist that the run is narrowed to."""
+    """Whether the members exist to which the run is limited."""
     known = {member.name for pool in pools for member in pool.members}
     for name in (name for name in only if name not in known):
         remedy = f"Correct members (upgrade_members); the pools have: {', '.join(sorted(known))}."

@@ -20,7 +20,7 @@ from ..observe.version import Version
 from .upgrade_path import judge_path, target_of
 
 OPTIONS = ("version", "image")
-"""The words of a hop."""
+"""The keys of a hop."""
 REMEDY = (
     "Give the versions on the way in their order, such as upgrade_hops=2.19.6, or a list of mappings with version and"
     " image."
@@ -37,10 +37,10 @@ class VersionHop:
 
 
 def hops_in(given: Any, target: Version, image: Any) -> tuple[VersionHop, ...]:
-    """All hops in their order, of which the last leads to the target; it alone if none is given.
+    """All hops in their order, of which the last leads to the target; only that one if none is given.
 
     Raises:
-        Refusal: a hop is no version, has another word, or has no image although the target has one.
+        Refusal: a hop is no version, has another key, or has no image although the target has one.
     """
     between = [_hop(each) for each in _listed(given)]
     bare = [str(each.version) for each in between if not given_images(each.image)]
@@ -103,12 +103,12 @@ def is_between(hops: Sequence[VersionHop], due: int, versions: Collection[Versio
 
 @as_verdict
 def judge_left_below(left: Collection[str], hop: VersionHop, following: VersionHop | None) -> Iterator[Reason]:
-    """Whether the plan of a hop has all members, without which the next one cannot begin."""
+    """Whether the plan of a hop has all members, without which the next one cannot start."""
     if left and following is not None:
         yield refused(
             "hop_leaves_members",
             f"The plan leaves {enumerate_few(sorted(left))} below {hop.version}, so the hop to {following.version}"
-            " could not begin.",
+            " could not start.",
             "Plan for all members (upgrade_pools, upgrade_members), or leave out upgrade_hops.",
         )
 
@@ -121,9 +121,9 @@ BLOCKING = frozenset({TOO_OLD, "index_setting_removed", "remote_store_format"})
 def of_later_hops(verdicts: Iterable[tuple[Verdict, Version]], present: Version | None) -> Verdict:
     """The verdicts on later hops, as the plan of the whole has them. `present` is the oldest member.
 
-    Data that the present members can change blocks at once. All else that is refused has to be done between two hops:
-    the later one is planned and proven again before it begins, and is refused until then. So it is with an index that
-    is too old as long as the members themselves are: one that they reindex is as old.
+    Data that the present members can change blocks at once. Any other cause is to be fixed between two hops: the
+    later one is planned and proven again before it starts, and is refused until then. That also holds for an index
+    that is too old while the members are so, too: an index that they reindex is as old as they are.
     """
     return combine(
         Verdict(tuple(_of_later(each, version, present) for each in verdict.reasons)) for verdict, version in verdicts

@@ -2,7 +2,7 @@
 
 The patterns are those of OpenSearch's own index expressions: `*` stands for any characters, and a pattern after a minus
 takes out again what those before it cover. Consent is given for names, so `*` covers hidden indices and those that
-begin with a dot, too.
+start with a dot, too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ YES, NO = frozenset({"true", "yes", "on"}), frozenset({"false", "no", "off"})
 
 @dataclass(frozen=True)
 class IndexNames:
-    """A set of names of indices: `name in names` tells whether an index is among them."""
+    """A set of names of indices: `name in names` says whether an index is among them."""
 
     patterns: tuple[str, ...] = ()
 
@@ -59,7 +59,7 @@ def index_names(given: Sequence[str], option: str) -> IndexNames:
     """The names from the values of an option: a list of names and patterns, or a single `true` or `false`.
 
     Raises:
-        Refusal: the first pattern takes something out, so that nobody knows of what.
+        Refusal: the first pattern takes something out, and it is not known from what.
     """
     values = tuple(str(each).strip() for each in given)
     if len(values) == 1 and values[0].lower() in YES | NO:
@@ -67,8 +67,8 @@ def index_names(given: Sequence[str], option: str) -> IndexNames:
     if values and values[0].startswith(NOT):
         raise refusal(
             "index_pattern_unusable",
-            f"{option} begins with {values[0]}, which takes indices out, and there is nothing before it.",
-            f"Begin with the indices from which they are taken out, such as {ALL},{values[0]}.",
+            f"{option} starts with {values[0]}, which takes indices out, and there is nothing before it.",
+            f"Start with the indices from which they are taken out, such as {ALL},{values[0]}.",
         )
     # The order decides only if something is taken out. Otherwise it is not part of what the user agrees to.
     takes_out = any(each.startswith(NOT) for each in values)
@@ -91,7 +91,7 @@ def judge_covered(state: ClusterState, names: IndexNames, option: str) -> Iterat
 
 
 def _idle(indices: Iterable[str], names: IndexNames) -> list[str]:
-    """The names and patterns that fit no index. A pattern for every index is none of them."""
+    """The names and patterns that fit no index. The pattern for every index never counts."""
     there = list(indices)
     return [
         pattern

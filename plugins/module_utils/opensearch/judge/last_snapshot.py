@@ -32,7 +32,7 @@ def seconds_of(text: str) -> float:
 
 
 def age_of(given: str | None) -> float | None:
-    """The seconds that the last successful snapshot may be old; None if nothing is asked for.
+    """The greatest age of the last successful snapshot, in seconds; None if none is given.
 
     Raises:
         Refusal: the text is no time.

@@ -1,8 +1,8 @@
 """Settings that a run has left in the cluster, whatever the undo says. Pure.
 
 A person may remove the undo while a run is at work, write something else in its place, or restore an older state of the
-cluster. A run knows the settings of its start and the values that it sets. Without a run only the value tells: some
-values that runs set are seldom set by anybody else.
+cluster. A run knows the settings of its start and the values that it sets. Without a run only the value shows it: some
+values that runs set are seldom set by anyone else.
 
 With a record of the start, a value that the run has set and that had another one is put back and named. Without a
 run, `settle` names the values that look left over and resets those that a person names. If nothing can be put back,
@@ -49,7 +49,7 @@ def _is_set_by(change: Change, sets: Mapping[str, str], members: Collection[str]
 
 
 def as_of_a_run(settings: Settings) -> tuple[Change, ...]:
-    """The settings whose value is one that runs set. Their values of before are not known."""
+    """The settings whose value is one that runs set. Their former values are not known."""
     found = [Change(path, None, settings.at(path)) for path in _paths(settings)]
     return tuple(each for each in found if is_known(each) or _is_repeated(each))
 
@@ -74,7 +74,7 @@ def request_for(change: Change, *, with_undo: bool = False) -> str:
 
 
 def staying(changes: Iterable[Change], *, known: bool, with_undo: bool = False) -> tuple[Reason, ...]:
-    """The refusals that name settings which stay as a run has set them. `known` says that it is known what was."""
+    """The refusals that name settings which stay as a run has set them. `known` says that the former ones are known."""
     return tuple(
         refused(
             "setting_stays",
@@ -106,7 +106,7 @@ def found_again(changes: Iterable[Change]) -> tuple[Reason, ...]:
 
 
 def left_overs(changes: Iterable[Change]) -> tuple[Reason, ...]:
-    """The remarks on settings that look as a run sets them, and that no undo names."""
+    """The remarks on settings that look as if a run had set them, and that no undo names."""
     return tuple(
         remark(
             "looks_left_over",

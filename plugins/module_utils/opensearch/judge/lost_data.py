@@ -43,7 +43,7 @@ def judge_unseen(
 ) -> Iterator[Reason]:
     """Whether no data may be lost for good with members that are not in the cluster, of a pool that keeps no data.
 
-    `away` are those whose pod is there, with the data in it; `peers` are all members of the pool, which tell whether
+    `away` are those whose pod is there, with the data in it; `peers` are all members of the pool, which show whether
     the pool holds data. If no copy of a shard is started in the cluster, its last copy may be in such a pod. Indices in
     `may_be_red` are given up by consent.
     """
@@ -84,7 +84,7 @@ def _without_started_copy(state: ClusterState, may_be_red: Container[str]) -> tu
 def is_made_anew(state: ClusterState, copy: ShardCopy) -> bool:
     """Whether the servers make a copy anew if every member that held one has lost it.
 
-    A shard of a searchable snapshot reads from its repository. A search-only copy begins with an empty store, and is
+    A shard of a searchable snapshot reads from its repository. A search-only copy starts with an empty store, and is
     filled with the data of the primary (server source, ShardRouting: `EmptyStoreRecoverySource`).
     """
     return copy.search_only or (copy.index in state.indices and state.indices[copy.index].of_snapshot)

@@ -1,11 +1,11 @@
 """The work of index state management (ISM) on indices while members go. Pure.
 
-It goes from step to step every few minutes, and asks nobody. A shrink moves all shards of an index to one member and
-fails if that goes away; a force-merge that a restart has ended is not begun again, so its step waits in vain until it
-times out (plugin source, AttemptShrinkStep and WaitForForceMergeStep). Those are waited for. Actions that take a moment
-are only told. A step that waits for its condition, such as the age of a rollover, is no work.
+It goes from step to step every few minutes, and asks no one. A shrink moves all shards of an index to one member and
+fails if that goes away; a force-merge that a restart has ended is not started again, so its step waits in vain until it
+times out (plugin source, AttemptShrinkStep and WaitForForceMergeStep). Those are waited for. Short actions are only
+reported. A step that waits for its condition, such as the age of a rollover, is no work.
 
-It is asked in the plan alone, and only if its index exists. An action that begins between two batches shows as a task
+It is asked in the plan alone, and only if its index exists. An action that starts between two batches shows as a task
 or a snapshot, for which the gates wait.
 """
 
@@ -26,7 +26,7 @@ LONG = {
 }
 """The actions that a restart would spoil, in words."""
 SHORT = frozenset({"allocation", "close", "delete", "open", "replica_count", "rollover"})
-"""Actions that move, drop or hide data, and are done in a moment."""
+"""Actions that move, drop or hide data, and take little time."""
 STARTING = "starting"
 """The status of a step that is under way."""
 LONGEST = 160

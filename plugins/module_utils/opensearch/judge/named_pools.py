@@ -1,6 +1,6 @@
 """Pools made from the names of their members, with the roles and versions that the members report. Pure.
 
-A member on a plain host is known by its `node.name` alone, so that name is all that joins it with its host.
+A member on a plain host is known by its `node.name` alone, so that name is all that links it to its host.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def by_kind(pool: Pool) -> list[Pool]:
     """The pool, or one pool for each kind if its members are of different kinds.
 
     A group of an inventory often holds all members of a cluster, and the order goes by kinds. A member that is not in
-    the cluster goes with the last kind: it is cured first in any case.
+    the cluster goes with the last kind: it is brought back first in any case.
     """
     kinds: dict[PoolKind, list[Member]] = {}
     for member in pool.members:

@@ -37,12 +37,12 @@ echo "{END}" >> {MESSAGE}
 """It writes name and version of each plugin under the home that is its argument, with nothing but a shell."""
 
 Plugins = Mapping[str, str]
-"""The version of the server that a plugin was built for, by the name of the plugin; empty if it does not tell."""
+"""The version of the server that a plugin was built for, by the name of the plugin; empty if it does not say."""
 
 
 @dataclass(frozen=True)
 class PoolPlugins:
-    """A pool: its members' plugins now, and the way in which its pods come to them."""
+    """A pool: its members' plugins now, and how its pods get them."""
 
     name: str
     installed: Mapping[str, Installed]
@@ -57,7 +57,7 @@ class PoolPlugins:
 
     @property
     def other_source(self) -> str:
-        """The way in which a plugin that is not in the image may come into a pod all the same; empty if none is."""
+        """How a plugin that is not in the image may come into a pod all the same; empty if in no way."""
         folder = f"{self.home}/plugins"
         for container in (*(self.template.get("initContainers") or ()), *(self.template.get("containers") or ())):
             words = (*(container.get("command") or ()), *(container.get("args") or ()))
@@ -80,7 +80,7 @@ def _with_plugin(installed: Mapping[str, Installed]) -> Mapping[str, list[str]]:
 
 
 def question_for(pool: PoolPlugins, image: str, target: Version) -> PullQuestion | None:
-    """The question for the plugins of an image; None if no member of the pool has told where its own are."""
+    """The question for the plugins of an image; None if no member of the pool has said where its own are."""
     if not pool.home:
         return None
 
@@ -134,7 +134,7 @@ def judge_hosts(installed: Mapping[str, Installed], target: Version) -> Iterator
 
 
 def unknown(image: str, pool: str, why: str, needed: Iterable[str] = ()) -> Reason:
-    """The remark that nobody knows whether the image has all plugins."""
+    """The remark that it is not known whether the image has all plugins."""
     said = f" Members of the pool have {', '.join(sorted(needed))}." if needed else ""
     return remark(
         "plugins_unknown",

@@ -20,9 +20,9 @@ def judge_pods(
 ) -> Verdict:
     """Whether the pods of the members that stay are not going, and those of the batch still to go are members.
 
-    A batch that is away as a whole takes nothing down, so it is cured whatever other pod goes. A pod of the batch that
-    is Ready and no member may have lost its connection for just a moment, so it is waited for: the plan has refused one
-    that stays so.
+    A batch that is away as a whole takes nothing down, so it is brought back whatever other pod goes. A pod of the
+    batch that is Ready and no member may have lost its connection only for a short time, so it is waited for: the plan
+    has refused one that stays so.
     """
     going = [pod for pod in pods if pod.name in batch and pod.name not in deleted]
     staying = judge_leaving(state, pods, batch) if state.ids(batch) else Verdict()

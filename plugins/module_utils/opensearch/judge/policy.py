@@ -27,7 +27,7 @@ class Policy:
     awaits_data: bool = False
     """Whether a member that may hold data is away, and is waited for before any batch goes."""
     awaits_manager: bool = False
-    """Whether a member that can be elected is away, and is cured before any batch goes."""
+    """Whether a member that can be elected is away, and is brought back before any batch goes."""
 
     def without_consent(self) -> Policy:
         """The same policy without the consents of the user."""

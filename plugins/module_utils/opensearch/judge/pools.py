@@ -46,7 +46,7 @@ class Member:
     machine: str = ""
     """The Kubernetes node or the address of the host that it runs on; empty if it is not known."""
     serves: frozenset[str] = frozenset()
-    """The roles in which others may stand in for it."""
+    """The roles in which others may take its place."""
     ready: bool = True
     """Whether its pod is Ready, or it is not in the cluster."""
     outdated: bool = False
@@ -130,12 +130,12 @@ class Pool:
 
     @property
     def serves(self) -> frozenset[str]:
-        """The roles of its members in which others may stand in for them."""
+        """The roles of its members in which others may take their place."""
         return frozenset(role for member in self.members for role in member.serves)
 
     @property
     def known(self) -> bool:
-        """Whether one of its members is in the cluster, and tells its attributes."""
+        """Whether one of its members is in the cluster, and reports its attributes."""
         return any(member.version is not None for member in self.members)
 
     @property

@@ -1,6 +1,6 @@
 """Progress: whether waiting longer would change anything. Pure judgement of shards that are not assigned.
 
-Unassigned replicas that the upgrade itself cures are not waited for. They are recognised by the decider's name, never
+Unassigned replicas that the upgrade itself fixes are not waited for. They are recognised by the decider's name, never
 by its text: on a member that is yet to be upgraded only `node_version` refuses them.
 
 Replicas go to no older member than their primary, with segment replication as with document replication. The decider

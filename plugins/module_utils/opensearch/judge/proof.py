@@ -20,7 +20,7 @@ def placement_of(state: ClusterState, pools: Iterable[Pool] = ()) -> Placement:
     """The places of the copies (started or on their way), the voters, those that can be elected, and the members of
     each role, by names.
 
-    A member of the pools that is away counts for its roles, since it is cured first.
+    A member of the pools that is away counts for its roles, since it is brought back first.
     """
     pools = tuple(pools)
     names = {identity: member.name for identity, member in state.members.items()}

@@ -81,7 +81,7 @@ def can_be_elected(state: ClusterState) -> frozenset[str]:
 
 
 def _nobody_electable(state: ClusterState, down: frozenset[str], policy: Policy, more_come: bool | None) -> Reason:
-    """The reason for a majority that is left, of which no member can be elected."""
+    """The reason if a majority is left, but none of it can be elected."""
     voters = state.voting.committed | state.voting.accepted
     names = enumerate_few(state.members[each].name for each in can_be_elected(state) & down)
     left = enumerate_few(state.members[each].name for each in (voters & state.members.keys()) - down)
@@ -143,7 +143,7 @@ def successors(state: ClusterState, down: frozenset[str]) -> frozenset[str]:
 def _elects(state: ClusterState, staying: frozenset[str]) -> bool:
     """Whether these members are a majority of both configurations, and one of them may be elected.
 
-    A member that is away does not tell its roles.
+    A member that is away does not report its roles.
     """
     configurations = (state.voting.committed, state.voting.accepted)
     majority = all(2 * len(configuration & staying) > len(configuration) for configuration in configurations)

@@ -26,7 +26,7 @@ from .drain import size_text
 from .progress import without_place
 
 IMPOSSIBLE = "replica_impossible"
-"""The code of the reason for which an index cannot get a replica."""
+"""The code of the reason why an index cannot get a replica."""
 STARTING = "replicas_starting"
 """The code of the reason to wait for replicas of a run."""
 STARTED = "STARTED"
@@ -34,7 +34,7 @@ STARTED = "STARTED"
 
 @dataclass(frozen=True)
 class RaisingLook:
-    """All that says whether indices can get a replica."""
+    """The data that decides whether indices can get a replica."""
 
     state: ClusterState
     indices: Mapping[str, IndexReplicas]
@@ -96,7 +96,7 @@ def single_indices(state: ClusterState, going: Collection[str], wanted: Containe
 
 
 def representatives(look: RaisingLook) -> dict[ShardCopy, list[ShardCopy]]:
-    """One copy of each situation, with all that share it: for them the deciders say the same, the disk apart."""
+    """One copy of each situation, with all that share it: for them the deciders say the same, except for the disk."""
     groups: dict[object, list[ShardCopy]] = defaultdict(list)
     for copy in look.copies():
         index = look.indices[copy.index]
@@ -143,7 +143,7 @@ def judge_raising(look: RaisingLook, allowed: Container[str] = ()) -> Raising:
 
 
 def _own_cause(index: IndexReplicas) -> str:
-    """The cause in the settings of an index for which it cannot get a replica; empty if there is none."""
+    """The setting because of which an index cannot get a replica, in words; empty if there is none."""
     if index.blocks:
         return f"a block keeps its settings as they are (index.blocks.{index.blocks[0]})"
     if index.enable not in ALLOCATING:
@@ -205,7 +205,7 @@ class _ReplicaRoom:
 
 
 def _beyond_limit(look: RaisingLook, more: int) -> str:
-    """The cause if so many more shards are more than the cluster takes; empty if they are not."""
+    """The cause if the cluster does not take so many more shards; empty if it does."""
     members = sum(member.holds_data for member in look.state.members.values())
     most = look.limits.most_shards * members
     present = sum(
@@ -213,7 +213,7 @@ def _beyond_limit(look: RaisingLook, more: int) -> str:
     )
     if not more or present + more <= most:
         return ""
-    return f"{more:,} shards more are {present + more:,}, and cluster.max_shards_per_node allows {most:,}"
+    return f"{more:,} more shards make {present + more:,}, and cluster.max_shards_per_node allows {most:,}"
 
 
 def _seconds(look: RaisingLook, places: Mapping[Shard, str], moved: Mapping[Shard, int]) -> float:
@@ -305,7 +305,7 @@ def judge_started(
         yield waiting(
             STARTING,
             f"{said} ({enumerate_few(f'{copy.index}[{copy.shard}]' for copy in left)}){places}.",
-            "indices.recovery.max_bytes_per_sec sets its pace; GET _cluster/allocation/explain says what keeps one.",
+            "indices.recovery.max_bytes_per_sec sets its pace; GET _cluster/allocation/explain says what blocks one.",
             about="replicas",
         )
     else:

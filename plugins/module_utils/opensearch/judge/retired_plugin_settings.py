@@ -40,6 +40,6 @@ REMOVED: Mapping[str, Mapping[str, str]] = {
 """The first version whose plugins do not have a setting, its name, and what takes its place."""
 
 DEPRECATED: Mapping[str, Mapping[str, str]] = {
-    "1.0.0": {f"{_OLD}.*": "the setting of the same name that begins with plugins"},
+    "1.0.0": {f"{_OLD}.*": "the setting of the same name that starts with plugins"},
 }
 """The first version whose plugins call a setting deprecated, as `REMOVED` has it."""

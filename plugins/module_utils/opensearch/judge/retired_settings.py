@@ -17,7 +17,7 @@ from ..observe.version import Version
 from . import retired_plugin_settings as of_plugins
 
 FOR_INDICES = "index."
-"""The beginning of the names of settings of an index."""
+"""The start of the names of settings of an index."""
 
 _POOLS = ("search", "search_throttled", "index_searcher")
 _ZEN = "discovery.zen"
@@ -177,7 +177,7 @@ DEPRECATED: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Retired:
-    """A setting as a version has it no more, or only for the time being."""
+    """A setting that a version no longer has, or has only for the time being."""
 
     name: str
     """Its name, in which an asterisk may stand for any characters."""

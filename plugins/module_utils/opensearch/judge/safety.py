@@ -37,7 +37,7 @@ def judge_batch(
 
 @as_verdict
 def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -> Iterator[Reason]:
-    """Whether the members named in `going` need no consent of the user, even one at a time and in best health."""
+    """Whether the members in `going` may go without consent, one at a time, while the cluster is healthy."""
     down = state.ids(going)
     lone = [
         copies[0]
@@ -59,7 +59,7 @@ def judge_consent(state: ClusterState, going: Collection[str], policy: Policy) -
 
 
 def is_completed(state: ClusterState, copy: ShardCopy, policy: Policy) -> bool:
-    """Whether a member that is away brings another copy beside this one, the only one that is configured now.
+    """Whether a member that is away brings another copy of this shard, which has only one configured now.
 
     Replicas that follow the number of members (`auto_expand_replicas`) are taken away and added in the same change of
     the cluster state in which a member leaves or joins (server source, JoinTaskExecutor: `adaptAutoExpandReplicas`).
@@ -211,7 +211,7 @@ BATCH_RULES: Mapping[str, Callable[[ClusterState, frozenset[str], Policy], Verdi
 def judge_present(state: ClusterState, expected: Collection[str], batch: Collection[str]) -> Iterator[Reason]:
     """Whether no member outside the batch is missing, since a second one is not taken down while one is.
 
-    A batch that is away as a whole takes nothing down, so it is cured even if others are missing. It counts as away
+    A batch that is away as a whole takes nothing down, so it comes back even if others are missing. It counts as away
     only if every member in the cluster is known by name; otherwise it might be there under another name.
     """
     present = {member.name for member in state.members.values()}
@@ -239,7 +239,7 @@ def _unrecognised(away: Sequence[str], strangers: Collection[str]) -> Reason:
 
 @as_verdict
 def judge_blocks(state: ClusterState) -> Iterator[Reason]:
-    """Whether there is no cluster-wide block. One would make changes of settings fail, so it refuses before those.
+    """Whether there is no cluster-wide block. With one, changes of settings would fail, so it is refused first.
 
     Blocks that the cluster lifts by itself (while it recovers its state or elects) are waited for.
     """

@@ -25,7 +25,7 @@ def apart(
     most: Mapping[str, int | None],
     placement: Placement,
 ) -> str:
-    """The cause for which a batch does not go with an earlier one of the same machine; empty if there is none.
+    """Why a batch does not go with an earlier one of the same machine, in words; empty if there is none.
 
     `placement` is the one by which the batches were cut.
     """

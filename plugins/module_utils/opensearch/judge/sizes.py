@@ -37,14 +37,14 @@ def judge_sizes(
 ) -> Iterator[Reason]:
     """Whether the pools can have these sizes for good, as far as that shows before shards move.
 
-    `together` says that the run restarts all processes at once. `others` are members that the user narrows the run to.
+    `together` says that the run restarts all processes at once. `others` are members that the user limits the run to.
     `unsure` are the pools whose new pods are not known to run the version that their members run.
     """
     for size in sizes:
         if size.replicas < 1:
             yield refused(
                 "pool_too_small",
-                f"Pool {size.pool.name} is to have {size.replicas} members, and has to have one at least.",
+                f"Pool {size.pool.name} is to have {size.replicas} members, and needs at least one.",
                 "Correct replicas. A pool that is to go as a whole is drained and deleted by hand.",
             )
         if size.added and size.pool.name in unsure:
@@ -84,7 +84,7 @@ def _few_managers(state: ClusterState, removed: Collection[str]) -> Iterator[Rea
 
 @as_verdict
 def judge_extra(pool: StatefulSet, there: Collection[str], state: ClusterState) -> Iterator[Reason]:
-    """Whether a pool may have one member more for the time of a run. It is asked before that is made.
+    """Whether a pool may have one more member for the time of a run. It is asked before that is made.
 
     `there` are the volume claims that exist already under the names of its claims.
     """
@@ -109,7 +109,7 @@ def judge_extra(pool: StatefulSet, there: Collection[str], state: ClusterState) 
         yield refused(
             "extra_member_beside_broken",
             f"{enumerate_few(sorted(down))} of pool {pool.name} {'is' if len(down) == 1 else 'are'} not in the cluster,"
-            " and an extra member takes no other's place.",
+            " and an extra member does not replace another one.",
             "Bring it back first, or leave out upgrade_extra_member.",
         )
 

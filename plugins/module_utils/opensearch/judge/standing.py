@@ -19,7 +19,7 @@ _OVER = frozenset({"Failed", "Succeeded"})
 
 
 class PodsOfMembers:
-    """The pods of a namespace beside the members of the cluster.
+    """The pods of a namespace, matched with the members of the cluster.
 
     A pod stands for the member of its name, or, if its server has another name, for the one at its address. On the
     host's network several pods share an address; then a member belongs to the pod of its name there.
@@ -35,7 +35,7 @@ class PodsOfMembers:
                 self._unnamed[member.address].append(member)
 
     def of(self, pod: Pod) -> ClusterMember | None:
-        """The member that runs in a pod; None if none does, or if that cannot be told."""
+        """The member that runs in a pod; None if none does, or if that is not known."""
         own = self._state.named(pod.name)
         others = self._unnamed.get(pod.address, ()) if pod.address and pod.phase not in _OVER else ()
         if own is not None and (own.address == pod.address or not others):
@@ -87,7 +87,7 @@ def judge_leaving(state: ClusterState, pods: Collection[Pod], batch: Collection[
 
 
 def becomes_of(pod: Pod) -> str:
-    """The cause for which a pod's member is down or soon will be, as the end of a sentence; empty if there is none."""
+    """Why a pod's member is down or soon will be, as the end of a sentence; empty if there is no cause."""
     if pod.terminating:
         return "is being deleted"
     if pod.phase in _OVER:
@@ -100,7 +100,7 @@ def becomes_of(pod: Pod) -> str:
 def holding_unseen(state: ClusterState, pods: Collection[Pod]) -> list[str]:
     """The names of these pods that are no member now, and still have their data outside of volumes.
 
-    A container that ends and begins again finds that data; it is lost only with the pod.
+    A container that ends and starts again finds that data; it is lost only with the pod.
     """
     standing = PodsOfMembers(state, pods)
     return [p.name for p in pods if standing.of(p) is None and p.phase not in _OVER and not p.terminating]
@@ -114,7 +114,7 @@ def judge_recognised(
 
     Another pod may be a member under another name and at another address: it would count as away, and go down without
     any proof. If every member has a pod, it has just not joined. `may_pass` says that it is waited for, since it may be
-    out of the cluster for just a moment.
+    out of the cluster only for a short time.
     """
     standing = PodsOfMembers(state, everyone)
     unknown = [pod.name for pod in pods if pod.ready and not pod.terminating and standing.of(pod) is None]

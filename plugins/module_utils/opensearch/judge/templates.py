@@ -1,11 +1,11 @@
-"""The pod template of a pool beside its pods: the image that the pool is to have, and the pods that are of an older
+"""The pod template of a pool and its pods: the image that the pool is to have, and the pods that are of an older
 template. Pure.
 
 A StatefulSet makes a revision of every change of its pod template, and marks each pod with the one that it was made of
 (the label `controller-revision-hash`). So a pod of another revision than `status.updateRevision` is outdated, whatever
 was changed: an image that was built anew, memory, an option of the JVM, or the annotation of `kubectl rollout restart`.
 
-An image that was built anew under the same tag changes no revision. The time of a request could tell it, but the
+An image that was built anew under the same tag changes no revision. The time of a request could show it, but the
 annotation of `kubectl rollout restart` says the same in the place where every tool looks for it.
 
 The plan waits until the controller has seen each template (`observedGeneration`), since before that it is not known
@@ -37,7 +37,7 @@ def image_of_target(
     """The image of a pool on the target version: the given one, or that of its template, or that with another tag.
 
     The image of the template stays if no member of the pool runs another version than the target, and it is known to
-    hold the target: its tag says so, or a pod with it is a member on the target. Somebody has built it anew then, and
+    hold the target: its tag says so, or a pod with it is a member on the target. Someone has built it anew then, and
     the run does not put another one back.
 
     Raises:
@@ -91,7 +91,7 @@ def outdated_pods(
     """The names of the pods that are not as their pool wants them, although none of its members is below the target.
 
     As long as one is, only those below go: a member that an earlier run has finished is not restarted in the middle of
-    an upgrade because somebody has changed the template, or corrected the image, for the others.
+    an upgrade because someone has changed the template, or corrected the image, for the others.
 
     If the template does not have the image yet, its revision says nothing. Then it counts whether a pod has the image,
     if the user has given one. Once the template has it, only the revision counts: a pod whose image another has changed

@@ -1,4 +1,4 @@
-"""The ways between versions that the servers accept: those of OpenSearch, and those of Elasticsearch."""
+"""The upgrade paths that the servers accept: those of OpenSearch, and those of Elasticsearch."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _OLDEST: Mapping[str, tuple[_Since, ...]] = {
 """The oldest member that a version talks to, from that version on; None if it is not known yet.
 
 OpenSearch (server source, Version.computeMinCompatVersion): up to 2.x any minor of the previous major, then its last
-one. Elasticsearch (its upgrade documentation): the last minor of the previous major. 9.0 came out beside 8.18, later
+one. Elasticsearch (its upgrade documentation): the last minor of the previous major. 9.0 came out with 8.18, later
 ones after 8.19."""
 
 _NEWEST: Mapping[str, tuple[str, str]] = {"9.0": ("8.19.0", "9.1.0")}
 """The minor versions of Elasticsearch that some members are too new for: the first of these, and the first version that
-they can go to. Elasticsearch supports no way to a version that was released before the present one."""
+they can go to. Elasticsearch supports no upgrade to a version that was released before the present one."""
 
 
 def oldest_wire(target: Version) -> Version | None:
@@ -80,7 +80,7 @@ def _judge_step(names: str, verb: str, version: Version, target: Version) -> Ite
             "downgrade",
             f"{names} {verb} {version}, which is newer than {target}: a downgrade is not possible, since newer"
             " servers write data that older ones cannot read.",
-            "Give a target_version that no member is beyond.",
+            "Give a target_version that no member is newer than.",
         )
     elif target.major - version.major > 1:
         yield refused(
@@ -98,7 +98,7 @@ def _judge_step(names: str, verb: str, version: Version, target: Version) -> Ite
     elif oldest is not None and version < oldest:
         yield refused(
             "wire_incompatible",
-            f"{names} {verb} {version}, and {target} talks to members from {oldest} on only.",
+            f"{names} {verb} {version}, and {target} only talks to members from {oldest} on.",
             f"Upgrade to {oldest} or a later patch of it first: {' → '.join(releases_between(version, target))}.",
         )
     elif (newest := _too_new(version, target)) is not None:
@@ -139,7 +139,7 @@ def judge_product(current: Iterable[tuple[str, Version]], target: Version) -> It
 
 
 def _too_new(version: Version, target: Version) -> str | None:
-    """The first version that a member can go to which is too new for the target; None if it can go there."""
+    """The first version that a member too new for the target can go to; None if it can go to the target."""
     first, then = _NEWEST.get(f"{target.elasticsearch}.{target.minor}", (None, None))
     return then if first and version.major < target.major and version >= Version.parse(first) else None
 
@@ -157,7 +157,7 @@ def judge_created(indices: Iterable[tuple[str, Version | None]], target: Version
     """Whether `target` can open every index, given as (name, created version); closed and hidden ones count.
 
     The oldest indices are those of the previous major (source: Version.minimumIndexCompatibilityVersion). There is one
-    reason for each version. An index that does not tell its version is refused.
+    reason for each version. An index that does not show its version is refused.
     """
     old: dict[Version, list[str]] = defaultdict(list)
     unknown: list[str] = []

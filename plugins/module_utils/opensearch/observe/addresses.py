@@ -26,7 +26,7 @@ _OF_BOTH = ("proxy", "no_proxy", "port_forward", "request_timeout")
 def after_of(options: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """The options of the connection to members that have restarted; None if the addresses stay the same.
 
-    The way (proxy, port_forward) is the same. User and password are those of before if `after` names no user and its
+    The route (proxy, port_forward) is the same. User and password stay the same if `after` names no user and its
     addresses have TLS: nothing is sent without encryption that was not given for it.
     """
     options = options or {}
@@ -44,7 +44,7 @@ def before_of(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_https(options: Mapping[str, Any]) -> bool:
-    """Whether the addresses of a connection have TLS; the first one tells, since all are of one kind."""
+    """Whether the addresses of a connection have TLS; the first one shows it, since all are of one kind."""
     return str((options.get("hosts") or [""])[0]).lower().startswith(SCHEMES[0])
 
 
@@ -113,7 +113,7 @@ def hosts_of(options: Mapping[str, Any], name: str = "opensearch") -> list[str]:
 
 
 def judge_connection(options: Mapping[str, Any]) -> Verdict:
-    """A remark if somebody on the network could read a password. The way through the Kubernetes API has its own."""
+    """A remark if someone on the network could read a password. The Kubernetes connection has its own."""
     return combine(_judge_sent(each) for each in (options, after_of(options)) if each)
 
 

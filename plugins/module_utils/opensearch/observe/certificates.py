@@ -1,6 +1,6 @@
 """The TLS certificates that members have shown, and when they end. Pure.
 
-Python decodes a certificate only if it was verified, so its end is read here, wherever it stands (RFC 5280, 4.1).
+Python decodes a certificate only if it was verified, so its end is read here, wherever it is (RFC 5280, 4.1).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FORMS = {_UTC_TIME: "%y%m%d%H%M%SZ", _GENERALIZED_TIME: "%Y%m%d%H%M%SZ"}
 
 @dataclass(frozen=True)
 class Certificate:
-    """A certificate: the address that showed it, the moment of its end, and the seconds until then."""
+    """A certificate: the address that showed it, the time of its end, and the seconds until then."""
 
     where: str
     ends: datetime
@@ -151,7 +151,7 @@ def _time(certificate: bytes, at: int) -> datetime:
 
 
 def _field(data: bytes, at: int) -> tuple[int, int, int]:
-    """Tag, and the places at which the content begins and ends."""
+    """Tag, and the places at which the content starts and ends."""
     tag, length, begin = data[at], data[at + 1], at + 2
     if length & 0x80:
         size = length & 0x7F

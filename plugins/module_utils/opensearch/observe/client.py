@@ -34,7 +34,7 @@ PASSING = (
     HTTPStatus.SERVICE_UNAVAILABLE,
     HTTPStatus.GATEWAY_TIMEOUT,
 )
-"""Answers that a cluster (no elected manager, overload) or a proxy before it gives for a while."""
+"""Answers that a cluster (no elected manager, overload) or a proxy in front of it gives for a while."""
 
 MORE_RIGHTS = "Give the user the permissions listed in the documentation of this module, or remove the block it names."
 """The remedy for the status 403: a missing permission, or a blocked index."""
@@ -43,7 +43,7 @@ UNSERVED: Mapping[int, str] = {
     HTTPStatus.BAD_REQUEST: "no handler found for uri",
     HTTPStatus.NOT_FOUND: "no such index [_plugins]",
 }
-"""The answers to a request that only a plugin serves which is not there. The first major took it for a document."""
+"""The answers to a request for a plugin that is not there. The first major version took the path for a document."""
 
 LONGEST_REASON = 400
 """The most characters of an error that a message quotes, since the page of a proxy may be long."""
@@ -86,7 +86,7 @@ class OpenSearchClient:
 
     @property
     def product(self) -> Product | None:
-        """The servers that have answered; None as long as no answer has told it."""
+        """The servers that have answered; None as long as no answer has shown it."""
         return self._asked.product
 
     def get(self, path: str, **params: Any) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class OpenSearchClient:
                 raise  # opensearch-py wraps every exception, even a fault of this code
             silent = getattr(error, "silent", None)
             if silent is not None:
-                # opensearch-py asks it again in its turn: the next look would be unanswered like this one.
+                # Otherwise opensearch-py would ask it again in turn, and the next look would not be answered either.
                 self._connection.transport.mark_dead(silent)
             # The name of the host is useful only if it was reached directly.
             where = silent.host if silent is not None and silent.host in self.where else self.where
@@ -236,7 +236,7 @@ def _forward(options: Mapping[str, Any], kubernetes_options: Mapping[str, Any]) 
 
 def _unreachable(asked: KnownProduct, where: str, error: Any, errors: Any, seconds: float) -> Refusal:
     if isinstance(error, errors.ConnectionTimeout):
-        # The connection was made, which opensearch-py tells apart.
+        # The connection was made; opensearch-py has an error of its own for that.
         return Unreachable.because(
             "opensearch_unreachable",
             f"{asked.subject} at {where} did not answer within {seconds:g} s.",
@@ -254,7 +254,7 @@ def _unreachable(asked: KnownProduct, where: str, error: Any, errors: Any, secon
         return refusal(
             "opensearch_tls",
             f"A TLS connection to {asked.name} at {where} cannot be made: {cause}.",
-            "Check opensearch.hosts: its port must be the REST port, and without TLS its URL begins with http://.",
+            "Check opensearch.hosts: its port must be the REST port, and without TLS its URL starts with http://.",
         )
     nobody = isinstance(_root(error), (ConnectionRefusedError, gaierror))
     return (NobodyThere if nobody else Unreachable).because(
@@ -313,7 +313,7 @@ def _answered(asked: KnownProduct, where: str, method: str, path: str, error: An
 
 
 def _reason(error: Any) -> str:
-    """The text of an error, from the server or from a proxy in its place; of a whole page, its beginning."""
+    """The text of an error, from the server or from a proxy in its place; of a whole page, its start."""
     found = _body(error)
     if isinstance(found, dict):
         found = found.get("error") or found

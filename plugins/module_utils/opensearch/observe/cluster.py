@@ -53,7 +53,7 @@ ANSWERING = "5s"
 """The time for which the server waits for each member. Without a limit, one that hangs would hold back the answers of
 all until the request times out, and could not be named."""
 PAGE, WINDOW = 1000, 10_000
-"""Managed indices that are asked for at once and in all. Each page makes the plugin read the state of all of them."""
+"""Managed indices that one page has, and all pages. Each page makes the plugin read the state of all of them."""
 _IDENTITIES = "nodes.*.name,nodes.*.ephemeral_id"
 _ACTIVITY = ",".join(
     f"routing_table.indices.*.shards.*.{name}" for name in ("primary", "state", "unassigned_info.reason")
@@ -158,7 +158,7 @@ def cluster_uuid(client: OpenSearchClient) -> str:
 
 
 def uuid_for(task: Task) -> str:
-    """The identity of the cluster of a task, once it can be had."""
+    """The identity of the cluster of a task, once it can be read."""
     client = connect(task.params["opensearch"], task.params["kubernetes"])
     return task.ask(lambda: cluster_uuid(client))
 
@@ -221,7 +221,7 @@ def observe_members(client: OpenSearchClient, names: Iterable[str]) -> dict[str,
 
 
 def observe_absence(client: OpenSearchClient, names: Iterable[str]) -> tuple[dict[str, ClusterMember], str]:
-    """The same in as many requests, with the health of the cluster; that is empty if it cannot be told."""
+    """The same in as many requests, with the health of the cluster; that is empty if it is not known."""
     members, state = _members(client, names, "nodes,routing_table", f"{_IDENTITIES},{_ACTIVITY}")
     return members, health_of(state.get("routing_table"))
 
@@ -344,7 +344,7 @@ def observe_recoveries(client: OpenSearchClient) -> Recoveries:
 
 
 def _all_answered(failures: Any, what: str, check: str) -> None:
-    """Check that all members answered. One that is just coming or going may not have, so it is asked again.
+    """Check that all members answered. One that is joining or leaving may not have, so it is asked again.
 
     Raises:
         Unreachable: one has not answered.
@@ -361,7 +361,7 @@ def read_settings(client: OpenSearchClient) -> Settings:
     """Both scopes of the cluster settings, flat.
 
     Until it has recovered its state after a restart, a cluster says that none are set (server source,
-    ClusterStateUpdaters.hideStateIfNotRecovered). Then a block says so, and otherwise none are asked for once more.
+    ClusterStateUpdaters.hideStateIfNotRecovered). A block shows that; if there is none, the settings are read again.
     """
     found = _settings(client)
     if found.persistent or found.transient:

@@ -1,7 +1,7 @@
 """The repository, the running snapshots and the snapshots of upgrades: what a run has to know to take one. Pure.
 
 Sources are the server's TransportGetSnapshotsAction (a pattern also finds the snapshot that is being taken, and
-`verbose` gives its metadata), SnapshotInfo (a snapshot with failed shards ends PARTIAL, also if it was not asked to be
+`verbose` gives its metadata), SnapshotInfo (a snapshot with failed shards ends PARTIAL, even if it was not asked to be
 partial) and TransportSnapshotsStatusAction (which shows PARTIAL as SUCCESS, and leaves out `processed` once all bytes
 are copied).
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ...common.reading import Json, flag, listed, optional_text, part, text, texts, whole
 
 PREFIX = "upgrade-"
-"""The names of the snapshots of upgrades begin so."""
+"""The start of the names of the snapshots of upgrades."""
 MARK = "upgrade.stateful"
 """The key in the metadata of a snapshot with its cluster and its upgrade."""
 IN_PROGRESS, SUCCESS = "IN_PROGRESS", "SUCCESS"
@@ -30,7 +30,7 @@ class Repository:
 
 @dataclass(frozen=True)
 class OwnSnapshot:
-    """A snapshot whose name begins as those of upgrades do."""
+    """A snapshot whose name starts as those of upgrades do."""
 
     name: str
     state: str

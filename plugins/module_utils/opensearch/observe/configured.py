@@ -1,6 +1,6 @@
 """The settings that members were started with, and settings of indices, by name. Pure.
 
-Their values are not kept: a value may be a secret of a plugin that says so to nobody.
+Their values are not kept: a value may be a secret that its plugin does not mark as one.
 """
 
 from __future__ import annotations

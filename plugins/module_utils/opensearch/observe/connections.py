@@ -1,4 +1,4 @@
-"""The ways to a cluster that opensearch-py does not know: through a proxy, and through the Kubernetes API."""
+"""The routes to a cluster that opensearch-py does not know: through a proxy, and through the Kubernetes API."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Note = Callable[[Mapping[str, Any]], None]
 
 
 def _unnoted(_headers: Mapping[str, Any]) -> None:
-    """Nobody wants the headers."""
+    """Ignore the headers."""
 
 
 def connection_class(
@@ -34,13 +34,13 @@ def connection_class(
 ) -> Any:
     """The class of connections for opensearch-py; `proxy_of` gives the proxy for a URL.
 
-    The connections note the certificates that they are `shown`, but for those that lead through a proxy.
+    The connections note the certificates that they are `shown`, except for those through a proxy.
     """
     library = needed("opensearchpy", "opensearch-py")
     base, timed_out = library.Urllib3HttpConnection, library.exceptions.ConnectionTimeout
 
     class Connection(base):  # type: ignore[misc,valid-type]  # known at run time only
-        """Connections to one host, on the way that was chosen."""
+        """Connections to one host, by the route that was chosen."""
 
         pool: Any
 

@@ -29,7 +29,7 @@ def copies_move(state: ClusterState) -> bool:
 
 
 def unassigned(state: ClusterState) -> tuple[ShardCopy, ...]:
-    """The copies without a member, one for each shard, since the server does not explain twins apart.
+    """The copies without a member, one for each shard, since the server does not explain two alike separately.
 
     A shard without its primary is represented by the primary: its replicas can only follow it.
     """

@@ -1,6 +1,6 @@
 """The counters of the members' requests, from `_nodes/stats`.
 
-All of them begin at 0 when the process starts. `completed` of a thread pool has no refused task in it (server source,
+All of them start at 0 when the process starts. `completed` of a thread pool has no refused task in it (server source,
 OpenSearchThreadPoolExecutor), and `query_total` counts a search once for each shard (ShardSearchStats).
 """
 

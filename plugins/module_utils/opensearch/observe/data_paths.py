@@ -22,7 +22,7 @@ DataPaths = Mapping[str, tuple[str, ...]]
 def parse_data_paths(nodes_settings: Json) -> dict[str, tuple[str, ...]]:
     """The data paths of each member from `GET _nodes/_all/settings`: `path.data`, or `data` under `path.home`.
 
-    A member that does not tell its home gets no paths.
+    A member that does not report its home gets no paths.
     """
     return dict(named(nodes_settings, "nodes", lambda _identity, node: (text(node, "name"), _paths(node)), {}).values())
 
@@ -31,7 +31,7 @@ def said_by_all(known: DataPaths, members: Iterable[str]) -> DataPaths:
     """The known data paths, which must be known for each of these members of the cluster.
 
     Raises:
-        Unreachable: a member has not told its own. The paths of others do not stand in for them.
+        Unreachable: a member has not reported its own. The paths of others do not stand in for them.
     """
     missing = set(members) - known.keys()
     if missing:
@@ -62,6 +62,6 @@ def keeps_data(pool: StatefulSet, known: DataPaths, product: Product) -> bool:
 
 
 def _mounted(pool: StatefulSet, paths: Collection[str]) -> list[str]:
-    """The folders in which a server begins to write, if all of them are on volumes; else none."""
+    """The folders in which a server starts to write, if all of them are on volumes; else none."""
     begun = [join(path, FIRST_NODE) for path in sorted(paths)]
     return begun if all(is_mounted(pool, path) for path in begun) else []

@@ -1,4 +1,4 @@
-"""Requests to a cluster whose members answer at two addresses, in the place of an object of opensearch-py.
+"""Requests to a cluster whose members answer at two addresses, used in place of an object of opensearch-py.
 
 While TLS is switched on or off at the REST port, each member answers by one scheme: by the former one until it has
 restarted, by the new one afterwards. A member with TLS ends a connection without TLS unanswered, and one without TLS
@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 LOCAL = "/_nodes/_local/_none"
-"""The question for the name of the member that answers. It takes no right that a run has not."""
+"""The question for the name of the member that answers. It needs no right that a run does not have."""
 
 _OTHER_WAY = (
     HTTPStatus.UNAUTHORIZED,
@@ -22,7 +22,7 @@ _OTHER_WAY = (
     HTTPStatus.SERVICE_UNAVAILABLE,
     HTTPStatus.GATEWAY_TIMEOUT,
 )
-"""The answers of members that want the other credentials, and of a proxy that cannot speak with a member."""
+"""The answers of members that want the other credentials, and of a proxy that cannot reach a member."""
 
 
 class EitherConnection:
@@ -45,7 +45,7 @@ class EitherTransport:
         """The answer of the first member that takes the request.
 
         Raises:
-            TransportError: none does; it is the error that tells most.
+            TransportError: none does; it is the error that says most.
         """
         if self.max_retries is None:
             return self._ask(method, url, how)
@@ -56,7 +56,7 @@ class EitherTransport:
         return once.perform_request(method, url, **how)
 
     def mark_dead(self, connection: Any) -> None:
-        """Ask that host in its turn no more for a while; the connection to which it does not belong ignores that."""
+        """Do not ask that host for a while; the connection that does not have this host ignores it."""
         for each in self._transports:
             each.mark_dead(connection)
 
@@ -76,7 +76,7 @@ class EitherTransport:
         raise min(failed, key=self._rank)
 
     def _may_be_the_address(self, error: Any) -> bool:
-        """Whether another member, or the same one at its other address, may answer. One that is silent has taken it."""
+        """Whether another member, or the same one at its other address, may answer. A silent one may have got it."""
         if isinstance(error, self._errors.ConnectionError):
             return not isinstance(error, self._errors.ConnectionTimeout)
         return error.status_code in _OTHER_WAY
@@ -84,7 +84,7 @@ class EitherTransport:
     def _rank(self, error: Any) -> int:
         """The place of an error among those of both connections, first the one that time does not fix.
 
-        A failed handshake is what every member without TLS gives, so it tells least.
+        A failed handshake is what every member without TLS gives, so it says least.
         """
         tls = isinstance(error, self._errors.SSLError)
         if tls and "certificate" in str(error):

@@ -1,5 +1,5 @@
-"""Asking the server why copies are not assigned, or where they could move: at most so many questions a look, so all are
-answered after a few looks."""
+"""Asking the server why copies are not assigned, or where they could move: the questions of one look are limited, so it
+takes a few looks until all are answered."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def observe_repositories(client: OpenSearchClient) -> dict[str, Repository]:
 
 
 def verify_repository(client: OpenSearchClient, name: str) -> int:
-    """The members that can write to it, as each proves by a small file that is removed again.
+    """The number of members that can write to it, as each proves by a small file that is removed again.
 
     Raises:
         Refusal: one of them cannot.
@@ -42,7 +42,7 @@ def observe_running(client: OpenSearchClient) -> tuple[str, ...]:
 
 
 def observe_own(client: OpenSearchClient, repository: str) -> dict[str, OwnSnapshot]:
-    """The snapshots of a repository whose names begin as those of upgrades, by name."""
+    """The snapshots of a repository whose names start as those of upgrades, by name."""
     path = path_of(repository, f"{PREFIX}*")
     answer = client.get(path, ignore_unavailable="true")
     with reading(f"GET {path}"):

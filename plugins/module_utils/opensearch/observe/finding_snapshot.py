@@ -1,8 +1,8 @@
 """The last successful snapshot is asked for in few requests, however many there are.
 
-`verbose=false` reads a single file of a repository (server source, TransportGetSnapshotsAction), and tells names and
+`verbose=false` reads a single file of a repository (server source, TransportGetSnapshotsAction), and shows names and
 states but no times. Everything else reads one file for each snapshot, so it is asked only of those that are likely
-the youngest by the moment in their names.
+the youngest by the time in their names.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ class _Reading:
 def observe_last_snapshot(client: OpenSearchClient, enough: float | None) -> Saved:
     """The last successful snapshot in any repository.
 
-    With `enough`, the seconds that it may be old, all snapshots are read until one is that young. A repository that
-    cannot be read is told, and the others are read.
+    With `enough`, its greatest age in seconds, all snapshots are read until one is that young. A repository that
+    cannot be read is reported, and the others are read.
 
     Raises:
-        Refusal: the names of the repositories are not told, although `enough` is given.
+        Refusal: the names of the repositories cannot be read, although `enough` is given.
     """
     try:
         answer = client.get("/_snapshot", filter_path="*.type")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ...common.reading import Json, optional_text, text, whole
 
 AT_ONCE, LONGEST = 20, 2000
-"""The most snapshots, and characters of their names, of one request: the server takes lines of 4096 bytes."""
+"""The most snapshots, and characters of their names, in one request: the server takes lines of 4096 bytes."""
 SUCCESS = "SUCCESS"
 
 _MOMENT = re.compile(r"(?<!\d)(20\d\d)\D?([01]\d)\D?([0-3]\d)(?:\D?([0-2]\d)\D?([0-5]\d)\D?([0-5]\d)?)?")
@@ -33,11 +33,11 @@ class Saved:
     untold: tuple[str, ...] = ()
     """One sentence for each question that was not answered."""
     unread: int = 0
-    """The number of successful snapshots whose age nobody has asked for, because younger ones are known."""
+    """The number of successful snapshots whose age was not asked for, because younger ones are known."""
 
 
 def likely_youngest(names: Sequence[str]) -> list[str]:
-    """The names, those with the latest moment in them first; among the rest the highest number or letter first."""
+    """The names, those with the latest time in them first; among the rest the highest number or letter first."""
     return sorted(names, key=_place, reverse=True)
 
 
@@ -63,7 +63,7 @@ def chunks(names: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def ended_well(each: Json) -> bool:
-    """Whether it has ended successfully. Servers of old have not written the state where it is looked for."""
+    """Whether it has ended successfully. Old servers did not write the state where it is looked for."""
     return optional_text(each, "state") in {None, SUCCESS}
 
 

@@ -35,7 +35,7 @@ class Look:
     configured: Configured | None = None
     managed: Managed | None = None
     saved: Saved | None = None
-    """The last snapshot; None if nobody has asked for it."""
+    """The last snapshot; None if it was not asked for."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ...common.reading import Json, flag, named, optional_text, part, text, whole
 
 TOTAL = "total_managed_indices"
-"""The field of the answer that is no index."""
+"""The one field of the answer that is not an index."""
 CONFIGURATION = ".opendistro-ism-config"
 """The index that has the policies and the managed indices; without it no index is managed (plugin source)."""
 FIELDS = (

@@ -12,7 +12,7 @@ from .version import Version
 
 @dataclass(frozen=True)
 class Installed:
-    """The installation of a member: its folder (`path.home`), the names of its plugins, and its version if it tells."""
+    """The installation of a member: its folder (`path.home`), the names of its plugins, and its version if known."""
 
     home: str
     plugins: frozenset[str]
@@ -22,7 +22,7 @@ class Installed:
 def parse_installed(answer: Json) -> Mapping[str, Installed]:
     """The installation of each member by its name, from `GET _nodes/<names>/plugins,settings`.
 
-    A member that does not tell its home is left out. One without plugins has an empty list, or none if the answer was
+    A member that does not report its home is left out. One without plugins has an empty list, or none if the answer was
     filtered.
     """
     found = named(answer, "nodes", lambda _identity, node: (text(node, "name"), _installed(node)), {})

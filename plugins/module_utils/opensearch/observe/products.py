@@ -1,10 +1,10 @@
-"""The servers of this family, and all in which they differ for us. Pure data; nothing else tells them apart.
+"""The servers of this family, and all their differences that matter here. Pure data; only this module has them.
 
 A member of Elasticsearch says so itself, by `build_flavor` in its answer to `GET _nodes`, which members of OpenSearch
-do not have. The banner (`GET /`) is not asked: it costs a request, and OpenSearch can be told to lie in it
-(`compatibility.override_main_response_version`). The ways between versions are in `judge/upgrade_path.py`.
+do not have. The banner (`GET /`) is not asked: it costs a request, and a setting can make OpenSearch lie in it
+(`compatibility.override_main_response_version`). The upgrade paths are in `judge/upgrade_path.py`.
 
-Seen to be equal on Elasticsearch 8.18 and 8.19 and on OpenSearch 2.19 and 3.8: cluster state and routing table but for
+Seen to be equal on Elasticsearch 8.18 and 8.19 and on OpenSearch 2.19 and 3.8: cluster state and routing table except
 the name of the elected manager, health (a wait that ran out is 408 in both), settings with their free keys under
 `cluster.metadata`, exclusions from voting, flush, explanations, recoveries, tasks.
 """
@@ -36,7 +36,7 @@ class Product:
     synced_flush_before: Version | None = None
     """The first version in which an ordinary flush does all that a synced flush did (`_flush/synced`)."""
     shutdown_since: Version | None = None
-    """The first version that can be told which members restart (`_nodes/shutdown`); None if none can."""
+    """The first version in which a restart of members can be registered (`_nodes/shutdown`); None if there is none."""
 
     @property
     def data_path(self) -> str:
@@ -89,10 +89,10 @@ HEADER = "x-elastic-product"
 
 @dataclass
 class KnownProduct:
-    """The servers that a client asks, as their answers so far have told."""
+    """The servers that a client asks, as far as their answers have shown."""
 
     product: Product | None = None
-    """None as long as no answer has told it."""
+    """None as long as no answer has shown it."""
 
     @property
     def name(self) -> str:
@@ -101,11 +101,11 @@ class KnownProduct:
 
     @property
     def subject(self) -> str:
-        """The name for the begin of a sentence."""
+        """The name for the start of a sentence."""
         return self.name[:1].upper() + self.name[1:]
 
     def note_headers(self, headers: Mapping[str, Any]) -> None:
-        """Learn from the headers of an answer. A missing one is no word, since an older Elasticsearch sends none."""
+        """Learn from the headers of an answer. A missing one says nothing, since an older Elasticsearch sends none."""
         if any(name.lower() == HEADER and value == ELASTICSEARCH.name for name, value in headers.items()):
             self.product = ELASTICSEARCH
 

@@ -2,7 +2,7 @@
 
 OpenSearch accepts free keys under `cluster.metadata.*` in the same `PUT _cluster/settings` as a change (seen on 1.3,
 2.19 and 3.8), so a change and its undo are one atomic request, and the cluster itself carries the undo even if the
-controller dies. The undo is one JSON string, since nested objects would drop nulls. Beside its changes it has the UUID
+controller dies. The undo is one JSON string, since nested objects would drop nulls. Next to its changes it has the UUID
 of its `cluster`, since a snapshot may bring the undo of another cluster, and the names excluded from voting. The path
 of a change is the scope and the name of a setting.
 """
@@ -29,7 +29,7 @@ KEPT_IN = ("kubernetes", "opensearch")
 """The stores that a lock may be kept in."""
 SCOPES = ("persistent", "transient")
 EXCLUDING = "cluster.routing.allocation.exclude."
-"""The beginning of the settings that keep shards off members by an attribute of them, such as `_ip` or `zone`."""
+"""The prefix of the settings that keep shards off members by an attribute of them, such as `_ip` or `zone`."""
 EXCLUDE = f"{EXCLUDING}_name"
 RECOVERIES = "cluster.routing.allocation.node_concurrent_recoveries"
 RECOVERY_BYTES = "indices.recovery.max_bytes_per_sec"
@@ -37,7 +37,7 @@ REBALANCE = "cluster.routing.rebalance.enable"
 NODE_LEFT = "cluster.routing.allocation.unassigned.node_left.delayed_timeout"
 """Known from OpenSearch 3.8.0 on, and for the indices without `index.unassigned.node_left.delayed_timeout`."""
 LISTS = frozenset({EXCLUDE})
-"""Settings that are lists with commas, to which names are added: a run takes back only the names that it added."""
+"""Settings that are comma-separated lists. A run adds names to them, and takes back only those that it added."""
 
 Flat = Mapping[str, Any]
 
@@ -88,7 +88,7 @@ def names_in(value: Any) -> list[str]:
 
 
 def repeated(value: Any) -> str:
-    """The same list written otherwise: each name stands there twice, which means the same to the server."""
+    """The same list written differently: each name is in it twice, which means the same to the server."""
     return ",".join([*names_in(value)] * 2)
 
 
@@ -138,7 +138,7 @@ def undo_under(
 
 
 def excluded_by(undo: Undo | None) -> tuple[str, ...]:
-    """The names of the members that the run has excluded from voting for a moment."""
+    """The names of the members that the run has excluded from voting for a short time."""
     return tuple(undo.more.get(EXCLUDED, ())) if undo else ()
 
 

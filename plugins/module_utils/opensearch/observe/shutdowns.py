@@ -1,4 +1,4 @@
-"""The members that Elasticsearch has been told to restart (node shutdown API, from 7.15 on, a part of x-pack)."""
+"""The members that are registered with Elasticsearch to restart (node shutdown API, from 7.15 on, a part of x-pack)."""
 
 from __future__ import annotations
 

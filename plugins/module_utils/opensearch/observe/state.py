@@ -46,7 +46,7 @@ class ClusterMember:
     roles: frozenset[str]
     attributes: Mapping[str, str] = field(default_factory=dict)
     holds_up_to: int | None = None
-    """The highest index version that it can hold, where it tells (Elasticsearch from 8.11 on)."""
+    """The highest index version that it can hold, if it reports that (Elasticsearch from 8.11 on)."""
 
     @property
     def manager_eligible(self) -> bool:
@@ -70,7 +70,7 @@ class ClusterMember:
 
     @property
     def serves(self) -> frozenset[str]:
-        """The roles in which others may stand in for it, apart from holding data and voting.
+        """The roles in which others may take its place, apart from holding data and voting.
 
         A member without such a role, without data and without a vote only coordinates. Its connections to other
         clusters (`remote_cluster_client`) are no service: each member uses its own.
@@ -135,7 +135,7 @@ class Voting:
     exclusions: frozenset[str] = frozenset()
     """The names of the members that are excluded."""
     nobodies: frozenset[str] = frozenset()
-    """The excluded names that no member had at that moment."""
+    """The excluded names that no member had at that time."""
 
 
 _NOBODY = "_absent_"
@@ -298,7 +298,7 @@ def version_of(of: Json, name: str, *, elastic: bool = False) -> Version:
 
 
 def parse_index(name: str, metadata: Json, holding: Sequence[tuple[int, Version]] = ()) -> Index:
-    """An index from `metadata.indices`. `holding` tells what members can hold, as `created_in` has it."""
+    """An index from `metadata.indices`. `holding` says what members can hold, as `created_in` has it."""
     is_open = one_of(metadata, "state", ("open", "close")) == "open"
     return within(metadata, "settings.index", lambda index: _index(name, index, holding, is_open=is_open))
 

@@ -14,7 +14,7 @@ LONG_TASKS = {
     "indices:admin/resize": "resize",
     "indices:admin/shrink": "shrink",
 }
-"""The words for each action. The parts of a task on each shard have longer action names, and are left out."""
+"""The kind of each action, in words. The parts of a task on each shard have longer action names, and are left out."""
 
 LONGEST_DESCRIPTION = 120
 

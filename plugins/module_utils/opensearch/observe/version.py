@@ -10,7 +10,7 @@ _MASK = 0x08000000
 """The bit that is set in the version ids of OpenSearch, and not in those of Elasticsearch (source, Version.java)."""
 
 _ELASTICSEARCH = range(6, 10)
-"""The majors that are of Elasticsearch if nothing else tells; those of OpenSearch are far below."""
+"""The majors that are of Elasticsearch if nothing else shows it; those of OpenSearch are far below."""
 
 _OFFSET = 6
 """Elasticsearch 7 counts as 1, since OpenSearch 1.0 was forked from 7.10 (Version.java, `compareMajor`). The counts go
@@ -42,7 +42,7 @@ class Version:
 
     @property
     def titled(self) -> str:
-        """The version with the name of its server where that is Elasticsearch, beside versions of OpenSearch."""
+        """The version with the name of its server where that is Elasticsearch, for use with versions of OpenSearch."""
         return f"Elasticsearch {self}" if self.elasticsearch else str(self)
 
     @classmethod

@@ -112,7 +112,7 @@ def test_a_batch_that_is_begun_in_vain_pauses_longer_each_time_and_ends(monkeypa
     *_earlier, last = night.run(["data-2"], lambda _names, _number: Verdict((MISSING,)))
     (reason,) = last.verdict.reasons
     assert (reason.code, len(night.went), len(night.gates)) == ("begun_in_vain", 12, 11)
-    assert "begun 12 times" in reason.message
+    assert "started 12 times" in reason.message
     assert "made[0] has no started copy. Wait." in reason.message
     assert night.now_at == 1 + 2 + 4 + 8 + 7 * 10
 

@@ -119,7 +119,7 @@ def test_deciders_are_named_with_the_members_that_they_refuse() -> None:
 def test_more_shards_than_the_cluster_takes_are_refused() -> None:
     few = ReplicaLimits(most_shards=1)
     refused = judge_raising(look({"a": 1, "b": 1}, {"m0": 9, "m1": 9}, limits=few))
-    assert "2 shards more are 4, and cluster.max_shards_per_node allows 2" in causes(refused)
+    assert "2 more shards make 4, and cluster.max_shards_per_node allows 2" in causes(refused)
 
 
 def test_what_is_not_known_is_waited_for() -> None:

@@ -143,14 +143,14 @@ def test_for_an_index_made_meanwhile_it_is_put_back_at_once_and_begun_again(
     assert acts(result) == [*["set", "restored"] * times, "set", "delete_pod"]
     paused = [each["seconds"] for each in result["waited"] if each["code"] == "begun_in_vain"]
     assert paused == [(2**times - 1) / 2]
-    assert "waiting: Allocation is put back, and the batch is begun again in 0.5 s (attempt 2)." in turn.lines
+    assert "waiting: Allocation is put back, and the batch starts again in 0.5 s (attempt 2)." in turn.lines
 
 
 def test_where_indices_are_made_without_a_break_it_ends_with_nothing_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     turn = Roll(monkeypatch, ServersUnderLoad(times=99))
     result = turn.run()
     assert (codes(result), turn.deleted) == (["begun_in_vain"], [])
-    assert "begun 12 times" in result["msg"]
+    assert "started 12 times" in result["msg"]
     assert "made[0]" in result["msg"]
     assert (turn.changes, turn.servers.settings) == (24, turn.before)
     assert turn.world.now() == pytest.approx(0.5 + 1 + 2 + 4 + 8 + 6 * 10)
