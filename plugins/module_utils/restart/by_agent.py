@@ -1,4 +1,4 @@
-"""The way by the agent: the entry point of the container stops and starts the server by requests (`observe.agent`).
+"""Control by the agent: the entry point of the container stops and starts the server by requests (`observe.agent`).
 
 It keeps a process stopped, over restarts of the container as well. The identity of a request comes from the process
 that it ends, so a request that is made again after a kill is the same one.
@@ -37,7 +37,7 @@ class ByAgent:
 
     @classmethod
     def of(cls, params: Mapping[str, Any], client: KubernetesClient) -> ByAgent:
-        """The way with the options of a task."""
+        """The process control with the options of a task."""
         return cls(client, params["agent"] or {}, params["container"] or "")
 
     def look(self, pod: Pod, file: str = "") -> Process:
@@ -52,7 +52,7 @@ class ByAgent:
     def stop(self, pod: Pod, process: Process) -> None:
         """See `Way`. The process that was seen is asked once, whoever asks. One that has ended by itself stays so."""
         if container_of(pod, self.container).state != "running":
-            # Its agent answers once the container has begun anew.
+            # Its agent answers once the container has started again.
             return
         agent = self._agent(pod)
         status = agent.status()
@@ -62,9 +62,9 @@ class ByAgent:
             agent.stop(_request(pod, "stop", f"after {status.ended_at}"))
 
     def start(self, pod: Pod, expected: str) -> None:
-        """See `Way`. The agent starts nothing on another configuration, which the next look tells."""
+        """See `Way`. The agent starts nothing on another configuration; the next look shows that."""
         if container_of(pod, self.container).state != "running":
-            # A process that was started already begins with its container.
+            # A process that was started before starts again with its container.
             return
         agent = self._agent(pod)
         status = agent.status()
@@ -74,7 +74,7 @@ class ByAgent:
         try:
             agent.start(_request(pod, "start", f"{ended} {status.checksum} {status.ended_at}"), status.checksum)
         except Conflict:
-            # The mounted configuration has changed at this moment, or the process has started.
+            # The mounted configuration has just changed, or the process has started.
             return
 
     def _agent(self, pod: Pod) -> AgentClient:

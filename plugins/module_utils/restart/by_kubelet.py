@@ -1,8 +1,8 @@
-"""The way by the kubelet: a signal to the first process of the container, which the kubelet then starts again.
+"""Process control by the kubelet: a signal to the first process of the container, which the kubelet then starts again.
 
 It needs nothing but `sh` in the image. It cannot keep a process stopped: the kubelet starts the container at once. If
-the container was restarted a short while ago, that waits for the back-off of the kubelet: 10 s, doubled each time, and
-forgotten once the container has run for ten minutes.
+the container was restarted a short while ago, that start waits for the back-off of the kubelet: 10 s, doubled each
+time, and forgotten once the container has run for ten minutes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ SECONDS = 15.0
 """Seconds for a command in a container."""
 _FIRST = 'read -r line < /proc/1/stat; name=${line#*\\(}; name=${name%\\)*}; set -- "$1" ${line##*\\) };'
 STARTED = f'{_FIRST} echo "${{21}} $name"'
-"""The script that tells when the first process of a container was started (proc(5), in ticks), and its name."""
+"""The script that shows when the first process of a container was started (proc(5), in ticks), and its name."""
 END = f'{_FIRST} [ "${{21}}" = "$1" ] && kill -TERM 1'
-"""The script that ends the first process, if it is the one that was started at the moment given."""
+"""The script that ends the first process, if it is the one that was started at the given time."""
 CHECKSUM = 'sha256sum "$1"'
-"""The script that tells the checksum of a file."""
+"""The script that shows the checksum of a file."""
 NO_PROGRAM = 127
 """The exit code of a shell that does not find a program (POSIX, Shell Command Language 2.8.2)."""
 PAUSES = frozenset({"pause", "systemd", "init"})
@@ -47,7 +47,7 @@ class ByKubelet:
 
     @classmethod
     def of(cls, params: Mapping[str, Any], client: KubernetesClient) -> ByKubelet:
-        """The way with the options of a task."""
+        """The process control with the options of a task."""
         return cls(client, params["container"] or "")
 
     def look(self, pod: Pod, file: str = "") -> Process:
@@ -59,7 +59,7 @@ class ByKubelet:
         return Process(running=True, identity=found.identity, checksum=checksum)
 
     def _checksum(self, pod: Pod, container: str, file: str) -> str:
-        """The checksum of a file in a container; empty if the container ends at this moment, or has no such file.
+        """The checksum of a file in a container; empty if the container is ending, or has no such file.
 
         Raises:
             Unreachable: there is no answer.
@@ -92,7 +92,7 @@ class ByKubelet:
         except Unreachable:
             raise
         except Refusal as error:
-            # A container that ends at this moment has no program any more.
+            # A container that is ending has no program any more.
             if error.verdict.reasons[0].code != "kubernetes_exec" or self._identity(pod) == process.identity:
                 raise
 
@@ -110,7 +110,7 @@ class ByKubelet:
 
 
 def container_of(pod: Pod, named: str) -> Container:
-    """The container of the server; one that has not begun if the kubelet has told of none yet."""
+    """The container of the server; one that has not started if the kubelet has not reported any yet."""
     name = server_container(pod, named)
     for each in pod.containers:
         if each.name == name and not each.init:

@@ -1,4 +1,4 @@
-"""The part of configurations in the plan of a restart: the members that are due, and what stands in the way."""
+"""The part of configurations in the plan of a restart: the members that are due, and what prevents it."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class PlannedConfiguration:
     changes: Mapping[str, Mapping[str, SettingChanges]] = field(default_factory=dict)
     """The changes of settings of each due member, by pool."""
     mounted: Mapping[str, Mounted] = field(default_factory=dict)
-    """The way in which the configuration comes to the servers, by pool."""
+    """How the configuration comes to the servers, by pool."""
 
 
 def plan_configuration(task: Task, seen: MembersAndPods, marks: Iterable[Marked]) -> PlannedConfiguration:
     """The wanted configurations of a run, compared with the Secrets as they are.
 
     Raises:
-        Refusal: a Secret cannot be read, or a way that is given for a setting is none.
+        Refusal: a Secret cannot be read, or an effect that is given for a setting is unknown.
     """
     params = task.params
     given = configuration_in(params)
@@ -83,7 +83,7 @@ def plan_configuration(task: Task, seen: MembersAndPods, marks: Iterable[Marked]
 
 
 class _ComparedConfiguration:
-    """The wanted configuration of one pool beside the present one."""
+    """The wanted configuration of one pool compared with the present one."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class _ComparedConfiguration:
         self._as_they_are = [name for name in members if name not in self.contents]
 
     def judged(self) -> Iterator[Verdict]:
-        """All that stands in the way of the change, and remarks on it."""
+        """All reasons against the change, and remarks on it."""
         yield judge_labels(self._pool.name, self._pool.selector, self._wanted.labels)
         if self._as_they_are:
             yield judge_secret(self._wanted.secret, self._secret, self._as_they_are)
@@ -117,9 +117,9 @@ class _ComparedConfiguration:
 
     @property
     def condition(self) -> str:
-        """The words that consent covers: the contents, and those that they take the place of.
+        """The words that consent covers: the contents, and those that they replace.
 
-        Both stay the same while the run goes on, since the contents of before are kept until it is completed.
+        Both stay the same while the run goes on, since the former contents are kept until it is completed.
         """
         pool, wanted = self._pool, self._wanted
         if wanted.previous:
@@ -127,7 +127,7 @@ class _ComparedConfiguration:
             return f"previous configuration of {wanted.pool} in {wanted.secret}"
         before = {**self._present, **(self._secret.previous if self._secret else {})}
         contents = wanted.contents(pool.member_names(), None)
-        # A member without a key gets it when the run begins.
+        # A member without a key gets it when the run starts.
         both = (f"{name} {checksum(before.get(name, each))} {checksum(each)}" for name, each in contents.items())
         sums = "\n".join(sorted(both))
         return f"configuration of {wanted.pool} in {wanted.secret}: {hashlib.sha256(sums.encode()).hexdigest()}"
@@ -152,7 +152,7 @@ class _ComparedConfiguration:
         return (self._secret.previous if self._secret else {}).get(name, present)
 
     def _between(self, before: bytes | None, after: bytes, name: str) -> SettingChanges:
-        """The changes between two contents; none are known if nobody can read the one of before."""
+        """The changes between two contents; none are known if the former one cannot be read."""
         try:
             return (
                 changes_of(before, after, name, self._ways, elsewhere(self._from_pod)) if before else SettingChanges()
@@ -162,7 +162,7 @@ class _ComparedConfiguration:
 
 
 def judge_pods(params: Mapping[str, Any], pool: StatefulSet) -> Verdict:
-    """Whether the way to stop and start processes can be used with the pods of a pool."""
+    """Whether the process control can be used with the pods of a pool."""
     container = server_container(pool, params["container"])
     if params["way"] == "kubelet":
         return judge_signal(pool.name, shares_processes(pool.template))

@@ -41,7 +41,7 @@ from .process_control import ProcessControl
 
 
 class Configurations:
-    """The configurations of one task. A pool for which none is given has none that anybody looks at."""
+    """The configurations of one task. A pool for which none is given is left out."""
 
     def __init__(self, task: Task, client: KubernetesClient, marks: Marks) -> None:
         self._task, self._client, self._marks = task, client, marks
@@ -50,7 +50,7 @@ class Configurations:
         self._seen: dict[str, str] = {}
         """The checksum that was seen mounted in each pod. A mount never goes back."""
         self._edited: dict[str, Verdict] = {}
-        """The members that were started on the content of somebody else, since they were stopped already."""
+        """The members that were started on the content of someone else, since they were stopped already."""
 
     def check(self, pools: Iterable[StatefulSet], container: str, *, in_place: bool) -> None:
         """Refuse what cannot be read, or cannot come to a server that stays in its pod if it restarts `in_place`.
@@ -83,8 +83,8 @@ class Configurations:
                 resize(self._task, self._client, self._task.params["namespace"], pool, partial(_at_least, wanted))
 
     def judge_there(self, pools: Iterable[StatefulSet], names: Collection[str], marks: Mapping[str, Marked]) -> Verdict:
-        """Whether these members have a content to restart on, each a wanted one or that of its key, which nobody else
-        has changed since the run began."""
+        """Whether these members have a content to restart on, each a wanted one or that of its key, which no one else
+        has changed since the run started."""
         verdicts = []
         for pool in pools:
             own = [name for name in names if name in pool.member_names()] if pool.name in self.wanted else []
@@ -103,16 +103,16 @@ class Configurations:
         return combine(verdicts)
 
     def found(self, pool: str) -> dict[str, str]:
-        """The checksum of each key as it is now, for the notes that are made when a run begins."""
+        """The checksum of each key as it is now, for the notes that are made when a run starts."""
         secret = self.secret(pool) if pool in self.wanted else None
         return {name: checksum(content) for name, content in secret.contents.items()} if secret else {}
 
     def judge_begun(self) -> Verdict:
-        """Whether a member was started on the content of somebody else, since it was stopped already."""
+        """Whether a member was started on the content of someone else, since it was stopped already."""
         return combine(self._edited.values())
 
     def running(self, pools: Iterable[StatefulSet], pods: Iterable[Pod], way: ProcessControl, key: str) -> Verdict:
-        """A remark on members that do not run the content of their file, as far as the way or their marks tell it."""
+        """A remark on members that do not run the content of their file, as far as the agent or their marks show it."""
         found: list[Runs] = []
         there = {pod.name: pod for pod in pods}
         for pool in pools:
@@ -139,7 +139,7 @@ class Configurations:
         """Write the content that the restart of a member brings, unless it is there. The result is its checksum.
 
         Raises:
-            Refusal: there is none, which somebody may fix meanwhile, or it cannot be written, or somebody else has
+            Refusal: there is none, which someone may still fix, or it cannot be written, or someone else has
                 written another one.
         """
         if pool not in self.wanted:
@@ -212,7 +212,7 @@ def _at_least(wanted: int, pool: StatefulSet) -> int:
 
 
 def mounted_in(pool: StatefulSet, container: str, wanted: WantedConfiguration) -> Mounted:
-    """The way in which the wanted configuration comes to the servers of a pool. An empty container is found."""
+    """How the wanted configuration comes to the servers of a pool. Without a container name, the server's is used."""
     server, name = server_in(pool.images), server_container(pool, container)
     file = wanted.path or f"/usr/share/{server}/config/{server}.yml"
     return how_mounted(mounts_of(pool.template, name, pool.claims), file, wanted.secret, pool.member_names())

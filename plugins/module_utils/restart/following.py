@@ -62,17 +62,17 @@ class Restarting:
     _asked: dict[str, float] = field(default_factory=dict)
     """The time at which each process was last asked to end."""
     _labelled: set[str] = field(default_factory=set)
-    """The pods to whose labels this task has seen."""
+    """The pods whose labels this task has set."""
     _restarts: dict[str, Mapping[str, int]] = field(default_factory=dict)
     """The restarts of each container when this task began to follow the pod."""
     _silence: str = ""
-    """The cause for which no server has answered the last look; empty if one has, or none was asked."""
+    """Why no server has answered the last look; empty if one has, or none was asked."""
 
     def begin(self, pod: Pod, mark: Marked, member: str) -> None:
         """Note that the process of a pod is to be stopped, and which one. The next looks stop it.
 
         Raises:
-            Refusal: it could not be noted, or the way cannot be used with this pod.
+            Refusal: it could not be noted, or the process control cannot be used with this pod.
         """
         process = self.task.ask(lambda: self.way.look(pod))
         self.marks.set(pod, mark.next_phase, process.identity or NO_PROCESS, member)
@@ -111,7 +111,7 @@ class Restarting:
         self._restarts[pod.name] = {each.name: each.restart_count for each in pod.containers}
 
     def _members(self, there: Mapping[str, tuple[Marked, Pod]]) -> Mapping[str, ClusterMember]:
-        """The members of the cluster, once one is to join. While all are stopped together, nobody answers."""
+        """The members of the cluster, once one is to join. While all are stopped together, none answers."""
         self._silence = ""
         phases = {mark.phase for mark, _pod in there.values()}
         if not phases & STARTING:
@@ -125,7 +125,7 @@ class Restarting:
             return {}
 
     def _process(self, batch: RestartBatch, mark: Marked, pod: Pod, members: Mapping[str, ClusterMember]) -> Process:
-        """The process of a pod, with the configuration that it is to have once that is its turn."""
+        """The process of a pod, with the configuration that it is to have once it is its turn."""
         process = self.way.look(pod)
         expected = ""
         if mark.phase in STARTING or not self.way.keeps_stopped:
@@ -201,7 +201,7 @@ class Restarting:
             self._asked[pod.name] = now
 
     def _judge_pod(self, batch: RestartBatch, pod: Pod) -> Verdict:
-        """The trouble of a pod that does not become Ready: its container crashes, or its Kubernetes node is lost."""
+        """The problem of a pod that does not become Ready: its container crashes, or its Kubernetes node is lost."""
         pool, trail, now = pool_of(batch.pools, pod.name), self.follower.trails[pod.name], self.task.clock.now()
         if pool is None or trail.stage is ReplacementStage.STOPPING:
             return Verdict()
@@ -210,11 +210,11 @@ class Restarting:
         seen = Sighting(pod.name, "", pod, now - trail.since, events=events)
         # The pod stays, so it is of the revision that it had.
         verdict = judge_replacement(replace(pool, update_revision=pod.revision), seen)
-        # The end that was asked for is no crash, however the kubelet tells it.
+        # The end that was asked for is no crash, whatever the kubelet reports.
         return Verdict(tuple(each for each in verdict.reasons if each.code != "container_crashed" or _crashed(pod)))
 
     def result(self, name: str, verdict: Verdict) -> dict[str, Any]:
-        """The deed of this task with a pod, the seconds, and the last log lines and events of a pod that is stuck."""
+        """What this task did with a pod, the seconds, and the last log lines and events of a pod that is stuck."""
         trail = self.follower.trails.get(name)
         if trail is None:
             return {"action": "untouched", "total_seconds": None}
@@ -256,7 +256,7 @@ def _stage(phase: RestartPhase | None) -> ReplacementStage:
 
 
 def _rests(mark: Marked, process: Process) -> bool:
-    """Whether the process of a pod has ended that a person wants stopped."""
+    """Whether a process that a person wants stopped has ended."""
     return mark.rests and not process.running and process.held
 
 
@@ -279,7 +279,7 @@ def _pod_missing(name: str) -> Reason:
 
 @as_verdict
 def judge_ready(batch: RestartBatch) -> Iterator[Reason]:
-    """Whether every pod of the batch is Ready, but for those whose processes stay stopped."""
+    """Whether every pod of the batch is Ready, except those whose processes stay stopped."""
     yield from batch.verdict.reasons
     if resting := [name for name, mark in batch.marks.items() if mark.rests]:
         yield from judge_resting(resting).reasons
@@ -290,9 +290,9 @@ def judge_ready(batch: RestartBatch) -> Iterator[Reason]:
 
 @as_verdict
 def _judge_phase(mark: Marked, process: Process, silence: str) -> Iterator[Reason]:
-    """The thing that the phase of a pod waits for. `silence` is the cause for which no server answers."""
+    """What the phase of a pod waits for. `silence` says why no server answers."""
     if mark.phase in UNDER_WAY and not process.has_configuration:
-        stays = "" if process.running else " Its process is stopped, and starts on no other one."
+        stays = "" if process.running else " Its process is stopped, and does not start on another one."
         yield waiting(
             "configuration_not_mounted",
             f"The new configuration has not reached pod {mark.name} yet: the mounted file is"

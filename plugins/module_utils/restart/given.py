@@ -18,7 +18,7 @@ SOURCES = ("content", "file", "previous")
 def configuration_in(params: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The entries of the option `configuration`, each with its content.
 
-    A relative path begins where the playbook was started. A lookup in a variable would begin in the folder of the
+    A relative path starts where the playbook was started. A lookup in a variable would start in the folder of the
     collection's playbooks.
 
     Raises:
@@ -57,5 +57,5 @@ def _unreadable(pool: str, path: str, cause: str) -> Refusal:
     return refusal(
         "configuration_file_unreadable",
         f"The file {path} with the configuration of pool {pool} cannot be read: {cause}.",
-        "Correct the file or its path. A relative path begins in the folder where the playbook was started.",
+        "Correct the file or its path. A relative path starts in the folder where the playbook was started.",
     )

@@ -40,7 +40,7 @@ class PlannedLicence:
 
     verdict: Verdict = field(default_factory=Verdict)
     everywhere: tuple[str, ...] = ()
-    """The cause for which all processes of the cluster stop at once, in words; empty if none does."""
+    """Why all processes of the cluster stop at once, in words; empty if they do not."""
     details: tuple[str, ...] = ()
     """The line of the plan."""
     conditions: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ def plan_licence(
     """The change of the licence that is wanted. `changes` are those of the settings of each member, by pool.
 
     Raises:
-        Refusal: the licence cannot be read, or the servers do not tell theirs.
+        Refusal: the licence cannot be read, or the servers do not report theirs.
     """
     wanted = licence_of(task.params)
     if wanted is None:

@@ -31,7 +31,7 @@ from .judge.pods_to_restart import judge_all_ready
 
 @dataclass(frozen=True)
 class RestartBatch:
-    """The pods of one batch at one moment."""
+    """The pods of one batch at one time."""
 
     names: tuple[str, ...]
     pools: tuple[StatefulSet, ...]
@@ -139,7 +139,7 @@ class RestartLooks:
         pods = {name: pod for pool in seen.pools for name, pod in seen.there.pods_of(pool).items()}
         budgets = () if seen.together else list_budgets(self.client, self._namespace)
         going = [seen.pods[name] for name in seen.going]
-        # A person has had these stopped, so nobody waits for them. The proof counts them as away.
+        # A person wants these stopped, so they are not waited for. The proof counts them as away.
         marks = [marked(name, pod.uid, pod.annotations, key=self._key) for name, pod in pods.items()]
         resting = {mark.name for mark in marks if mark.rests}
         others = judge_others(seen.pools, pods, {*self._names, *resting})

@@ -53,7 +53,7 @@ def order_on_hosts(task: Task) -> Outcome:
     verdict = combine((drawn.verdict, judged, *changes))
     drawn = replace(drawn, pools=tuple(_due(pool, due) for pool in drawn.pools), verdict=verdict)
     planned = pool_order.planned(given, drawn, target, conditions_on_hosts(configurations))
-    # A member of the version is restarted all the same.
+    # A member that runs the target version restarts all the same.
     batches = [{**batch, "restarts": True} for batch in planned.more["batches"]]
     lines = details_of_scheme(every, addresses)
     lines += [f"{line.sentence} for {line.whose} ({line.way.value}: {line.why})" for line in lines_of(asked)]
@@ -63,7 +63,7 @@ def order_on_hosts(task: Task) -> Outcome:
 
 
 def note_on_hosts(task: Task, order: Outcome) -> Outcome:
-    """Note the processes that the run is to restart, so that a run that is killed is gone on with."""
+    """Note the processes that the run is to restart, so that a killed run can be continued."""
     going = {name for batch in order.more["batches"] for name in batch["members"]}
     if not going or task.check_mode:
         return Outcome(Verdict())
@@ -79,13 +79,13 @@ def note_on_hosts(task: Task, order: Outcome) -> Outcome:
 
 
 def forget_on_hosts(task: Task) -> Outcome:
-    """Take the note away once no process that it names is left. A run that was narrowed may leave some."""
+    """Remove the note once no process in it is left. A run that was limited to some members may leave others."""
     search = connected(task)
     state, settings = task.ask(lambda: (observe(search), read_settings(search)))
     noted = noted_in(settings, state.uuid)
     if settings.persistent.get(NOTE) is None or (noted and noted.left(state)):
         return Outcome(Verdict())
-    # A run that is killed between the two leaves no member that is due, and its consent is used up by either.
+    # A run that is killed between the two leaves no member due, and either of the two uses its consent up.
     gone = write_note(task, search, settings, (NOTE, None), {"members": []})
     return _both(gone, note_completed(task))
 

@@ -1,7 +1,6 @@
-"""The note of the last restart in the cluster: read for a plan, written as a run begins and as it is completed.
+"""The note of the last restart in the cluster: read for a plan, written when a run starts and when it is completed.
 
-Without a note and without marks nothing tells a killed run from a new wish, so the note comes last at the start of a
-run.
+Without a note and marks a killed run looks like a new request, so the note comes last at the start of a run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The ways in which the process of a pod is stopped and started while the pod stays, behind one contract."""
+"""What stops and starts the process of a pod while the pod stays, behind one contract."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .judge.phases import Process
 
 
 class ProcessControl(Protocol):
-    """One means to stop and start processes. Each of its acts may be made again: it does nothing then.
+    """Stops and starts processes. Each of its acts may be repeated: then it does nothing.
 
     The field `joined` of the processes that it sees is left to the caller, who knows the cluster.
     """
@@ -35,7 +35,7 @@ class ProcessControl(Protocol):
 
         Raises:
             Unreachable: there is no answer, which may pass.
-            Refusal: the way cannot be used with this pod.
+            Refusal: it cannot be used with this pod.
         """
 
     def stop(self, pod: Pod, process: Process) -> None:

@@ -1,4 +1,4 @@
-"""The ways to restart a process, by the names under which a user chooses them."""
+"""The process controls, by the names under which a user chooses them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ WAYS: Mapping[str, type[ByKubelet | ByAgent]] = {"kubelet": ByKubelet, "agent": 
 
 
 def keeps_stopped(name: str) -> bool:
-    """Whether the way of this name keeps a process stopped."""
+    """Whether the process control of this name keeps a process stopped."""
     return WAYS[name].keeps_stopped
 
 
 def process_control_of(params: Mapping[str, Any], client: KubernetesClient) -> ProcessControl:
-    """The way that the options of a task name."""
+    """The process control that the options of a task name."""
     return WAYS[params["way"]].of(params, client)

@@ -68,7 +68,7 @@ def run(task: Task) -> Outcome:
 
 
 def carry_out(task: Task, cluster: KubernetesClient, search: OpenSearchClient, way: ProcessControl) -> Outcome:
-    """The same with these clients and this way."""
+    """The same with these clients and this process control."""
     marks = Marks(task, cluster, task.params["annotation"])
     configurations = Configurations(task, cluster, marks)
     if task.params["state"] == "restarted":
@@ -85,7 +85,7 @@ def carry_out(task: Task, cluster: KubernetesClient, search: OpenSearchClient, w
 
 
 def _resumed(task: Task, cluster: KubernetesClient, search: OpenSearchClient, way: ProcessControl) -> Outcome:
-    """Bring a restart of all members to its end that was interrupted, even if none of them answers.
+    """Complete an interrupted restart of all members, even if none of them answers.
 
     It needs no lock, which may be out of reach: two at a time make the same steps, and each step only once.
     """
@@ -118,7 +118,7 @@ def _completed(
 
 
 def _running(task: Task, batch: RestartBatch, way: ProcessControl, configurations: Configurations) -> Verdict:
-    """The remark on contents. A look for a remark alone fails no run that has done its work."""
+    """The remark on contents. A failed look for a remark does not fail a run that has done its work."""
     try:
         return configurations.running(batch.pools, batch.there.pods, way, task.params["annotation"])
     except Refusal:
@@ -126,10 +126,10 @@ def _running(task: Task, batch: RestartBatch, way: ProcessControl, configuration
 
 
 def _marked(task: Task, cluster: KubernetesClient, marks: Marks, configurations: Configurations) -> Outcome:
-    """Schedule the pods that have no phase, or take the phase from those that are only scheduled.
+    """Schedule the pods that have no phase, or remove the phase of those that are only scheduled.
 
-    The phase of a StatefulSet is handed on to each of its pods, and then taken from it: a pod that has gone through its
-    restart would otherwise be scheduled anew.
+    The phase of a StatefulSet is given to each of its pods, and then removed from the set: a pod that has gone through
+    its restart would otherwise be scheduled again.
     """
     batch, verdict = task.wait(RestartLooks(cluster, task.params).look, lambda seen: seen.verdict)
     if not verdict.passed:
@@ -156,7 +156,7 @@ def _marked(task: Task, cluster: KubernetesClient, marks: Marks, configurations:
 
 
 MOST_ROUNDS = 3
-"""Restarts of one batch in a task. The first may be one of before, which finishes on its own content."""
+"""Restarts of one batch in a task. The first may be an interrupted one, which finishes on its own content."""
 
 
 class _Restart:
@@ -182,7 +182,7 @@ class _Restart:
         self._prepared = False
         self._rounds = 0
         self._whole = False
-        """Whether the proof is that of a restart of all members: the cluster is whole, and nobody has to stay."""
+        """Whether the proof is that of a restart of all members: the cluster is whole, and none has to stay."""
 
     def _proof_of(self, task: Task) -> BatchProof:
         # The volumes of a pod stay with it. Data on none of them stays if the container does.
@@ -220,7 +220,7 @@ class _Restart:
         return self._outcome(view.seen, verdict, how)
 
     def _due_again(self) -> bool:
-        """Mark the members whose restart has brought another content than the wanted one, as one of before may have."""
+        """Mark the members whose restart has brought another content than the wanted one, as an older one may."""
         if not self._configurations.wanted or self._rounds >= MOST_ROUNDS:
             return False
         batch = self._task.ask(self._looking.look)
@@ -257,7 +257,7 @@ class _Restart:
             )
 
         def prepare(seen: RestartBatch) -> bool:
-            # If all go, there is nobody to hand over to.
+            # If all go, there is none to hand over to.
             did = bool(seen.going) and self._proof.prepare(() if seen.together else seen.going)
             self._prepared = self._prepared or did
             return did
@@ -265,7 +265,7 @@ class _Restart:
         return proven_and_prepared(looked, prepare, self._proof.again)
 
     def _judge_asked(self, seen: RestartBatch) -> Verdict:
-        """Whether the way can do what the marks of the batch ask for."""
+        """Whether the process control can do what the marks of the batch ask for."""
         marks, way, keeps = tuple(seen.marks.values()), self._way.name, self._way.keeps_stopped
         params = self._task.params
         allowed = params["allow_full_restart"]

@@ -1,8 +1,8 @@
-"""The work of the module `pod_ondelete_roll` with configurations: new pods that read a new content from the beginning.
+"""The work of the module `pod_ondelete_roll` with configurations: new pods that read a new content from the start.
 
-The key of a member is written once its pod is proven to be allowed to go, immediately before that is deleted. So a pod
-that crashes before does not start early on the new content. The checksum is noted at the pod first, as in a restart in
-place.
+The key of a member is written once it is proven that its pod may go, immediately before the pod is deleted. So a pod
+that crashes before that does not start early on the new content. The checksum is first noted on the pod, as in a
+restart in place.
 """
 
 from __future__ import annotations

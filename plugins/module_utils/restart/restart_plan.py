@@ -63,7 +63,7 @@ def _order(task: Task) -> Outcome:
     """The members that are due, in their order."""
     if pool_order.on_hosts(task.params):
         return order_on_hosts(task)
-    # A pod that is made again has the image of before.
+    # A pod that is made again has the former image.
     seen, troubles = see(replace(task, params={**task.params, "skip_checks": [IMAGES]}))
     words = judge_words(annotations_of(seen.sets, chain(*seen.pods.values())), task.params["annotation"])
     if not words.passed:
@@ -92,7 +92,7 @@ def _order(task: Task) -> Outcome:
     verdict = combine((*troubles, judge_pods_to_restart(request, marks, versions), *every.judged(task, seen, marks)))
     pools = tuple(_due(pool, choice, request, marks) for pool in found.values())
     drawn = pool_order.drawn_from(seen, pools, verdict)
-    # Consent of an earlier version was to these words.
+    # These words stay as they are: consents that were given with earlier releases cover them.
     conditions = (f"by {task.params['way']}", f"restart_by {by.name.lower()}", *every.conditions())
     planned = pool_order.planned(_agreed(given, choice), drawn, target, conditions, every.at_once)
     planned = every.planned(planned, {pool.name: pool.kind.value for pool in found.values()})
@@ -119,7 +119,7 @@ class _Wishes:
     """The pools whose new pods are not known to run the version that their members run."""
 
     def judged(self, task: Task, seen: MembersAndPods, marks: Sequence[Marked]) -> Iterator[Verdict]:
-        """All that stands in the way, and remarks."""
+        """All reasons against it, and remarks."""
         choice = self.choice
         yield from (self.configuration.verdict, self.licence.verdict, choice.verdict, _judge_way(task, choice, marks))
         together = choice.course is Course.COORDINATED
@@ -173,14 +173,14 @@ class _Wishes:
 
 
 def _judge_way(task: Task, choice: ChosenRestart, marks: Sequence[Marked]) -> Verdict:
-    """Whether the way to stop and start a process can do what the run needs, and the user agrees to it."""
+    """Whether the process control can do what the run needs, and the user agrees to it."""
     way, keeps, allowed = task.params["way"], keeps_stopped(task.params["way"]), task.params["allow_full_restart"]
     course = judge_course(choice, marks, way, keeps=keeps, allowed=allowed)
     return combine((judge_stops(marks, way, keeps_stopped=keeps), course))
 
 
 def _judge_all_ready(seen: MembersAndPods, choice: ChosenRestart, marks: Sequence[Marked]) -> Verdict:
-    """Whether all that are to stop at once are up, but for those that a person wants stopped."""
+    """Whether all that are to stop at once are up, except those that a person wants stopped."""
     there = {pod.name: pod for pods in seen.pods.values() for pod in pods}
     missing = {name for one in seen.sets for name in one.member_names()} - there.keys()
     going = {mark.name for mark in marks if not mark.stays_stopped and mark.phase not in UNDER_WAY} & choice.due
@@ -226,7 +226,7 @@ def _marks(seen: MembersAndPods, key: str) -> list[Marked]:
 def _asked(
     pool: Pool, request: PodsToRestart, marks: Iterable[Marked], planned: PlannedConfiguration, by: RunBy
 ) -> PoolToRestart:
-    """All that is asked of one pool. A pod that is under way is brought to its end as it was begun."""
+    """What one pool is to get. A restart that is under way is completed as it was started."""
     own = {mark.name: mark for mark in marks if mark.name in {each.name for each in pool.members}}
     free = frozenset(name for name, mark in own.items() if not mark.stays_stopped or name in request.to_stop)
     outdated = frozenset(each.name for each in pool.members if each.outdated) & free - request.under_way
@@ -248,7 +248,7 @@ def _asked(
 
 
 def _told(batch: Mapping[str, Any], choice: ChosenRestart, request: PodsToRestart) -> dict[str, Any]:
-    """A batch with its way, and with a word for pods that are replaced, and for processes that are to stay stopped."""
+    """A batch with how it restarts, and with words for pods that are replaced, and processes that stay stopped."""
     by = choice.by(batch["members"])
     mixed = choice.replaced and choice.due - choice.replaced
     words = f"; {'its pod is' if len(batch['members']) == 1 else 'their pods are'} replaced"
@@ -258,7 +258,7 @@ def _told(batch: Mapping[str, Any], choice: ChosenRestart, request: PodsToRestar
 
 
 def _due(pool: Pool, choice: ChosenRestart, request: PodsToRestart, marks: Iterable[Marked]) -> Pool:
-    """The pool with its members due that the choice lets go. Nobody expects one that a person has had stopped."""
+    """The pool, in which the members that are to go are due. Those that a person has had stopped are left out."""
     resting = {mark.name for mark in marks if mark.rests}
     members = tuple(
         replace(each, outdated=False, due=each.name in choice.due, under_way=each.name in request.under_way)
@@ -290,7 +290,7 @@ def _rights(task: Task) -> Outcome:
 
 
 def _schedule(task: Task, order: Outcome) -> Outcome:
-    """Mark all pods of the plan, so that a run that is killed is gone on with, and note the request."""
+    """Mark all pods of the plan, so that a killed run can be continued, and note the request."""
     if task.params["groups"]:
         return note_on_hosts(task, order)
     marked_all = _marked_all(task, order)

@@ -1,4 +1,4 @@
-"""Starting the processes again that an interrupted restart has stopped, without going on with it.
+"""Starting the processes again that an interrupted restart has stopped, without continuing the restart.
 
 Starting a process endangers nothing, so it needs no proof, no plan and no consent. The phases stay: the next run goes
 on from them, and takes the process that was started here for the successor of the one that it has stopped.
@@ -23,14 +23,14 @@ from .process_control import ProcessControl
 
 @dataclass(frozen=True)
 class _Left:
-    """The pods that an interrupted restart has left, at one moment."""
+    """The pods that an interrupted restart has left, at one time."""
 
     verdict: Verdict
     pods: tuple[tuple[Marked, Pod], ...] = ()
 
 
 def left_behind(task: Task, cluster: KubernetesClient) -> Outcome:
-    """One remark for each pod with whose process a restart has begun. Nothing is changed."""
+    """One reason for each pod whose process a restart has begun to stop. Nothing is changed."""
     found = task.ask(lambda: _look(task, cluster))
     told = combine(judge_left(mark, ready=pod.ready) for mark, pod in found.pods)
     return Outcome(combine((found.verdict, told)), more={"members": _members(found)})

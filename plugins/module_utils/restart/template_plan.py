@@ -1,4 +1,4 @@
-"""The pods as the plan of a restart tells of them: changed parts of their templates, and whether plugins stay."""
+"""The pods as the plan of a restart shows them: changed parts of their templates, and whether plugins stay."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .process_controls import keeps_stopped
 def changed_templates(task: Task, seen: MembersAndPods, replaced: Collection[str]) -> tuple[Line, ...]:
     """One line for each changed part of the templates of these pods, for those that are of an older one.
 
-    Nothing is told of a revision that is gone, or that the user may not read.
+    Nothing is shown for a revision that is gone, or that the user may not read.
 
     Raises:
         Refusal: an answer is missing or unreadable.
@@ -52,7 +52,7 @@ def plugins_of(task: Task, seen: MembersAndPods, replaced: Collection[str]) -> d
         if seen.pods[one.name]:
             container = server_container(one, task.params["container"])
             survival = plugins_survive(mounts_of(one.template, container, one.claims), directory)
-            # A way that keeps processes stopped keeps their containers.
+            # A process control that keeps processes stopped keeps their containers.
             in_place = survival.process if keeps_stopped(task.params["way"]) else survival.container
             stay = survival.pod if {*replaced} & {pod.name for pod in seen.pods[one.name]} else in_place
             found[one.name] = {"stay": stay, "why": survival.why}

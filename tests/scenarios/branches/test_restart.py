@@ -165,10 +165,10 @@ def test_those_that_are_marked_go_and_no_others(standing: Cluster, ansible_envir
     )
     variables = of_restart(standing)
     status = play("stateful.upgrade.status", variables, ansible_environment)
-    assert f"The restart of {killed} has begun and is not at its end (phase stop)." in status.output, status.output
+    assert f"The restart of {killed} has started and is not complete (phase stop)." in status.output, status.output
     of_upgrades = play("stateful.upgrade.settle", variables, ansible_environment)
     assert of_upgrades.code == 0, of_upgrades.message
-    assert f"The restart of {killed} has begun and is not at its end (phase stop)." in of_upgrades.output
+    assert f"The restart of {killed} has started and is not complete (phase stop)." in of_upgrades.output
     of_system = {**variables, "upgrade_system": "stateful.upgrade.restart"}
     settled = play("stateful.upgrade.settle", of_system, ansible_environment)
     assert settled.code == 0, settled.message

@@ -1,7 +1,7 @@
-"""Writing configurations into the Secret of a pool, and collecting Secrets that no pod uses.
+"""Writing configurations into the Secret of a pool, and deleting Secrets that no pod uses.
 
-Each write is one request over the version that was read, and carries what puts it back. A journal, a sentence or a
-refusal has names and checksums, and never a content.
+Each write is one request, only valid for the version that was read, and keeps the former content. A journal, a sentence
+or a refusal has names and checksums, and never a content.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Place:
 def add_missing(task: Task, client: KubernetesClient, place: Place, contents: Contents) -> bool:
     """Give each member that has no key its content, in a Secret that is made if there is none. No key is changed.
 
-    This comes before a pod that mounts the Secret. The result says whether anything was to do.
+    This comes before a pod that mounts the Secret. The result says whether there was anything to do.
     """
 
     def missing(secret: ConfigurationSecret | None) -> Data:
@@ -99,7 +99,7 @@ def _write(task: Task, client: KubernetesClient, place: Place, make: Make, actio
     """Write the keys that `make` gives for the Secret as it is, in one request that fails if it has changed since.
 
     Raises:
-        Refusal: the Secret is somebody else's, cannot be changed or would be too large, or the write was not made.
+        Refusal: the Secret is someone else's, cannot be changed or would be too large, or the write was not made.
     """
 
     def attempt() -> bool:
@@ -172,7 +172,7 @@ def collect(task: Task, client: KubernetesClient, namespace: str, now: datetime)
 
 
 def _keep_up(task: Task, client: KubernetesClient, due: Due, now: datetime) -> bool:
-    """Make the step that is due for one Secret. If it was changed meanwhile, the next run looks again."""
+    """Make the step that is due for one Secret. If it has changed since, the next run looks again."""
     secret, path = due.secret, secret_path(due.secret.namespace, due.secret.name)
     if due.step is Upkeep.LEAVE:
         return False

@@ -1,4 +1,4 @@
-"""Labels of a pod that stays while its roles change. Labels by which controllers know the pod are never touched."""
+"""Labels of a pod that stays while its roles change. Labels by which controllers know the pod are never changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ATTEMPTS = 10
 def label_pod(
     task: Task, client: KubernetesClient, pool: StatefulSet, pod: str, uid: str, wanted: Mapping[str, str | None]
 ) -> bool:
-    """Give a pod these labels; None takes one away. The result says whether anything was to do.
+    """Give a pod these labels; None removes one. The result says whether there was anything to do.
 
     Raises:
         Refusal: it is another pod by now, a controller needs one of the labels, or the change was not made.

@@ -22,7 +22,7 @@ def read_licence(search: OpenSearchClient) -> HeldLicence:
     """The licence that the cluster has.
 
     Raises:
-        Refusal: the servers have none, or one of a type that nobody here knows.
+        Refusal: the servers have none, or one of an unknown type.
     """
     answer = search.get("/_license")
     with reading("GET /_license"):
@@ -36,7 +36,7 @@ def read_licence(search: OpenSearchClient) -> HeldLicence:
 
 
 def bring_licence(task: Task, search: OpenSearchClient, wanted: WantedLicence) -> bool:
-    """Give the cluster this licence. The result says whether anything was to do.
+    """Give the cluster this licence. The result says whether there was anything to do.
 
     Raises:
         Refusal: the cluster does not take it.
@@ -48,7 +48,7 @@ def bring_licence(task: Task, search: OpenSearchClient, wanted: WantedLicence) -
         task.journal.did(INSTALLED, wanted.type.value, was=held.type.value)
         return True
     task.still_wanted()
-    # If the answer is lost, the next look tells whether the licence is there.
+    # If the answer is lost, the next look shows whether the licence is there.
     with suppress(Unreachable), task.journal.doing((INSTALLED, wanted.type.value, {"was": held.type.value})):
         _install(search, wanted)
     now = task.ask(lambda: read_licence(search))

@@ -43,14 +43,14 @@ class Marks:
     def set(
         self, pod: Pod, phase: RestartPhase | None, process: str = "", member: str = "", configuration: str = ""
     ) -> bool:
-        """Bring a pod into a phase, or out of its restart. The result says whether anything was to do.
+        """Bring a pod into a phase, or out of its restart. The result says whether there was anything to do.
 
         `process` and `member` are noted with the phase `stop`, and removed at the end. `configuration` is the checksum
         of the content that is there when the pod is scheduled, and at the end of the one that it runs, which stays.
 
         Raises:
-            Conflict: the pod was replaced, or its phase was changed, and the step is none from there.
-            Unreachable: the answer was lost. The next look tells whether the mark was made.
+            Conflict: the pod was replaced, or its phase was changed to one that this step cannot follow.
+            Unreachable: the answer was lost. The next look shows whether the mark was made.
         """
 
         def step(found: Pod, before: RestartPhase | None) -> bool:
@@ -81,7 +81,7 @@ class Marks:
         self._made(pod, step)
 
     def found(self, pod: Pod, configuration: str) -> None:
-        """Note the checksum of the content that the run has found at its begin, in a pod that has a phase.
+        """Note the checksum of the content that the run has found at its start, in a pod that has a phase.
 
         Raises:
             Conflict: the pod was replaced.
@@ -96,10 +96,10 @@ class Marks:
         self._made(pod, step)
 
     def clear(self, pod: Pod) -> bool:
-        """Take the phase from a pod to whose process nothing was done. The result says whether there was one.
+        """Remove the phase of a pod whose process was left alone. The result says whether there was one.
 
         Raises:
-            Conflict: its restart has begun meanwhile.
+            Conflict: its restart has begun since.
         """
 
         def step(found: Pod, before: RestartPhase | None) -> bool:
@@ -112,10 +112,10 @@ class Marks:
         return self._made(pod, step)
 
     def take_from(self, pool: StatefulSet) -> None:
-        """Take the phase from a StatefulSet, once each of its pods has it.
+        """Remove the phase of a StatefulSet, once each of its pods has it.
 
         Raises:
-            Conflict: it was changed meanwhile.
+            Conflict: it has changed since.
         """
         self._annotate("marked_pool", path_of(pool.namespace, pool.name), pool, None, {})
 

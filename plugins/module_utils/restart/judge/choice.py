@@ -1,7 +1,7 @@
-"""The way of a run, chosen from all that is asked of the pools: nothing, processes, all at once, or new pods. Pure.
+"""The course of a run, chosen from all wanted changes: nothing, processes, all at once, or new pods. Pure.
 
-Each member gets the least that is enough for it. A pod is replaced where its configuration cannot come to it, where a
-setting is part of the pod, and where its template has changed. All processes stop at once where a setting, a person or
+Each member gets the least that is enough for it. A pod is replaced if its configuration cannot reach it, if a
+setting is part of the pod, or if its template has changed. All processes stop at once where a setting, a person or
 a licence needs it; a run that does so replaces no pod, since a new pod starts as soon as it is made.
 """
 
@@ -23,7 +23,7 @@ from .settings_table import SettingChanges, contradicting_effects, details_of_sc
 
 
 class RunBy(str, Enum):
-    """The demand of the user (option `replace_pods`)."""
+    """What the user wants (option `replace_pods`)."""
 
     AUTO = "auto"
     """Each member by the least that is enough."""
@@ -34,7 +34,7 @@ class RunBy(str, Enum):
 
 
 class Course(str, Enum):
-    """The way of a run."""
+    """The course of a run."""
 
     NOTHING = "nothing"
     DYNAMIC = "dynamic"
@@ -57,29 +57,29 @@ _NEEDS = {
 
 @dataclass(frozen=True)
 class PoolToRestart:
-    """All that is asked of one pool."""
+    """What one pool is to get."""
 
     pool: str
     members: frozenset[str]
     due: frozenset[str]
-    """Its members that differ from the wish, or are marked, or are to restart in any case."""
+    """Its members that differ from what is wanted, or are marked, or are to restart in any case."""
     marked: frozenset[str] = frozenset()
     """Those that restart whatever their changes need: they are marked, or no configuration was given."""
     changes: Mapping[str, SettingChanges] = field(default_factory=dict)
     """The changes of settings, of each due member whose configuration becomes another one."""
     mounted: Mounted = field(default_factory=lambda: Mounted(""))
-    """The way in which a new configuration comes to its servers."""
+    """How a new configuration comes to its servers."""
     outdated: frozenset[str] = frozenset()
     """The members whose pods are of an older template than the pool has."""
     under_way: frozenset[str] = frozenset()
-    """Those with whose processes a run has begun. They come to their end in their pods."""
+    """Those whose process a run has begun to restart. Their restart is completed in their pods."""
     same_version: bool = True
     """Whether a new pod of the pool is known to run the version that its members run."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One changed setting as the plan tells it, whatever the number of its members. It has no values."""
+    """One changed setting as the plan shows it, whatever the number of its members. It has no values."""
 
     name: str
     sentence: str
@@ -106,7 +106,7 @@ class Line:
 
 @dataclass(frozen=True)
 class ChosenRestart:
-    """The way of a run."""
+    """The restart that a plan has chosen."""
 
     course: Course
     due: frozenset[str]
@@ -120,15 +120,15 @@ class ChosenRestart:
 
     @property
     def condition(self) -> str:
-        """The words for the way that consent covers. They stay the same while the members are done."""
+        """The words for the course that consent covers. They stay the same while members are finished."""
         return f"by {self.course.value}" if self.course is Course.COORDINATED else "in batches"
 
     def by(self, members: Collection[str]) -> str:
-        """The way of one batch: `pod` if one of its members needs it, else `process`."""
+        """How one batch restarts: `pod` if one of its members needs it, else `process`."""
         return "pod" if self.replaced & {*members} else "process"
 
     def details(self) -> list[str]:
-        """The lines of the plan: the way of the run unless it is the usual one, and each changed setting."""
+        """The lines of the plan: the course of the run unless it is the usual one, and each changed setting."""
         stay = "; the processes of the others restart in their pods" if self.due - self.replaced else ""
         count = f"{len(self.replaced)} pod{' is' if len(self.replaced) == 1 else 's are'} replaced"
         ways = {
@@ -158,9 +158,9 @@ def chosen_restart(
     everywhere: Collection[str] = (),
     addresses: GivenAddresses | None = None,
 ) -> ChosenRestart:
-    """The way of a run, with all refusals at once.
+    """The restart of a run, with all refusals at once.
 
-    `together` are the causes for which the due processes stop at once, in words, such as the phase of their pods.
+    `together` are the causes why the due processes stop at once, in words, such as the phase of their pods.
     `everywhere` are those for which all processes of the cluster do, such as a licence; a setting that needs it is one.
     `addresses` are those of the servers, for a change of their scheme.
     """
@@ -210,7 +210,7 @@ def _going(each: PoolToRestart, by: RunBy) -> frozenset[str]:
 
 
 def _needing(each: PoolToRestart) -> frozenset[str]:
-    """The members of a pool whose new configuration takes a new pod."""
+    """The members of a pool whose new configuration needs a new pod."""
     return frozenset(
         name for name, found in each.changes.items() if each.mounted.cause or found.by(SettingEffect.NEW_POD)
     )
@@ -236,7 +236,7 @@ def _judge_demand(asked: Iterable[PoolToRestart], by: RunBy) -> Iterator[Reason]
         for one in dict.fromkeys((one.name, one.why) for one in settings):
             yield refused(
                 "setting_needs_new_pod",
-                f"The change of {one[0]} in pool {each.pool} takes new pods, and they are to stay: {one[1]}.",
+                f"The change of {one[0]} in pool {each.pool} needs new pods, and they are to stay: {one[1]}.",
                 "Leave replace_pods at auto to have them replaced; or leave the setting as it is.",
             )
 
@@ -340,7 +340,7 @@ def _whose(members: Mapping[str, Sequence[str]], sizes: Mapping[str, int]) -> st
 
 
 def together_of(marks: Iterable[Marked]) -> list[str]:
-    """The cause for which pods restart all at once by their phase, in words; none if no pod has such a phase."""
+    """Why pods restart all at once by their phase, in words; none if no pod has such a phase."""
     names = [mark.name for mark in marks if mark.phase in TOGETHER and not mark.stays_stopped]
     return [f"the phase of {enumerate_few(names)}"] if names else []
 
@@ -349,9 +349,9 @@ def together_of(marks: Iterable[Marked]) -> list[str]:
 def judge_course(
     choice: ChosenRestart, marks: Iterable[Marked], way: str, *, keeps: bool, allowed: bool
 ) -> Iterator[Reason]:
-    """Whether the way of the run can be gone, is agreed to, and fits the phases that pods have already.
+    """Whether the course of the run is possible, is agreed to, and fits the phases that pods have already.
 
-    `keeps` says whether the way to restart a process keeps it stopped, `allowed` whether the user agrees to the whole
+    `keeps` says whether the process control keeps a process stopped, `allowed` whether the user agrees to the whole
     cluster being away.
     """
     if choice.course is not Course.COORDINATED:
@@ -378,5 +378,5 @@ def judge_course(
             f"All processes have to stop at once, and {enumerate_few(single)} have the phase of a restart one after the"
             " other.",
             "Take the phase from these pods (process_restart with state unscheduled), or let the run that has set it"
-            " end with the settings of before. Then run again.",
+            " end with the former settings. Then run again.",
         )

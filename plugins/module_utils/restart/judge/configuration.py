@@ -48,7 +48,7 @@ Data = dict[str, "bytes | None"]
 def with_contents(secret: ConfigurationSecret, contents: Contents) -> Data:
     """The keys to write so that these members have these contents, and what they ran before is kept.
 
-    A content that is replaced twice stays what it was first. One that comes back needs to be kept no more.
+    A content that is replaced twice stays what it was first. One that comes back no longer needs to be kept.
     """
     present, previous = secret.contents, secret.previous
     made: Data = {}
@@ -126,7 +126,7 @@ class Upkeep(str, Enum):
 
     LEAVE = "leave"
     MARK = "mark"
-    """No pod uses it, and nobody has seen that before."""
+    """No pod uses it, and no run has seen that before."""
     UNMARK = "unmark"
     COLLECT = "collect"
 
@@ -140,7 +140,7 @@ class Due:
 
 
 def upkeep(secrets: Iterable[ConfigurationSecret], used: Collection[str], now: datetime) -> tuple[Due, ...]:
-    """The next step for each of these Secrets. A mark that cannot be read, or that lies in the future, is set anew."""
+    """The next step for each of these Secrets. A mark that cannot be read, or is in the future, is set again."""
     return tuple(Due(each, _step(each, each.name in used, now)) for each in secrets)
 
 

@@ -1,7 +1,7 @@
 """Configurations as the servers read them: nested or flat YAML becomes flat settings with texts as values. Pure.
 
 The servers keep every value as a text, so `true` and `"true"` are the same, and a list is the same as its items with
-commas. With a key that comes twice, an empty value, or objects in a list they do not start (server source,
+commas between them. With a key that comes twice, an empty value, or objects in a list they do not start (server source,
 Settings.fromXContent); they do not know anchors. Such a configuration is refused before a process is stopped for it.
 Refusals name the line and the setting, and no value.
 """
@@ -41,7 +41,7 @@ def settings_in(text: str, where: str) -> dict[str, str]:
 
 
 def _scanned(yaml: Any, text: str, where: str) -> None:
-    """A first look, which ends at what could make the second one endless: nesting and aliases."""
+    """A first pass, which refuses what could make the second one endless: nesting and aliases."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.BaseLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)

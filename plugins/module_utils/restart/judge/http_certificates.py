@@ -1,7 +1,7 @@
 """Whether members could open their REST port with TLS: the files that their new configuration names. Pure.
 
 A server with TLS needs a certificate and its key, as PEM files or in a keystore (OpenSearch documentation, Configuring
-TLS certificates; guide of Elasticsearch, Security settings), else it does not start. Relative paths begin in the folder
+TLS certificates; guide of Elasticsearch, Security settings), else it does not start. Relative paths start in the folder
 of the configuration. A key is not compared with its certificate, and no signature is verified: the first member that
 restarts shows that, before the next one goes.
 """
@@ -48,7 +48,7 @@ class ServerFile:
     """The Secret that is mounted there; empty if it is another volume, or none."""
     key: str = ""
     why_unseen: str = ""
-    """The reason why nobody can look at it; empty if it is in a Secret."""
+    """Why it cannot be looked at; empty if it is in a Secret."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def judge_on_hosts(changes: SettingChanges) -> Iterator[Reason]:
 def judge_probes_ask(
     pool: str, scheme: str, settings: Mapping[str, str], probes: Iterable[SchemeOfProbe]
 ) -> Iterator[Reason]:
-    """Refusals of probes that ask the REST port by the scheme of before: their pods would never be Ready again."""
+    """Refusals of probes that ask the REST port by the former scheme: their pods would never be Ready again."""
     rest = settings.get("http.port", REST)
     for each in probes:
         if each.scheme != scheme and (each.port is None or str(each.port) == rest):

@@ -1,9 +1,9 @@
 """Whether servers answer over http or https, as their configuration says. Pure.
 
-HTTPS takes the setting of the security plugin or of X-Pack, and that security is on at all (source of the OpenSearch
+HTTPS needs the setting of the security plugin or of X-Pack, and that security is on at all (source of the OpenSearch
 security plugin, OpenSearchSecurityPlugin.getHttpTransports: not if it is disabled; source of Elasticsearch,
 Security.getHttpTransports: not if it is not enabled). A list of addresses names one scheme, so that a run which
-changes it needs the addresses of after the change, too.
+changes it needs the addresses after the change, too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class GivenAddresses:
     after: str = ""
     """The scheme of the addresses for members that have restarted; empty if none are given."""
     hosts: str = ""
-    """The addresses of after, in words."""
+    """The addresses after the change, in words."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The settings that the servers themselves know, and which of them they take while they run. Pure.
 
-They are read from `ClusterSettings.BUILT_IN_CLUSTER_SETTINGS`, and from the flagged ones beside it, in the published
+They are read from `ClusterSettings.BUILT_IN_CLUSTER_SETTINGS`, and from the flagged ones next to it, in the published
 jars of OpenSearch 1.3.20, 2.11.1, 2.19.6 and 3.8.0, and of Elasticsearch 7.17.29 and 8.19.0: dynamic is a setting with
 `Property.Dynamic` in each of these versions that knows it. Those of plugins and modules are not among them.
 Each line is a prefix and the rest of each name; `*` stands for any text.

@@ -1,4 +1,4 @@
-"""Whether the labels can be given that pods are to have once they run a new configuration. Pure."""
+"""Whether pods can get the labels that they are to have once they run a new configuration. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUE = re.compile(rf"({_NAME})?")
 
 
 def labels_in(given: Mapping[str, Any] | None) -> dict[str, str | None]:
-    """The labels that a user gives, as Kubernetes has them; None takes one away."""
+    """The labels that a user gives, as Kubernetes has them; None removes one."""
     words = {True: "true", False: "false"}
     return {
         str(key): None if value is None else words[value] if isinstance(value, bool) else str(value)

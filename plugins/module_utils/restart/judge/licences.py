@@ -3,7 +3,7 @@
 A licence itself is changed by the API while the members run. All of them have to stop at once where it turns security,
 or TLS between the members, on or off: members with and without it cannot talk to each other.
 
-- Before 8.0 security that nobody has configured is off with a basic or trial licence, and on with the others (source of
+- Before 8.0 security that is not configured is off with a basic or trial licence, and on with the others (source of
   7.17, XPackLicenseState.isSecurityEnabled). From 8.0 on it is on unless it is turned off.
 - TLS between members is off unless it is turned on (XPackSettings), and with security turned off there is none.
 - A licence for production cannot be installed while security is on without TLS; a trial one can (LicenseService).
@@ -64,7 +64,7 @@ class LicenceChange:
 
     @property
     def restarts_first(self) -> bool:
-        """Whether the members restart before the licence changes: the new one may demand TLS, which then is on."""
+        """Whether the members restart before the licence changes: the new one may need TLS, which is on by then."""
         return self.effect is SettingEffect.COORDINATED and self.becomes.tls
 
     def switches(self) -> str:

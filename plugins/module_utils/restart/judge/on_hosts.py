@@ -36,7 +36,7 @@ class Noted:
     """The ephemeral id of each member's process; empty if the member was away."""
 
     def left(self, state: ClusterState) -> frozenset[str]:
-        """The members that run the noted process still, or that are away."""
+        """The members that still run the noted process, or are away."""
         return frozenset(name for name, process in self.processes.items() if process_of(state, name) in {process, ""})
 
     def text(self, cluster: str) -> str:
@@ -81,7 +81,7 @@ class Configuration:
         return hashlib.sha256(self.wanted.encode()).hexdigest()
 
     def changes(self, ways: Mapping[str, SettingEffect] | None = None) -> SettingChanges:
-        """The changed settings, each with its way. On a host nothing is part of a pod, so a new process is enough.
+        """The changed settings, each with its effect. On a host nothing is part of a pod, so a new process is enough.
         `ways` are those that the user gives for settings.
 
         Raises:
@@ -118,7 +118,7 @@ def due_on_hosts(
 ) -> frozenset[str]:
     """The members that are to restart: those that an interrupted run has left, and those whose configuration differs.
 
-    Without a note and without any configuration it is every member. A member that is away is cured in any case.
+    Without a note and without any configuration it is every member. A member that is away is brought back in any case.
     """
     left = noted.left(state) & {*names} if noted else frozenset()
     if configurations:

@@ -81,7 +81,7 @@ def request_of_plan(base: str, batches: Batches, last: Carried | None, *, goes_o
     """The request of a plan, with its digest; `base` is the digest of what is wanted.
 
     `goes_on` says whether anything of the last request is left. If it is the same one it keeps its digest while its
-    members become fewer, so that one consent is enough. Another member may be elected meanwhile, so that those that are
+    members become fewer, so that one consent is enough. Another member may have been elected, so that those that are
     left may go in another order.
     """
     replaced = tuple(sorted(name for batch in batches if batch.get("by") == "pod" for name in batch["members"]))

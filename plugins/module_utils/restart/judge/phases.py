@@ -33,7 +33,7 @@ CHOSEN = "upgrade.stateful/restart-configuration"
 """The annotation with the checksum of the configuration that this restart brings. It is set before that is written."""
 FOUND = "upgrade.stateful/restart-found"
 """The annotation with the checksum of the key that the run has found as it scheduled the pod. Another content that is
-neither this one nor the wanted one was written by somebody else."""
+neither this one nor the wanted one was written by someone else."""
 UNSURE = "unsure"
 """The note in place of that checksum if the process may have read one content or another."""
 CONFIGURED = "upgrade.stateful/configuration"
@@ -157,13 +157,13 @@ class Process:
     checksum: str = ""
     """The checksum of the mounted configuration; by the agent, of a process that runs, that on which it started."""
     mounted: str = ""
-    """The checksum of the configuration that is mounted now, where the way tells both."""
+    """The checksum of the configuration that is mounted now, if the process control reports both."""
     expected: str = ""
     """The checksum of the configuration with which it is to run; empty if any will do."""
     joined: bool = False
     """Whether the running process is a member of the cluster."""
     held: bool = True
-    """Whether a process that does not run stays so until it is started. A container that begins anew may start one."""
+    """Whether a process that does not run stays so until it is started. A container that starts again may start one."""
 
     @property
     def has_configuration(self) -> bool:
@@ -221,12 +221,12 @@ def _is_back(pod: Marked, process: Process) -> bool:
 
 @as_verdict
 def judge_alone(others: Iterable[Marked]) -> Iterator[Reason]:
-    """Whether none of these other pods is under way: none leaves `schedule-rolling` beside one in stop or start."""
+    """Whether none of these other pods is under way: none leaves `schedule-rolling` during another's stop or start."""
     if under_way := [pod.name for pod in others if pod.phase in UNDER_WAY and not pod.rests]:
         yield waiting(
             "restart_under_way",
             f"The restart of {enumerate_few(under_way)} is under way, so no other process is stopped.",
-            "The next run of the playbook brings it to its end first.",
+            "The next run of the playbook completes it first.",
         )
 
 

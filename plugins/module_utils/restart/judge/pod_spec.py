@@ -2,7 +2,7 @@
 
 The kubelet follows a Secret in a mounted directory, and never in a mount by subPath (Kubernetes documentation, Secrets:
 "A container using a Secret as a subPath volume mount does not receive automated Secret updates"). The members of a pool
-read one Secret by their pod names, so that a pod which crashes meanwhile starts on its own old content.
+read one Secret by their pod names, so that a pod which crashes during a run starts on its own old content.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from ..observe.pod_spec import FromPod, Mount, Probe, at
 from .setting_rules import SettingEffect
 from .settings_table import HIDDEN, SettingChange, SettingChanges
 
-_POD = "it is part of the pod, which has to be another one"
+_POD = "it is part of the pod, which takes it only when it is made"
 _POD_SOURCE = "Kubernetes API, a pod takes these fields when it is made"
 
 
 @dataclass(frozen=True)
 class Mounted:
-    """The way in which the configuration of a pool comes to its server."""
+    """How the configuration of a pool comes to its server."""
 
     directory: str
     """The directory with one file for each member; empty if there is none that follows the Secret."""
     cause: str = ""
-    """The reason why a new configuration takes a new pod; empty if it does not."""
+    """Why a new configuration needs a new pod; empty if it does not."""
     new_pod_reads: bool = False
     """Whether a new pod would read the Secret, where a cause is given."""
 
 
 def how_mounted(mounts: tuple[Mount, ...], file: str, secret: str, members: Collection[str] = ()) -> Mounted:
-    """The way in which the server's configuration file comes to it. The wanted one is the whole Secret, as a directory.
+    """How the server's configuration file comes to it. It should be the whole Secret, mounted as a directory.
 
     `file` is the path of the server's own configuration file. A single file that is mounted there counts first.
     """
@@ -67,11 +67,11 @@ def _names(mount: Mount) -> str:
 
 @as_verdict
 def judge_mounted(pool: str, mounted: Mounted, in_place: bool) -> Iterator[Reason]:
-    """A refusal, or a remark unless a restart `in_place` is demanded, if a new configuration takes new pods."""
+    """A refusal, or a remark unless a restart `in_place` is demanded, if a new configuration needs new pods."""
     if mounted.cause:
         yield (refused if in_place else remark)(
             "configuration_needs_new_pod",
-            f"A new configuration of pool {pool} takes new pods: {mounted.cause}.",
+            f"A new configuration of pool {pool} needs new pods: {mounted.cause}.",
             "Mount the Secret with the configurations as a directory, without subPath; or have the pods replaced.",
         )
 
@@ -90,19 +90,19 @@ def judge_read(pool: str, secret: str, mounted: Mounted) -> Iterator[Reason]:
 
 @as_verdict
 def judge_from_pod(pool: str, found: tuple[FromPod, ...]) -> Iterator[Reason]:
-    """A remark on settings and options that the pods give to their server beside the configuration file."""
+    """A remark on settings and options that the pods give to their server outside the configuration file."""
     if found:
         yield remark(
             "settings_of_pod",
             f"The pods of pool {pool} set {enumerate_few(each.place.removeprefix('the ') for each in found)} outside of"
-            " the configuration file, so a change of these takes new pods.",
+            " the configuration file, so a change of these needs new pods.",
             "Move the settings into the configuration file.",
         )
 
 
 @as_verdict
 def judge_probes(pool: str, container: str, probes: tuple[Probe, ...], agent_port: int) -> Iterator[Reason]:
-    """Refusals of probes for which the kubelet would start a server again that a run has stopped."""
+    """Refusals of probes because of which the kubelet would start a server again that a run has stopped."""
     for each in probes:
         if each.port == agent_port:
             continue
@@ -115,7 +115,7 @@ def judge_probes(pool: str, container: str, probes: tuple[Probe, ...], agent_por
         else:
             yield remark(
                 "probe_restarts_stopped",
-                f"{said} would restart the container again and again if it began anew while its server is stopped.",
+                f"{said} would restart the container again and again if it started while its server is stopped.",
                 remedy,
             )
 
@@ -134,7 +134,7 @@ def judge_signal(pool: str, shared: bool) -> Iterator[Reason]:
 
 @dataclass(frozen=True)
 class Survival:
-    """The fate of the plugins of a server."""
+    """Whether the plugins of a server are still there after a restart."""
 
     process: bool
     """Whether they are still there after its process has restarted in the same container."""
@@ -160,7 +160,7 @@ def plugins_survive(mounts: tuple[Mount, ...], directory: str) -> Survival:
 
 
 def template_changes(current: Json, wanted: Json) -> SettingChanges:
-    """The parts of a template of pods that differ, each of which takes new pods. No values are told."""
+    """The parts of a template of pods that differ, each of which needs new pods. No values are shown."""
     before, after = _parts(current), _parts(wanted)
     names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
     hidden = {True: HIDDEN, False: None}

@@ -20,9 +20,9 @@ class PodsToRestart:
 
     names: frozenset[str]
     due: frozenset[str] | None = None
-    """Those that are to get another configuration; None if the request is none for a configuration."""
+    """Those that are to get another configuration; None if the request is not for a configuration."""
     under_way: frozenset[str] = frozenset()
-    """Those with which an interrupted run has begun."""
+    """Those that an interrupted run has started to restart."""
     by_person: tuple[str, ...] = ()
     """Those that a person has scheduled."""
     stay_stopped: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ def pods_to_restart(pods: Sequence[Marked], due: frozenset[str] | None = None, *
 
 @as_verdict
 def judge_stops(pods: Iterable[Marked], way: str, *, keeps_stopped: bool) -> Iterator[Reason]:
-    """Whether this way of a run can do what pods ask that are annotated to have their processes stopped."""
+    """Whether the process control of a run can keep processes stopped, if pods are annotated to want that."""
     names = [pod.name for pod in pods if pod.stays_stopped]
     if names and not keeps_stopped:
         yield refused(
@@ -110,7 +110,7 @@ def judge_together(
 def judge_all_ready(missing: Collection[str], unready: Collection[str]) -> Iterator[Reason]:
     """Whether every member is up whose process is to be stopped together with all others.
 
-    One that is down before has a fault of its own, which a restart of all would only be known not to fix once the
+    One that is down already has a fault of its own. Whether a restart of all fixes it would be known only once the
     whole cluster is away.
     """
     remedy = (

@@ -14,7 +14,7 @@ from .known_settings import DYNAMIC, STATIC
 
 
 class SettingEffect(str, Enum):
-    """The work after which a change of a setting takes effect, the least first."""
+    """The work that a change of a setting needs to take effect, the least first."""
 
     DYNAMIC = "dynamic"
     """The members take it while they run, by the settings of the cluster."""
@@ -29,13 +29,13 @@ class SettingEffect(str, Enum):
 
     @property
     def rank(self) -> int:
-        """The place among the ways, from 0 for the least."""
+        """The place among the effects, from 0 for the least."""
         return tuple(SettingEffect).index(self)
 
 
 @dataclass(frozen=True)
 class Rule:
-    """The way that a change of these settings needs, why, and where that is written."""
+    """What a change of these settings needs, why, and where that is written."""
 
     pattern: str
     way: SettingEffect

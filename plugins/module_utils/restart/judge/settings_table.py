@@ -1,7 +1,7 @@
-"""The changed settings between two configurations, each with the way that its change needs. Pure.
+"""The changed settings between two configurations, each with the effect of its change. Pure.
 
-A user's own ways come first, by name or by pattern. A setting that no rule knows, such as one of a plugin, is restarted
-for member by member, which is right unless the members have to agree on it.
+Effects that a user gives come first, by name or by pattern. For a setting that no rule knows, such as one of a plugin,
+the members restart one after the other, which is right unless they have to agree on it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class SettingChanges:
 
     @property
     def strongest(self) -> SettingEffect | None:
-        """The way that is enough for all of them; None if nothing changes."""
+        """The effect that is enough for all of them; None if nothing changes."""
         return max((each.way for each in self.changes), key=lambda way: way.rank, default=None)
 
     def named(self) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ class SettingChanges:
         return tuple(each.name for each in self.changes)
 
     def by(self, way: SettingEffect) -> tuple[SettingChange, ...]:
-        """Those that need exactly this way."""
+        """Those with exactly this effect."""
         return tuple(each for each in self.changes if each.way is way)
 
     def shown(self) -> tuple[dict[str, str], dict[str, str]]:
@@ -86,7 +86,7 @@ class SettingChanges:
 
 
 def looks_secret(name: str) -> bool:
-    """Whether the value of a setting of this name may be a secret. It is true rather once too often."""
+    """Whether the value of a setting of this name may be a secret. In doubt it is true."""
     return bool(_SECRET_NAME.search(name))
 
 
@@ -156,18 +156,18 @@ def fits(pattern: str, name: str) -> bool:
 
 
 def effects_in(given: Mapping[str, Any]) -> dict[str, SettingEffect]:
-    """The ways that a user gives by setting or pattern.
+    """The effects that a user gives, by setting or pattern.
 
     Raises:
-        Refusal: one of them is no way.
+        Refusal: one of them is unknown.
     """
     known = {way.value: way for way in SettingEffect}
     for pattern, way in given.items():
         if way not in known:
             raise refusal(
                 "setting_way_unknown",
-                f"For the setting {pattern} a way is given that is none of {', '.join(known)}.",
-                "Correct the ways that are given for settings.",
+                f"For the setting {pattern} an effect is given that is none of {', '.join(known)}.",
+                "Correct the effects that are given for settings.",
             )
     return {pattern: known[way] for pattern, way in given.items()}
 
@@ -192,19 +192,19 @@ def judge_changes(changes: SettingChanges, addresses: GivenAddresses | None = No
         yield remark(
             "setting_unknown",
             f"No rule knows {_names(unknown)}, so the members restart one after the other for it.",
-            "Give the way it needs if the members have to agree on it.",
+            "Give the effect it needs if the members have to agree on it.",
         )
     for each in changes.changes:
         if each.source == GIVEN and each.way.rank < (table := rule_of(each.name)).way.rank:
             yield remark(
                 "setting_way_given",
-                f"The setting {each.name} changes by the way {each.way.value}, as the user says; the table says"
+                f"The setting {each.name} changes with the effect {each.way.value}, as the user says; the table says"
                 f" {table.way.value}, since {table.why}.",
             )
 
 
 def _judge_scheme(changes: Sequence[SettingChange], addresses: GivenAddresses) -> Iterator[Reason]:
-    """Refusals of a change between http and https for which the run has not the addresses that it needs."""
+    """Refusals of a change between http and https for which the run lacks the addresses that it needs."""
     if not changes:
         return
     to = changes[0].scheme
@@ -220,8 +220,8 @@ def _judge_scheme(changes: Sequence[SettingChange], addresses: GivenAddresses) -
         yield refused(
             "after_of_other_scheme",
             f"With the change of {_names(changes)} the servers answer over {to}, and the addresses for members that"
-            f" have restarted ({addresses.hosts}) begin with {addresses.after}://.",
-            f"Begin opensearch.after.hosts (upgrade_opensearch_after_hosts) with {to}://.",
+            f" have restarted ({addresses.hosts}) start with {addresses.after}://.",
+            f"Start opensearch.after.hosts (upgrade_opensearch_after_hosts) with {to}://.",
         )
 
 

@@ -12,7 +12,7 @@ GO_ON = "Run the playbook restart again with the same variables: it continues fr
 
 @as_verdict
 def judge_left(mark: Marked, *, ready: bool) -> Iterator[Reason]:
-    """A pod with whose process a restart has begun, as far as its annotations and its readiness tell.
+    """A pod whose process a restart has begun to stop, as far as its annotations and its readiness show.
 
     It is a remark if the pod is Ready. If it is not, nothing starts its process again by itself.
     """
@@ -21,14 +21,14 @@ def judge_left(mark: Marked, *, ready: bool) -> Iterator[Reason]:
     state = "The pod is Ready." if ready else "The pod is not Ready, so its process may be stopped."
     yield (remark if ready else refused)(
         "restart_interrupted",
-        f"The restart of {mark.name} has begun and is not at its end (phase {mark.phase.value}). {state}",
+        f"The restart of {mark.name} has started and is not complete (phase {mark.phase.value}). {state}",
         f"{GO_ON} The playbook settle starts its process without going on (upgrade_system=stateful.upgrade.restart).",
     )
 
 
 @as_verdict
 def judge_interrupted(mark: Marked, process: Process, way: str, *, ready: bool, started: bool) -> Iterator[Reason]:
-    """Whether the process of a pod runs again with which an interrupted restart has begun.
+    """Whether the process of a pod runs again whose restart was interrupted.
 
     Of a restart of all at once none is started alone: it might be on a configuration with which it cannot join those
     that are started later.

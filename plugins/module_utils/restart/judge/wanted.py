@@ -32,7 +32,7 @@ class WantedConfiguration:
     own: Contents = field(default_factory=dict, repr=False)
     """The content of single members."""
     labels: Mapping[str, str | None] = field(default_factory=dict)
-    """The labels that each pod has once it runs the content; None takes one away."""
+    """The labels that each pod has once it runs the content; None removes one."""
     previous: bool = False
     """Whether members are to have again what they had before the run that was not completed."""
 
@@ -129,7 +129,7 @@ def chosen(mark: Marked, present: bytes | None, wanted: bytes | None, *, runs: b
     """The content that the restart of a member brings; None if there is none at all.
 
     A restart whose content was written already finishes on it, and a later wish waits for another restart: a process
-    may be reading it at this moment. If no process `runs`, since it cannot start on that content, the wish is taken.
+    may be reading it just now. If no process `runs`, since it cannot start on that content, the wish is taken.
     """
     if wanted is None or (runs and _is_written(mark, present)):
         return present
@@ -137,7 +137,7 @@ def chosen(mark: Marked, present: bytes | None, wanted: bytes | None, *, runs: b
 
 
 def is_edited(mark: Marked, present: bytes | None, wanted: bytes | None) -> bool:
-    """Whether somebody else has written the present content since the run has begun.
+    """Whether someone else has written the present content since the run started.
 
     It is neither the one that the run has found, nor one that a restart has noted before writing it.
     """
@@ -148,7 +148,7 @@ def is_edited(mark: Marked, present: bytes | None, wanted: bytes | None) -> bool
 
 @as_verdict
 def judge_edited(mark: Marked, secret: str, present: bytes, wanted: bytes, *, runs: bool) -> Iterator[Reason]:
-    """A refusal to write over the content of somebody else; `runs` says whether the process is that of before."""
+    """A refusal to overwrite the content of someone else; `runs` says whether the process was not stopped yet."""
     sums = [each[:SHOWN] for each in (mark.found, checksum(present), checksum(wanted))]
     state = "It runs as before" if runs else "Its process was stopped already, and was started on that content"
     yield refused(
@@ -162,7 +162,7 @@ def judge_edited(mark: Marked, secret: str, present: bytes, wanted: bytes, *, ru
 
 @dataclass(frozen=True)
 class Runs:
-    """The content that a member runs beside the one in its file, each by its checksum."""
+    """The content that a member runs and the one in its file, each by its checksum."""
 
     member: str
     runs: str
@@ -186,7 +186,7 @@ def judge_running(found: Iterable[Runs]) -> Iterator[Reason]:
 def note_of(mark: Marked, present: bytes | None, content: bytes) -> str:
     """The note of the content that a restart brings, which is made before that is written.
 
-    If it replaces one that was written already, nobody can tell which of the two the process reads. It restarts once
+    If it replaces one that was written already, it is not known which of the two the process reads. It restarts once
     more afterwards, since the note is the checksum of none.
     """
     replaces = content != present and _is_written(mark, present)

@@ -3,13 +3,13 @@
 Each request has an identity, and the agent carries it out only once. So it is sent again if its answer is lost.
 
 The agent speaks HTTP by itself, because the server of Python's standard library answers in pages, quotes the request,
-and waits for callers that send byte after byte. It is two files, which lie in one ConfigMap, since one would be
+and waits for callers that send byte after byte. It is two files, which are in one ConfigMap, since one would be
 longer than a file may be. It writes a stop to the disk before it sends the signal, with the identities of requests
 next to it, so that neither a container that restarts nor a late repetition undoes the last request. A process counts
 as running until all that it has started has ended: a shell that SIGTERM has ended may leave its server behind, which
 has the lock of its data path. The rest is found by its parents in `/proc`, and never ended by `kill(-1)`, which would
-reach other containers of a pod with a shared PID namespace. The checksum is that of the time before the start: the
-run alone writes the configuration.
+reach other containers of a pod with a shared PID namespace. The checksum is taken before the start: only the run
+writes the configuration.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Status:
     checksum: str | None
     """The SHA-256 of the configuration that is mounted now; None if it is not there."""
     running_checksum: str | None
-    """The SHA-256 of the configuration at the moment when the running process was started."""
+    """The SHA-256 of the configuration when the running process was started."""
     exit_code: int | None
     """The exit code of the last process that has ended."""
     ended_at: str | None
@@ -88,7 +88,7 @@ class AgentClient:
     """Requests to the agent of one pod.
 
     Raises:
-        Unreachable: from every method, when no answer can be had.
+        Unreachable: from every method, when there is no answer.
         Conflict: from `start`, when another configuration is mounted or runs, or the process is about to end.
         Refusal: from every method, for every other failure: credentials, certificates, another server.
     """
@@ -241,7 +241,7 @@ def connect(options: Mapping[str, Any], host: str, forward: PodForward | None = 
 
 
 def judge_connection(options: Mapping[str, Any], host: str) -> Verdict:
-    """A remark if somebody on the network could read the token."""
+    """A remark if someone on the network could read the token."""
     sent = "The token for the agents" if options.get("token") else ""
     return judge_exposure(sent, f"https://{host}", bool(options.get("validate_certs", True)))
 

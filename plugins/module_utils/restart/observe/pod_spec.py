@@ -1,6 +1,6 @@
 """The spec of a pod, or of a template of pods, as far as a restart in place depends on it. Pure: no client.
 
-The settings that a pod gives to its server beside the configuration file are those that the official entry points read
+The settings that a pod gives to its server outside the configuration file are what the official entry points read
 (docker-entrypoint.sh, opensearch-docker-entrypoint.sh, opensearch-env, elasticsearch-env): variables in the form of a
 setting, with a dot; `ES_SETTING_` variables; the Java options; and `-E` arguments. They win over the file. Values of
 variables are read only where a rule depends on them, and are in no result.
@@ -49,12 +49,12 @@ class Mount:
 
 @dataclass(frozen=True)
 class FromPod:
-    """One thing that the pod gives to its server beside the configuration file."""
+    """One thing that the pod gives to its server outside the configuration file."""
 
     place: str
     """The variable or argument, without a value."""
     setting: str = ""
-    """The setting that it sets; empty if it is none, or if nobody can tell which ones."""
+    """The setting that it sets; empty if it is none, or if it is not known which."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Probe:
     asks: str
     """The question of the probe, in words."""
     port: int | str | None
-    """The port that it asks, by number where that can be told; None for a command."""
+    """The port that it asks, by number where that is known; None for a command."""
 
 
 def container_of(spec: Json, name: str) -> Json:
@@ -128,7 +128,7 @@ def at(mounts: tuple[Mount, ...], path: str) -> Mount | None:
 
 
 def from_pod(spec: Json, container: str) -> tuple[FromPod, ...]:
-    """All that the pod gives to the server of this container beside the configuration file."""
+    """All that the pod gives to the server of this container outside the configuration file."""
     of = container_of(spec, container)
     words = " ".join((*texts(of, "command", ()), *texts(of, "args", ())))
     return (
@@ -160,7 +160,7 @@ def _of_variables(each: Json) -> Iterator[FromPod]:
 
 
 def elsewhere(found: tuple[FromPod, ...]) -> dict[str, str]:
-    """The settings that the pod sets beside the file, each with the place."""
+    """The settings that the pod sets outside the file, each with the place."""
     return {each.setting: each.place for each in found if each.setting}
 
 
@@ -193,7 +193,7 @@ class SchemeOfProbe:
     scheme: str
     """`http` or `https`."""
     port: int | str | None
-    """The port of an httpGet, by number where that can be told; None for a command."""
+    """The port of an httpGet, by number where that is known; None for a command."""
 
 
 def schemes_of_probes(spec: Json, container: str) -> tuple[SchemeOfProbe, ...]:
@@ -219,5 +219,5 @@ def _scheme_of(kind: str, probe: Json, ports: Mapping[str, object]) -> Iterator[
 
 
 def shares_processes(spec: Json) -> bool:
-    """Whether the containers of the pod see each other's processes, so that number 1 is none of theirs."""
+    """Whether the containers of the pod see each other's processes, so that process 1 is not theirs."""
     return flag(spec, "shareProcessNamespace", default=False) or flag(spec, "hostPID", default=False)

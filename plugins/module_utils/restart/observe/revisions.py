@@ -1,4 +1,4 @@
-"""The templates of which pods were made, as the controller of StatefulSets keeps them (ControllerRevision)."""
+"""The templates from which pods were made, as the controller of StatefulSets keeps them (ControllerRevision)."""
 
 from __future__ import annotations
 

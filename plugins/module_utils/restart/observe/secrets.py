@@ -54,14 +54,14 @@ def _content(data: Part, key: str) -> bytes:
     try:
         return base64.b64decode(encoded or "", validate=True)
     except (TypeError, ValueError, binascii.Error):
-        # The value is not told: it may be a secret all the same.
+        # The value is not shown: it may be a secret all the same.
         raise Unreadable("is no base64", key) from None
 
 
 def used_secrets(client: KubernetesClient, namespace: str) -> frozenset[str]:
     """The names of all Secrets that a pod uses, or that a StatefulSet would give to its next pod.
 
-    The sets are asked for after the pods: of a pod that is made in between, the set is there.
+    The sets are asked for after the pods: for a pod that is made in between, its set is found.
 
     StatefulSets count, since a set may be scaled to nothing.
     """

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 POOL = "upgrade.stateful/configuration"
 """The label of a configuration Secret. Its value is the name of the pool."""
 UNUSED_SINCE = "upgrade.stateful/unused-since"
-"""The annotation of a configuration Secret that no pod uses, with the moment when that was first seen."""
+"""The annotation of a configuration Secret that no pod uses, with the time when that was first seen."""
 SHOWN = 12
 """The digits of a checksum that a message shows."""
 PREVIOUS = ".previous"
@@ -26,17 +26,17 @@ PREVIOUS = ".previous"
 
 @dataclass(frozen=True)
 class ConfigurationSecret:
-    """One Secret with configurations at one moment."""
+    """One Secret with configurations at one time."""
 
     namespace: str
     name: str
     uid: str
     resource_version: str
     pool: str
-    """The pool in its label; empty if it has none, so that it is of somebody else."""
+    """The pool in its label; empty if it has none, so that it is someone else's."""
     immutable: bool
     unused_since: str
-    """The moment in its annotation; empty if it has none."""
+    """The time in its annotation; empty if it has none."""
     data: Mapping[str, bytes] = field(repr=False)
     """All its keys with their contents."""
 

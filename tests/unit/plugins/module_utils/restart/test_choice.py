@@ -126,7 +126,7 @@ def test_a_mount_that_follows_nothing_takes_new_pods_and_only_where_something_ch
     )
     assert choice.replaced == NAMES
     assert [each.message.partition(":")[0] for each in choice.verdict.reasons] == [
-        "A new configuration of pool data takes new pods"
+        "A new configuration of pool data needs new pods"
     ]
     assert codes(chosen_restart([asked("data", ROLLING, mounted=BY_SUB_PATH)], RunBy.PROCESS)) == {
         "configuration_needs_new_pod": "refused"

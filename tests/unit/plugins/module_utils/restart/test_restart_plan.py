@@ -200,8 +200,8 @@ def test_a_changed_template_replaces_its_pods_with_the_same_command(room: Room) 
     revision = {"metadata": {"name": "data-old"}, "revision": 1, "data": {"spec": {"template": former}}}
     room.api.put_there("/apis/apps/v1/namespaces/search/controllerrevisions/data-old", revision)
     told = [
-        f"{name} is no longer set for pool data, which needs new pods: it is part of the pod, which has to be another"
-        " one"
+        f"{name} is no longer set for pool data, which needs new pods: it is part of the pod, which takes it only"
+        " when it is made"
         for name in ("annotation kubectl.kubernetes.io/restartedAt", "resources of container server")
     ]
     assert plan(room)["details"][-2:] == told

@@ -111,7 +111,7 @@ def test_the_most_exact_way_of_the_user_comes_before_the_table() -> None:
 
 def test_a_way_that_there_is_not_is_refused() -> None:
     assert effects_in({"a.*": "new_pod"}) == {"a.*": SettingEffect.NEW_POD}
-    with pytest.raises(Refusal, match=r"For the setting cluster\.name a way is given that is none of dynamic, rolling"):
+    with pytest.raises(Refusal, match=r"For the setting cluster\.name an effect is given that is none of dynamic, "):
         effects_in({"cluster.name": "quickly"})
 
 
@@ -159,8 +159,8 @@ def test_what_cannot_be_done_is_refused_and_what_is_guessed_is_said() -> None:
 def test_a_weaker_way_of_the_user_is_said_and_a_stronger_one_is_not() -> None:
     weaker = changes_between({}, {"cluster.name": "b"}, {"cluster.name": SettingEffect.ROLLING})
     assert [each.message for each in judge_changes(weaker).reasons] == [
-        "The setting cluster.name changes by the way rolling, as the user says; the table says coordinated, since a"
-        " member of another name is turned away at the handshake."
+        "The setting cluster.name changes with the effect rolling, as the user says; the table says coordinated, since"
+        " a member of another name is turned away at the handshake."
     ]
     stronger = changes_between({}, {"node.attr.zone": "b"}, {"node.*": SettingEffect.COORDINATED})
     assert not judge_changes(stronger).reasons
