@@ -252,8 +252,8 @@ def test_passes_go_on_with_the_chain(small: Chained) -> None:
 @pytest.mark.parametrize(
     ("more", "code", "said"),
     [
-        ({"upgrade_through": ["1.35.4", "1.34.8"]}, "chain_unordered", "1.35.4 stands before 1.34.8"),
-        ({"upgrade_through": [*ON_THE_WAY, TO]}, "chain_unordered", "1.36.1 stands before 1.36.1"),
+        ({"upgrade_through": ["1.35.4", "1.34.8"]}, "chain_unordered", "1.35.4 comes before 1.34.8"),
+        ({"upgrade_through": [*ON_THE_WAY, TO]}, "chain_unordered", "1.36.1 comes before 1.36.1"),
         ({"upgrade_through": ["1.34.8", "next"]}, "version_unreadable", "next is not a version of Kubernetes"),
         ({"upgrade_through": ["1.34.8"]}, "minor_skipped", "1.33.9 → 1.34.8 → the newest version of 1.35 → 1.36.1"),
         ({"upgrade_through": []}, "minor_skipped", "Set upgrade_through to a version of each minor version on the way"),

@@ -224,8 +224,8 @@ def test_a_version_on_the_way_that_is_not_upgradeable_is_waited_for(here: World)
 @pytest.mark.parametrize(
     ("graph", "more", "code", "said"),
     [
-        (FAR, {"upgrade_through": ["4.19.4", "4.19.0"]}, "chain_unordered", "4.19.4 stands before 4.19.0"),
-        (FAR, {"upgrade_through": ["4.19.4", "4.20.2"]}, "chain_unordered", "4.20.2 stands before 4.20.2"),
+        (FAR, {"upgrade_through": ["4.19.4", "4.19.0"]}, "chain_unordered", "4.19.4 comes before 4.19.0"),
+        (FAR, {"upgrade_through": ["4.19.4", "4.20.2"]}, "chain_unordered", "4.20.2 comes before 4.20.2"),
         (FAR, {"upgrade_through": ["4.19.4", "next"]}, "version_unreadable", "next is not a version of OpenShift"),
         (FAR, {"upgrade_through": ["4.19.9"]}, "update_not_offered", "offers no update from 4.18.2 to 4.19.9"),
         (without_edges(FAR), {}, "update_not_offered", "offers no update from 4.19.4 to 4.20.2"),

@@ -1,4 +1,4 @@
-"""The processes above a task, by which it learns that its controller is gone, and whether another run still lives."""
+"""The processes above a task. They show whether its controller is gone, and whether another run is still alive."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PROC = Path("/proc")
 SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh", "busybox", "sudo", "su", "doas"})
 """Programs that Ansible puts between a worker, or a connection, and a module."""
 DEEPEST = 6
-"""The most shells, one inside the other, that are looked through."""
+"""The most nested shells that are searched."""
 
 _STATE, _PARENT, _STARTED = 0, 1, 19
 """Fields of /proc/<pid>/stat after the command (proc_pid_stat(5)); the start is in ticks since boot."""
@@ -18,7 +18,7 @@ _STATE, _PARENT, _STARTED = 0, 1, 19
 def ancestors(depth: int, first: int | None = None) -> tuple[str, ...]:
     """The identities of the processes above this one, nearest first, at most `depth`; `first` is the nearest's number.
 
-    Without /proc only the nearest can be told, and only by its number.
+    Without /proc only the nearest is known, and only by its number.
     """
     found: list[str] = []
     pid = os.getppid() if first is None else first
@@ -59,7 +59,7 @@ def identity() -> str:
 
 
 def identity_of(pid: int) -> str:
-    """Number and start time: a number alone is given again to other processes."""
+    """Number and start time: a number alone can be reused by another process."""
     return _identity(pid, _stat(pid))
 
 
@@ -79,7 +79,7 @@ def place() -> str:
 
 
 def alive(identity: str) -> bool:
-    """Whether the process of this identity, from this place, is there. A zombie does not count: it acts no more.
+    """Whether the process of this identity, from this place, is there. A zombie does not count: it can no longer act.
 
     If processes of other users are hidden (hidepid), an existing process of that number is taken to be this one.
     """

@@ -150,19 +150,19 @@ METRICS: Options = {
     "metrics_path": {"type": "path"},
     "push_gateway": {"type": "dict", "apply_defaults": True, "options": _MONITORING},
 }
-"""The places of the figures for Prometheus."""
+"""Where the figures for Prometheus are written."""
 
 RECORD: Options = {
     "record_kept_in": {"type": "str", "choices": ["kubernetes", "file", "none"]},
     "record_path": {"type": "path", "default": "~/.local/state/stateful.upgrade"},
     **METRICS,
 }
-"""The place of the record, by default the namespace where there is one, and a file elsewhere; and of its figures."""
+"""Where the record is kept, by default the namespace if there is one, else a file; and where its figures go."""
 
 VARIABLES: Options = {
     "from_variables": {"type": "str", "choices": ["none", "shared", "all"], "default": "none"},
 }
-"""Read by the action plugins alone, which give the options that it asks for."""
+"""Read only by the action plugins, which add the options that it asks for."""
 
 CONNECTIONS: Options = {**KUBERNETES, **OPENSEARCH, **ALERTMANAGER, **LOCK, **VARIABLES}
 """Every module of the action group accepts these, so that `module_defaults` can set them once for all."""

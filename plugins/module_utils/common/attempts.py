@@ -20,10 +20,10 @@ def just_looked(seen: Seen | None, look: Callable[[], Looked]) -> Callable[[], S
 
 
 def until_unchanged(attempt: Callable[[], Done], attempts: int) -> Done:
-    """The result of an attempt that observes, judges and acts; it is made again if somebody else was faster.
+    """The result of an attempt that observes, judges and acts; it is repeated if someone else was faster.
 
     Raises:
-        Conflict: somebody else was faster `attempts` times in a row, which is no accident.
+        Conflict: someone else was faster `attempts` times in a row, so this is no coincidence.
     """
     for _number in range(attempts - 1):
         try:
@@ -39,7 +39,7 @@ def proven_and_prepared(
     """The last look and its verdict. If that passed, all is prepared, and nothing was done since that look.
 
     `look` waits for the proof. `prepare` makes the next preparation for the act, and says whether it did anything; if
-    it did, `look` is called once more. If the proof does not hold, `again` takes back the preparations, and says
+    it did, `look` is called once more. If the proof does not hold, `again` undoes the preparations, and says
     whether to look once more.
 
     Raises:

@@ -35,7 +35,7 @@ def refuse_no_url(url: str, given: str, option: str) -> None:
     """Refuse an address that can never be right, such as one with quotes around it.
 
     Raises:
-        Refusal: this is no URL of a server.
+        Refusal: this is not the URL of a server.
     """
     if not _URL.fullmatch(url):
         raise refusal(
@@ -47,7 +47,7 @@ def refuse_no_url(url: str, given: str, option: str) -> None:
 
 @as_verdict
 def judge_exposure(sent: str, address: str, verified: bool) -> Iterator[Reason]:
-    """A remark if somebody on the network could read the credentials. `sent` names them; it is empty without any.
+    """A remark if someone on the network could read the credentials. `sent` names them; it is empty without any.
 
     Credentials for this machine itself cross no network.
     """
@@ -55,8 +55,8 @@ def judge_exposure(sent: str, address: str, verified: bool) -> Iterator[Reason]:
     if not sent or is_here(parts.hostname or ""):
         return
     if parts.scheme != "https":
-        text = f"{sent} goes to {address} without encryption: anybody who sees the network can read it."
-        yield remark("credentials_unencrypted", text, "Turn TLS on there, and begin the URL with https://.")
+        text = f"{sent} goes to {address} without encryption: anyone on the network can read it."
+        yield remark("credentials_unencrypted", text, "Turn TLS on there, and start the URL with https://.")
     elif not verified:
         text = (
             f"{sent} goes to {address} although its certificate is not checked: a server that takes its place can read"
@@ -94,7 +94,7 @@ def sendable(token: str) -> str:
     """The value of an authorization header without white space around it.
 
     Raises:
-        Refusal: the token cannot stand in a header. It is not quoted; an HTTP library would quote it.
+        Refusal: the token cannot be put into a header. The refusal does not quote it; an HTTP library would.
     """
     value = token.strip()
     if value.isascii() and value.isprintable():

@@ -9,8 +9,8 @@ from typing import TypeVar
 from .verdict import Reason, State, Verdict, refused
 
 HANDSHAKE_BROKEN_OFF = "EOF occurred in violation of protocol"
-"""The text of Python's ssl when a server, or a proxy before it, closes the connection in the middle of TLS: it may
-pass."""
+"""The text of Python's ssl when a server, or a proxy before it, closes the connection during the TLS handshake: it
+may pass."""
 
 
 Kind = TypeVar("Kind", bound="Refusal")
@@ -40,8 +40,8 @@ class Unreachable(Refusal):
 
 
 class NobodyThere(Unreachable):
-    """No connection could be made: nobody listens there, or the name of the host is unknown. The cause may be a server
-    that restarts, or an address that is wrong."""
+    """No connection could be made: nothing listens there, or the name of the host is unknown. The cause may be a server
+    that restarts, or a wrong address."""
 
 
 class NotUnderstood(Unreachable):
@@ -54,11 +54,11 @@ class Denied(Refusal):
 
 
 class NotServed(Refusal):
-    """The server knows no such request. This does not pass: a plugin that would serve it is not there."""
+    """The server does not know this request. This does not pass: the plugin that would serve it is missing."""
 
 
 class Conflict(Refusal):
-    """The thing changed since it was observed, so the guarded act was not made. Observe again."""
+    """The object has changed since it was observed, so the guarded act was not made. Observe again."""
 
 
 refusal = Refusal.because
@@ -86,7 +86,7 @@ def root_cause(error: BaseException) -> str:
 def each_read(
     given: Iterable[Given], read: Callable[[Given], Found], fault: Callable[[Given, ValueError], Reason]
 ) -> list[Found]:
-    """The entries of an option, each as `read` gives it; `fault` has the reason for one of which it raises ValueError.
+    """The entries of an option, each as `read` gives it; `fault` makes the reason if `read` raises ValueError.
 
     Raises:
         Refusal: some of them cannot be read; it has a reason for each.

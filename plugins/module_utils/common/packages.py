@@ -1,4 +1,4 @@
-"""Third-party packages: a missing one is one sentence, never the end of the whole run."""
+"""Third-party packages: a missing one gives one sentence, and never ends the whole run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proxy of a connection: the one that the user gives, else that of the environment, as with curl and kubectl."""
+"""The proxy of a connection: the one that the user sets, else that of the environment, as with curl and kubectl."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def parse_proxy(text: str) -> Proxy:
     """The proxy that a URL names. A URL without a scheme means a proxy without TLS.
 
     Raises:
-        ValueError: the URL is not one of an HTTP proxy. The message does not quote it, since it may hold a password.
+        ValueError: this is not the URL of an HTTP proxy. The message does not quote it, since it may hold a password.
     """
     parts = urlsplit(text if "://" in text else f"http://{text}")
     try:
@@ -71,7 +71,7 @@ def proxy_for(url: str, given: str | None, no_proxy: str | None, environment: Ma
     """The proxy for a URL, or None for a direct connection.
 
     `given` overrides HTTPS_PROXY or HTTP_PROXY of the environment, `no_proxy` overrides NO_PROXY. This machine itself
-    (localhost, 127.0.0.0/8) is never reached through a proxy that only the environment names.
+    (localhost, 127.0.0.0/8) is never reached through a proxy that is set only in the environment.
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -89,7 +89,7 @@ def is_here(host: str) -> bool:
 
 
 def is_spared(host: str, port: int | None, no_proxy: str) -> bool:
-    """Whether NO_PROXY names a host: `*`, a name and all below it, an address, a network; perhaps with a port."""
+    """Whether NO_PROXY names a host: `*`, a name and all below it, an address, or a network; a name may have a port."""
     return any(_names(entry.strip().lower(), host.lower(), port) for entry in no_proxy.split(",") if entry.strip())
 
 

@@ -1,4 +1,4 @@
-"""A proxy that refuses, has no way, or is not there, named as that and not as the server behind it. Pure."""
+"""Faults of a proxy: it refuses, cannot reach the server, or is down. They are not reported as the server's. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNCONNECTED = frozenset({"ProxyError", "WebSocketProxyException", "ProxyConnect
 
 @dataclass(frozen=True)
 class ProxyRoute:
-    """The way to a server through a proxy."""
+    """The connection to a server through a proxy."""
 
     proxy: Proxy | None
     """None if the library finds it by itself."""
@@ -29,7 +29,7 @@ class ProxyRoute:
     """The option that names the proxy."""
 
     def fault(self, error: BaseException) -> Refusal | None:
-        """The refusal for an error that the proxy has caused; None if it has not."""
+        """The refusal for an error that the proxy has caused; None for any other error."""
         chain = causes(error)
         for each in chain:
             found = _NO_TUNNEL.search(str(each))
@@ -44,12 +44,12 @@ class ProxyRoute:
         return Unreachable.because(_SILENT, said, remedy)
 
     def answered(self, status: int) -> Refusal:
-        """The refusal for an answer of the proxy in the place of the server's."""
+        """The refusal if the proxy has answered instead of the server."""
         said = " ".join(_words(status))
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return Unreachable.because(
                 "proxy_has_no_way",
-                f"{self._named} has no way to {self.where}: it answers {said}.",
+                f"{self._named} cannot reach {self.where}: it answers {said}.",
                 f"See from the machine of the proxy whether {self.where} can be reached.",
             )
         credentials = f"Write a user and a password that it takes into its URL ({self.option})"
@@ -57,7 +57,7 @@ class ProxyRoute:
         of_user = status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED}
         allow = credentials if of_user else f"Have it allow CONNECT to {self.where}"
         return Denied.because(
-            "proxy_refuses", f"{self._named} refuses the way to {self.where}: it answers {said}.", f"{allow}, {spare}."
+            "proxy_refuses", f"{self._named} refuses access to {self.where}: it answers {said}.", f"{allow}, {spare}."
         )
 
     @property

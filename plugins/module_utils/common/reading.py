@@ -1,7 +1,7 @@
 """Reading answers strictly: a field of another type than expected makes the whole answer unusable. Pure.
 
-A field that is null counts as absent, as it does to the servers. A field may be absent if a default is given. Each
-function raises `Unreadable` if the field, or a part of it, is something else than it reads.
+A field that is null counts as absent, as servers treat it. A field may be absent if a default is given. Each function
+raises `Unreadable` if the field, or a part of it, has another type or form.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Read = TypeVar("Read")
 Type = TypeVar("Type")
 
 DEEPEST = 8
-"""Levels that an object may be nested whose fields are not known."""
+"""The most levels of an object whose fields are not known."""
 LONGEST = 60
 """The most characters of a value that a message shows."""
 
 FOREIGN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""Errors that Python raises if data has another shape than the code that reads it expects."""
+"""Errors that Python raises if data does not have the shape that the code expects."""
 
 
 class Unreadable(Exception):
@@ -40,7 +40,7 @@ class Unreadable(Exception):
         self.field = field
 
     def inside(self, name: str) -> None:
-        """Add the name of the part that holds the field, in front of it."""
+        """Put the name of the part that holds the field in front of it."""
         self.field = f"{name}.{self.field}" if self.field else name
 
     def __str__(self) -> str:
@@ -81,7 +81,7 @@ def one_of(of: Json, name: str, known: Collection[str]) -> str:
     """A text that is one of the known ones."""
     found = text(of, name)
     if found not in known:
-        raise Unreadable(f"is {_quoted(found)}, which is none of {', '.join(sorted(known))}", name)
+        raise Unreadable(f"is {_quoted(found)}, and not one of {', '.join(sorted(known))}", name)
     return found
 
 
@@ -178,7 +178,7 @@ def whole_part(found: Any) -> Json:
 
 
 def read_as(kind: type[Read], of: Json) -> Read:
-    """A dataclass from the object that has its fields by their names. One without a default has to be there.
+    """A dataclass from an object with fields of the same names. A field without a default must be present.
 
     The fields are texts, whole numbers, flags, enumerations, dataclasses, and lists of these or of plain objects.
     """
@@ -219,7 +219,7 @@ def _hints(kind: type[Any]) -> Mapping[str, Any]:
 
 
 def shallow(of: Json) -> Json:
-    """An object with any fields, nested but a little: what is not could neither be shown nor written again."""
+    """An object with any fields that is not nested too deep: such an object could not be shown or written."""
     level: list[Any] = [of]
     for _depth in range(DEEPEST):
         inner = [each for one in level for each in (one.values() if isinstance(one, dict) else one)]

@@ -23,11 +23,11 @@ class Release:
     minor: int
     patch: int
     before: str = ""
-    """The part that says which pre-release it is."""
+    """The pre-release, such as rc.2; empty for a release."""
 
     @classmethod
     def parse(cls, text: str) -> Release:
-        """The version in a text. Raises ValueError: it is none."""
+        """The version in a text. Raises ValueError if it is not a version."""
         found = _VERSION.fullmatch(text.strip())
         if not found:
             raise ValueError(f"{text!r} is not a version: it must have the form 4.18.3")
@@ -44,7 +44,7 @@ class Release:
         return self.major, self.minor, self.patch, not self.before, parts if self.before else []
 
     def minors_to(self, other: Release) -> int:
-        """The minor versions from this one to another; as many as there never are between two major ones."""
+        """The number of minor versions from this one to another; 1000 if the major versions differ."""
         return other.minor - self.minor if other.major == self.major else 1000
 
 
@@ -54,13 +54,13 @@ def check_ascending(through: Sequence[Release], target: Release) -> None:
     if wrong is not None:
         raise refusal(
             "chain_unordered",
-            f"The versions on the way to {target} are in no order: {wrong[0]} stands before {wrong[1]}.",
+            f"The versions on the way to {target} are not in ascending order: {wrong[0]} comes before {wrong[1]}.",
             "Name each once, the lowest first, and without the target (upgrade_through).",
         )
 
 
 def release_in(text: str) -> Release | None:
-    """The version in a text; None if it is none."""
+    """The version in a text; None if it is not a version."""
     with suppress(ValueError):
         return Release.parse(text)
     return None

@@ -1,4 +1,4 @@
-"""Pieces of work of one task that run at the same time, each waiting for another server; or one long request during
+"""Parts of one task that run at the same time, each waiting for another server; or one long request during
 which the task watches its lock."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .waiting import Patience, Waited
 Answer = TypeVar("Answer")
 
 BREATH = 0.25
-"""Seconds after which it is checked again whether an answer has come."""
+"""Seconds between two checks whether an answer has come."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ParallelWork:
 
 
 class _UntilStopped:
-    """The guard of the task, which also refuses once all parts are to stop."""
+    """The guard of the task, which also refuses once all parts have to stop."""
 
     def __init__(self, stopped: Event, guard: Guard | None) -> None:
         self._stopped = stopped
@@ -54,7 +54,7 @@ class _UntilStopped:
 
 
 class _OneAtATime:
-    """The voice of the task, at which no part interrupts another."""
+    """The voice of the task, for one part at a time."""
 
     def __init__(self, voice: Voice) -> None:
         self._voice = voice
@@ -106,12 +106,12 @@ def side_by_side(task: Task, parts: Sequence[ParallelWork]) -> list[Outcome]:
 
 
 def answered(task: Task, ask: Callable[[], Answer], reason: Reason) -> Answer:
-    """The answer to one long request. Meanwhile the task checks its lock, and announces `reason` as what it waits for.
+    """The answer to one long request. Until then, the task checks its lock, and shows `reason` as what it waits for.
 
-    If the task ends meanwhile (by an abort, too), the server goes on with the request.
+    If the task ends first (for example by an abort), the server continues with the request.
 
     Raises:
-        Refusal: `ask` raised it, or the run may not go on.
+        Refusal: `ask` raised it, or the run may not continue.
     """
     answers: list[Answer] = []
     failures: list[BaseException] = []

@@ -17,10 +17,10 @@ from .waiting import Clock, Look, MonotonicClock, Patience, Remaining, Waited, w
 from .words import printable_data
 
 DENIED_PATIENCE = 120.0
-"""Seconds for which a run goes on asking after it was denied a right, since it had all rights when it was planned."""
+"""Seconds for which a run keeps asking after a right was denied: it had all rights when it was planned."""
 
 SHORTEST_SLEEP = 0.1
-"""The least seconds between two looks, whatever `wait_sleep` says: nobody gains from a busy loop."""
+"""The least seconds between two looks, whatever `wait_sleep` says, to avoid a busy loop."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Contract:
 
 
 class Guard(Protocol):
-    """The condition for every look and act beside a living controller: the run holds its lock."""
+    """The condition for every look and act, in addition to a living controller: the run holds its lock."""
 
     def before_look(self, doing: str, stoppable: bool) -> None:
         """Called before each look. `doing` says what is waited for, `stoppable` whether an abort may end it here."""
@@ -68,7 +68,7 @@ class Journal:
     def doing(self, *actions: tuple[str, str, Mapping[str, Any]]) -> Iterator[None]:
         """Note these (action, target, details) once this block has made them, but not if they were refused.
 
-        If the answer was lost, they are noted with `answer: lost`. So the block may make no other request.
+        If the answer was lost, they are noted with `answer: lost`, so the block must not make any other request.
         """
         lost = {}
         try:
@@ -98,7 +98,7 @@ class Task:
     diff_mode: bool = False
     voice: Voice = field(default_factory=Lines)
     stages: Stages = field(default_factory=Stages)
-    """The stages that are told by their words, since they are no trouble."""
+    """The stages that are shown by their words, since they are normal."""
     warn: Callable[[str], None] = lambda line: None
     clock: Clock = field(default_factory=MonotonicClock)
     parents: tuple[str, ...] = field(default_factory=lambda: ancestors(1))
@@ -107,16 +107,16 @@ class Task:
     """Whether the nearest of them is the controller."""
     guard: Guard | None = None
     request_kinds: Mapping[str, Any] = field(default_factory=dict)
-    """The kinds of objects of systems that hold a request, by the beginning of its source, see `RequestKind`."""
+    """The kinds of objects of systems that hold a request, by the start of its source, see `RequestKind`."""
     named_steps: Mapping[str, Any] = field(default_factory=dict)
     """The steps that a system has names for, by the name of the system, see `NamedSteps` in run/record."""
     first_answer: float | None = None
-    """Seconds within which somebody has to be there at the first look of each wait; see `Patience`."""
+    """Seconds within which a server must accept a connection at the first look of each wait; see `Patience`."""
     journal: Journal = field(default_factory=Journal)
     waited: Waited = field(default_factory=Waited)
 
     def progress(self, line: str) -> None:
-        """Tell that something has happened."""
+        """Report that something has happened."""
         self.voice.progress(line)
 
     @property
@@ -149,14 +149,14 @@ class Task:
         """Called before every look.
 
         Raises:
-            Refusal: for the reasons of `still_wanted`; or somebody asked the run to stop, and this look is `stoppable`.
+            Refusal: for the reasons of `still_wanted`; or someone asked the run to stop, and this look is `stoppable`.
         """
         self._not_orphaned()
         if self.guard is not None:
             self.guard.before_look(self.waited.present, stoppable)
 
     def verdict_of(self, error: Refusal) -> Verdict:
-        """The verdict of a failure. In one pass (`wait: false`) the next pass waits for an API that is out of reach."""
+        """The verdict of a failure. In a single pass (`wait: false`), the next pass waits for an unreachable API."""
         one_pass = self.params.get("wait", True) is False
         return error.as_waiting() if one_pass and isinstance(error, Unreachable) else error.verdict
 
@@ -180,10 +180,10 @@ class Task:
     ) -> tuple[Look, Verdict]:
         """Look once (`wait: false`), or until the verdict passes or is refused, or `wait_timeout` is over.
 
-        `stoppable` says that nothing is half done here, so that an abort may end the wait. See `Patience` for `pace`.
-        After `hands_back_after` seconds with an answer a verdict that still waits is given as it is, and at once if
+        `stoppable` says that nothing is half done here, so an abort may end the wait. See `Patience` for `pace`.
+        A verdict that still waits is given as it is after `hands_back_after` seconds with an answer, or at once if
         waiting is `in_vain` (see `Patience`). With `remaining`, `wait_timeout` counts from the last progress, and
-        `wait_limit` from the beginning.
+        `wait_limit` from the start.
         """
 
         denied_since: list[float] = []
@@ -224,7 +224,7 @@ class Task:
         patience: Patience,
         stoppable: bool = False,
     ) -> tuple[Look, Verdict]:
-        """The same with a patience of its own, whatever the options of the task say."""
+        """The same with its own patience, whatever the options of the task say."""
 
         def guarded() -> Look:
             self.may_look(stoppable)
@@ -233,12 +233,12 @@ class Task:
         return wait_for(guarded, verdict_of, patience, self.clock, self.voice, self.waited)
 
     def settled(self, step: Callable[[], Outcome], stoppable: bool = False) -> Outcome:
-        """The outcome of a step that is taken until it waits no more. One that waited to the end is refused."""
+        """The outcome of a step that is repeated until it no longer waits. If time runs out first, it is refused."""
         done, verdict = self.wait(step, lambda outcome: outcome.verdict, stoppable)
         return replace(done, verdict=verdict)
 
     def ask(self, question: Callable[[], Look]) -> Look:
-        """The answer to a question, once it can be had."""
+        """The answer to a question, waiting until the server gives one."""
         return self.wait(question, lambda _answer: Verdict())[0]
 
 
@@ -253,7 +253,7 @@ class Outcome:
     next: str = ""
     more: Mapping[str, Any] = field(default_factory=dict)
     details: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
-    """Further things before and after, which are for diff mode alone."""
+    """Further things before and after, only for diff mode."""
 
     def as_result(self, task: Task) -> dict[str, Any]:
         """The result of the module; a refused verdict is a failure whose `msg` has a line for each reason."""
@@ -269,7 +269,7 @@ class Outcome:
         if task.diff_mode and self.after is not None:
             before, after = self.details
             result["diff"] = {"before": {**self.before, **before}, "after": {**self.after, **after}}
-        # Texts of a cluster go to terminals, and into tables in which an extra line could forge an entry.
+        # Texts from a cluster go to terminals, and into tables where an extra line could forge an entry.
         cleaned: dict[str, Any] = printable_data(result)
         if self.verdict.state is State.REFUSED:
             cleaned.update(failed=True, msg=sentences(self.verdict))
@@ -282,7 +282,7 @@ def sentences(verdict: Verdict) -> str:
 
 
 def attempt(run: Callable[[Task], Outcome], task: Task) -> Outcome:
-    """The outcome of the work. A `Refusal` raised in it becomes its verdict, and acts noted until then a change."""
+    """The outcome of the work. A `Refusal` becomes its verdict; it has changed something if acts were noted before."""
     before = len(task.journal.as_result())
     try:
         return run(task)
@@ -296,7 +296,7 @@ def perform(run: Callable[[Task], Outcome], task: Task) -> dict[str, Any]:
 
 
 def so_far(task: Task) -> dict[str, Any]:
-    """The result of a task that ends in an unforeseen way: it tells at least the acts until then."""
+    """The result of a task that ends in an unforeseen way: it names at least the acts until then."""
     actions = json.loads(json.dumps(task.journal.as_result(), default=str))
     changed = bool(actions) or task.journal.unconfirmed
     return {"changed": changed, "actions": printable_data(actions), "waited": printable_data(task.waited.as_result())}

@@ -1,7 +1,7 @@
-"""One time limit for a whole request: all its attempts, the pauses between them, and an answer that comes in drips.
+"""One time limit for a whole request: all its attempts, the pauses between them, and an answer that arrives slowly.
 
-The timeouts of HTTP libraries count for each read of a socket, so that a server that sends a byte now and then is never
-late. Here each read gets only the time that is left for the request.
+The timeouts of HTTP libraries count for each read of a socket, so a server that sends a byte now and then never times
+out. Here each read gets only the time that is left for the request.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, cast
 from .packages import needed
 
 CONNECTING = 10.0
-"""Seconds for making a connection. Another host can then still be tried within the limit."""
+"""Seconds to make a connection, so that another host can still be tried within the limit."""
 
 
 class TimeLimit:
@@ -27,7 +27,7 @@ class TimeLimit:
         self._end = float("inf")
 
     def begin(self, seconds: float | None = None) -> None:
-        """Begin a request. It may take `seconds`, or as long as every other request if that is not given."""
+        """Start a request. It may take `seconds`, by default as long as every other request."""
         self._end = self._now() + (self.seconds if seconds is None else seconds)
 
     def left(self) -> float:
@@ -47,7 +47,7 @@ class TimeLimit:
 
 
 def retrying(limit: TimeLimit, **how: Any) -> Any:
-    """The Retry of urllib3 with the options `how`, which begins no attempt after the limit.
+    """The Retry of urllib3 with the options `how`, which starts no attempt after the limit.
 
     The Retry-After of a server is not obeyed: it may be an hour, and nothing could end that wait. A task that waits for
     an answer asks again itself.
@@ -68,7 +68,7 @@ def retrying(limit: TimeLimit, **how: Any) -> Any:
 
 
 def limited(base: Any, limit: TimeLimit) -> Any:
-    """A subclass of `base`, a connection class of urllib3, that keeps to the limit in every step."""
+    """A subclass of `base`, a connection class of urllib3, that obeys the limit in every step."""
 
     class Limited(base):  # type: ignore[misc]  # known at run time only
         """One connection."""
@@ -77,7 +77,7 @@ def limited(base: Any, limit: TimeLimit) -> Any:
 
         @staticmethod
         def response_class(sock: Any, *arguments: Any, **options: Any) -> http.client.HTTPResponse:
-            """The reader of an answer; also of the answer of a proxy that is asked for a tunnel."""
+            """The reader of an answer, including the answer of a proxy that is asked for a tunnel."""
             return http.client.HTTPResponse(cast(Any, _Socket(sock, limit)), *arguments, **options)
 
         def _new_conn(self) -> Any:
@@ -91,7 +91,7 @@ def limited(base: Any, limit: TimeLimit) -> Any:
 
 
 def limit_pools(manager: Any, limit: TimeLimit) -> None:
-    """Make all connections of a pool manager of urllib3 keep to the limit."""
+    """Make all connections of a pool manager of urllib3 obey the limit."""
     manager.pool_classes_by_scheme = {
         scheme: type("LimitedPool", (pool,), {"ConnectionCls": limited(pool.ConnectionCls, limit)})
         for scheme, pool in manager.pool_classes_by_scheme.items()

@@ -19,7 +19,7 @@ def now_text(precision: str = "seconds") -> str:
 
 
 def timestamp_text(moment: datetime, precision: str = "seconds") -> str:
-    """A time in the same form. One that is in another zone than UTC keeps its offset."""
+    """A time in the same form. One in another zone than UTC keeps its offset."""
     return moment.isoformat(timespec=precision).replace("+00:00", "Z")
 
 
@@ -27,7 +27,7 @@ def timestamp_of(text: str) -> datetime:
     """The time that a text writes, as `timestamp_text` does.
 
     Raises:
-        Refusal: it is none, or it has no offset from UTC.
+        Refusal: it is not a time, or it has no offset from UTC.
     """
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))

@@ -41,7 +41,7 @@ class Reason:
     message: str
     remedy: str = ""
     about: str = field(default="", compare=False)
-    """The one thing that is waited for, if its code may stand for several things one after the other; else empty."""
+    """The one thing that is waited for, if the code can mean different things one after the other; else empty."""
 
     def __post_init__(self) -> None:
         # Sentences quote servers, pods and other people, and go to terminals, logs, events and locks.
@@ -74,11 +74,11 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing stands in the way."""
+        """Whether no reason refuses or waits."""
         return self.state is State.PASSED
 
     def deciding(self) -> tuple[Reason, ...]:
-        """The reasons in the verdict's own state; remarks are left out of a verdict that passed."""
+        """The reasons in the verdict's own state; none for a verdict that passed."""
         return tuple(r for r in self.reasons if r.state is self.state and r.state is not State.PASSED)
 
     def without_waiting(self) -> Verdict:

@@ -1,4 +1,4 @@
-"""The four kinds of things that a task tells while it is at work, whoever shows them, and however."""
+"""The four kinds of messages of a task at work, whoever shows them, and however."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .verdict import Verdict
 from .words import duration
 
 USUAL = 60.0
-"""Seconds that a stage is taken to last as long as nothing was measured."""
+"""Seconds that a stage is assumed to last if nothing was measured."""
 TOO_LONG = 2.0
-"""A stage that lasts longer than so many times the usual is told with its reason."""
+"""A stage that lasts longer than so many times the usual is shown with its reason."""
 
 
 @dataclass(frozen=True)
 class Stages:
-    """The stages of a wait that are no trouble as long as they do not take too long."""
+    """The stages of a wait that are normal unless they take too long."""
 
     words: Mapping[str, str] = field(default_factory=dict)
     """The word for each stage, by the code of its reason, in the order of the stages."""
@@ -25,24 +25,24 @@ class Stages:
     """Seconds that all of them took the last time; None if that was not measured."""
 
     def word(self, verdict: Verdict) -> str:
-        """The word of the stage furthest behind; empty if something is waited for that is no stage."""
+        """The word of the earliest stage that is waited for; empty if anything else is waited for."""
         codes = {reason.code for reason in verdict.deciding()}
         return next((word for code, word in self.words.items() if code in codes), "") if codes <= {*self.words} else ""
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """The thing that is waited for at this moment, and since when."""
+    """The thing that is waited for now, and since when."""
 
     reason: str
     """The sentences of the reasons."""
     seconds: float
     stage: str = ""
-    """The word of the stage; empty if this is no stage that comes and goes by itself."""
+    """The word of the stage; empty if this is not a stage."""
     usually: float | None = None
 
     def line(self) -> str:
-        """The line that tells it."""
+        """The line that shows it."""
         since = f" {duration(self.seconds)}" if self.seconds >= 1 else ""
         if not self.stage:
             return f"waiting{since}: {self.reason}"
@@ -62,7 +62,7 @@ class Voice(Protocol):
         """A part of the whole is done."""
 
     def waits(self, waiting: Waiting) -> None:
-        """Something is waited for. This is said at each look."""
+        """Something is waited for. This is called at each look."""
 
     def show(self, line: str) -> None:
         """A line of a text, such as a plan, as it is."""
@@ -70,7 +70,7 @@ class Voice(Protocol):
 
 @dataclass
 class Lines:
-    """A voice that hands lines on. A wait is a line when its stage, or the reason for it, changes."""
+    """A voice that passes lines on. A wait gives a line when its stage or its reason changes."""
 
     take: Callable[[str], None] = lambda line: None
     _waits_for: str = ""

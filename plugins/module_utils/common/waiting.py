@@ -1,4 +1,4 @@
-"""The one way to wait: with a reason and a deadline, and telling at every look what is waited for."""
+"""The one way to wait: with a reason and a deadline, and showing at every look what is waited for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Remaining = Mapping[str, tuple[float, ...]]
 """The amount that is left to wait for, by the code of the reason. A smaller tuple than any before is progress."""
 
 FIRST_ANSWER = 5.0
-"""Seconds within which somebody has to be there at the first look of a task that has touched nothing yet."""
+"""Seconds within which a server must accept a connection at the first look of a task that has changed nothing yet."""
 SILENCE = 3.0
 """Seconds without an answer after which the cause and its fix are reported, while the wait goes on."""
 
@@ -59,21 +59,21 @@ class Patience:
     pace: float = 0.0
     """Minimum pause after a look, as a multiple of the look's duration."""
     hands_back: bool = False
-    """Whether the end of the time gives `waiting` instead of a refusal, because the caller can act on it."""
+    """Whether a timeout gives `waiting` instead of a refusal, because the caller can act on it."""
     hands_back_after: float | None = None
-    """Seconds after which `waiting` is given in the same way. Only time with an answer counts, since nobody can act
+    """Seconds after which `waiting` is given in the same way. Only time with an answer counts, since no one can act
     without one."""
     in_vain: Callable[[], bool] | None = None
-    """Called after each look that says to wait. True means that only the caller can act, and gives the verdict at
-    once."""
+    """Called after each look that says to wait. True means that only the caller can act, so the verdict is given
+    at once."""
     limit: float | None = None
-    """The longest that the wait may last in all, even if it makes progress."""
+    """The most seconds of the whole wait, even if it makes progress."""
     remaining: Callable[[Any], Remaining] | None = None
-    """Tells from a look how much is left to wait for. Whenever that is less than ever, the timeout begins anew."""
+    """Gives from a look how much is left to wait for. Whenever that is less than ever, the timeout starts again."""
     stages: Stages = field(default_factory=Stages)
-    """The stages that are told by their words."""
+    """The stages that are shown by their words."""
     first_answer: float | None = None
-    """Seconds within which somebody has to be there at the first look: an address that is wrong is told at once."""
+    """Seconds within which a server must accept a connection at first, so that a wrong address is reported at once."""
 
     def told(self, verdict: Verdict, seconds: float) -> Waiting:
         """The verdict after so many seconds in the words of a voice."""
@@ -84,7 +84,7 @@ class Patience:
         """Seconds until the next look. The duration of the last look counts as part of the sleep.
 
         While the reasons stay the same for long (`unchanged`, seconds) the pauses grow: a server that takes half an
-        hour is not asked four times a second, and its change is seen late by a fiftieth of the wait at most.
+        hour is not asked four times a second, and a change is seen late by at most a fiftieth of the wait.
         """
         return max(self.sleep - took, self.pace * took, min((unchanged - STEADY) * GROWTH, LONGEST_PAUSE))
 
@@ -100,7 +100,7 @@ class Waited:
     _first: dict[str, str] = field(default_factory=dict)
 
     def during(self, verdict: Verdict, seconds: float) -> None:
-        """Count seconds for each code that decides, once for however many things it is said of."""
+        """Count seconds for each code that decides, once for each code, however many things have it."""
         keys = {
             (reason.code, self._first.setdefault(reason.code, reason.message)): None for reason in verdict.deciding()
         }
@@ -132,13 +132,13 @@ def wait_for(
     voice: Voice,
     waited: Waited | None = None,
 ) -> tuple[Look, Verdict]:
-    """Look until the verdict is passed or refused, or the patience is at its end.
+    """Look until the verdict is passed or refused, or time runs out.
 
     The result is the last look and its verdict. When time runs out, the waiting reasons become a refusal: their
     sentences, the time spent, and what to do. An API that is out of reach is waited for like any other reason.
 
     Raises:
-        Refusal: the API was out of reach to the end (`Unreachable` if `patience.hands_back`); there is no last look.
+        Refusal: the API was out of reach at the end (`Unreachable` if `patience.hands_back`), so there is no last look.
     """
     start = looked_at = clock.now()
     deadline = _Deadline(patience, start)
@@ -176,7 +176,7 @@ def wait_for(
 
 
 class _SilentDisplay:
-    """The time without an answer: it is reported with its fix, and ends the wait if no one ever answered."""
+    """The time without an answer: it is reported with its fix, and ends the wait if no server ever answered."""
 
     def __init__(self, patience: Patience, voice: Voice, start: float) -> None:
         self._patience = patience
@@ -194,7 +194,7 @@ class _SilentDisplay:
         """A look has given nothing. The verdict waits.
 
         Raises:
-            Refusal: nobody is there, nobody ever was, and the time for the first answer is over.
+            Refusal: no server has ever accepted a connection, and the time for the first answer is over.
         """
         self.error, self._since = error, now if self._since is None else self._since
         first = self._patience.first_answer
@@ -226,7 +226,7 @@ class _Deadline:
         return now - max(self._changed, self._advanced)
 
     def renew(self, verdict: Verdict, remaining: Remaining, now: float) -> None:
-        """Count from now on if less than ever is left of something that the verdict waits for."""
+        """Restart the timeout if less than ever is left of something that the verdict waits for."""
         for code in {reason.code for reason in verdict.deciding()} & remaining.keys():
             if code in self._least and remaining[code] < self._least[code]:
                 self._advanced = now

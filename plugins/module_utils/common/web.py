@@ -1,4 +1,4 @@
-"""A request to a web server that is no API of the cluster, with one limit for all and the proxy of the environment."""
+"""A request to a web server outside the cluster, with one time limit and the proxy of the environment."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .time_limit import CONNECTING, TimeLimit, limit_pools, retrying
 
 AGENT = "stateful.upgrade"
 LONGEST = 1024
-"""Bytes that are read of an answer of which the status matters."""
+"""The most bytes that are read of an answer whose status matters."""
 PASSING = (HTTPStatus.TOO_MANY_REQUESTS, *(status for status in HTTPStatus if status >= 500))
 """The answers that may pass by themselves."""
 
 
 class NoAnswer(Exception):
-    """No answer could be had; the text is the cause."""
+    """There was no answer; the text is the cause."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def send(
 ) -> Answer:
     """The answer to a POST, PUT or DELETE, of at most `longest` bytes.
 
-    A POST is sent again only if no connection came about.
+    A POST is sent again only if no connection was made.
 
     Raises:
         NoAnswer: there is none, or the certificate of the server cannot be verified.
@@ -98,10 +98,10 @@ def is_plain_url(text: str) -> bool:
 def good_answer(
     ask: Callable[[], Answer], when_away: Callable[[str], Unreachable], when_refused: Callable[[Answer], Refusal]
 ) -> Answer:
-    """The answer, if it is one of success; `when_away` and `when_refused` make the errors, of a cause and of it.
+    """The answer, if it is a success. `when_away` makes the error from a cause, `when_refused` from the answer.
 
     Raises:
-        Unreachable: there is none, or one that may pass by itself.
+        Unreachable: there is no answer, or an error that may pass by itself.
         Refusal: the server refuses the request.
     """
     try:

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 Thing = TypeVar("Thing")
 NAMED = 5
-"""The most things of one kind that a sentence names; it only counts the rest."""
+"""The most things of one kind that a sentence names; the rest is only counted."""
 
 
 NOT_SHOWN = "\N{REPLACEMENT CHARACTER}"
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs"})
-"""Unicode's categories of control and format characters, and of halves of characters."""
+"""Unicode's categories of control and format characters, and of surrogates."""
 
 
 def unique(things: Iterable[Thing]) -> list[Thing]:
@@ -38,7 +38,7 @@ def first_few(things: Sequence[str]) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """The text, or its beginning if it has more characters than this."""
+    """The text, or its start if it has more characters than this."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -55,8 +55,8 @@ def duration(seconds: float) -> str:
 def printable(text: str) -> str:
     """A text of a server or of another person, as one line that can do nothing to a terminal.
 
-    White space of every kind becomes a space. Control and format characters and halves of characters, which could move
-    the cursor, colour, reverse or hide text, become the replacement character.
+    White space of every kind becomes a space. Control and format characters and surrogates, which could move the
+    cursor, colour, reverse or hide text, become the replacement character.
     """
     if text.isprintable():
         return text

@@ -29,7 +29,7 @@ def run_as_module(contract: Contract, run: Callable[[Task], Outcome]) -> None:
 
     given = secrets_of_addresses(module.params).union(map(str, module.no_log_values))
     secrets = given.union(map(printable, given))
-    # AnsibleModule masks these in all that it prints; the short ones are masked here.
+    # AnsibleModule masks these in everything that it prints; the short ones are masked below.
     module.no_log_values = set(long_ones(secrets))
 
     def said(text: str) -> str:
@@ -45,7 +45,7 @@ def run_as_module(contract: Contract, run: Callable[[Task], Outcome]) -> None:
     )
     try:
         result = json.loads(json.dumps(perform_guarded(contract, run, task)))
-    except Exception as error:  # noqa: BLE001 - left to Ansible it would be shown with its secrets
+    except Exception as error:  # noqa: BLE001 - Ansible would show it with its secrets
         text = said(" ".join(str(error).split()))
         result = {
             **so_far(task),

@@ -1,8 +1,8 @@
 """The work of every module, which is guarded by the lock of its run if one is given.
 
-A task of any room may belong to a run whose lock an OpenSearch cluster keeps, since the modules of its pools are
-guarded by it, too. So its place is chosen here, above all rooms. A file is no place: runs of other controllers would
-not see it.
+A task of any room may belong to a run whose lock is kept in an OpenSearch cluster, since the modules of its pools are
+guarded by it, too. So the place of the lock is chosen here, above all rooms. It is never a file: runs of other
+controllers would not see it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REQUEST_KINDS: Mapping[str, RequestKind] = {
     UPGRADE_CONFIG: UpgradeConfig.named,
     UPGRADE_TASK: UpgradeTask.named,
 }
-"""The kinds of objects of systems that hold a request, by the beginning of its source."""
+"""The kinds of objects of systems that hold a request, by the start of its source."""
 NAMED_STEPS: Mapping[str, NamedSteps] = {SYSTEM: conditions_of_steps}
 """The steps that systems have names for, by the name of the system in its records."""
 

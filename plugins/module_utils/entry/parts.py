@@ -1,8 +1,8 @@
-"""The work of the module `upgrade_part`: the parts of a run that nothing but a run has a use for, by name.
+"""The work of the module `upgrade_part`: the parts of a run that only a run needs, by name.
 
-A part has options as a module has: the run gives them from its variables, its plan and its results. A further part
-costs its function and a line here. One part is no function: in place of `system` the action plugin runs the module that
-plans, begins and ends the runs of the system at hand.
+A part has options as a module has: the run gives them from its variables, its plan and its results. To add a
+part, write its function and a line here. One part is not a function: for `system` the action plugin runs the module
+that plans, begins and ends the runs of the system.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from . import health_figures
 
 @dataclass
 class UpgradePart:
-    """One part: its options, and its work. It looks to its task as a module does."""
+    """One part: its options, and its work. To its task it looks like a module."""
 
     CONTRACT: Contract
     run: Callable[[Task], Outcome]
@@ -65,7 +65,7 @@ def _without_name(_task: Task) -> Outcome:
 
 
 NAMELESS = UpgradePart(Contract(argument_spec={**NAME}, guarded=False), _without_name)
-"""In place of the part of a task that names none, so that Ansible refuses the task for that."""
+"""The part of a task that names none, so that Ansible refuses that task."""
 
 
 def part_of(arguments: Mapping[str, Any]) -> UpgradePart:

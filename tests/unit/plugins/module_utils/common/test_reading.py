@@ -132,7 +132,7 @@ def test_a_dataclass_is_read_from_the_object_that_it_was_written_as() -> None:
         ({"name": None}, "name is missing"),
         ({"name": 7}, "name is 7, and has to be a text"),
         ({"parts": [{}]}, "parts.0.name is missing"),
-        ({"parts": [{"name": "a", "colour": "blue"}]}, 'parts.0.colour is "blue", which is none of red'),
+        ({"parts": [{"name": "a", "colour": "blue"}]}, 'parts.0.colour is "blue", and not one of red'),
         ({"names": [7]}, "names holds 7"),
         ({"plain": [7]}, "plain.0 is 7"),
         ({"plain": [{"a": [[[[[[[[[]]]]]]]]]}]}, "plain.0 is nested too deep"),

@@ -168,7 +168,7 @@ def test_a_proxy_that_refuses_is_named_and_not_the_api_server(server: Server, tm
         with pytest.raises(Denied) as caught:
             client.get(POD) if asks == "object" else client.websocket(f"{POD}/exec", {}, "v5.channel.k8s.io")
     assert caught.value.verdict.reasons[0].code == "proxy_refuses"
-    assert f"The proxy {proxy.url} refuses the way to {server.url}: it answers 403 (Forbidden)." in str(caught.value)
+    assert f"The proxy {proxy.url} refuses access to {server.url}: it answers 403 (Forbidden)." in str(caught.value)
     assert f"Have it allow CONNECT to {server.url}, or leave it out for this host (NO_PROXY, kubernetes" in str(
         caught.value
     )

@@ -86,7 +86,7 @@ def test_a_proxy_that_refuses_is_named_without_the_password(tmp_path: Path, sche
             client.get(PATH)
         assert caught.value.verdict.reasons[0].code == "proxy_refuses"
         assert str(caught.value) == (
-            f"The proxy {proxy.url} refuses the way to {scheme}://{NAME}:9200: it answers 407 (Proxy Authentication"
+            f"The proxy {proxy.url} refuses access to {scheme}://{NAME}:9200: it answers 407 (Proxy Authentication"
             " Required). Write a user and a password that it takes into its URL (opensearch.proxy), or leave it out for"
             " this host (NO_PROXY, opensearch.no_proxy)."
         )
@@ -96,7 +96,7 @@ def test_a_proxy_that_is_not_there_or_has_no_way_is_named(tmp_path: Path) -> Non
     options: dict[str, Any] = {"hosts": [f"https://{NAME}:9200"], "proxy": "http://127.0.0.1:9"}
     with pytest.raises(NobodyThere, match=rf"The proxy http://127\.0\.0\.1:9 to https://{NAME}:9200 cannot be reached"):
         connect(options).get(PATH)
-    with proxying(9, refuses=503) as proxy, pytest.raises(Unreachable, match=r"has no way to .*: it answers 503"):
+    with proxying(9, refuses=503) as proxy, pytest.raises(Unreachable, match=r"cannot reach .*: it answers 503"):
         connect({**options, "proxy": proxy.url}).get(PATH)
 
 

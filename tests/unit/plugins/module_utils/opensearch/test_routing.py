@@ -36,7 +36,7 @@ def read(state: Json) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda _state, copies: copies[1].update(state="STRATED"), f'{PLACE}.1.state is "STRATED", which is none of'),
+        (lambda _state, copies: copies[1].update(state="STRATED"), f'{PLACE}.1.state is "STRATED", and not one of'),
         (lambda _state, copies: copies[1].update(state=None), f"{PLACE}.1.state is missing"),
         (lambda _state, copies: copies[1].update(node=None), f"{PLACE}.1 is STARTED, and has no member"),
         (lambda _state, copies: copies[1].update(node=7), f"{PLACE}.1.node is 7, and has to be a text"),
