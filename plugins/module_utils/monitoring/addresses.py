@@ -1,4 +1,4 @@
-"""The addresses of things outside the cluster that an upgrade depends on. Pure: nobody is asked here."""
+"""The addresses of things outside the cluster that an upgrade depends on. Pure: no request is made here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..common.verdict import Reason, as_verdict, refused, waiting
 
 
 class DependencyKind(str, Enum):
-    """The way in which a dependency is asked."""
+    """How a dependency is checked."""
 
     HTTPS = "https"
     HTTP = "http"
@@ -26,13 +26,13 @@ class DependencyKind(str, Enum):
 
 @dataclass(frozen=True)
 class Dependency:
-    """One thing that has to be available."""
+    """One thing that must be available."""
 
     kind: DependencyKind
     host: str
     port: int | None
     url: str
-    """The URL that is asked over HTTP; empty for the other kinds."""
+    """The URL that is requested over HTTP; empty for the other kinds."""
     shown: str
     """The address for people, without a query, which may hold a secret."""
 
@@ -41,7 +41,7 @@ def dependencies_in(texts: Iterable[str]) -> list[Dependency]:
     """The dependencies that the texts name.
 
     Raises:
-        Refusal: some of them name none; it has a reason for each.
+        Refusal: some texts name no dependency; it has a reason for each.
     """
     found, faults = list[Dependency](), list[Reason]()
     for each in texts:
@@ -82,9 +82,9 @@ def _parsed(text: str) -> Dependency:
 
 
 def fault_of_status(dependency: Dependency, status: int) -> str:
-    """The cause for which an answer over HTTP is none of an available thing; empty if it is one.
+    """Why an HTTP answer means that the dependency is not available; empty if it is available.
 
-    A registry that wants a login is available. A redirection is an answer.
+    A registry that asks for a login is available. So is a server that redirects.
     """
     if status < 400 or (dependency.kind is DependencyKind.REGISTRY and status == 401):
         return ""
@@ -93,7 +93,7 @@ def fault_of_status(dependency: Dependency, status: int) -> str:
 
 @as_verdict
 def judge_dependencies(causes: Iterable[tuple[Dependency, str]]) -> Iterator[Reason]:
-    """Whether all are available, from the cause for which each is not; an empty one says that it is."""
+    """Whether all are available. Each comes with the cause if it is not; an empty cause means that it is."""
     for dependency, cause in causes:
         if cause:
             yield waiting(

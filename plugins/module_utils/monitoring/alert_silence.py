@@ -17,7 +17,7 @@ from .server import Server
 from .silences import Silence, lost, steps_to
 
 MOST = 5
-"""Alerts that are named of those that a silence hides."""
+"""The most alerts that a remark on a silence names."""
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
@@ -38,7 +38,7 @@ def alertmanager_of(params: Mapping[str, Any]) -> Alertmanager:
     """
     given, lock = params["alertmanager"], params["lock"] or {}
     server = Server("alertmanager", given)
-    # The lock of a system without a UUID has the same name in each of its clusters.
+    # The lock of a system without a UUID has the same name in every cluster.
     owner = " of ".join(filter(None, (lock.get("name", ""), given.get("cluster"))))
     return Alertmanager(server, owner, lock.get("run", ""), given["silence_duration"])
 
@@ -56,7 +56,7 @@ def run(task: Task) -> Outcome:
     except Refusal as error:
         if keeps:
             raise
-        # The silences end by themselves, so that this fails no run.
+        # The silences end by themselves, so this does not fail the run.
         said = " ".join(each.message for each in error.verdict.reasons)
         lasts = f"They end by themselves within {manager.duration.total_seconds():.0f} s."
         left = remark("silences_not_ended", f"The silences of the upgrade may not have been ended. {said} {lasts}")
@@ -66,7 +66,7 @@ def run(task: Task) -> Outcome:
 def _held(task: Task, manager: Alertmanager, wanted: Sequence[Selector]) -> Outcome:
     known = task.ask(manager.known)
     held = [each for each in known if not each.is_over]
-    # A run that ends its silences says which of them were over before.
+    # A run that ends its silences reports which of them had ended before.
     found = judge_lost(lost(known, task.run, [] if wanted else selectors_in(task.params["silences"], "silences")))
     steps, now = steps_to(wanted, held), utc_now()
     task.still_wanted()
@@ -77,7 +77,7 @@ def _held(task: Task, manager: Alertmanager, wanted: Sequence[Selector]) -> Outc
     renewed = [] if task.check_mode else manager.renew_due(steps.kept, now)
     for silence in renewed:
         task.journal.did("renewed_silence", silence.selector.text, id=silence.id)
-    # A silence that takes the place of another one is there before that one ends.
+    # A silence that replaces another is made before that one ends.
     for silence in steps.ended:
         with task.journal.doing(("ended_silence", silence.selector.text, {"id": silence.id})):
             if not task.check_mode:
@@ -89,7 +89,7 @@ def _held(task: Task, manager: Alertmanager, wanted: Sequence[Selector]) -> Outc
 
 @as_verdict
 def judge_hidden(hidden: Sequence[tuple[Selector, Sequence[Alert]]]) -> Iterator[Reason]:
-    """The alerts that the silences would hide at this moment, as remarks."""
+    """The alerts that the silences would hide now, as remarks."""
     for selector, alerts in hidden:
         named = [each.shown for each in alerts[:MOST]]
         more = f" and {len(alerts) - MOST} more" if len(alerts) > MOST else ""
@@ -99,13 +99,13 @@ def judge_hidden(hidden: Sequence[tuple[Selector, Sequence[Alert]]]) -> Iterator
 
 @as_verdict
 def judge_lost(silences: Sequence[Silence]) -> Iterator[Reason]:
-    """The silences that were over before the run was, as remarks."""
+    """The silences that ended before the run did, as remarks."""
     for each in silences:
-        how = "someone ended it" if each.ended_by_hand else "it was not made to last any more"
+        how = "someone ended it" if each.ended_by_hand else "it was no longer renewed"
         yield remark(
             "silence_lost",
-            f"The silence {each.selector.text} was over at {timestamp_text(each.ends)}, before the run ended: {how}.",
-            "It was not put back, so alerts may have been sent since.",
+            f"The silence {each.selector.text} ended at {timestamp_text(each.ends)}, before the run ended: {how}.",
+            "It was not made again, so alerts may have been sent since.",
         )
 
 

@@ -31,14 +31,14 @@ class Alertmanager:
         return [each for each in self.known() if not each.is_over]
 
     def known(self) -> list[Silence]:
-        """All silences of the upgrade, also those that are over, which the server forgets after some days."""
+        """All silences of the upgrade, including ended ones, which the server forgets after some days."""
         raw = self._server.get(f"{API}/silences")
         with self._server.understood():
             silences = [parse_silence(whole_part(each)) for each in raw]
         return [each for each in silences if each.creator == creator_of(self._owner)]
 
     def hidden_by(self, selector: Selector) -> list[Alert]:
-        """The alerts there are that a silence with this selector would hide."""
+        """The current alerts that a silence with this selector would hide."""
         filters = [("filter", each.text) for each in selector.matchers]
         raw = self._server.get(f"{API}/alerts", filters)
         with self._server.understood():
@@ -49,11 +49,11 @@ class Alertmanager:
         self._write(selector, timestamp_text(now, "milliseconds"), now)
 
     def renew(self, silence: Silence, now: datetime) -> None:
-        """Make a silence last, as one of this run. It goes on without a gap, under the same id."""
+        """Extend a silence, as one of this run. It continues without a gap, under the same id."""
         self._write(silence.selector, silence.starts, now, {"id": silence.id})
 
     def renew_due(self, silences: Sequence[Silence], now: datetime) -> list[Silence]:
-        """Renew those that are due; gives them."""
+        """Renew the silences that are due, and return them."""
         due = [each for each in silences if is_due(each, comment_of(self._run), now, self.duration)]
         for each in due:
             self.renew(each, now)

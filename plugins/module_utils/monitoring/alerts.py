@@ -1,4 +1,4 @@
-"""The alerts that fire, and whether an upgrade may go on beside them. Pure."""
+"""The alerts that fire, and whether an upgrade may continue while they do. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .selectors import Selector, parse_selector
 
 NAME = "alertname"
 NOT_SHOWN = frozenset({NAME, "__name__", "alertstate", "prometheus", "prometheus_replica"})
-"""Labels that tell nothing beside the name of the alert."""
+"""Labels that add nothing to the name of the alert."""
 MOST_LABELS = 6
-"""Labels of an alert that are shown."""
+"""The most labels of an alert that are shown."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class Alert:
 
 
 def alert_with(labels: Mapping[str, Any]) -> Alert:
-    """The alert with these labels. The state is none of them."""
+    """The alert with these labels, without the one for its state."""
     kept = sorted((str(name), str(value)) for name, value in labels.items() if name not in ("__name__", "alertstate"))
     return Alert(tuple(kept))
 
 
 @dataclass(frozen=True)
 class Ignored:
-    """Alerts that stop nothing, for a reason, until a day."""
+    """Alerts that do not stop an upgrade, with a reason and a last day."""
 
     selector: Selector
     reason: str
@@ -77,7 +77,7 @@ def ignored_in(given: Sequence[Mapping[str, Any]], option: str) -> list[Ignored]
 def judge_alerts(
     firing: Iterable[Alert], ignored: Sequence[Ignored], before: Iterable[Alert], today: date
 ) -> Iterator[Reason]:
-    """Whether no alert stops the upgrade. Those that fired `before` the upgrade, and ignored ones, are told."""
+    """Whether no alert stops the upgrade. Alerts that fired `before` the upgrade, and ignored ones, give remarks."""
     known = frozenset(before)
     for alert in sorted(set(firing), key=lambda each: each.labels):
         entries = [each for each in ignored if each.selector.fits(alert.known)]
@@ -99,7 +99,7 @@ def judge_alerts(
 
 @as_verdict
 def judge_watchdog(name: str, fires: bool) -> Iterator[Reason]:
-    """Whether the alert that always fires does so. Without it nobody knows whether any alert would."""
+    """Whether the alert that always fires does so. If not, other alerts may not fire either."""
     if not fires:
         yield waiting(
             "alerts_not_evaluated",

@@ -1,4 +1,4 @@
-"""The work of the module `external_dependencies`: each one is asked, side by side, until all are available."""
+"""The work of the module `external_dependencies`: all are checked at the same time, until each is available."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..common.web import NoAnswer, fetch
 from .addresses import Dependency, DependencyKind, dependencies_in, fault_of_status, judge_dependencies
 
 MOST = 8
-"""Dependencies that are asked at the same time."""
+"""Dependencies that are checked at the same time."""
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
@@ -31,7 +31,7 @@ Causes = list[tuple[Dependency, str]]
 
 
 def run(task: Task) -> Outcome:
-    """Ask each dependency. Nothing is changed."""
+    """Check each dependency. Nothing is changed."""
     wanted = dependencies_in(task.params["dependencies"])
 
     def look() -> Causes:
@@ -47,7 +47,7 @@ class _DependencyQuestion:
 
     dependency: Dependency
     cause: str | None = None
-    """None until the answer is there."""
+    """None until there is an answer."""
     error: Exception | None = None
 
     def ask(self, seconds: float) -> None:
@@ -59,10 +59,10 @@ class _DependencyQuestion:
 
 
 def causes_of(wanted: Sequence[Dependency], seconds: float) -> Causes:
-    """The cause for which each is not available; empty for one that is. They are asked side by side.
+    """Why each is not available; empty for one that is. They are checked at the same time.
 
-    The resolver of the C library takes no time limit (getaddrinfo(3)), so no question is waited for longer than that,
-    whatever its thread still does. The thread ends with the resolver, or with the process.
+    The resolver of the C library has no time limit (getaddrinfo(3)), so after `seconds` the answer of a thread is no
+    longer waited for. The thread ends with the resolver, or with the process.
     """
     causes: Causes = []
     for first in range(0, len(wanted), MOST):

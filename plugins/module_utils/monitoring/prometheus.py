@@ -1,4 +1,4 @@
-"""The alerts that a Prometheus, or a server with its API, knows at a moment."""
+"""The alerts that Prometheus, or a server with its API, knows at a given time."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .server import Server
 
 
 def firing(server: Server, selectors: Sequence[Selector], at: datetime | None = None) -> list[Alert]:
-    """The alerts that fire, and that one of the selectors fits; `at` an earlier moment if one is given.
+    """The alerts that fire and match one of the selectors, now or at the earlier time `at`.
 
     Prometheus keeps a series ALERTS for each of them
-    (https://prometheus.io/docs/prometheus/latest/configuration/alerting_rules/). It is asked, and not the list of
-    alerts, since servers in front of several Prometheus have it too, and it knows earlier moments.
+    (https://prometheus.io/docs/prometheus/latest/configuration/alerting_rules/). It is queried instead of the
+    list of alerts, because servers in front of several Prometheus have it too, and it has earlier times.
 
     Raises:
         Unreachable: there is no answer, or one that cannot be used now.
@@ -29,14 +29,14 @@ def firing(server: Server, selectors: Sequence[Selector], at: datetime | None = 
     with server.understood():
         if answer["data"]["resultType"] != "vector":
             raise Unreadable("is no vector", "resultType")
-        # A server that asks others answers with success although some of them gave no answer.
+        # A server that queries others reports success even if some of them gave no answer.
         if answer.get("warnings"):
             raise Unreadable(f"is incomplete ({'; '.join(answer['warnings'])[:200]})")
         return [alert_with(each["metric"]) for each in answer["data"]["result"]]
 
 
 def value(server: Server, query: str, at: datetime | None = None) -> float | None:
-    """The value of a query now, or at an earlier moment; None unless it has exactly one. For errors see `firing`."""
+    """The value of a query now, or at an earlier time; None unless it has exactly one. For errors see `firing`."""
     asked = [("query", query)] if at is None else [("query", query), ("time", f"{at.timestamp():.3f}")]
     answer = server.get("/api/v1/query", asked)
     with server.understood():

@@ -1,4 +1,4 @@
-"""The work of the module `prometheus_alerts`: no alert fires that an upgrade has to heed."""
+"""The work of the module `prometheus_alerts`: it waits until no alert fires that stops an upgrade."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ObservedAlerts:
 
     alerts: list[Alert]
     watched: bool
-    """Whether the alert fires that always has to; true if there is none."""
+    """Whether the alert that must always fire does so; true if none is named."""
 
 
 def run(task: Task) -> Outcome:

@@ -26,14 +26,14 @@ class Matcher:
     """Whether the value is a regular expression for the whole label."""
 
     def fits(self, labels: Mapping[str, str]) -> bool:
-        """Whether an alert with these labels fulfils it."""
+        """Whether an alert with these labels matches."""
         label = labels.get(self.name, "")
         found = re.fullmatch(self.value, label) is not None if self.is_regex else label == self.value
         return found is self.is_equal
 
     @property
     def narrows(self) -> bool:
-        """Whether it is only fulfilled by alerts that have the label."""
+        """Whether only alerts that have the label match."""
         return not self.fits({})
 
     @property
@@ -49,12 +49,12 @@ class Matcher:
 
 @dataclass(frozen=True)
 class Selector:
-    """Matchers that have to be fulfilled together."""
+    """Matchers that must all match."""
 
     matchers: tuple[Matcher, ...]
 
     def fits(self, labels: Mapping[str, str]) -> bool:
-        """Whether an alert with these labels is meant."""
+        """Whether an alert with these labels matches."""
         return all(each.fits(labels) for each in self.matchers)
 
     @property
@@ -69,10 +69,10 @@ class Selector:
 
 
 def selectors_in(texts: Iterable[str], option: str) -> list[Selector]:
-    """The selectors that the texts of an option write.
+    """The selectors in the texts of an option.
 
     Raises:
-        Refusal: some of them are none; it has a reason for each.
+        Refusal: some of them are not selectors; it has a reason for each.
     """
 
     def fault(each: str, error: ValueError) -> Reason:
@@ -83,10 +83,10 @@ def selectors_in(texts: Iterable[str], option: str) -> list[Selector]:
 
 
 def parse_selector(text: str) -> Selector:
-    """The selector that a text writes; braces around it may be there.
+    """The selector in a text, with or without braces around it.
 
     Raises:
-        ValueError: it is none, or it fits each alert. The text is the cause.
+        ValueError: it is not a selector, or it could match any alert. The text is the cause.
     """
     inner = text.strip()
     inner = inner[1:-1] if inner.startswith("{") and inner.endswith("}") else inner

@@ -33,7 +33,7 @@ class Server:
             given: its suboptions.
 
         Raises:
-            Refusal: it is no URL of HTTP, or it holds credentials.
+            Refusal: its address is not an HTTP URL, or holds credentials.
         """
         self._name = name
         self._shown = SHOWN[name]
@@ -53,7 +53,7 @@ class Server:
         """The data of an answer.
 
         Raises:
-            Unreachable: there is no answer, or one that cannot be used now.
+            Unreachable: there is no answer, or none that can be used now.
             Refusal: the server refuses the request.
         """
         asked = f"?{urlencode(query, quote_via=quote)}" if query else ""
@@ -72,7 +72,7 @@ class Server:
             return json.loads(answer.content)
 
     def put(self, path: str, body: bytes, headers: Mapping[str, str]) -> None:
-        """Send something in place of what is there; for errors see `get`."""
+        """Replace what is at the path; for errors see `get`."""
         whole = {**self._headers, **headers}
         self._good(lambda: send(f"{self._url}{path}", body, self._seconds, whole, self._trust, "PUT"))
 

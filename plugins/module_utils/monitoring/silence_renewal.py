@@ -1,7 +1,7 @@
-"""The renewal of the silences of a run, next to that of its lock: while any task of it looks, they go on.
+"""Renews the silences of a run, as its lock is renewed: they last as long as any task of the run looks.
 
-No other process than the run renews them, so none can outlive it. A renewal that fails stops nothing: people get the
-alerts then, which is the safe side.
+Only the run renews them, so none can outlive it for long. A renewal that fails stops nothing: then people get the
+alerts, which is the safe side.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .silences import RENEWALS
 
 
 class SilenceRenewal:
-    """A guard that renews the silences before a look, if the guard below lets it look."""
+    """A guard that renews the silences before a look, if the guard below allows that look."""
 
     def __init__(self, below: Guard, alertmanager: Alertmanager, clock: Clock) -> None:
         self._below = below
@@ -33,7 +33,7 @@ class SilenceRenewal:
         try:
             self._alertmanager.renew_due(self._alertmanager.held(), utc_now())
         except Refusal:
-            # No upgrade waits for its silences: without them people are told of alerts, which is the safe side.
+            # No upgrade waits for its silences: without them people get the alerts, which is the safe side.
             return
 
     def before_act(self) -> None:

@@ -1,9 +1,9 @@
-"""The silences that an upgrade holds: which are ours, and what has to be done about each. Pure.
+"""The silences that an upgrade holds: which are ours, and what to do about each. Pure.
 
-A silence carries in itself whose it is, so that it is found again after a kill: the lock of the upgrade is its creator,
-and its comment names the run. It lasts but a short time, and the run that lives makes it last longer.
+A silence says whose it is, so that it is found again after a kill: its creator names the lock of the upgrade, and its
+comment the run. It lasts only a short time, and the run extends it while it lives.
 
-An update under the same id, with the same matchers and the same start, goes on without a gap (Alertmanager,
+An update under the same id, with the same matchers and the same start, continues without a gap (Alertmanager,
 silence/silence.go, canUpdate).
 """
 
@@ -45,7 +45,7 @@ class Silence:
 
     @property
     def ended_by_hand(self) -> bool:
-        """Whether it was ended before its time: that sets both times to the same (silence/silence.go, expire)."""
+        """Whether it was ended before its time: that makes both times equal (silence/silence.go, expire)."""
         return self.updated is not None and self.ends - self.updated < timedelta(seconds=1)
 
 
@@ -60,7 +60,7 @@ def comment_of(run: str) -> str:
 
 
 def lost(silences: Iterable[Silence], run: str, wanted: Sequence[Selector]) -> list[Silence]:
-    """The silences of a run that still wants them, and that are over without one in their place: the last of each."""
+    """The silences that a run still wants, but that have ended without a replacement: the last one of each."""
     found = sorted(silences, key=lambda silence: silence.ends)
     there = {each.selector.key for each in found if not each.is_over}
     keys = {each.key for each in wanted} - there
@@ -74,12 +74,12 @@ class Steps:
 
     made: tuple[Selector, ...]
     kept: tuple[Silence, ...]
-    """They are made to last, and taken over by this run."""
+    """They are extended, and taken over by this run."""
     ended: tuple[Silence, ...]
 
 
 def steps_to(wanted: Sequence[Selector], held: Sequence[Silence]) -> Steps:
-    """The acts that are needed. Silences are told apart by their matchers; of two alike the later one ends."""
+    """The acts that are needed. Silences with the same matchers are the same; of two such, the later one is ended."""
     kept: dict[frozenset[Matcher], Silence] = {}
     ended = []
     keys = {each.key for each in wanted}
@@ -94,7 +94,7 @@ def steps_to(wanted: Sequence[Selector], held: Sequence[Silence]) -> Steps:
 
 
 def is_due(silence: Silence, comment: str, now: datetime, duration: timedelta) -> bool:
-    """Whether a silence has to be renewed: a third of its time is over, or it is of an earlier run."""
+    """Whether to renew a silence: a third of its time is over, or it is of an earlier run."""
     return silence.comment != comment or silence.ends - now < duration * (RENEWALS - 1) / RENEWALS
 
 

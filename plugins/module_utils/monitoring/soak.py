@@ -1,7 +1,7 @@
 """The time in which a batch of an upgrade proves itself before the next one goes. Pure.
 
-It is judged by the time in the record at which the batch was done, so a single pass and a later run judge alike. A gate
-that fails is refused and never waited for: a canary that dies is the reason for having one. Values are compared with
+It counts from the time in the record at which the batch was done, so a single pass and a later run judge alike. A gate
+that fails is refused and never waited for: a canary exists to show failures early. Values are compared with
 those of Prometheus at the start of the upgrade, as alerts are.
 """
 
@@ -24,7 +24,7 @@ class Limit:
     most: float | None
     """The most that the value may be; None if it is compared with the baseline alone."""
     ratio: float | None
-    """The most that the value may be in relation to its value when the upgrade began; None if that does not count."""
+    """The most that the value may be in relation to its value when the upgrade began; None without this limit."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SoakMeasurement:
 
 @dataclass(frozen=True)
 class Soak:
-    """One look at a batch that has to prove itself."""
+    """One look at a batch that must prove itself."""
 
     members: tuple[str, ...]
     left: float
@@ -48,10 +48,10 @@ class Soak:
     alerts: Verdict
     """The verdict on the alerts that fire."""
     probes: Sequence[tuple[str, str]]
-    """Each address that is asked, with the cause for which it is not available, or nothing."""
+    """Each address that is checked, with the cause if it is not available, else an empty text."""
     measured: Sequence[SoakMeasurement]
     first: bool = True
-    """Whether nothing went before it."""
+    """Whether no other batch went before it."""
 
     @property
     def called(self) -> str:
@@ -120,5 +120,5 @@ def _over(each: SoakMeasurement) -> str:
         return f"{name} is {now}, and may be {each.limit.most:g} at most."
     if each.limit.ratio is not None and each.baseline is not None and each.now > each.limit.ratio * each.baseline:
         allowed = f"{each.limit.ratio:g} times {each.baseline:g}"
-        return f"{name} is {now}, and may be {allowed} at most, its value when the upgrade began."
+        return f"{name} is {now}, and may be {allowed} at most (its value when the upgrade began)."
     return ""

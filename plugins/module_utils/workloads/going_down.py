@@ -1,6 +1,6 @@
-"""Databases on Kubernetes nodes that go down: asked, made ready, seen whole again, and put back.
+"""Databases on Kubernetes nodes that go down: asked, made ready, checked until they are whole, and put back.
 
-The order around a batch is that of a replacement of pods by a run on the database itself:
+The order around a batch is the same as when a run on the database itself replaces pods:
 
     asked    every shard keeps a started copy outside of the batch, and every quorum its majority
     ready    flush, the elected manager hands over, allocation is restricted with its undo in the same request
@@ -8,8 +8,8 @@ The order around a batch is that of a replacement of pods by a run on the databa
     rejoined its members are in the cluster as other processes, and the restriction is put back
     whole    every shard that can be started is, and every volume healthy
 
-A member is on the batch if its pod is. Longhorn needs no act of its own: the engine of a volume goes with the pod that
-is evicted, and is waited for by the drain.
+A member is on the batch if its pod is. Longhorn needs no act of its own: the engine of a volume moves with the evicted
+pod, and the drain waits for it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def asked(task: Task) -> Outcome:
 
 
 def ready(task: Task) -> Outcome:
-    """Make the workloads ready for the batch to go down now. The result has as `workloads` the members that go."""
+    """Make the workloads ready for the batch to go down now. `workloads` of the result has the members that go."""
     found: dict[str, Any] = {}
 
     def make_ready(given: Task, workload: Workload) -> Outcome:
@@ -81,8 +81,8 @@ def ready(task: Task) -> Outcome:
 def rejoined(task: Task) -> Outcome:
     """Put allocation back where all members that went have joined again.
 
-    It is waited for unless `wait` is false: after the drain members that could move to other Kubernetes nodes may be
-    back at once, and those with disks on the batch are not.
+    It waits for them unless `wait` is false. After the drain, members that could move to other Kubernetes nodes may be
+    back at once, but those with disks on the batch are not.
     """
 
     def back(given: Task, workload: Workload) -> Outcome:
@@ -98,7 +98,7 @@ def rejoined(task: Task) -> Outcome:
 
 
 def whole(task: Task) -> Outcome:
-    """Wait until the workloads of which members went are whole again, and all volumes near the batch."""
+    """Wait until the workloads whose members went are whole again, and all volumes near the batch."""
 
     def wait_whole(given: Task, workload: Workload) -> Outcome:
         if not workload.searches:
@@ -112,7 +112,7 @@ def whole(task: Task) -> Outcome:
 
 
 def put_back(task: Task) -> Outcome:
-    """Put back all that runs have changed in the workloads, each whatever becomes of the others."""
+    """Put back everything that runs have changed in each workload, even if another workload fails."""
 
     def restored(given: Task, workload: Workload) -> Outcome:
         return _allocation(given, workload, state="restored") if workload.searches else Outcome(Verdict())
@@ -150,7 +150,7 @@ def _foreseen(task: Task, workload: Workload, batches: Batches) -> Iterator[Reas
 
 
 def _foreseen_volumes(task: Task, workload: Workload, batches: Batches) -> Iterator[Reason]:
-    """The volumes that will never let a batch go; whatever else holds one up may pass until then."""
+    """The volumes that will never let a batch go. Any other hindrance may have passed by then."""
     client, namespace = kubernetes(task.params["kubernetes"]), workload.namespace or OF_LONGHORN
     seen = task.ask(lambda: look_at_longhorn(client, namespace))
     for nodes in batches.values():

@@ -1,4 +1,4 @@
-"""The databases on the Kubernetes nodes of a batch as the user names them, each with its connection."""
+"""The databases on the Kubernetes nodes of a batch, as the user names them, each with its connection."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WORKLOADS: Options = {
     },
     "proof": {"type": "dict", "default": {}},
 }
-"""The option with all of them, and that with what was proven of them before their batch went down."""
+"""The option with all of them, and the option with what was proven about them before their batch went down."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Workload:
     system: str
     namespace: str | None
     connection: Mapping[str, Any] = field(default_factory=dict)
-    """That to OpenSearch or Elasticsearch; empty for Longhorn, which is reached by the Kubernetes API."""
+    """The connection to OpenSearch or Elasticsearch; empty for Longhorn, which is reached by the Kubernetes API."""
     consents: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -144,8 +144,8 @@ def test_a_silence_that_was_over_before_its_run_is_named_once_and_not_one_that_h
     assert lost([*known, silence(5, 'a="x"', comment_of("night"))], "night", wanted) == []
     by_hand, run_out = over(1, 'a="x"', "night", 1), over(2, 'c=~"z"', "night", 1, last_for=900)
     said = [reason.message for reason in judge_lost(lost([by_hand, run_out], "night", wanted)).reasons]
-    assert [each.rpartition(": ")[2] for each in said] == ["someone ended it.", "it was not made to last any more."]
-    assert 'The silence a="x" was over at 2026-12-01T12:01:00Z' in said[0]
+    assert [each.rpartition(": ")[2] for each in said] == ["someone ended it.", "it was no longer renewed."]
+    assert 'The silence a="x" ended at 2026-12-01T12:01:00Z' in said[0]
 
 
 def test_the_end_of_a_run_names_the_silences_that_somebody_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
