@@ -1,8 +1,8 @@
 """A cluster is upgraded by a job of AWX, from a job template (API reference of AWX, /api/v2).
 
 The sources of the rules are awx/api/serializers.py (`JobLaunchSerializer`, `JobListSerializer`) and awx/api/views: a
-launch drops variables that neither the survey nor the template asks for, a list has no artifacts, and an output that is
-longer than a page may show is given as a download alone.
+launch drops variables that neither the survey nor the template asks for, a list has no artifacts, and an output too
+long for a page is only given as a download.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ENDS = {
     "error": JobState.FAILED,
     "canceled": JobState.CANCELLED,
 }
-"""The states at the end; those before are new, pending, waiting and running."""
+"""The states of a job that has ended; earlier ones are new, pending, waiting and running."""
 _PAGE = 200
 """Jobs of a template that are looked at, the newest ones: the most that AWX gives at once."""
 
@@ -51,7 +51,7 @@ class AwxJobs:
             )
 
     def jobs(self, consents: Collection[str]) -> Sequence[LaunchedJob]:
-        """See `Launcher`. A template may serve several clusters, so that only the consent says whose a job is."""
+        """See `Launcher`. A template may serve several clusters, so only the consent shows whose job it is."""
         path = f"/job_templates/{self._found()['id']}/jobs/"
         answer = self._server.get(path, order_by="-id", page_size=_PAGE)
         with self._server.understood():
@@ -91,7 +91,7 @@ class AwxJobs:
             self._server.post(f"/jobs/{job.name}/cancel/", {})
 
     def _found(self) -> Json:
-        """The job template, which is asked for once."""
+        """The job template, which is read once."""
         if self._known:
             return self._known
         wanted = {"id": self._template} if self._template.isdecimal() else {"name": self._template}

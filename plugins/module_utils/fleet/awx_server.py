@@ -38,7 +38,7 @@ class AwxServer:
         """Nothing is asked yet.
 
         Raises:
-            Refusal: its address is no URL of HTTP, or holds credentials, or there is no token.
+            Refusal: its address is not an HTTP URL, or holds credentials, or there is no token.
         """
         self._url = str(given["url"] or "").rstrip("/").removesuffix(API)
         if not is_plain_url(self._url):
@@ -62,7 +62,7 @@ class AwxServer:
         """The data of an answer.
 
         Raises:
-            Unreachable: there is no answer, or one that cannot be used now.
+            Unreachable: there is no answer, or none that can be used now.
             Refusal: AWX refuses the request.
         """
         answer = self._good(lambda: self._fetched(path, query))

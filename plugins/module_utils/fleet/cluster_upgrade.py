@@ -56,7 +56,7 @@ CONTRACT = Contract(
 
 
 def run(task: Task) -> Outcome:
-    """Carry out the state that is wanted. A cluster that fails is no failure of the task: the fleet judges it."""
+    """Bring the cluster into the wanted state. A cluster that fails does not fail the task: the fleet judges it."""
     folder, name = Folder(Path(task.params["path"])), task.params["cluster"]
     if task.params["state"] == "cancelled":
         return _cancelled(task, folder, name)
@@ -85,7 +85,7 @@ def run(task: Task) -> Outcome:
 
 
 def _in_process(task: Task, folder: Folder, begun: Cluster) -> Outcome:
-    """The upgrade by a process on this machine, which ends if the fleet is cancelled."""
+    """The upgrade by a process on this machine. The process is ended if the fleet is cancelled."""
     consent = {**_variables(task), "upgrade_confirm": begun.digest}
     command = PlaybookCommand(task.params["playbook"], consent, _inventory(task))
     log, started = folder.log_of(begun.name), task.clock.now()
@@ -126,7 +126,7 @@ def _launcher(task: Task) -> Launcher:
 
 
 def _cancelled(task: Task, folder: Folder, name: str) -> Outcome:
-    """Nothing further is begun, and the job of this cluster is ended. A process sees by itself that it is to end."""
+    """Note that nothing further may start, and end the job of this cluster. A process sees the note and ends itself."""
     if not task.check_mode:
         folder.cancel()
     cluster = folder.clusters([name]).get(name) or Cluster(name, PLANNED)
@@ -137,7 +137,7 @@ def _cancelled(task: Task, folder: Folder, name: str) -> Outcome:
 
 
 def _planned(task: Task, folder: Folder, name: str) -> Cluster:
-    """The plan of the cluster: its digest, or the cause for which there is none."""
+    """The plan of the cluster: its digest, or why there is none."""
     found = _plan_of_running_job(task, folder, name)
     if found is not None:
         folder.put_plan(found)
@@ -159,7 +159,7 @@ def _planned(task: Task, folder: Folder, name: str) -> Cluster:
 
 
 def _plan_of_running_job(task: Task, folder: Folder, name: str) -> Cluster | None:
-    """The plan that a job of an earlier run is carrying out. What cannot be asked is named once the plan is made."""
+    """The plan that a job of an earlier run is carrying out. Errors are ignored here: making the plan reports them."""
     known = folder.clusters([name]).get(name)
     if known is None or task.params["launcher"] == PROCESS:
         return None
@@ -170,8 +170,8 @@ def _plan_of_running_job(task: Task, folder: Folder, name: str) -> Cluster | Non
 
 
 def _plan_of(task: Task) -> PlaybookCommand:
-    """The command for the plan. Check mode also plays each batch, so the plan alone costs half as much; but members on
-    hosts take the variables of their own playbook."""
+    """The command for the plan. Check mode of the upgrade would also play each batch, so the playbook plan takes half
+    as long; but members on hosts need the variables of their own playbook."""
     playbook, variables = task.params["playbook"], _variables(task)
     if playbook in ON_HOSTS:
         return PlaybookCommand(playbook, variables, _inventory(task), ["--check"])
@@ -181,7 +181,7 @@ def _plan_of(task: Task) -> PlaybookCommand:
 
 
 def _launchable(task: Task, planned: Cluster) -> Cluster:
-    """The planned cluster; one for which no job can be launched is refused before anybody consents."""
+    """The planned cluster; it is refused here, before anyone consents, if no job can be launched for it."""
     try:
         launcher = _launcher(task)
         task.ask(launcher.examine)
@@ -210,7 +210,7 @@ def _inventory(task: Task) -> list[str]:
 
 
 def _end(played: Played) -> dict[str, Any]:
-    """The state of a cluster by the end of its playbook, whose statistics tell what its exit code does not."""
+    """The state of a cluster after its playbook has ended; its statistics say what the exit code does not."""
     said: Mapping[str, Any] = played.statistics
     state = WAITING if said.get("upgrade_state") == "waiting" else DONE
     waits = " ".join(map(str, said.get("upgrade_waiting_for") or ()))
@@ -228,16 +228,16 @@ def _outcome(cluster: Cluster, *, changed: bool = False) -> Outcome:
 
 
 class _Listener:
-    """Tells what the process says: a member that is done as a line, and everything else as what is waited for."""
+    """Shows what the process says: a member that is done as a line, and everything else as what is waited for."""
 
     _DONE = "✔ "
 
     def __init__(self, task: Task, folder: Folder | None = None) -> None:
         self._task, self._folder = task, folder
         self.cancelled = False
-        """Whether the process was ended, since the fleet is cancelled."""
+        """Whether the process was ended because the fleet is cancelled."""
         self._since = task.clock.now()
-        self._last = "its playbook begins"
+        self._last = "its playbook starts"
         self._cluster = task.params["cluster"]
 
     def hear(self, line: str) -> None:

@@ -1,7 +1,7 @@
 """Templates that were compiled once, for all workers of all playbooks of a fleet.
 
 A worker of Ansible compiles each template of its task, and ends. The next run compiles all of them again, which takes a
-third of its time. So the code of a template is kept in a file, under a name that is made of all that it depends on.
+third of its time. So the code of a template is kept in a file, whose name is made from all that the code depends on.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def key_of(environment: Environment, source: Any, options: Any, named: Mapping[s
 
 
 def keep_compiled_templates(folder: Path) -> None:
-    """Have this process, and those that it forks, keep the code of templates in that folder."""
+    """Make this process, and those that it forks, keep the code of templates in that folder."""
     environment: Any = importlib.import_module("jinja2").Environment
     compiled = environment.compile
 

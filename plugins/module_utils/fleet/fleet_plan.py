@@ -30,7 +30,7 @@ CONTRACT = Contract(
 
 
 def run(task: Task) -> Outcome:
-    """Arrange the waves, show them with the plans of their clusters, or tell the end of the fleet's run."""
+    """Arrange the waves, show them with the plans of their clusters, or show the end of the fleet's run."""
     folder, names = Folder(Path(task.params["path"])), task.params["clusters"]
     if task.params["state"] == "ended":
         return _ended(task, folder.read(), names)
@@ -58,8 +58,8 @@ def run(task: Task) -> Outcome:
 
 
 def _begin(folder: Folder, fleet: FleetPlan) -> None:
-    """Take the plans that a person has agreed to into the record of the fleet. Launches stay there: each job of a run
-    that was killed is found by its own."""
+    """Take the plans that a person has agreed to into the record of the fleet. Launches stay there, so that each job of
+    a run that was killed is found again."""
     before = folder.clusters([*fleet.clusters])
     folder.resume()
     for cluster in fleet.clusters.values():
@@ -69,7 +69,7 @@ def _begin(folder: Folder, fleet: FleetPlan) -> None:
 
 
 def _refusals(fleet: FleetPlan) -> Iterator[Reason]:
-    """A reason for each cluster without a plan, once they are as many as end the fleet."""
+    """A reason for each cluster without a plan, once there are enough of them to end the fleet."""
     failed = failed_in(fleet.clusters)
     if fleet.failures and len(failed) >= fleet.failures:
         for each in failed:
@@ -81,7 +81,7 @@ def _refusals(fleet: FleetPlan) -> Iterator[Reason]:
 
 
 def _ended(task: Task, fleet: FleetPlan, names: list[str]) -> Outcome:
-    """The end of the run. A failure is left to the playbook, so that it is one of the cluster's host."""
+    """The end of the run. The playbook reports each failure, as one of the cluster's host."""
     names = [name for wave in fleet.waves for name in wave.clusters if name in names]
     lines = end_lines(fleet, names)
     for line in lines:

@@ -31,11 +31,11 @@ class Cluster:
     plan: str = ""
     """The first line of its plan."""
     cause: str = ""
-    """One sentence or more for a cluster that has failed, that waits, or that was not begun."""
+    """One or more sentences for a cluster that has failed, that waits, or that was not started."""
     codes: tuple[str, ...] = ()
     began: str = ""
     ended: str = ""
-    """Moments in RFC 3339."""
+    """Times in RFC 3339."""
     seconds: float = 0.0
     record: str = ""
     """The place of its own record."""
@@ -55,11 +55,11 @@ class FleetPlan:
 
     waves: tuple[Wave, ...]
     failures: int
-    """The number of failed clusters after which no further one begins; 0 goes on whatever happens."""
+    """The number of failed clusters after which no further one starts; with 0 it continues whatever happens."""
     digest: str = ""
     clusters: Mapping[str, Cluster] = field(default_factory=dict)
     cancelled: bool = False
-    """Whether no further cluster may begin, whatever failed."""
+    """Whether no further cluster may start, even if none failed."""
 
     def wave_of(self, name: str) -> str:
         """The name of a cluster's wave; empty if it has none."""
@@ -86,10 +86,10 @@ def failed_in(clusters: Mapping[str, Cluster]) -> list[Cluster]:
 
 
 def held_back(fleet: FleetPlan, name: str) -> str:
-    """The cause for which a cluster may not begin now; empty if it may.
+    """Why a cluster may not start now; empty if it may.
 
-    A failure anywhere counts at once, also for the clusters of the same wave that still wait for their turn. A wave
-    begins once no cluster of an earlier one is under way or waits.
+    A failure anywhere counts at once, also for clusters of the same wave that have not started yet. A wave starts
+    once no cluster of an earlier one is under way or waits.
     """
     if fleet.cancelled:
         return "The fleet was cancelled."

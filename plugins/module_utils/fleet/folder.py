@@ -1,6 +1,6 @@
 """The folder that keeps the record of a fleet: a file for its waves, and one for each cluster.
 
-Each cluster is written by its own process alone, so that no two write the same file, and each file is replaced whole.
+Each cluster is written only by its own process, so no two write the same file, and each file is replaced as a whole.
 Plans are kept apart, so that a look at them changes no record.
 """
 
@@ -50,7 +50,7 @@ class Folder:
         return FleetPlan(waves, failures, digest, clusters, self.is_cancelled())
 
     def clusters(self, names: Collection[str]) -> dict[str, Cluster]:
-        """Those of these clusters of which there is a file. Others may be of an earlier run with other clusters."""
+        """Those of these clusters that have a file. Other files may be of an earlier run with other clusters."""
         return self._those(names, _CLUSTERS)
 
     def plans(self, names: Collection[str]) -> dict[str, Cluster]:
@@ -78,11 +78,11 @@ class Folder:
             path.write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
 
     def cancel(self) -> None:
-        """Note that the run is cancelled: nothing is begun any more until a plan is agreed to again."""
+        """Note that the run is cancelled: nothing more is started until a plan is agreed to again."""
         self._replace(self.path / _CANCELLED, {"at": now_text()})
 
     def resume(self) -> None:
-        """Take that note back."""
+        """Remove that note."""
         with self._writing(self.path), suppress(FileNotFoundError):
             os.unlink(self.path / _CANCELLED)
 
@@ -132,5 +132,5 @@ class Folder:
 
 
 def _file(cluster: str) -> str:
-    """The name of a cluster as the name of a file; two names of an inventory that differ in a slash alone share it."""
+    """The name of a cluster as the name of a file. Names that differ only in characters replaced here share one."""
     return _UNFIT.sub("_", cluster)

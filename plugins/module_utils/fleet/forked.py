@@ -20,14 +20,14 @@ from .prepared import POLL
 
 PROGRAM = Path(__file__).with_name("prepared.py")
 STARTING = 120
-"""Seconds for which the process that is forked may import."""
+"""Seconds that the process which is forked has for its imports."""
 
 
 class Forks:
     """The socket over which playbooks are asked for. It is made before the workers are, and shared by them."""
 
     def __init__(self) -> None:
-        """The process itself is started by the first worker that needs it: by the one that reads the only byte."""
+        """The first worker that needs the process starts it: the one that reads the only byte."""
         self._channel, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._first, token = os.pipe()
         os.set_blocking(self._first, False)
@@ -39,7 +39,7 @@ class Forks:
 
     @property
     def serve(self) -> bool:
-        """Whether a playbook of this worker can be one of its forks. Its task may have an environment of its own."""
+        """Whether a playbook of this worker can be forked. Not if its task has an environment of its own."""
         return dict(os.environ) == self._surroundings and not self._is_broken()
 
     def start(self, arguments: Sequence[str], environment: Mapping[str, str]) -> ForkedProcess:
@@ -69,7 +69,7 @@ class Forks:
             raise
 
     def _is_broken(self) -> bool:
-        """Whether the process that forks could not be made ready. Then each playbook is a process that imports all."""
+        """Whether the process that forks has failed. Then each playbook is a process with its own imports."""
         if self._process is not None and self._process.poll():
             self._broken[0] = 1
         return bool(self._broken[0])
@@ -95,7 +95,7 @@ class ForkedProcess:
         try:
             self._pid = self._first_number(is_broken)
         except OSError:
-            status.close()  # so that a fork that comes about too late ends at once
+            status.close()  # so that a fork that starts too late ends at once
             output.close()
             raise
 
@@ -154,13 +154,13 @@ class ForkedProcess:
 
 
 _FORKS: list[Forks] = []
-"""That of this run of a fleet, made in its controller."""
+"""The forks of this run of a fleet, made in its controller."""
 
 
 def prepare(settings: Any) -> None:
     """Have the playbooks of this run forked, where that is possible. The workers of later tasks share it.
 
-    `settings` are those of Ansible. Its controller waits for hours, and looks less often whether a task has ended.
+    `settings` are those of Ansible. Its controller waits for hours, so it checks less often whether a task has ended.
     """
     settings.DEFAULT_INTERNAL_POLL_INTERVAL = max(settings.DEFAULT_INTERNAL_POLL_INTERVAL, POLL)
     if sys.platform == "linux" and PROGRAM.is_file() and not _FORKS:

@@ -1,7 +1,7 @@
 """A cluster is upgraded by a Kubernetes Job, made from a suspended CronJob as `kubectl create job --from` makes one.
 
 The CronJob has all that every cluster shares: image, account, volumes, and Secrets by their names. The Job adds the
-variables of the cluster, none of which is a secret, and the consent.
+variables of the cluster, which are no secrets, and the consent.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class KubernetesJobs:
         return [each for each in found if each.digest in consents or each.state is JobState.RUNNING]
 
     def launch(self, variables: Mapping[str, Any], digest: str, number: int) -> LaunchedJob:
-        """See `Launcher`. A Job of this name is one that this launch, or that of another fleet, has made."""
+        """See `Launcher`. If a Job of this name exists, this launch or that of another fleet has made it."""
         manifest = self._manifest({**variables, CONSENT: digest}, digest, number)
         try:
             made = self._client.post(self._path(), manifest)
@@ -81,7 +81,7 @@ class KubernetesJobs:
         return {}
 
     def cancel(self, job: LaunchedJob) -> None:
-        """See `Launcher`. The Job goes after its pods, each of which gets a SIGTERM first."""
+        """See `Launcher`. The Job is deleted after its pods, each of which gets a SIGTERM first."""
         found = self._client.get(self._path(job.name))
         if found is not None:
             uid = str(found["metadata"]["uid"])
@@ -101,18 +101,18 @@ class KubernetesJobs:
         return named[0] if named else containers[0]
 
     def _manifest(self, variables: Mapping[str, Any], digest: str, number: int) -> dict[str, Any]:
-        """The Job. Its variables are an argument, in which Kubernetes would fill in `$(NAME)`."""
+        """The Job. Its variables are an argument, where Kubernetes would expand `$(NAME)`, so each $ is doubled."""
         cron = self._client.get(self._path(self._template, "cronjobs"))
         if cron is None:
             raise self._unfit("is not there", f"Apply extensions/gitops/fleet to the namespace {self._namespace}")
         with reading(f"about CronJob {self._template}"):
             if not cron["spec"].get("suspend"):
-                raise self._unfit("is not suspended, so that it starts runs of its own", "Set its suspend to true")
+                raise self._unfit("is not suspended, so it starts runs of its own", "Set its suspend to true")
             job = json.loads(json.dumps(cron["spec"]["jobTemplate"]))
             pod = job["spec"]["template"]
             container = self._container(pod["spec"])
             if not container.get("args"):
-                raise self._unfit("has no args behind which variables could stand", "Give args that run the playbook")
+                raise self._unfit("has no args to which variables could be added", "Give args that run the playbook")
             given = json.dumps(dict(variables), sort_keys=True).replace("$", "$$")
             container["args"] = [*container["args"], "-e", given]
             container["env"] = [*self._environment(container)]
@@ -159,7 +159,7 @@ def _job(item: Json) -> LaunchedJob:
 
 
 def _data(message: Any) -> Mapping[str, Any]:
-    """The statistics in the message of a pod; empty if it is none of this collection."""
+    """The statistics in the message of a pod; empty if this collection did not write it."""
     try:
         found = json.loads(message or "")
     except ValueError:

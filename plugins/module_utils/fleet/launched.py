@@ -1,4 +1,4 @@
-"""A cluster is upgraded by a job of another scheduler: the job is found or launched, followed, and its end taken."""
+"""A cluster is upgraded by a job of another scheduler: it is found or launched, followed, and its result recorded."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from .folder import Folder
 from .launching import JobState, Launch, LaunchedJob, Launcher, is_of, mark_of, newest_number, standing
 
 UNANSWERED = 60.0
-"""Seconds for which a job is looked for whose launch got no answer."""
+"""Seconds for which a job is searched for if its launch got no answer."""
 GONE = "orphaned"
-"""The code of a task whose run is no longer wanted. The job goes on, and the next run finds it."""
+"""The code of a task whose controller is gone. The job continues, and the next run finds it."""
 
 
 class LaunchedUpgrade:
-    """The upgrade of one cluster by a job. The folder has each step before the next one is made."""
+    """The upgrade of one cluster by a job. Each step is written to the folder before the next one."""
 
     def __init__(self, task: Task, folder: Folder, launcher: Launcher, cluster: Cluster) -> None:
         self._task, self._folder, self._launcher = task, folder, launcher
         self._cluster = cluster
         self.changed = False
-        """Whether a job was launched, or one has changed something."""
+        """Whether a job was launched or cancelled, or has changed something."""
 
     def run(self, variables: Mapping[str, Any]) -> Cluster:
-        """The cluster at the end of its job. Whatever fails is its failure.
+        """The cluster at the end of its job. Any failure counts as a failure of the cluster.
 
         Raises:
             Refusal: this task is no longer wanted.
@@ -62,7 +62,7 @@ class LaunchedUpgrade:
         return None
 
     def cancel(self) -> Cluster:
-        """The cluster, after the end of each job of it that ran was asked for and waited for."""
+        """The cluster, after all of its running jobs were cancelled and have ended."""
         running = [each for each in self._asked() if each.state is JobState.RUNNING]
         for job in running:
             self._keep(job)
@@ -77,13 +77,13 @@ class LaunchedUpgrade:
         return self._ended(FAILED, f"{self._launcher.title} {named} was cancelled.", "fleet_job_cancelled")
 
     def _asked(self) -> list[LaunchedJob]:
-        """The jobs of this cluster. The last launch may have had another consent, and still run."""
+        """The jobs of this cluster. The job of the last launch may have another consent and still be running."""
         launch = self._cluster.launch
         consents = {self._cluster.digest, launch.digest if launch else ""} - {""}
         return [*self._task.ask(lambda: self._launcher.jobs(consents))]
 
     def _job(self, variables: Mapping[str, Any]) -> LaunchedJob:
-        """The job that counts, which is launched if there is none. One that has failed is launched again."""
+        """The job that counts; a new one is launched if there is none, or if the last one has failed."""
         digest = self._cluster.digest
         jobs = self._asked()
         job = standing(self._cluster.launch, digest, jobs)
@@ -104,7 +104,7 @@ class LaunchedUpgrade:
         return job
 
     def _launch(self, variables: Mapping[str, Any], launch: Launch) -> LaunchedJob:
-        """A new job. If the answer is lost, the job is looked for: it is never asked for a second time."""
+        """A new job. If the answer is lost, the job is searched for, and never launched a second time."""
         made: list[LaunchedJob] = []
 
         def ask() -> None:
@@ -132,7 +132,7 @@ class LaunchedUpgrade:
         """The job at its end.
 
         Raises:
-            Refusal: it did not end in time, and goes on.
+            Refusal: it did not end in time, and is still running.
         """
         title = f"{self._cluster.name}: {self._launcher.title} {job.name}"
 
@@ -146,7 +146,7 @@ class LaunchedUpgrade:
         return ended
 
     def _taken(self, job: LaunchedJob) -> Cluster:
-        """The cluster, with the end of the job and its output. Without them the next run takes the end."""
+        """The cluster, with the result and the output of the job. If reading them fails, the next run does it."""
         self._keep(job)
         called = f"{self._launcher.title} {job.name}"
         said = self._task.ask(lambda: self._launcher.statistics(job))
@@ -162,7 +162,7 @@ class LaunchedUpgrade:
         if "upgrade_state" not in said:
             raise refusal(
                 "fleet_job_unknown_end",
-                f"{called} has ended well, and its run has left no statistics, so that it is not known whether the"
+                f"{called} has succeeded, but its run has left no statistics, so it is not known whether the"
                 " cluster is done.",
                 "Run again. If this lasts, set the callback stats_file as extensions/gitops/fleet does.",
             )
@@ -171,7 +171,7 @@ class LaunchedUpgrade:
         return self._ended(WAITING if waits else DONE, cause, *codes)
 
     def _keep(self, job: LaunchedJob) -> None:
-        """Keep the output of a job in the folder of the fleet, unless it has none any more."""
+        """Keep the output of a job in the folder of the fleet, if it still has any."""
         found = self._task.ask(lambda: self._launcher.log(job))
         if found:
             self._folder.keep_log(self._cluster.name, found)

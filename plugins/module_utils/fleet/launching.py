@@ -1,7 +1,7 @@
-"""Jobs that upgrade a cluster on another scheduler, and how one is found again. Pure.
+"""Jobs of another scheduler that upgrade a cluster, and how one is found again. Pure.
 
 A launch is noted in the fleet's record before it is made, with the number of the newest job at that time. So the job of
-a run that was killed in between is the one with a greater number and the same consent, and is never launched twice.
+a run that was killed in between is the one with a higher number and the same consent, and is never launched twice.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class JobState(Enum):
     """The state of a job."""
 
     RUNNING = "running"
-    """It is not at its end; it may wait for its turn, too."""
+    """It has not ended; it may also be waiting to start."""
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -39,9 +39,9 @@ class LaunchedJob:
     name: str
     """Its name, or its id in AWX."""
     number: int
-    """Its place in time among those of the same cluster and consent."""
+    """Its number in the order of launches of the same cluster and consent."""
     digest: str
-    """The digest of the plan to which it has the consent."""
+    """The digest of the plan that it has consent to."""
     state: JobState
     said: str
     """The words of its scheduler for its state."""
@@ -56,20 +56,20 @@ class Launch:
     after: int
     """The number of the newest job with this consent before the launch; 0 if there was none."""
     job: str = ""
-    """The name of the job; empty until the scheduler has said it."""
+    """The name of the job; empty until the scheduler has answered."""
     ended: bool = False
-    """Whether a run of the fleet has taken the end of the job into the record."""
+    """Whether a run of the fleet has recorded the end of the job."""
     variables: str = ""
     """The mark of the variables of the job (`mark_of`)."""
 
 
 def mark_of(variables: Mapping[str, Any]) -> str:
-    """The same text for the same variables, which does not show them."""
+    """A digest of the variables, which does not reveal them."""
     return sha256(json.dumps(variables, sort_keys=True, default=str).encode()).hexdigest()
 
 
 class Launcher(Protocol):
-    """A scheduler for one cluster. Each method raises Unreachable without an answer, and Refusal otherwise."""
+    """A scheduler for one cluster. A method raises Unreachable without an answer, and Refusal for any other error."""
 
     title: str
     """The word for a job in sentences, before its name."""
@@ -78,16 +78,16 @@ class Launcher(Protocol):
         """Raise a Refusal if no job could be launched now. Nothing is launched."""
 
     def jobs(self, consents: Collection[str]) -> Sequence[LaunchedJob]:
-        """The jobs of this cluster with one of these consents, and all others that are known to be its own and run."""
+        """The jobs of this cluster with one of these consents, and its other running jobs if they can be recognized."""
 
     def launch(self, variables: Mapping[str, Any], digest: str, number: int) -> LaunchedJob:
-        """Launch a job with these variables. `number` is above those of all jobs with this consent."""
+        """Launch a job with these variables. `number` is higher than those of all jobs with this consent."""
 
     def look(self, job: LaunchedJob) -> LaunchedJob:
         """The job as it is now; one that is gone counts as cancelled."""
 
     def log(self, job: LaunchedJob) -> str:
-        """Its output; empty if there is none, or none any more."""
+        """Its output; empty if there is none, or no longer any."""
 
     def statistics(self, job: LaunchedJob) -> Mapping[str, Any]:
         """The custom statistics of its run; empty if it has left none."""
@@ -97,10 +97,10 @@ class Launcher(Protocol):
 
 
 def standing(launch: Launch | None, digest: str, jobs: Collection[LaunchedJob]) -> LaunchedJob | None:
-    """The job that counts: one that runs, else the ended one of a launch whose end no run has seen; None without any.
+    """The job that counts: one that runs, else the ended one of a launch whose end is not recorded; None without any.
 
     Raises:
-        Refusal: a job runs that carries out another plan of the cluster.
+        Refusal: a running job carries out another plan of the cluster.
     """
     running = [each for each in jobs if each.state is JobState.RUNNING]
     for each in running:
@@ -117,7 +117,7 @@ def standing(launch: Launch | None, digest: str, jobs: Collection[LaunchedJob]) 
 
 
 def is_of(launch: Launch, job: LaunchedJob) -> bool:
-    """Whether a job came about by this launch."""
+    """Whether a job was made by this launch."""
     return job.digest == launch.digest and job.number > launch.after
 
 
@@ -131,9 +131,9 @@ def _place(job: LaunchedJob) -> int:
 
 
 def name_of_job(cluster: str, digest: str, number: int) -> str:
-    """The name of a Kubernetes Job: the same for the same cluster, consent and attempt, and a valid one for each name.
+    """The name of a Kubernetes Job: always valid, and the same for the same cluster, consent and attempt.
 
-    A name that had to be changed has a mark made of the whole one, so that two clusters never share a Job.
+    A name that had to be changed gets a digest of the whole name, so that two clusters never share a Job.
     """
     end = f"-{digest}-{number}"
     return f"{label_of(cluster, LONGEST_NAME - len('upgrade-') - len(end), 'upgrade-')}{end}"

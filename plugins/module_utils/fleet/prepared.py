@@ -1,9 +1,9 @@
 """A process that has imported ansible-playbook and this collection, and is forked for each playbook of a fleet.
 
-Imports are two thirds of what the plan of a cluster costs. It is a program of its own, that `prepared_process` starts:
+Imports take two thirds of the time for the plan of a cluster. It is a program of its own, which `Forks` starts:
 `python prepared.py DESCRIPTOR`. Over a socket with that descriptor it gets a message for each playbook with three open
-files: the request (`request_of`), the output, and a socket. The new process writes its number to that, and this one the
-exit code later. It ends after its last playbook, once no process can ask for more.
+files: the request, the output, and a socket. The new process writes its number to that socket, and this one the exit
+code later. It ends after its last playbook, once no process can ask for more.
 
 The settings of Ansible are read at its import, so it serves only runs with the environment that it was started with.
 """
@@ -37,14 +37,14 @@ NEEDED = (
     "kubernetes",
     "opensearchpy",
 )
-"""All that takes long, and is the same in each run."""
+"""Everything that takes long to import, and is the same in each run."""
 INVENTORIES = ("host_list", "script", "auto", "yaml", "ini", "toml")
 """Plugins that Ansible asks about each inventory."""
 COLLECTION = "ansible_collections.stateful.upgrade"
 RARELY = (100_000, 50, 50)
-"""The thresholds of the garbage collector. Each worker lives for one task, and what it looks through is copied."""
+"""The thresholds of the garbage collector. Each worker lives for one task, and memory that it scans is copied."""
 POLL = 0.02
-"""Seconds between two looks of Ansible whether a task has ended. With its own 0.001, looks take a tenth of a core."""
+"""Seconds between two checks of Ansible whether a task has ended. Its default, 0.001, takes a tenth of a core."""
 PLUGINS = Path(__file__).resolve().parents[2]
 
 
@@ -56,7 +56,7 @@ class PreparedProcess:
         self._running: dict[int, socket.socket] = {}
 
     def serve(self) -> dict[str, Any] | None:
-        """Fork for each message. A request is returned in the new process, None in this one at its end."""
+        """Fork for each message. Returns the request in the new process, and None in this one when all have ended."""
         woken, wakes = socket.socketpair()
         wakes.setblocking(False)
         signal.set_wakeup_fd(wakes.fileno())
@@ -90,7 +90,7 @@ class PreparedProcess:
         with socket.socket(fileno=status) as waits:
             try:
                 waits.sendall(f"{os.getpid()}\n".encode())
-            except OSError:  # whoever asked has given up
+            except OSError:  # the worker that asked has given up
                 os._exit(1)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for number in (1, 2):
@@ -103,15 +103,15 @@ class PreparedProcess:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if not pid:
                 return
-            # Whoever waited for it may be gone.
+            # The worker that waited for it may be gone.
             with self._running.pop(pid) as waits, contextlib.suppress(OSError):
                 waits.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
 
 
 def load() -> None:
-    """Import everything, with the plugins of this collection, which Ansible would compile at each import."""
+    """Import everything, including the plugins of this collection, which Ansible would compile at each import."""
     for name in NEEDED:
-        # A package may be missing, which the run is to say.
+        # A package may be missing; the run will report that.
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     loaders = importlib.import_module("ansible.plugins.loader")
@@ -124,14 +124,14 @@ def load() -> None:
         loaders.inventory_loader.get(name, class_only=True)
     loaders.filter_loader.get("default")
     loaders.test_loader.get("defined")
-    # Each process would read the variables anew.
+    # Each process would read the variables again.
     variables: Any = importlib.import_module(f"{COLLECTION}.plugins.plugin_utils.variables")
     variables.table()
     faults: Any = importlib.import_module(f"{COLLECTION}.plugins.lookup.input_faults")
     for role in {each.role for each in variables.PLAYBOOKS.values()}:
         faults.specified(f"stateful.upgrade.{role}")
     gc.collect()
-    gc.freeze()  # or each process would copy all of the memory once it collects
+    gc.freeze()  # otherwise a process copies all of this memory when it collects
 
 
 def become(request: dict[str, Any]) -> None:

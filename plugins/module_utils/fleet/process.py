@@ -22,9 +22,9 @@ COLLECTION = "stateful.upgrade"
 PYTHON = (sys.executable, "-m", "ansible", "playbook")
 """The words that start ansible-playbook with the Python of this process."""
 TURN = 1.0
-"""Seconds between two signs of life of a process that says nothing."""
+"""Seconds between two calls of the listener while the process writes nothing."""
 PARTING = 30.0
-"""Seconds for a process to end in good order, once its own run has ended."""
+"""Seconds that a process has to end cleanly after an interrupt, before it is killed."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class PlaybookCommand:
     arguments: Sequence[str] = ()
 
     def words(self, variables_file: str) -> list[str]:
-        """The command line. Variables are in a file, since everybody sees the command lines of a machine."""
+        """The command line. Variables are in a file, since everyone on a machine can see its command lines."""
         sources = [word for each in self.inventory or ("localhost,",) for word in ("--inventory", each)]
         extra = ["--extra-vars", f"@{variables_file}"]
         return [
@@ -64,7 +64,7 @@ class Played:
 
     @property
     def changed(self) -> bool:
-        """Whether it has changed anything. An end without statistics may have."""
+        """Whether it has changed anything; true if it ended without statistics, because it may have."""
         return bool(self.statistics.get("upgrade_changed", True))
 
 
@@ -74,7 +74,7 @@ def play(command: PlaybookCommand, log: Path, hear: Callable[[str], None]) -> Pl
     `hear` gets each line, and an empty one in each second without a line. It may raise, which ends the process.
 
     Raises:
-        Refusal: the process cannot be started, or the log not be written.
+        Refusal: the process cannot be started, or the log cannot be written.
     """
     with tempfile.TemporaryDirectory(prefix="stateful-upgrade-") as folder:
         variables, statistics = Path(folder, "variables.json"), Path(folder, "statistics.json")
@@ -154,7 +154,7 @@ def _lines(process: subprocess.Popen[str] | ForkedProcess) -> Iterator[str]:
 
 
 def _end(process: subprocess.Popen[str] | ForkedProcess) -> None:
-    """End a process whose run is no longer wanted, as Ctrl-C ends it: its upgrade can be gone on with."""
+    """End a process whose run is no longer wanted, as Ctrl-C does, so that its upgrade can be continued."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
         try:

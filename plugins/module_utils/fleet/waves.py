@@ -17,7 +17,7 @@ _SIZE = re.compile(r"(?P<number>[1-9]\d*)(?P<percent>%?)", re.ASCII)
 
 @dataclass(frozen=True)
 class Wave:
-    """Clusters that are upgraded side by side."""
+    """Clusters that are upgraded at the same time."""
 
     name: str
     clusters: tuple[str, ...]
@@ -26,11 +26,11 @@ class Wave:
 def waves_of(
     clusters: Sequence[str], groups: Mapping[str, Sequence[str]], canary: Sequence[str], wanted: Sequence[str]
 ) -> list[Wave]:
-    """The waves in their order: the canary, then those that are wanted; without any, one wave for all the others.
+    """The waves in order: the canary, then the wanted ones; if none are wanted, one wave for all other clusters.
 
     `clusters` are those of this run in the order of the inventory, `groups` the groups of the whole inventory with
     their hosts. An entry of `wanted` is the name of a group, a number of clusters, or a percentage of all clusters of
-    the run, as `serial` of Ansible counts. A last entry that is a size is repeated until no cluster is left.
+    the run, as in Ansible's `serial`. If the last entry is a size, it is repeated until no cluster is left.
 
     Raises:
         Refusal: with a reason for each entry that cannot be used, and for clusters that no wave takes.
@@ -90,7 +90,7 @@ def _taken(entry: str, left: Sequence[str], groups: Mapping[str, Sequence[str]],
 
 
 def _size(entry: str, whole: int) -> int:
-    """The clusters of a wave; a percentage is rounded down, but takes one cluster at least."""
+    """The clusters of a wave; a percentage is rounded down, but is at least one cluster."""
     found = _SIZE.fullmatch(entry)
     number = int(found["number"]) if found else 1
     return max(1, whole * number // 100) if entry.endswith("%") else number
