@@ -1,7 +1,7 @@
 """A batch that is under way, judged from the results of its tasks so far. Pure.
 
-A member that is down is waited for also when the time of its batch is over: the limits are for what comes before the
-next member goes.
+A member that is down is waited for even when the time of its batch is over: the limits only decide whether a further
+member goes down.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Result = Mapping[str, Any]
 """The result of a task."""
 
 ALWAYS_HELD_BY = ("roll_soaked", "roll_begun")
-"""The tasks that hold up a batch also in a run that waits: for a pause, an approval or a request that has changed."""
+"""The tasks that hold up a batch even in a run that waits: for a pause, an approval or a changed request."""
 EARLIER = "roll_earlier"
-"""The results of tasks that were made again for the rest of their batch."""
+"""The results of tasks that were repeated for the rest of their batch."""
 KEPT = "batch_upgraded"
 """The code of a batch that another user or tool has upgraded."""
 LONGEST = 2_147_483_647
@@ -33,9 +33,9 @@ class OfHosts:
     """The members of a batch on hosts of the inventory."""
 
     started: Sequence[str]
-    """Those on whose hosts all has succeeded."""
+    """Those on whose hosts everything has succeeded."""
     joined: Result
-    """The gate that has waited for them; empty if it was not reached."""
+    """The result of the gate that waited for them; empty if it was not reached."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class BatchSoFar:
     waits: bool = True
     """Whether the run waits (`upgrade_wait`)."""
     hosts: OfHosts | None = None
-    """None if its members are no hosts of the inventory."""
+    """None if its members are not on hosts of the inventory."""
 
     def held_up(self) -> list[Result]:
         """The reasons of the tasks that wait, if that holds the batch up.
 
-        In one pass nothing follows a task that waits. A task that is refused does not wait, whatever else it says: its
-        failure is told.
+        In a single pass nothing follows a task that waits. A task that is refused does not wait, whatever else it says:
+        it is reported as a failure.
         """
         holding = [each for name, each in self.results if not self.waits or name in ALWAYS_HELD_BY]
         waiting = State.WAITING.value
@@ -74,14 +74,14 @@ class BatchSoFar:
         ]
 
     def rest(self) -> Sequence[str]:
-        """The members that the system has not taken, since it had to take others first; empty if the batch waits."""
+        """The members that the system has not taken yet, as it had to take others first; empty if the batch waits."""
         found = [each["rest"] for _name, each in self.results if each.get("rest")]
         return [] if not found or self.held_up() else found[-1]
 
     def earlier(self) -> dict[str, Any]:
-        """The results that the tasks for the rest of the batch will replace, behind those that were replaced before."""
+        """The results that the tasks for the rest of the batch will replace, after those that were replaced before."""
         replaced = [{**each, "rest": []} for _name, each in self.results if each.get("rest")]
-        # The outcome of its members is that of the task that is made again.
+        # The outcome of its members comes from the repeated task.
         replaced += [{**each, "late": {}, "members": []} for _name, each in self.results if each.get("late")]
         return {"results": [*(each for name, each in self.results if name == EARLIER), *replaced]}
 
@@ -104,7 +104,7 @@ class BatchSoFar:
         return next((each["late"] for _name, each in self.results if each.get("late")), None)
 
     def late_in(self) -> int | None:
-        """The seconds after which the batch is late, over all runs and passes; None if it is never, or was before."""
+        """Seconds until the batch is late, over all runs and passes; None if it is never late, or was reported."""
         after, known = (
             int(self.batch.get("late_after") or 0),
             dict(self.results).get("roll_begun", {}).get("record") or {},
@@ -132,7 +132,7 @@ class BatchSoFar:
         }
 
     def green_seconds(self) -> int | None:
-        """The seconds after which the gate found the cluster green after the batch before; None if it is not known."""
+        """The seconds from the end of the batch before until the gate found the cluster green; None if not known."""
         known = (each.get("green_seconds") for _name, each in self.results)
         return next((seconds for seconds in known if seconds is not None), None)
 
@@ -141,7 +141,7 @@ class BatchSoFar:
         if self.hosts is not None:
             return self._members_on_hosts(self.hosts)
         found: dict[str, Result] = {}
-        # Some modules name members, and say nothing of their outcome.
+        # Some modules name members without their outcome.
         told = (each for _name, result in self.results for each in result.get("members", ()))
         for each in (member for member in told if isinstance(member, Mapping)):
             if found.get(each["name"], {}).get("action", UNTOUCHED) == UNTOUCHED:

@@ -1,6 +1,6 @@
-"""The begin of a run, from its lock to its record, and its end, each as one piece of work.
+"""The start of a run, from its lock to its record, and its end, each as one piece of work.
 
-Either a run has begun as a whole, or it has given its lock back. The system hands in the parts.
+Either a run has started completely, or it has given its lock back. The system provides the parts.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from .pace import placed
 from .record.phases import Deed
 
 RECORDED = ("system", "request", "skipped", "consents", "started")
-"""The fields of the record of a run that its plan does not have. Without a record there are none."""
+"""The fields that only the record of a run has, not its plan. Without a record there are none."""
 Work = Callable[[Task], Outcome]
 FORETOLD = ("commenced", "predicted_seconds", "prediction")
-"""The values that the plan of a run takes from the one that was shown, since it reads no earlier records."""
+"""The values that the plan of a run takes from the plan that was shown, because it does not read earlier records."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts of the begin and the end of a run."""
+    """The parts of the start and the end of a run."""
 
     hold: Work
     """Takes the lock. The outcome has it as `lock`."""
     under_lock: Callable[[Task], Task]
-    """Gives the same task, with a check of the lock before its looks and acts."""
+    """Gives the same task, which checks the lock before its looks and acts."""
     plan: Work
     """Makes the plan again. The outcome has its `digest`."""
     put_back: Work
     """Puts back the changes that an interrupted run has left."""
     note_begin: Callable[[Task, Outcome], Outcome]
-    """Records the begin of the run. It gets the outcome of the plan."""
+    """Records the start of the run. It gets the outcome of the plan."""
     note_end: Work
     """Records how the run ended."""
     release: Work
@@ -52,7 +52,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Counting:
-    """The things that a system counts at the begin and at the end of an upgrade, for its report."""
+    """The things that a system counts at the start and at the end of an upgrade, for its report."""
 
     things: str
     """The word for what is counted."""
@@ -71,34 +71,34 @@ class System:
     options: Mapping[str, dict[str, Any]]
     """The options of the module in addition to those of every run."""
     uuid: Callable[[Task], str]
-    """Gives the UUID of the cluster, which names its lock and its record."""
+    """Gives the UUID of the cluster, from which its lock and its record get their name."""
     order: Work
     """The batches in their order, each with its reason and its proof, and the `digest` of all that consent covers."""
     put_back: Work
     """Puts back the changes that an interrupted run has left."""
     preflight: Callable[[Task, Outcome], Iterable[ParallelWork]] = lambda _task, _order: ()
-    """The further checks of the order that it gets, with all that earlier records tell of it (`commenced`, `earlier`);
-    they are made side by side."""
+    """Further checks of the order, which it gets with what earlier records say of it (`commenced`, `earlier`). They run
+    at the same time."""
     states: Mapping[str, Work] = field(default_factory=dict)
     """The further states of the module, after those of every run, each with its work under the lock. For them the
     module has the option `batch`: the members of the current batch, or none."""
     lock_store: StoreOf = lease_of
     """Gives the store of the lock of a run."""
     guess: int = 60
-    """Seconds that a batch is taken to last as long as none was measured in its place."""
+    """Seconds that a batch is assumed to last until one was measured."""
     announce: Callable[[Task, Outcome, Verdict], None] | None = None
-    """Tells another place that the order is refused."""
+    """Announces at another place that the order is refused."""
     first: Callable[[Task, Outcome], Outcome] | None = None
     """Makes the first acts of a run, which are for all its batches. It gets the outcome of the plan."""
     clean_up: Work | None = None
-    """Removes the things that have served a run, under its lock, once it has completed and before that is recorded.
-    The upgrade is done, so the reasons of its verdict are remarks."""
+    """Removes what a run has needed, under its lock, after it has completed and before that is recorded. The
+    upgrade is done, so the reasons of its verdict are remarks."""
     last: Work | None = None
-    """Makes the last acts of a run that has completed, under its lock."""
+    """Makes the last acts of a completed run, under its lock."""
     words: Callable[[Mapping[str, Any], Mapping[str, Any]], Words] = lambda _params, _plan: Words()
     """The words of its plans, from the options of the task and the result of `order`."""
     consents: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda _params: {}
-    """The further consents in its options, for the record: each as a sentence names it, with its value."""
+    """Further consents in its options, for the record: each by the name that sentences use, with its value."""
     deed: Deed = Deed.UPGRADE
     """The kind of work of its runs."""
     has_target: bool = True
@@ -108,21 +108,21 @@ class System:
     health: HealthFigures | None = None
     """The figures that may be no worse after a batch than before the first one; None if it has none."""
     options_of: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict
-    """The options as the runs take them, from those that are given: one of a system may stand for several."""
+    """The options as the runs take them, from those that are given: one option of a system may expand to several."""
 
 
 def begin(task: Task, parts: Parts, patience: float) -> Outcome:
-    """Take the lock, plan again, put back the changes that an interrupted run has left, and record the begin.
+    """Take the lock, plan again, put back the changes that an interrupted run has left, and record the start.
 
-    If the plan is not the confirmed one, the lock is given back. All of this is waited for even in one pass, which
-    could neither go on nor end without it. In check mode no lock is taken, and nothing is recorded. `patience` is the
-    time for the lock and for each API, in seconds; it does not depend on the time for the cluster to be fit.
+    If the plan is not the confirmed one, the lock is given back. All of this is waited for even in a single pass,
+    which could neither continue nor end without it. In check mode no lock is taken, and nothing is recorded. `patience`
+    is the time for the lock and for each API, in seconds, apart from the time for the cluster to be fit.
     """
     patient = with_arguments(task, wait=True, wait_timeout=patience)
     begun = (
         attempt(lambda given: _begun(given, parts), patient) if task.check_mode else _begun_with_lock(patient, parts)
     )
-    # A begin that still waits for something has not begun.
+    # A start that is still waiting has not happened.
     return replace(begun, verdict=begun.verdict.without_waiting())
 
 
@@ -150,15 +150,15 @@ def with_arguments(task: Task, **own: Any) -> Task:
 
 
 def part_of(task: Task, contract: Contract, run: Work, **own: Any) -> Outcome:
-    """The outcome of another module's work in this task."""
+    """The outcome of another module's work, done in this task."""
     return run(replace(task, params=contract.arguments(task.params, **own)))
 
 
 def counted(task: Task, counting: Counting | None) -> dict[str, Any]:
-    """The things of each part, or the cause for which they were not counted, since no upgrade ends for a figure.
+    """The things of each part, or why they were not counted: no upgrade fails because of a figure.
 
     Raises:
-        Refusal: the run may not look any more.
+        Refusal: the run may no longer look.
     """
     if counting is None:
         return {}
@@ -172,7 +172,7 @@ def counted(task: Task, counting: Counting | None) -> dict[str, Any]:
 
 @contextmanager
 def _given_back_on_failure(task: Task, parts: Parts) -> Iterator[None]:
-    """Give the lock back if the block raises something else than a verdict: an interruption, a timeout, a bug."""
+    """Give the lock back if the block raises an exception: an interruption, a timeout, a bug."""
     try:
         yield
     except BaseException:
@@ -194,7 +194,7 @@ def _begun_with_lock(task: Task, parts: Parts) -> Outcome:
 
 
 def _begun(task: Task, parts: Parts) -> Outcome:
-    """The part of the begin that is done under the lock."""
+    """The part of the start that is done under the lock."""
     plan = parts.plan(task)
     verdict = combine((plan.verdict, judge_same(str(plan.more["digest"]), task.params["confirmed"])))
     if not verdict.passed:

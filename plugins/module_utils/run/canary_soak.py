@@ -25,7 +25,7 @@ from .record.record import Record
 from .record.upgrade_record import store_of
 
 EVERY = "every"
-"""The value of `batches` with which each batch proves itself."""
+"""The value of `batches` with which every batch must prove itself."""
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
@@ -61,7 +61,7 @@ CONTRACT = Contract(
 
 
 def run(task: Task) -> Outcome:
-    """Look until the batch has proven itself. Once another batch has begun, it has. Nothing is changed."""
+    """Look until the batch has proven itself. Once another batch has started, it has. Nothing is changed."""
     canary = _given(task) if task.params["ended"] else task.ask(lambda: _recorded_batch(task))
     if canary is None:
         return Outcome(Verdict(), more={"members": []})
@@ -73,11 +73,11 @@ def run(task: Task) -> Outcome:
 class _Canary:
     members: tuple[str, ...]
     began: datetime
-    """The begin of its upgrade, whose values the limits compare with."""
+    """The start of its upgrade. Limits compare with the values of that time."""
     ended: datetime
     """The end of its upgrade, from which the soak time counts."""
     first: bool = True
-    """Whether nothing went before it."""
+    """Whether no other batch went before it."""
 
 
 def _given(task: Task) -> _Canary:
@@ -97,9 +97,9 @@ def _recorded_batch(task: Task) -> _Canary | None:
 
 
 def soaking(record: Record, *, every: bool = False) -> BatchRecord | None:
-    """The batch that has to prove itself now; None if there is no such batch.
+    """The batch that must prove itself now; None if there is none.
 
-    It is the one that started last, and is done. Only the first one of its upgrade counts if not `every` one does.
+    It is the one that started last, if it is done. Unless `every` batch counts, only the first one of its upgrade does.
     """
     begun = sorted((batch for batch in record.batches if batch.started), key=lambda batch: batch.started)
     due = begun[-1:] if every or len(begun) == 1 else []
@@ -113,7 +113,7 @@ def end_of(record: Record, batch: BatchRecord) -> str:
 
 
 def _record_of(task: Task) -> Record:
-    """Raises Refusal if there is none, since it is not known then which batch went first."""
+    """Raises Refusal if there is none, because then it is not known which batch went first."""
     kept = store_of(task.params).read((task.params["lock"] or {}).get("name") or "")
     if kept is not None:
         return kept.record()

@@ -1,8 +1,8 @@
 """Units that can go down together, in few batches. Pure: no client, no clock.
 
-A unit goes down as a whole: a member, a node, a machine. Units may share a batch when every set of copies keeps a
-holder outside it and every set of voters its majority. Finding the fewest such batches is colouring a graph, so it is
-done greedily, the unit with the fewest batches left to it first (Brélaz 1979, DSATUR).
+A unit goes down as a whole: a member, a node, a machine. Units may share a batch if every set of copies keeps a holder
+outside it and every set of voters keeps its majority. To find the fewest such batches is to colour a graph, so it is
+done greedily: first the unit with the fewest batches left to it (Brélaz 1979, DSATUR).
 
 1,000 members with 50,000 pairs of copies take 25 to 26 batches without zones, and 3 with three zones (`make
 benchmark-plans`).
@@ -39,7 +39,7 @@ class Placement:
     """The holders of copies, and the voters, by the names of units."""
 
     holders: Sequence[frozenset[str]] = ()
-    """The units that hold a copy, for each set of copies that can stand in for one another."""
+    """The units that hold a copy, for each set of copies that can replace each other."""
     voters: Sequence[frozenset[str]] = ()
     """The sets of voters of which a majority has to stay; none for a system without votes."""
     electable: frozenset[str] = frozenset()
@@ -47,7 +47,7 @@ class Placement:
     labels: Sequence[str] = ()
     """The words for the sets of `holders`, in the same order, as far as there are any."""
     held: Mapping[str, Sequence[int]] = field(init=False)
-    """The places in `holders` of the sets of which a unit holds a copy, by unit."""
+    """For each unit, the indices in `holders` of the sets of which it holds a copy."""
 
     def __post_init__(self) -> None:
         """Find the sets of each unit."""
@@ -58,7 +58,7 @@ class Placement:
         object.__setattr__(self, "held", dict(held))
 
     def keeping_one_of(self, groups: Iterable[frozenset[str]]) -> Placement:
-        """The same placement, with the rule that one unit of each of these groups has to stay, too."""
+        """The same placement, in which one unit of each of these groups must also stay."""
         added = [group for group in groups if len(group) > 1]
         return Placement([*self.holders, *added], self.voters, self.electable, self.labels)
 
@@ -81,7 +81,7 @@ def keeps_majority(names: Collection[str], placement: Placement) -> bool:
 
 
 def may_join(unit: AnyUnit, batch: Sequence[AnyUnit], most: Mapping[str, int | None], placement: Placement) -> bool:
-    """Whether one more unit may go with a batch: copies, majorities and `most` of its group are kept."""
+    """Whether one more unit may go with a batch: copies, majorities and the limit `most` of its group are kept."""
     names = {unit.name, *(each.name for each in batch)}
     if not _has_room(unit, batch, most):
         return False
@@ -90,12 +90,12 @@ def may_join(unit: AnyUnit, batch: Sequence[AnyUnit], most: Mapping[str, int | N
 
 
 def hindrance(unit: AnyUnit, batch: Sequence[AnyUnit], most: Mapping[str, int | None], placement: Placement) -> str:
-    """The cause for which a unit may not go with a batch, as the rest of a sentence; empty if it may."""
+    """Why a unit may not go with a batch, as the rest of a sentence; empty if it may."""
     if not _has_room(unit, batch, most):
         return f"at most {most[unit.group]} of {unit.group} may be away at once"
     names = {unit.name, *(each.name for each in batch)}
     if not keeps_majority(names, placement):
-        return "without all of them no majority of the voters would stay"
+        return "without all of them the voters would lose their majority"
     for place in placement.held.get(unit.name, ()):
         holders = placement.holders[place]
         if len(holders) > 1 and not holders - names:
@@ -133,7 +133,7 @@ class _Colouring(Generic[AnyUnit]):
         self._placement = placement
         self._left = {unit.name: unit for unit in units}
         self._order = {unit.name: number for number, unit in enumerate(units)}
-        # The number of holders that each batch has of each set of copies, and the batches that it closes to each unit.
+        # How many holders of each set of copies each batch has, and the batches that are closed to each unit.
         self._count: dict[tuple[int, int], int] = defaultdict(int)
         self._closed: dict[str, set[int]] = {unit.name: set() for unit in units}
 
@@ -170,7 +170,7 @@ class _Colouring(Generic[AnyUnit]):
 def most_of(text: str | None, size: int) -> int | None:
     """The greatest number of units of a group of this size that may be away, from a number or a percentage.
 
-    A percentage is rounded down, as Kubernetes does it for `maxUnavailable`, and one unit is always allowed. None sets
+    A percentage is rounded down, as for `maxUnavailable` of Kubernetes, and one unit is always allowed. None sets
     no limit. Raises ValueError for anything else.
     """
     if text is None:
@@ -185,7 +185,7 @@ def readable_most(text: str | None) -> None:
     """Check that `most_of` can read the option `max_unavailable`.
 
     Raises:
-        Refusal: it cannot.
+        Refusal: it cannot be read.
     """
     try:
         most_of(text, 1)
@@ -196,10 +196,10 @@ def readable_most(text: str | None) -> None:
 
 
 def safe_part(names: Sequence[str], passes: Callable[[Sequence[str]], bool]) -> list[str]:
-    """A set of names that may go together, the earlier ones first, to which none of the others could be added.
+    """A set of names that may go together, earlier ones first, to which no other name can be added.
 
-    `passes` says whether names may go together; if they may, any part of them may, too. It is called about as often as
-    there are names that cannot go, times the logarithm of the number of all names.
+    `passes` says whether names may go together; if they may, any part of them may, too. The number of
+    calls is about that of the names that cannot go, times the logarithm of the number of all names.
     """
     return _extended([], names, passes)
 
@@ -221,19 +221,19 @@ class Turn:
 
     members: Sequence[str]
     reason: str
-    """The cause for its place in the order."""
+    """Why it has this place in the order."""
     proof: str
-    """The cause for which its units may be away together."""
+    """Why its units may be away together."""
     silences: Sequence[str] = ()
-    """Selectors of the alerts that are hidden while it is at work, next to those of the whole run."""
+    """Selectors of the alerts that are hidden during the batch, in addition to those of the whole run."""
     target: str = ""
-    """The version on the way that its units are led to; empty if it is that of the run."""
+    """The intermediate version that its units get; empty if it is the target of the run."""
     late_after: int = 0
     """Seconds after which it is reported as late, over all runs and passes; with 0 it is never late."""
     timeout: int = 0
-    """Seconds after which a run does not wait for it any more; with 0 they are those of the run."""
+    """Seconds after which a run no longer waits for it; with 0 the limit of the run applies."""
     images: Mapping[str, str] = field(default_factory=dict)
-    """The image that each of its units runs, where it comes to another one, which the plan has as `image`."""
+    """The image that each of its units runs now, if it gets another one: the `image` of the plan."""
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ class _NamedUnit:
 
 
 def in_turns(names: Sequence[str], sets: Collection[Collection[str]], reason: str, proof: str) -> list[Turn]:
-    """These units in few batches, outside of each of which every one of these sets keeps a unit."""
+    """These units in few batches. Every one of these sets keeps a unit outside of each batch."""
     placement = Placement([frozenset(each) for each in sets])
     batches = disjoint([_NamedUnit(name) for name in names], {"": None}, placement)
     return [Turn([unit.name for unit in batch], reason, proof) for batch in batches]

@@ -1,4 +1,4 @@
-"""The things that a system counts before and after an upgrade, part by part. They are figures, and no verdict. Pure."""
+"""The things that a system counts before and after an upgrade, part by part. They are figures, not a verdict. Pure."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Counts:
     """The counts of an upgrade, with the words for what is counted."""
 
     things: str
-    """Such as documents."""
+    """The word for what is counted, such as documents."""
     parts: str
-    """Such as tables, which hold the documents."""
+    """The word for what holds it, such as tables."""
     before: Count
-    """The count at the begin of the first run that could count."""
+    """The count at the start of the first run that could count."""
     after: Count | None = None
     """The count when the upgrade was completed."""
     fewer: int | None = None
@@ -67,21 +67,21 @@ class ComparedCounts:
 
 
 def count_of(given: Mapping[str, Any], at: str) -> Count:
-    """The count from the table of a system, or from the cause for which there is none."""
+    """The count from the table of a system, or from the cause if nothing was counted."""
     each = dict(sorted(given.get("each", {}).items()))
     missing = shortened(str(given.get("missing", "")), LONGEST_CAUSE)
     return Count(at, len(each), sum(each.values()), each, missing)
 
 
 def counted_before(earlier: Counts | None, given: Mapping[str, Any], at: str) -> Counts | None:
-    """The counts at the begin of a run. A count of an earlier run of the same upgrade stays, if there was one."""
+    """The counts at the start of a run. The count of an earlier run of the same upgrade is kept, if there is one."""
     if not given or (earlier is not None and not earlier.before.missing):
         return earlier
     return Counts(str(given["things"]), str(given["parts"]), count_of(given, at))
 
 
 def counted_after(counts: Counts | None, given: Mapping[str, Any], at: str) -> Counts | None:
-    """The counts when the upgrade is completed. Single parts are kept if they are few, or have lost some."""
+    """The counts when the upgrade is completed. Single parts are kept if they are few, or have lost things."""
     if counts is None or not given:
         return counts
     after = count_of(given, at)

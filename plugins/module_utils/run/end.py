@@ -1,9 +1,9 @@
-"""The end of a run: judged once from the results of its tasks, for the record, the notice, the statistics and people.
+"""The end of a run, judged once from the results of its tasks: for the record, the notice, the statistics and people.
 
 Pure.
 
-The last gate comes before the settings of the run are put back, since recoveries are faster under them. A run that is
-killed there leaves them behind as it would anywhere, with their undo.
+The last gate comes before the settings of the run are put back, because recoveries are faster with them. A run that is
+killed there leaves them behind with their undo, as anywhere else.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LAST_WORDS = {
 
 
 def next_hop(hop: Result) -> Reason:
-    """The reason to go on with the next hop after this one, as the plan has it."""
+    """The reason to continue with the next hop after this one, as the plan has it."""
     done = f"Hop {hop['number']} of {hop['of']} is done: every member runs {hop['version']}."
     return waiting(NEXT_HOP, f"{done} The next one leads to {hop['following']}.", "Run again if it does not follow.")
 
@@ -50,15 +50,15 @@ class RunResults:
     failure: Result = field(default_factory=dict)
     """The failure that has stopped the batches: its `batch`, `task`, `message` and `codes`."""
     waiting: Sequence[Result] = ()
-    """The reasons for which no further batch was begun."""
+    """The reasons why no further batch was started."""
     gate: Result = field(default_factory=dict)
-    """The last gate, which proves the whole."""
+    """The result of the last gate, which proves the whole."""
     put_back: Sequence[Result] = ()
     """The tasks that put everything back."""
     silences: Result = field(default_factory=dict)
-    """The end of the silences. They end by themselves, so that none of them fails a run."""
+    """The result of ending the silences. They also end by themselves, so this never fails a run."""
     own_failures: Sequence[str] = ()
-    """Sentences about the tasks of the user, or the steps, that have failed after the last batch."""
+    """Sentences about the user's tasks or steps that failed after the last batch."""
     own_codes: Sequence[str] = ()
     added: str = ""
     """The capacity that was added for the time of the upgrade, in words."""
@@ -85,12 +85,12 @@ class End:
 
     @property
     def stays(self) -> list[Result]:
-        """The things that stay as they are, and those that putting back waits for."""
+        """The remarks of putting back on what stays as it is, and the reasons that it waits for."""
         return unique(one for one in self._of_putting_back() if one["state"] != "refused")
 
     @property
     def failures(self) -> list[str]:
-        """A sentence for each failure. An API out of reach keeps one thing after the other from being done."""
+        """A sentence for each failure, once: an API that is out of reach fails several tasks."""
         failure, gate = self.found.failure, self.found.gate
         message = str(failure.get("message", ""))
         stopped = [f"Stopped at {failure['batch']} ({failure['task']}): {message}"] if failure else []
@@ -125,7 +125,7 @@ class End:
 
     @property
     def summary(self) -> str:
-        """The cause of the end, a line for each; empty for a good one."""
+        """The causes of the end, one a line; empty if all is well."""
         return "\n".join(self.failures or [str(one["message"]) for one in self.waiting])
 
     @property
@@ -154,7 +154,7 @@ class End:
         }
 
     def shown(self) -> dict[str, Any]:
-        """The facts of the end for the module `tell`, but for the record, which may be long."""
+        """The facts of the end for the module `tell`, without the record, which may be long."""
         passed = [one for each in (self.found.gate, self.found.ended) for one in _reasons(each)]
         added = self.found.added if self.event is not UpgradeEvent.COMPLETED else ""
         said = f"Until the upgrade is completed, aborted or settled, this stays: {added}."
@@ -191,7 +191,7 @@ class End:
         }
 
     def _all_failures(self) -> list[str]:
-        """The failures, and that the end could not be recorded, or the lock not given back."""
+        """The failures, including that the end could not be recorded or the lock not given back."""
         message = self.found.ended.get("msg")
         return unique([*self.failures, *([str(message)] if message else [])])
 

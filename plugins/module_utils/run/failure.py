@@ -30,7 +30,7 @@ class FailedTask:
 
 
 def failure_of(task: Mapping[str, Any], result: Mapping[str, Any], otherwise: Sequence[str] = ()) -> FailedTask:
-    """The failure in the variables that Ansible gives to a rescue; `otherwise` are codes in place of none."""
+    """The failure from the variables that Ansible gives to a rescue; `otherwise` are the codes if it has none."""
     reasons = (result.get("verdict") or {}).get("reasons", ())
     codes = [each["code"] for each in reasons if each["state"] == State.REFUSED.value]
     hidden = str(task.get("no_log") or "").lower() in ("true", "yes", "1", "on")

@@ -1,10 +1,10 @@
 """The health of a cluster in figures, and whether it is no worse than before the first batch. Pure.
 
-A system hands in its figures and a look at them. A level, such as the copies without a place, is compared part by
-part. A rate, such as the share of refused requests, comes from the counters of each process: those begin anew when it
-restarts, so the increase of each process counts from the last look, or from its own start if that is later. The rate
-before is the larger one of the whole life of the processes and of the time in which it was measured, so that a quiet
-hour before the upgrade, or a busy one, stops nothing by itself. Too small samples are not judged.
+A system provides its figures and a look at them. A level, such as the unassigned copies, is compared part by part. A
+rate, such as the share of refused requests, comes from the counters of each process. These are reset when it restarts,
+so the increase of each process counts from the last look, or from its own start if that is later. The rate before is
+the larger of two: over the whole life of the processes, and over the time of the measurement. So a quiet or busy hour
+before the upgrade does not stop it. Samples that are too small are not judged.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ class HealthFigure:
     title: str
     """The words for it in a sentence, such as `refused searches`."""
     causes: str
-    """The causes that it can have, as a sentence."""
+    """What can cause it, as a sentence."""
     unit: str = ""
     """The text behind the number."""
     factor: float = 1.0
-    """The number that is shown for 1."""
+    """The factor from a value to the number that is shown."""
     rate: bool = False
-    """Whether it is made of counters."""
+    """Whether it is a rate, made from counters, and not a level."""
     ratio: float = 1.0
-    """It is worse from more than so many times its value before …"""
+    """It is worse if it is more than so many times its value before …"""
     floor: float = 0.0
-    """… if it is also larger by more than this."""
+    """… and also larger than that value by more than this."""
     sample: int = 0
-    """The least that has to be counted before a rate is judged, such as searches."""
+    """The least sample, such as a number of searches, with which a rate is judged."""
     events: int = 0
-    """The least times that it has to have happened."""
+    """The least number of events with which a rate can be worse."""
 
     def shown(self, value: float) -> str:
         """A value for people."""
@@ -73,7 +73,7 @@ class HealthLook:
     """One look at the figures of a system."""
 
     levels: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """The parts of each level that are not 0, such as volumes; a level without parts has the part ''."""
+    """For each level, the parts that are not 0, such as volumes; a level without parts has the part ''."""
     processes: Mapping[str, ProcessCounts] = field(default_factory=dict)
     """The counters of each process, by the name of the member."""
 
@@ -94,7 +94,7 @@ class HealthFigures:
 
 @dataclass(frozen=True)
 class AcceptedFigure:
-    """A figure that may be worse, for a reason, until a day."""
+    """A figure that may be worse, with a reason and a last day."""
 
     figure: str
     reason: str
@@ -136,7 +136,7 @@ def accepted_in(given: Sequence[Mapping[str, Any]], option: str) -> list[Accepte
 
 @dataclass(frozen=True)
 class HealthJudge:
-    """The questions to a look after a batch."""
+    """Judges a look after a batch."""
 
     figures: Sequence[HealthFigure]
     known: HealthRecord
@@ -148,7 +148,7 @@ class HealthJudge:
     def compare(self, look: HealthLook, at: str, seconds: float) -> HealthComparison:
         """The look `seconds` after the last one in the record.
 
-        More of a level than before is waited for, since a copy that moves is there for a while.
+        A level that is higher than before is waited for, because a copy that moves counts for a while.
         A rate is refused once it was measured for long enough.
         """
         rows, reasons = list[FigureRow](), list[Reason]()

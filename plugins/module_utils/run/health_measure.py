@@ -1,7 +1,7 @@
 """The work of the part `health_figures`: the cluster's own health is measured before the first batch, and after it.
 
-As a step before the first batch it measures the figures for a minute. Next to a soak it compares the cluster with
-those. All that it knows is in the record, so a later run goes on where a killed one was.
+As a step before the first batch it measures the figures for a minute. After a batch, it compares the cluster with
+them. All that it knows is in the record, so a later run continues where a killed one stopped.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ CONTRACT = Contract(
 
 
 def measure(task: Task, systems: Mapping[str, HealthFigures]) -> Outcome:
-    """Measure the figures of the system of the record; `systems` has those by name. Nothing is changed but the record.
+    """Measure the figures of the system that the record names; `systems` has those by name. Only the record changes.
 
     Raises:
         Refusal: there is no answer, or the record cannot be read.
@@ -107,7 +107,7 @@ class _Measurement:
     who: str
 
     def before(self, known: HealthRecord | None) -> Outcome:
-        """Measure the figures before the first batch. Those of an earlier run of the upgrade stay."""
+        """Measure the figures before the first batch, unless an earlier run of the upgrade has."""
         if known is not None and known.measured:
             return Outcome(Verdict())
         if known is None:
@@ -167,7 +167,7 @@ class _Measurement:
         return found
 
     def _write(self, figures: HealthRecord) -> Verdict:
-        """Keep the figures. A record that cannot be written is a remark, as everywhere."""
+        """Keep the figures. A record that cannot be written gives a remark."""
 
         accepted = happened(EventKind.ACCEPTED, figures.since, self.task.run, OPTION, self._accepted(), self.who)
 

@@ -1,7 +1,7 @@
 """The wait for a batch until it is late, for the states of systems.
 
-A state that is given `late_in` waits no longer than that. It then notes that the batch is late, and gives the report
-as `late`, which the role roll sends. It is made again with that report (`late`), and waits to the end.
+A state that is given `late_in` waits no longer than that. It then notes that the batch is late, and returns the report
+as `late`, which the role roll sends. Then the state runs again with that report (`late`), and waits to the end.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Lateness:
         self.before: float = told.get("seconds", 0.0)
         """The seconds that the state took until it was late."""
         self.waited_for: Verdict | None = None
-        """The verdict for which the batch is late; None while it is not."""
+        """What the batch waited for when it became late; None while it is not late."""
 
     def judge(self, verdict: Verdict) -> Verdict:
-        """The verdict on the batch. One that waits ends the wait, once the batch is late."""
+        """The verdict on the batch. Once the batch is late, a verdict that waits ends the wait."""
         late = self._after is not None and self._task.clock.now() - self._began >= self._after
         if verdict.state is not State.WAITING or not late:
             return verdict
@@ -38,12 +38,12 @@ class Lateness:
         return Verdict()
 
     def note(self, reason: Callable[[str], Reason], seconds: float) -> tuple[Verdict, dict[str, Any]]:
-        """Note that it is late, and give the verdict and the report. In one pass the verdict waits.
+        """Note that it is late, and give the verdict and the report. In a single pass the verdict waits.
 
-        `reason` makes the remark of its sentence, and `seconds` are those that the state took.
+        `reason` makes the remark from its sentence, and `seconds` is the time that the state took.
 
         Raises:
-            Refusal: the note has failed for something that ends the run, such as the lock.
+            Refusal: the note failed because of something that ends the run, such as a lost lock.
         """
         waited_for = self.waited_for or Verdict()
         said = " ".join(each.message for each in waited_for.deciding())

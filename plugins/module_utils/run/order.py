@@ -1,6 +1,6 @@
-"""The order of a run outside of its batches: the parts of each stage, and the hosts that are lined up. Pure.
+"""The order of a run apart from its batches: the parts of each stage, and the hosts of its plays. Pure.
 
-A part is a task file of the role `begin` or `finish`. One that has nothing to do costs no task.
+A part is a task file of the role `begin` or `finish`. If it has nothing to do, no task runs.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ class RunFacts:
     on_hosts: bool = False
     """Whether the members are on hosts of the inventory."""
     supersedes: bool = False
-    """Whether a run that is at work is asked to stop, and an aborted upgrade needs nobody to resume it."""
+    """Whether a run at work is asked to stop, and an aborted upgrade continues without being resumed."""
     checks: bool = False
-    """Whether it is check mode, in which nothing is asked of anybody."""
+    """Whether it is check mode, in which no one is asked anything."""
     planned: bool = False
     refused: bool = False
     """Whether the plan cannot be carried out."""
     agreeable: bool = False
-    """Whether the plan has a digest, which consent names."""
+    """Whether the plan has a digest to consent to."""
     waits: bool = False
     """Whether the plan waits, so that this pass does nothing."""
     passed_over: bool = False
-    """Whether this pass has ended so."""
+    """Whether this pass has ended because the plan waits."""
     lost: bool = False
     """Whether the plan takes members down on hosts that cannot be reached."""
     stopped: bool = False
-    """Whether a step or a batch has failed or waits, so that the whole is not to be proven."""
+    """Whether a step or a batch has failed or waits, so the whole is not proven."""
     batches: bool = False
     commenced: bool = False
     """Whether a batch of the upgrade has begun in an earlier run."""
@@ -54,14 +54,14 @@ class RunFacts:
     asks: bool = False
     """Whether consent to the plan is missing."""
     listens: bool = False
-    """Whether anybody gets notices."""
+    """Whether anyone gets notices."""
     steps_before: bool = False
     steps_after: bool = False
     own_tasks_after: bool = False
 
     @property
     def had_batches(self) -> bool:
-        """Whether the upgrade has a batch in this run, or had one in an earlier one that was killed behind it."""
+        """Whether the upgrade has a batch in this run, or had one in an earlier run that was killed."""
         return self.batches or self.commenced
 
     @property
@@ -71,11 +71,11 @@ class RunFacts:
 
 
 class RunStage(str, Enum):
-    """The parts that are chosen at the same time."""
+    """Stages of a run. The parts of a stage are chosen together."""
 
     TO_PLAN = "to_plan"
     TO_SHOW = "to_show"
-    """Of a plan that is only made to be seen."""
+    """For a plan that is only shown."""
     TO_LOCK = "to_lock"
     """From the plan to the lock."""
     TO_LINE_UP = "to_line_up"
@@ -137,27 +137,27 @@ ORDER: Mapping[RunStage, Sequence[Part]] = {
 
 
 def is_reserved(group: str) -> bool:
-    """Whether a group of the inventory has a name that runs give: that of all batches, or of a version of a chain."""
+    """Whether a group of the inventory has a name that runs use: for all batches, or for a version of a chain."""
     return _OWN_GROUPS.fullmatch(group) is not None
 
 
 def parts(stage: RunStage, run: RunFacts) -> list[str]:
-    """The task files of a stage, in their order. A refusal ends the play, so that none comes after it."""
+    """The task files of a stage, in their order. A refusal ends the play, so nothing comes after it."""
     chosen = [part for part, due in ORDER[stage] if due(run)]
     return chosen[:1] if REFUSAL in chosen else chosen
 
 
 @dataclass(frozen=True)
 class HopOfPlan:
-    """The batches of a plan that lead to the same version. A host stands in a play once, so each has plays of its own
-    where members are on hosts."""
+    """The batches of a plan that lead to the same version. A host can be in a play only once, so with members on hosts
+    each version has plays of its own."""
 
     number: int
     batches: Sequence[Mapping[str, Any]]
 
     @property
     def groups(self) -> list[str]:
-        """The groups of its hosts: that of all, and from the second version on one of its own."""
+        """The groups of its hosts: the one of all, and from the second version an additional one."""
         return [GROUP] if self.number == 1 else [GROUP, f"{GROUP}_{self.number}"]
 
 
@@ -169,7 +169,7 @@ def hops_of(batches: Sequence[Mapping[str, Any]]) -> Iterator[HopOfPlan]:
 
 
 def hop_with(batches: Sequence[Mapping[str, Any]], batch: Mapping[str, Any]) -> HopOfPlan:
-    """The hop of these batches that has one of this name; that one alone if none has."""
+    """The hop of these batches that has the batch of this name; if none has it, a hop with only that batch."""
     named = (hop for hop in hops_of(batches) if batch["name"] in {each["name"] for each in hop.batches})
     return next(named, HopOfPlan(1, [batch]))
 
@@ -188,7 +188,7 @@ def lined_up(plan: Plan, places: Mapping[str, str], deadline: int, number: int =
 
 
 def sizes(plan: Plan, places: Mapping[str, str], number: int = 1) -> list[int]:
-    """The hosts that belong to each batch: the batch itself, and those of its members."""
+    """The number of hosts of each batch: the batch itself, and the hosts of its members."""
     batches = _hop_at(plan, places, number).batches
     return [1 + (len(batch["members"]) if places else 0) for batch in batches]
 
@@ -212,13 +212,13 @@ def _hosts_of(batch: Mapping[str, Any], places: Mapping[str, str], deadline: int
 
 
 def lost_hosts(lost: Sequence[str]) -> dict[str, Any]:
-    """The end of a run whose hosts cannot be reached, each of which has its cause with it; see `not_begun`."""
+    """The end of a run whose hosts cannot be reached; `lost` has each host with its cause. See `not_begun`."""
     said = f"Nothing was begun, since members would be taken down on hosts that cannot be reached: {'; '.join(lost)}."
     return not_begun(_refusal(refused("hosts_unreachable", said, "Fix the connection, and run again."), calmly=False))
 
 
 def disagreement(variable: str, digest: str, consent: str, answer: str) -> str:
-    """The cause for which a plan is not carried out, without its end; empty if it was agreed to.
+    """Why a plan is not carried out, as the first part of a sentence; empty if it was agreed to.
 
     `consent` is the digest that the user has given beforehand as `variable`, and `answer` that of a person at a
     terminal, who is asked only if there is none.

@@ -29,9 +29,9 @@ class Whole:
 def ordered(
     whole: Whole, target: str, turns: Sequence[Turn], verdict: Verdict = PASSED, unit: str = "batch", **more: Any
 ) -> Outcome:
-    """The order of these batches. `unit` is the beginning of their names, and `more` are further results.
+    """The order of these batches. Their names start with `unit`, and `more` are further results.
 
-    Without a `digest` of its own, consent covers the cluster, the target and all units, whatever is done of them.
+    Unless `more` has a `digest`, consent covers the cluster, the target and all units, whatever is done to them.
     """
     batches = [
         {

@@ -19,20 +19,20 @@ LONGEST_DELAY = 60
 
 
 def seconds_a_batch(records: Iterable[Record]) -> float | None:
-    """The average seconds of the measured batches, from begin to end; None without any."""
+    """The average seconds of the measured batches, from start to end; None without any."""
     measured = [seconds for record in records for batch in record.batches if (seconds := _seconds(batch)) is not None]
     return fmean(measured) if measured else None
 
 
 def seconds_left(record: Record) -> float | None:
-    """The seconds that the remaining batches take at the pace so far; None if no batch was measured."""
+    """The predicted seconds for the remaining batches at the pace so far; None if no batch was measured."""
     pace = seconds_a_batch([record])
     left = sum(batch.state != "done" for batch in record.batches)
     return None if pace is None else pace * left
 
 
 def placed(batches: Sequence[Mapping[str, Any]], whole: int, later: int = 0) -> list[dict[str, Any]]:
-    """The batches of this run, each with its `place` among the `whole` number of the upgrade, such as 2/3.
+    """The batches of this run, each with its `place` among the `whole` number of batches of the upgrade, such as 2/3.
 
     `later` is the number of batches that come after them, in later hops.
     """
@@ -42,7 +42,7 @@ def placed(batches: Sequence[Mapping[str, Any]], whole: int, later: int = 0) -> 
 
 
 def earlier_of(records: Iterable[Record], target: str, plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Since when the upgrade of this plan is under way, and how many batches are done; empty if it begins now."""
+    """Since when the upgrade of this plan is under way, and how many batches are done; empty if it starts now."""
     going = {(each.get("target_version") or "", member) for each in plan["batches"] for member in each["members"]}
     for record in records:
         same = (record.cluster, record.target_version) == (plan["cluster_uuid"], target)
@@ -53,7 +53,7 @@ def earlier_of(records: Iterable[Record], target: str, plan: Mapping[str, Any]) 
 
 
 def has_commenced(records: Iterable[Record], target: str, cluster: str) -> bool:
-    """Whether a batch of the upgrade to this target has begun, in whichever run, and nobody has ended it since."""
+    """Whether a batch of the upgrade to this target has started, in any run, and the upgrade has not ended since."""
     ended = (Phase.COMPLETED, Phase.ABORTED)
     same = (one for one in records if (one.cluster, one.target_version) == (cluster, target) and one.phase not in ended)
     return any(each.state != "pending" for record in same for each in record.tries)
@@ -67,7 +67,7 @@ def usual_absence(record: Record) -> float | None:
 
 def delay_after(usual: float | None) -> str | None:
     """The time for which the copies of a member that has left should wait for it, such as `240s`: twice the usual
-    absence, in whole minutes, and an hour at most. None as long as none was measured."""
+    absence, in whole minutes, and an hour at most. None if none was measured yet."""
     minutes = ceil(2 * usual / 60) if usual is not None else 0
     return f"{60 * min(minutes, LONGEST_DELAY)}s" if minutes else None
 
@@ -86,7 +86,7 @@ def figures_of(record: Record) -> dict[str, Any]:
 
 
 def with_last(record: Record | None, previous: Record | None) -> Record | None:
-    """The record at the begin of a run, with the figures of the upgrade that was completed before it."""
+    """The record at the start of a run, with the figures of the upgrade completed before it."""
     if record is None or previous is None:
         return record
     finished = previous.phase is Phase.COMPLETED
@@ -109,7 +109,7 @@ def duration_text(seconds: float) -> str:
 
 
 def _by_another(took: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether somebody else has upgraded all members of a batch."""
+    """Whether someone else has upgraded all members of the batch."""
     return bool(took) and all(each.get("action") == "kept" for each in took)
 
 

@@ -32,12 +32,12 @@ from .start.schedule import SCHEDULE, schedule_in, to_fix
 from .start.start import start_of, start_under_lock
 
 FIT = 120
-"""Seconds for the system to be fit, before anything has begun. A cluster that takes longer needs a person, or time: the
-same plan can be made again later."""
+"""Seconds for the system to become fit, before anything has started. A cluster that takes longer needs a person, or
+time; the same plan can be made again later."""
 OF_EVERY_RUN = ("planned", "begun", "ended")
 """The states of the module of every system."""
 CONSENTS = ("allow_", "accept_", "take_over", "supersede")
-"""The beginnings of the names of options that accept a risk."""
+"""How the names of options start that accept a risk."""
 PATIENCE = upgrade_lock.CONTRACT.argument_spec["wait_timeout"]["default"]
 """Seconds for the lock and for each API, independent of the time for the system to be fit."""
 
@@ -85,7 +85,7 @@ def contract_of(system: System) -> Contract:
             ("state", "begun", ("target_version", "confirmed") if system.has_target else ("confirmed",)),
             ("state", "ended", ("event", "lock")),
         ],
-        # To begin is to take the lock, and to end is to give it back.
+        # It takes the lock when a run starts, and gives it back when the run ends.
         guarded=False,
     )
 
@@ -159,7 +159,7 @@ def _order(task: Task, system: System) -> Outcome:
 
 
 def _around(task: Task, plan: Outcome, system: System) -> dict[str, Any]:
-    """The things that the record takes beside the plan."""
+    """What the record needs in addition to the plan."""
     return {
         "before": plan.before,
         "system": system.name,
@@ -181,7 +181,7 @@ def consents_in(params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _ignored_alerts(params: Mapping[str, Any]) -> dict[str, str]:
-    """The alerts that stop nothing, each with its last day, its reason and its owner."""
+    """The ignored alerts, each with its last day, its reason and its owner."""
     ignored = params.get("ignored") or ()
     said = [f"{each['alerts']} until {each['until']}: {each['reason']} ({each['owner']})" for each in ignored]
     return {"alerts_ignored": "; ".join(said)} if said else {}
@@ -234,7 +234,7 @@ def _words(task: Task, system: System, more: Mapping[str, Any]) -> Words:
 
 
 def _said_by_people(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> Iterator[Verdict]:
-    """Whether people let the upgrade of this plan go on. One that takes the place of another has been asked for."""
+    """Whether people let the upgrade of this plan continue. One that supersedes another needs no resume."""
     for one in records:
         if one.phase is not Phase.COMPLETED:
             yield judge_hold(one.hold)
@@ -245,7 +245,7 @@ def _said_by_people(task: Task, plan: Mapping[str, Any], records: Sequence[Recor
 
 
 def _look_at_lock(params: Mapping[str, Any], more: Mapping[str, Any], system: System) -> ParallelWork:
-    # Another pass would begin its watch on a lock anew, and so never find that the holder is dead.
+    # Another pass would start its watch on a lock again, and never find that the holder is dead.
     own = {"state": "free", "lock": _own_lock(params, more), "cluster_uuid": more["cluster_uuid"], "wait": True}
     return ParallelWork(_lock_of(system), upgrade_lock.CONTRACT.arguments(params, **own))
 
@@ -257,7 +257,7 @@ def _own_lock(params: Mapping[str, Any], more: Mapping[str, Any]) -> Mapping[str
 
 
 def _from_records(task: Task, more: Mapping[str, Any], guess: int, records: Sequence[Record]) -> dict[str, Any]:
-    """The place and the time of the batches as earlier records tell them."""
+    """The place and the time of the batches, from earlier records."""
     pace = seconds_a_batch(records)
     batches = more["batches"]
     target = task.params["target_version"] or more["target_version"]

@@ -1,9 +1,9 @@
-"""The steps that a run takes beside its batches, in order. A user inserts, replaces and skips them by name. Pure.
+"""The steps that a run takes outside its batches, in order. A user inserts, replaces and skips them by name. Pure.
 
-Each pass takes every step again, which gives the recovery after a kill. A step that only makes sense before the
-upgrade has commenced is left out once a batch has begun: an alert may be due to a member that is away. A step that
-fails or waits keeps all batches from becoming hosts, so that the end of the run puts back, records and reports. A
-list of steps is code of the user, so no request may hold it.
+Each pass takes every step again, so a killed run recovers. A step that only makes sense before the upgrade is left out
+once a batch has started: an alert may be due to a member that is down. If a step fails or waits, no batch becomes a
+host, so the run continues with its end, which puts back, records and reports. A list of steps is code of the user, so
+no request may hold it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class StepPoint(str, Enum):
-    """The point of a run at which a step is taken."""
+    """When a run takes a step."""
 
     BEFORE = "before"
     """Under the lock, before the first batch."""
@@ -25,7 +25,7 @@ class StepPoint(str, Enum):
 
 @dataclass(frozen=True)
 class Step:
-    """One step. Its tasks may be run again at any time, and change nothing that is as it should be."""
+    """One step. Its tasks may run again at any time, and change nothing that is already as it should be."""
 
     name: str
     moment: StepPoint
@@ -47,17 +47,17 @@ class Step:
     """Seconds after which a step that is not done is late, over all runs; 0 if it never is."""
     retries: int = 0
     retries_unreachable: int = 0
-    """The times that it may fail before it has failed for good, by the class of the error."""
+    """How often it may fail and be tried again, by the class of the error."""
     undone_by: str = ""
-    """The file with the tasks that take back the changes of a step that has failed."""
+    """The file with the tasks that undo the changes of a failed step."""
     policy: str = ""
     """The variable that says whether the upgrade continues without the step; empty if it never does."""
     without: str = ""
-    """The thing that the upgrade then goes on without."""
+    """What the upgrade then continues without."""
 
     @property
     def results(self) -> str:
-        """The beginning of the names under which a step of the collection registers results."""
+        """How the names start under which a step of the collection registers results."""
         return "steps_part" if self.part else self.tasks.removesuffix(".yml")
 
     def as_result(self) -> dict[str, Any]:
@@ -80,17 +80,17 @@ class Step:
 ADDS, NODES, INTEGRITY, SAVED_IN, RAISES = "adds", "kubernetes_nodes", "file_integrity", "saved_in", "raises"
 GROWS = "grows"
 SOAKS = "soaks"
-"""In place of a variable, one of those by which batches have to prove themselves."""
+"""In place of a variable: any of those with which batches must prove themselves."""
 OF_PLAN = (ADDS, NODES, INTEGRITY, SAVED_IN, RAISES, GROWS)
 """In place of a variable, a part of the plan: the capacity that it adds, the Kubernetes nodes of its pods, whether the
-baseline of file integrity is made again, the repository of a snapshot, the copies that are made for its time, and the
-volumes that it makes larger."""
+baseline of file integrity is made again, the repository of a snapshot, the copies that are added during the run, and
+the volumes that it makes larger."""
 ASKED_FOR = {"snapshot": "snapshot", "replicas": "raise_replicas", "volumes": "volumes", "volumes_after": "volumes"}
-"""The option that asks for nothing but this step, so that a run without the step would not do what its plan says."""
+"""The option that only asks for this step: without the step, a run would not do what its plan says."""
 ASKED_EARLY = ("dependencies", "alerts", "nodes")
 """The steps whose questions are asked before the start, too."""
 LIMITS = ("timeout", "late_after", "retries", "retries_unreachable")
-"""The keys with which a user limits a step, also one of the collection."""
+"""The keys with which a user limits a step, including one of the collection."""
 SNAPSHOT = "Take a snapshot, the way back from the upgrade"
 VOLUMES = "Make the volume claims larger, and follow them until their file systems have grown"
 VOLUMES_AFTER = "Prove that the file system of each larger volume claim has grown"
@@ -136,7 +136,7 @@ KNOWN = (
 
 
 def in_order(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = KNOWN) -> list[Step]:
-    """The steps of a run in their order; `given` is what the user says, in which `faults_of_steps` finds no fault."""
+    """The steps of a run in their order; `given` is what the user gives, already checked with `faults_of_steps`."""
     steps = list(known)
     for each in given:
         places = {step.name: place for place, step in enumerate(steps)}
@@ -163,10 +163,10 @@ def taken(
     commenced: bool,
     once: Collection[str] = (),
 ) -> list[Step]:
-    """The steps that a run takes at a moment; `has` says whether there is the thing that a step needs.
+    """The steps that a run takes at this point; `has` says whether what a step needs is there.
 
-    Once a batch of the upgrade has begun (`commenced`), those that only make sense before count as satisfied. `once`
-    names further ones, for a system that goes on by itself.
+    Once a batch of the upgrade has begun (`commenced`), those that only make sense before are left out. `once`
+    names further ones, for a system that continues by itself.
     """
     return [
         step
@@ -178,7 +178,7 @@ def taken(
 
 
 def faults_of_steps(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = KNOWN) -> Iterator[str]:
-    """One sentence for each fault in what the user says of the steps."""
+    """One sentence for each fault in the user's list of steps."""
     there = {step.name for step in known}
     seen: set[str] = set()
     for number, each in enumerate(given):
@@ -200,7 +200,7 @@ def faults_of_steps(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = 
 
 
 def faults_of_steps_asked_for(given: Sequence[Mapping[str, Any]], variables: Mapping[str, Any]) -> Iterator[str]:
-    """One sentence for each step that a variable asks for, and that the user leaves out or replaces."""
+    """One sentence for each step that a variable asks for, but the user's list skips or replaces."""
     for each in given:
         option = ASKED_FOR.get(str(each.get("name")), "")
         wanted = f"upgrade_{option}"
@@ -215,12 +215,12 @@ def means_yes(value: object) -> bool:
 
 
 def run_waits(wait: object) -> bool:
-    """Whether a run waits, given `upgrade_wait`, or ends its pass at the first thing to wait for."""
+    """Whether a run waits, given `upgrade_wait`, instead of ending its pass at the first thing to wait for."""
     return wait in (None, "") or means_yes(wait)
 
 
 def _own(step: Step, given: Mapping[str, Any]) -> Step:
-    """The step as a user gives it. Without tasks it is that of the collection with limits of the user."""
+    """The step as a user gives it. Without tasks it is the step of the collection with the user's limits."""
     limits: dict[str, Any] = {key: int(given[key]) for key in LIMITS if given.get(key) is not None}
     limited = replace(step, **limits)
     if not given.get("tasks"):

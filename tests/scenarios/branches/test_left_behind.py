@@ -98,7 +98,7 @@ def test_an_aborted_run_finishes_its_member_and_goes_on_later(upgrade_runs: Upgr
     assert stopped.code != 0
     assert "The upgrade was aborted on request." in stopped.message
     assert "The run was asked to stop" in stopped.output
-    assert "Aborted. No run continues it before the playbook resume." in stopped.output
+    assert "Aborted. No run continues it until the playbook resume has run." in stopped.output
     assert "stays OnDelete" in stopped.output
     now = cluster.fingerprint()
     assert now.settings == upgrade_runs.before.settings

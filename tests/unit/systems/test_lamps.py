@@ -237,7 +237,7 @@ def test_a_run_that_is_asked_to_stop_puts_everything_back(house: House) -> None:
     house.write(stuck=["1"])
     process = house.start("example.lamps.lamps", target_version="led", upgrade_confirm=agreed)
     until("The new bulb that stays dark", lambda: house.bulbs() == "Lclc", LONGEST)
-    aborted = "The upgrade to led is Aborted. No run continues it before the playbook resume."
+    aborted = "The upgrade to led is Aborted. No run continues it until the playbook resume has run."
     assert aborted in house.play("stateful.upgrade.abort", upgrade_system=SYSTEM)
     assert process.wait(LONGEST) == 2, process.output
     assert (house.bulbs(), house.read()["dimmer"], house.read()["undo"]) == ("Lclc", "auto", "")

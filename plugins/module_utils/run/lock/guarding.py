@@ -12,7 +12,7 @@ from .lock import StoreOf
 
 
 def under_lock(task: Task, store_of: StoreOf) -> Task:
-    """The same task, with a check of the lock before its looks and acts, and with its silences renewed."""
+    """The same task, which checks the lock before its looks and acts, and renews its silences."""
     guard: Guard = HeldLock(store_of(task.params), task.run, task.clock, processes_of(task))
     if (task.params.get("alertmanager") or {}).get("url"):
         guard = SilenceRenewal(guard, alertmanager_of(task.params), task.clock)

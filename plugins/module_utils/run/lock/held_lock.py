@@ -22,27 +22,27 @@ from .lock import Lock, LockStore, held_sentence, judge_free, judge_ours
 from .lock_watch import Watch, shown
 
 RENEWALS = 6
-"""Renewals of a lock within the time it lasts, so that an act that began under it ends while it still holds."""
+"""Renewals of a lock within the time it lasts, so that an act which started under it ends while it is still held."""
 UNKNOWN = float("inf")
 """The age of a renewal whose time is not known."""
 
 BETWEEN_LOOKS = 1.0
-"""Seconds within which a look does not read the lock again; an act always does."""
+"""Seconds within which a look does not read the lock again. An act always reads it, or writes over what was read."""
 
 LONGEST = 500
-"""The most characters of the awaited reason in a lock: reasons may name hundreds of things, and notes have a limit."""
+"""The most characters of the awaited reason in a lock: reasons may name hundreds of things, and space is limited."""
 
 ATTEMPTS = 5
-"""Conflicts in a row before a renewal is given up. A request to stop is written into the same lock, too."""
+"""Conflicts in a row before a renewal is given up. Requests to stop are written into the same lock."""
 
 BUSY = Patience(timeout=2.0, sleep=1.0, hands_back=True)
-"""Before an act a store that gives no answer, or turns requests away, is asked again for so long."""
+"""How long a store that does not answer, or rejects requests, is asked again before an act."""
 
 
 class HeldLock:
     """Checks and renews the lock of one run on the clock of one task.
 
-    A task that only looks finds it renewed by the tasks before it, most of the time. Before its first act it writes its
+    A task that only looks mostly finds the lock renewed by the tasks before it. Before its first act, a task writes its
     own process into the lock, so that no other run counts this one as dead while that process acts.
     """
 
@@ -81,13 +81,13 @@ class HeldLock:
         now = self._clock.now()
         if self._renewed_at is None:
             self._renewed_at = now - self._age(lock)
-        # The lock shows the end of a wait from the next act or the next wait on.
+        # The end of a wait shows in the lock at the next act or the next wait.
         tells = doing != lock.doing and bool(doing or acts)
         if (acts and not self._is_named) or tells or now - self._renewed_at >= lock.seconds / RENEWALS:
             self._renew(lock, doing)
 
     def _read(self, acts: bool) -> Lock | None:
-        """The lock now; the one of the last look if it is written next, since a write is refused if it has changed."""
+        """The lock now. Before a write, that of the last look will do: the write fails if it has changed."""
         lock, self._lock = self._lock, None
         if not acts or self._is_named or lock is None or self._clock.now() - self._asked_at >= BETWEEN_LOOKS:
             lock = self._store.read()
@@ -114,19 +114,19 @@ class HeldLock:
 
 
 def processes_of(task: Task) -> tuple[str, ...]:
-    """The processes whose end is the end of the run: controller and worker. None are known for a shipped module."""
+    """The processes whose end is the end of the run: controller and worker; none for a shipped module."""
     return (*task.parents, ancestry.identity()) if task.in_controller else ()
 
 
 def see_free(task: Task, watch: Watch, lock: Mapping[str, Any]) -> Outcome:
-    """See whether no other run that lives holds the lock."""
+    """Check that no other live run holds the lock."""
     sight = watch.look()
     verdict = judge_free(sight, lock["run"], task.params["take_over"])
     return Outcome(verdict, before=shown(sight.lock), more={"name": lock["name"]})
 
 
 def take(task: Task, watch: Watch, wanted: Mapping[str, Any]) -> Outcome:
-    """Take the lock, unless another run that lives holds it."""
+    """Take the lock, unless another live run holds it."""
     sight = watch.look()
     verdict = judge_free(sight, wanted["run"], task.params["take_over"])
     before = shown(sight.lock)
@@ -155,7 +155,7 @@ def ask_to_stop(task: Task, watch: Watch) -> Outcome:
         reasons = [remark("run_is_dead", reason.message) for reason in verdict.reasons]
         return Outcome(Verdict(tuple(reasons)), bool(task.journal.as_result()), before)
     if sight.renewed_meanwhile:
-        watch.begin(held)  # the holder may die later, so the watch begins again at its last renewal
+        watch.begin(held)  # the holder may die later, so the watch starts again at its last renewal
     if not held.stop:
         asked = replace(held, stop=f"by {who()} at {now_text()}")
         try:
@@ -174,7 +174,7 @@ def ask_to_stop(task: Task, watch: Watch) -> Outcome:
 def give_back(task: Task, store: LockStore, lock: Mapping[str, Any]) -> Outcome:
     """Give the lock back, if the run still holds it.
 
-    It ends by itself when nobody renews it, so a store that does not answer to the end is a remark.
+    The lock ends by itself if it is not renewed, so a store that never answers gives only a remark.
     """
     giving = _GivingBack(task, store, lock)
     try:
@@ -202,7 +202,7 @@ class _GivingBack:
     unanswered: Unreachable | None = None
     """The failure of the last attempt, if the store gave no answer."""
     asked: Lock | None = None
-    """The lock that an attempt has asked to remove: without an answer it may have gone all the same."""
+    """The lock that an attempt has asked to remove: without an answer, it may still have been removed."""
 
     def again(self) -> Outcome:
         """One attempt."""
@@ -250,7 +250,7 @@ def _fresh(task: Task, wanted: Mapping[str, Any]) -> Lock:
 
 
 def who() -> str:
-    """The person and the machine behind this run, for others to read, and the job of AWX, which knows who launched it.
+    """The user and the machine of this run, for others to read, and the job of AWX, which shows who launched it.
 
     Source of the names: AWX, build_env in awx/main/tasks/jobs.py.
     """

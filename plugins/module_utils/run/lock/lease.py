@@ -1,4 +1,4 @@
-"""The lock as a Lease in the namespace of the pods; written only over the version that was read."""
+"""The lock as a Lease in the namespace of the pods; written only if it is still the version that was read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TEXTS = ("who", "place", "doing", "stop")
 
 
 class Lease:
-    """One lock. Its writes raise `Conflict` if the lock is not the one that was read."""
+    """One lock. A write raises `Conflict` if the lock has changed since it was read."""
 
     def __init__(self, client: KubernetesClient, namespace: str, name: str) -> None:
         self._client = client
@@ -34,7 +34,7 @@ class Lease:
         return lock_of(item) if item is not None else None
 
     def write(self, lock: Lock, over: Lock | None) -> Lock:
-        """Make the lock if `over` is None, else replace `over`, the one that was read."""
+        """Create the lock if `over` is None, else replace `over`, which was read before."""
         body = _object(self._name, lock)
         notes = body["metadata"]["annotations"]
         if over is None:

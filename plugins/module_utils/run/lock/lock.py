@@ -1,7 +1,7 @@
 """The lock of a run: its holder, and whether another may take it. Pure: from observations to verdicts.
 
-The observer's own clock decides whether a holder still lives: a lock that was not renewed while it was watched for as
-long as it lasts is dead, whatever the clocks of the two machines say (as client-go's leader election does it).
+The observer's own clock decides whether a holder still lives: a lock is dead if it was watched for as long as it
+lasts and was not renewed, whatever the clocks of the two machines say (as in client-go's leader election).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 
 SHORTEST = 1
-"""The least seconds that a lock lasts, whatever it says: none is dead at first sight."""
+"""The least seconds that a lock lasts, whatever it says, so that none counts as dead at the first look."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Lock:
     doing: str = ""
     """The reason that the run waits for now."""
     stop: str = ""
-    """The person who has asked the run to stop, and the time; empty if nobody has."""
+    """Who has asked the run to stop, and when; empty if no one has."""
     version: str = ""
     """The version that guards a write: only this one is replaced."""
 
@@ -49,7 +49,7 @@ class LockStore(Protocol):
         """The lock now, or None if there is none."""
 
     def write(self, lock: Lock, over: Lock | None) -> Lock:
-        """Make the lock, or replace the one that was read. The result is the lock with its new version."""
+        """Create the lock, or replace the one that was read. The result is the lock with its new version."""
 
     def remove(self, lock: Lock) -> None:
         """Remove exactly this lock."""
@@ -71,7 +71,7 @@ class Life(Enum):
 
 @dataclass(frozen=True)
 class Sight:
-    """A lock at one moment of a watch. Times are seconds on the observer's clock."""
+    """A lock at one time during a watch. Times are seconds on the observer's clock."""
 
     lock: Lock | None
     life: Life = Life.UNKNOWN
@@ -83,7 +83,7 @@ class Sight:
 def judge_free(sight: Sight, run: str, take_over: str) -> Iterator[Reason]:
     """Whether `run` may hold the lock: it is free, its holder is dead, or a person names the holder in `take_over`.
 
-    It refuses if the holder was seen to live, and waits as long as that is not known.
+    It refuses if the holder is known to be alive, and waits while that is not known.
     """
     lock = sight.lock
     if take_over and (lock is None or lock.run not in {take_over, run}):
@@ -113,7 +113,7 @@ def judge_free(sight: Sight, run: str, take_over: str) -> Iterator[Reason]:
 
 @as_verdict
 def judge_ours(lock: Lock | None, run: str, stoppable: bool) -> Iterator[Reason]:
-    """Whether the run holds the lock, and, at a `stoppable` look, nobody has asked it to stop."""
+    """Whether the run holds the lock, and, at a `stoppable` look, no one has asked it to stop."""
     if lock is None or lock.run != run:
         now = held_sentence(lock) if lock is not None and lock.run else "It is free now."
         yield refused(

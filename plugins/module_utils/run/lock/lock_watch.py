@@ -1,4 +1,4 @@
-"""Watching a lock that another run may hold, to learn whether that run lives."""
+"""Watching a lock that another run may hold, to find out whether that run is alive."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Watch:
     def look(self) -> Sight:
         """The lock now, compared with the first look.
 
-        A slow answer may be as old as its request, so the time counts from the first answer to the last request.
+        A slow answer may be as old as its request, so time is counted from the first answer to the last request.
         """
         asked = self.task.clock.now()
         lock = self.store.read()
@@ -70,29 +70,29 @@ def shown(lock: Lock | None) -> dict[str, Any]:
 
 
 def writer_of(task: Task) -> Writer:
-    """The head of the undo for a change that this task makes now."""
+    """The writer in the undo of a change that this task makes now."""
     return Writer(task.run, now_text(), place_of(task.params.get("lock")))
 
 
 @dataclass
 class Writers:
-    """The runs that wrote undos, asked whether they live. Watching one takes a minute, so each is watched once."""
+    """Checks whether the runs that wrote undos are dead. Watching one takes a minute, so each is watched once."""
 
     task: Task
     store_of: Callable[[Mapping[str, str]], LockStore]
-    """It gives the store of a lock by its place."""
+    """Gives the store of a lock from its place."""
     module: str
     """The module that puts back with the option `take_over`."""
     dead: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
 
     def judge(self, writer: Writer) -> None:
-        """Check that the run which wrote an undo is dead, if its lock is another than this task's.
+        """Check that the run which wrote an undo is dead, unless its lock is this task's own.
 
         The other lock is watched for as long as it lasts. An undo without one was written by an older version, or
         outside a run.
 
         Raises:
-            Refusal: that run holds its lock and lives, or the lock cannot be read.
+            Refusal: that run is alive and holds its lock, or the lock cannot be read.
         """
         task, own = self.task, place_of(self.task.params.get("lock"))
         taken = {task.run, task.params.get("take_over")}

@@ -1,6 +1,6 @@
 """The work of the module `upgrade_lock`: one run at a time on one cluster.
 
-A task that names no cluster asks its system for the identity. The places of a lock are those of its system.
+A task that names no cluster asks its system for the identity. A lock is kept where its system keeps it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def manage_lock(task: Task, store_of: StoreOf, identity_of: Callable[[Task], str
     if state == "released":
         return give_back(task, store_of(task.params), given) if given else Outcome(Verdict())
     if not given:
-        # The task is the first of its playbook, so nothing was touched yet.
+        # This is the first task of its playbook, so nothing was changed yet.
         task = replace(task, first_answer=FIRST_ANSWER)
     lock = _wanted(task, identity_of)
     watch = Watch(task, store_of({**task.params, "lock": lock}))

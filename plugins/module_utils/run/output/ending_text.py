@@ -1,4 +1,4 @@
-"""The text at the end of a run for people: what became of it, of its members, and of its changes. Pure."""
+"""The text for people at the end of a run: its outcome, its members, and its changes. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .plan_text import Words
 from .report import waits_of
 
 SHORTEST_WAIT = 5.0
-"""Seconds of a wait that is worth a word at the end."""
+"""Seconds of a wait that is worth mentioning at the end."""
 LONGEST_REASON = 120
 """Characters of its reason."""
 OUTCOMES = {
@@ -23,9 +23,9 @@ OUTCOMES = {
     "untouched": "not touched",
     "kept": "upgraded by someone else",
 }
-"""The words for members that were not brought back by the run, by their action."""
+"""The words for members that the run did not bring back, by their action."""
 REPLACED_BY_ANOTHER = "replaced by someone else"
-"""The same for one that was kept, and was only to be replaced on its version."""
+"""The words for a kept member that was only to be replaced, and not upgraded."""
 NOTHING_MORE_NOW = (
     "This pass has ended, and everything it changed for a batch is put back. Run it again to continue. Waiting:"
 )
@@ -41,10 +41,10 @@ class Ending:
     failures: Sequence[str] = ()
     failed: bool = False
     aborted: bool = False
-    """Whether it has failed since a person has asked it to stop."""
+    """Whether it failed because a person asked it to stop."""
     not_put_back: bool = False
     remains: bool = False
-    """Whether a change of the run is left where it is, as a remark says."""
+    """Whether a change of the run stays, as a remark says."""
     put_back: str = ""
     waiting: Items = ()
     waiting_lead: str = ""
@@ -141,13 +141,13 @@ def _longest_wait(record: Record) -> Iterator[str]:
 
 
 def _told(end: Ending) -> Items:
-    """The outcomes of the members over all runs of the upgrade; those of this run if no record tells more."""
+    """The outcomes of the members over all runs of the upgrade; those of this run if there is no record of them."""
     tries = end.record.tries if end.record else ()
     return [one for each in tries for one in each.took] or end.took
 
 
 def _upgraded(end: Ending) -> set[str]:
-    """The members that were upgraded over all runs of the upgrade; in this run if no record tells more."""
+    """The members that were upgraded over all runs of the upgrade; in this run if there is no record of them."""
     batches, told = end.record.batches if end.record else (), _told(end)
     done = [name for batch in batches if batch.state == "done" for name in batch.members]
     kept = {_name(one) for one in told if one.get("action") == "kept"}
@@ -155,7 +155,7 @@ def _upgraded(end: Ending) -> set[str]:
 
 
 def _members(end: Ending) -> Iterator[str]:
-    """The members that did not come back, or that others have upgraded. The others were told when they were done."""
+    """The members that did not come back, or that others have upgraded. All others were shown when they were done."""
     if not end.planned:
         return
     record = end.record

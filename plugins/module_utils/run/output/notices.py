@@ -1,4 +1,4 @@
-"""The notices of an upgrade: each state is told once, and the record knows which were. Pure."""
+"""The notices of an upgrade: each state is sent once, and the record has those that were sent. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..record.record import Record
 def notice_key(state: str, codes: Iterable[str], record: Record | None) -> str:
     """The key of a notice, under which it is sent once.
 
-    It is another one for another upgrade, for another moment of its schedule, and for other reasons. The sentences are
-    no part of it, since they tell times that pass.
+    It differs for another upgrade, another start time, and other reasons. The sentences are not part of it, because
+    they contain times that change.
     """
     of_upgrade = "" if record is None else record.started if record.run else "before"
     start = record.start.at if record is not None and record.start is not None else ""
@@ -23,12 +23,12 @@ def notice_key(state: str, codes: Iterable[str], record: Record | None) -> str:
 
 
 def is_told(record: Record | None, key: str) -> bool:
-    """Whether the record knows that this notice was sent."""
+    """Whether the record shows that this notice was sent."""
     return record is not None and key in record.notices
 
 
 def with_notice(record: Record | None, key: str, at: str) -> Record | None:
-    """The record that knows of one more notice; None if there is no record."""
+    """The record with one more notice; None if there is no record, or it has the notice already."""
     if record is None or is_told(record, key):
         return None
     return record.with_events(happened(EventKind.NOTICED, at, record.run, key))
@@ -40,7 +40,7 @@ def content_of(
     """The content of a notice: the user's own, or all that is known, with one sentence in `text`.
 
     `told` has the `state`, the `cause`, the `codes`, the `target_version`, the `plan`, the `place`, the `run` and the
-    moment (`at`).
+    time (`at`).
     """
     if body:
         return dict(body)

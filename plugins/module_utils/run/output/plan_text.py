@@ -13,14 +13,14 @@ from ..record.phases import Deed
 from ..start.approvals import points_in
 
 MOST_ROWS = 12
-"""Batches that are all shown. Of more, those between the first and the last few are summed up."""
+"""Batches that are all shown. If there are more, those between the first and the last few are summed up."""
 FIRST, LAST = 4, 3
-"""Batches that are shown at the begin and at the end of a plan that is summed up."""
+"""Batches that are shown at the start and at the end of a plan that is summed up."""
 MOST_LINES = 20
-"""Lines that are shown of those that the system of a plan adds."""
+"""The most lines that are shown of those that the system adds."""
 UPGRADE, RESTART = Deed.UPGRADE.value, Deed.RESTART.value
 DEEDS = (UPGRADE, RESTART)
-"""The deeds that a plan may be for."""
+"""The kinds of work that a plan may be for."""
 _CERTAINTY = {
     "guessed": " (a guess: nothing was measured here yet)",
     "partly": " (in part a guess: no batch was measured here yet)",
@@ -37,7 +37,7 @@ class Words:
     system: str = ""
     """The name of the system for people."""
     changes: Sequence[str] = ()
-    """Things that are changed for the time of the run, and put back. Empty texts are left out, here and in `stays`."""
+    """Things that are changed during the run, and put back. Empty texts are left out, here and in `stays`."""
     stays: Sequence[str] = ()
     """Things that are changed and stay."""
     notes: Sequence[str] = ()
@@ -46,7 +46,7 @@ class Words:
     """One of `DEEDS`."""
 
     def done(self, target: str) -> str:
-        """The deed once it is done."""
+        """The words for the work once it is done."""
         return f"upgraded to {target}" if self.deed == UPGRADE else "restarted"
 
     def units(self, count: int) -> str:
@@ -82,13 +82,13 @@ def plan_lines(plan: Mapping[str, Any], words: Words) -> list[str]:
 
 
 def refusals(verdict: Mapping[str, Any]) -> list[str]:
-    """One line for each reason of a result that refuses: the cause, and its fix beside it."""
+    """One line for each reason of a result that refuses: the cause, followed by its fix."""
     reasons = [one for one in verdict["reasons"] if one["state"] == "refused"]
     return list(dict.fromkeys(map(sentence_of, reasons)))
 
 
 def other_order(shown: Sequence[Sequence[str]], batches: Sequence[Mapping[str, Any]]) -> str:
-    """The sentence about an order that is not the one that was shown; empty if it is. The digest covers no order."""
+    """The sentence about an order that differs from the one shown; empty if it does not. The digest covers no order."""
     going = {member for batch in batches for member in batch["members"]}
     left = [each for each in ([name for name in names if name in going] for names in shown) if each]
     for number, (batch, before) in enumerate(zip(batches, left, strict=False), 1):

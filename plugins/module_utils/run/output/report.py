@@ -1,8 +1,8 @@
 """The report of an upgrade, made from its record alone: a timeline, the time by phase, the longest waits. Pure.
 
 The time until all was whole after a batch is found by the gate that comes next, so it is shown in the line of the
-next member, at the end of the run and in the report. It is missing where the gate of the next batch did not wait for
-it, where tasks of the user have run in between, and after the last batch of an interrupted run.
+next member, at the end of the run and in the report. It is missing if the gate of the next batch did not wait for
+it, if tasks of the user ran in between, and after the last batch of an interrupted run.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Bar:
     health: str
     """The health that the gate of the batch has found; empty if it was not kept."""
     health_away: str
-    """The health while its members were away; empty if nobody has seen it."""
+    """The health while its members were away; empty if it was not observed."""
     green_seconds: float | None
     """Seconds from its end until the next gate first found all whole; None if no gate has seen it."""
     row: int = 0
@@ -77,7 +77,7 @@ class Wait:
     """One reason that was waited for."""
 
     during: str
-    """The batch, or the part of a run beside the batches."""
+    """The batch, or the part of a run outside the batches."""
     message: str
     seconds: float
 
@@ -112,7 +112,7 @@ class Report:
     runs: int
     members: int
     phases: tuple[tuple[str, float], ...]
-    """The seconds of each phase over all members; empty where no member has gone through them, as a machine."""
+    """The seconds of each phase over all members; empty where members have no such phases, such as machines."""
     waits: tuple[Wait, ...]
     changes: tuple[Changed, ...]
     """The settings and objects that were changed, in the order of their first changes."""
@@ -127,14 +127,14 @@ class Report:
     rows: int = 0
     """The batches on the timeline."""
     repeated: int = 0
-    """The batches that more than one run has begun."""
+    """The batches that more than one run has started."""
     replaced: int = 0
     """The members among them that ran the target version already, and were replaced for a changed template."""
 
     skipped: tuple[str, ...] = ()
     """The checks that one of the runs was asked not to make."""
     risks: tuple[Risk, ...] = ()
-    """These checks and the risks that were accepted, each with who has said so, and when."""
+    """These checks and the risks that were accepted, each with who did so, and when."""
     figures: tuple[FigureRow, ...] = ()
     """The figures of the cluster's health after the last batch, and those that were worse before that."""
 
@@ -155,7 +155,7 @@ class _Span:
 
     @property
     def state(self) -> str:
-        """The state in words; an earlier try is over, however its run has left it."""
+        """The state in words; an earlier try has ended, whatever state its run left it in."""
         state = self.batch.state
         return LEFT.get(state, state) if self.number < self.tries else state
 
@@ -206,7 +206,7 @@ def _title(record: Record) -> str:
 
 
 def waits_of(record: Record) -> tuple[Wait, ...]:
-    """All that an upgrade has waited for, in its batches and beside them, the longest first."""
+    """All that an upgrade has waited for, in its batches and outside of them, the longest first."""
     told = [(batch.name, each) for batch in record.batches for one in (*batch.tries, batch) for each in one.waited]
     told += [(str(each.get("during", "")), each) for each in record.waited]
     found = (Wait(during, str(each.get("message", "")), number(each, "seconds")) for during, each in told)
@@ -223,7 +223,7 @@ def _changed(target: str, acts: Sequence[RecordedEvent]) -> Changed:
     moments = sorted(at for act in acts for at in (act.at, act.last or act.at))
     times = sum(act.times for act in acts if act.kind == EventKind.CHANGED)
     put_back = sum(act.times for act in acts if act.kind == EventKind.PUT_BACK)
-    # A run that was killed has not noted its last changes, and what is put back had been changed.
+    # A killed run has not noted its last changes; whatever was put back had been changed.
     return Changed(target, max(times, put_back), put_back, stays(target), moments[0], moments[-1])
 
 
@@ -237,7 +237,7 @@ def _compared(record: Record) -> tuple[tuple[str, float | None, float | None], .
 def _spans(record: Record) -> Iterator[_Span]:
     earlier = [(batch, each) for batch in record.batches for each in batch.tries]
     for batch in record.batches:
-        # The members of one try may be planned in several batches, of which the first one has it.
+        # The members of one try may now be planned in several batches; the first of these has the try.
         elsewhere = sum(of is not batch and not {*each.members}.isdisjoint(batch.members) for of, each in earlier)
         for place, each in enumerate((*batch.tries, batch), elsewhere + 1):
             begin, end = timestamp(each.started), timestamp(each.ended or record.updated)
@@ -247,7 +247,7 @@ def _spans(record: Record) -> Iterator[_Span]:
 
 
 def _axis(spans: Sequence[_Span]) -> tuple[list[float], tuple[Pause, ...]]:
-    """The begin of each span on the axis, without the long pauses between them."""
+    """The start of each span on the axis, without the long pauses between them."""
     busy = _busy(spans)
     starts, pauses = list[float](), list[Pause]()
     shift = spans[0].begin if spans else 0.0
@@ -263,7 +263,7 @@ def _axis(spans: Sequence[_Span]) -> tuple[list[float], tuple[Pause, ...]]:
 
 
 def _busy(spans: Iterable[_Span]) -> float:
-    """Seconds in which at least one batch was under way. The spans are sorted by their begin."""
+    """Seconds in which at least one batch was under way. The spans are sorted by their start."""
     busy, latest = 0.0, float("-inf")
     for span in spans:
         busy += max(0.0, span.end - max(span.begin, latest))

@@ -1,6 +1,6 @@
-"""The lines of the playbook status: how far each upgrade is, who is at work on it, and what is waited for. Pure.
+"""The lines of the playbook status: the progress of each upgrade, who works on it, and what it waits for. Pure.
 
-A record is a result of the module `upgrade_record`. One that cannot be read has a name and its lock alone.
+A record is a result of the module `upgrade_record`. A record that cannot be read has only a name and a lock.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from ..record.batches import LEFT
 
 Record = Mapping[str, Any]
 OVER = ("Completed", "Aborted")
-"""Phases in which nothing keeps an upgrade from going on."""
+"""Phases of an upgrade that has ended, so no pause or point holds it up."""
 GO_ON = "Run the playbook again to continue, or settle to put settings back."
 
 
 def status_lines(records: Sequence[Record], said: Sequence[Mapping[str, Any]], place: str, *, free: bool) -> list[str]:
-    """The lines about all records of a place, such as `in namespace search`, and the reasons of reading them.
+    """The lines about all records of a place, such as `in namespace search`, and the reasons `said` from reading them.
 
     `free` says whether it is known that no run holds a lock that the records do not show.
     """
@@ -81,7 +81,7 @@ def _said_by_people(record: Record, *, going: bool) -> Iterator[str]:
 
 
 def _of_run(record: Record, free: bool) -> Iterator[str]:
-    """The run that is at work on it, or was."""
+    """The run that works on it now, or did before."""
     lock, phase, run = record.get("lock"), record.get("phase"), record.get("run")
     if lock and lock["processes"] in ("gone", "ending"):
         gone = f"The run {lock['run']} of {lock['who']} was interrupted: its processes on this machine are gone."

@@ -53,7 +53,7 @@ CONTRACT = Contract(
 
 
 def run(task: Task) -> Outcome:
-    """Make the lines and say them. With last words the task fails after them."""
+    """Make the lines and show them. With last words, the task then fails."""
     params = task.params
     if params["ending"] is None:
         lines = params["lines"]
@@ -68,7 +68,7 @@ def run(task: Task) -> Outcome:
 
 
 def _record(given: Mapping[str, Any]) -> Record | None:
-    """The record that the end of the run has written; None if there is none. Its figures are not worth an error."""
+    """The record that the end of the run has written; None if there is none. An unreadable one is no error."""
     try:
         return parse_record(json.dumps(given), "the option ending.record") if given else None
     except Refusal:

@@ -1,7 +1,7 @@
 """The work of the module `upgrade_notice`: a state of an upgrade is noted at its request, and sent to a webhook once.
 
-The notice is sent first, and its key is noted in the record then: a kill in between sends it twice with one key, and
-never loses it. It needs no lock, since the record is written over the version that was read.
+The notice is sent before its key is noted in the record. After a kill in between it is sent twice with the same key,
+but never lost. It needs no lock: the record is written only if it is still the version that was read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CONTRACT = Contract(
 
 
 def run(task: Task) -> Outcome:
-    """Tell the state unless it was told already. No upgrade fails because nobody listens."""
+    """Report the state unless it was reported already. No upgrade fails because a notice cannot be sent."""
     _note(task)
     return _notice(task) if task.params["url"] else Outcome(Verdict(), bool(task.journal.as_result()))
 
@@ -61,8 +61,8 @@ def _notice(task: Task) -> Outcome:
     if urlsplit(task.params["url"]).scheme not in ("http", "https") or not host:
         raise refusal(
             "webhook_unusable",
-            "The URL of the webhook is none of HTTP.",
-            "Give one that begins with https:// (upgrade_webhook).",
+            "The URL of the webhook is not an HTTP URL.",
+            "Give one that starts with https:// (upgrade_webhook).",
         )
     task.still_wanted()
     try:
@@ -70,7 +70,7 @@ def _notice(task: Task) -> Outcome:
     except Refusal as error:
         said = " ".join(reason.message for reason in error.verdict.reasons)
     except NoAnswer as error:
-        said = f"{host} does not take it: {error}."
+        said = f"{host} does not accept it: {error}."
     told = f"The notice was not sent. {said}"
     task.voice.show(told)
     return Outcome(Verdict((remark("notice_not_sent", told),)), bool(task.journal.as_result()))
@@ -100,7 +100,7 @@ def _told(task: Task, host: str) -> Outcome:
 
 
 def _send(params: Mapping[str, Any], content: Mapping[str, Any], key: str) -> None:
-    """Raises NoAnswer unless the server takes the notice. The key tells it one that a killed run has sent already."""
+    """Raises NoAnswer unless the server takes the notice. The key shows if a killed run has sent it already."""
     headers = {"Content-Type": "application/json", "Idempotency-Key": key}
     answer = send(params["url"], json.dumps(content).encode(), float(params["timeout"]), headers)
     if not 200 <= answer.status < 300:

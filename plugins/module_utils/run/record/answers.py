@@ -1,4 +1,4 @@
-"""The answer at a request: whenever the record of its upgrade is written, its place is told how far that has come."""
+"""The answer to a request: whenever the record of its upgrade is written, the progress is noted at the request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .telling import TellingStore
 
 
 def telling(task: Task, store: RecordStore) -> RecordStore:
-    """The store whose records are published as figures, and answered at their requests.
+    """The store that also publishes its records as figures, and answers their requests.
 
     Raises:
         Refusal: the address of the push gateway cannot be used.
@@ -22,7 +22,7 @@ def telling(task: Task, store: RecordStore) -> RecordStore:
 
 
 def _answered(task: Task, store: RecordStore) -> RecordStore:
-    """No upgrade stops because its answer cannot be written."""
+    """No upgrade fails because its answer cannot be written."""
     kinds: Any = task.request_kinds
     if not kinds or isinstance(store, Nowhere):
         return store

@@ -1,7 +1,7 @@
 """The events of batches, in one list with those that a record has noted. Pure.
 
-A batch keeps its times and its health in fields, of which its events are views: as events they take four times the
-bytes, and a record with 1,000 batches would lose the details of most of them.
+A batch keeps its times and its health in fields, and its events are derived from them. Stored as events they would
+take four times the bytes, and a record with 1,000 batches would lose most details.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def with_batches(events: Iterable[RecordedEvent], batches: Sequence[BatchRecord]
         for each in (*batch.tries, batch):
             first += _until_down(each, batch.name)
             last += _from_down(each, batch.name, LEFT.get(each.state, each.state) if each is not batch else each.state)
-    # A time in whole seconds comes before those within this second.
+    # A time in whole seconds sorts before times within that second.
     return tuple(sorted((*first, *events, *last), key=lambda event: event.at.rstrip("Z")))
 
 
@@ -32,7 +32,7 @@ def late_words(events: Iterable[RecordedEvent], batch: BatchRecord) -> str:
 
 
 def _until_down(batch: BatchRecord, name: str) -> Iterator[RecordedEvent]:
-    """The events of a batch, by its name now, until its first member goes down."""
+    """The events of a batch until its first member goes down, under its current name."""
     if batch.started:
         yield happened(EventKind.BATCH_STARTED, batch.started, batch.run, name)
     if batch.health and (at := batch.went or batch.started):
@@ -40,7 +40,7 @@ def _until_down(batch: BatchRecord, name: str) -> Iterator[RecordedEvent]:
 
 
 def _from_down(batch: BatchRecord, name: str, outcome: str) -> Iterator[RecordedEvent]:
-    """The events of a batch that came to this outcome from then on."""
+    """The events of a batch with this outcome, after its first member went down."""
     if batch.health_away and (at := batch.went or batch.ended):
         yield happened(EventKind.HEALTH, at, batch.run, name, batch.health_away)
     if batch.ended:

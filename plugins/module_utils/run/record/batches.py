@@ -1,9 +1,9 @@
-"""The batches of a record over all runs: those of the plan now, those that are over, and the tries that were stopped.
+"""The batches of a record over all runs: those of the current plan, ended ones, and the tries that were stopped.
 
 The pools of the plan have the members that no batch has done yet.
 
-A run that takes the members of a stopped batch again plans them anew. Its batch keeps that earlier try, so that both
-are seen as one batch, and counted once.
+A run that takes the members of a stopped batch again plans them again. Its batch keeps the earlier try, so that both
+are shown as one batch, and counted once.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ NOT_ENDED = ("upgrading", "waiting")
 KEPT_TRIES = 10
 """Earlier tries of a batch that are kept: the first one, and the newest."""
 UNTOUCHED = "untouched"
-"""The action of a member that stayed as it was."""
+"""The action of a member that was not touched."""
 
 LEFT = {"failed": "stopped", "upgrading": "interrupted", "waiting": "paused"}
-"""The words for a try that another one has followed, by the state in which its run has left it."""
+"""The words for a try that was followed by another, by the state in which its run left it."""
 
 Items = tuple[Mapping[str, Any], ...]
 
@@ -56,13 +56,13 @@ class BatchRecord:
     took: Items = ()
     waited: Items = ()
     cures: bool = False
-    """Whether its members are only brought back as their pool is, to be upgraded in a later batch."""
+    """Whether its members are only brought back on the current version of their pool, and upgraded in a later batch."""
     target_version: str = ""
-    """The version on the way that it leads to, in a chain of upgrades; empty if it is that of the upgrade."""
+    """The intermediate version that it leads to, in a chain of upgrades; empty if it is the target of the upgrade."""
     health: str = ""
     """The word of the system for its health when the gate of this batch had passed."""
     health_away: str = ""
-    """The same while its members were away; empty if nobody has seen it."""
+    """The same while its members were away; empty if it was not observed."""
     went: str = ""
     """The time at which its first member went down; empty before that, or where no module has noted it."""
     outdated: tuple[str, ...] = ()
@@ -75,23 +75,23 @@ class BatchRecord:
     """Earlier tries of its members, by runs that did not finish them, the oldest first. They have none themselves."""
 
     def come_to(self, state: str, run: str, at: str, took: Items, waited: Items) -> BatchRecord:
-        """The batch after it began or came further in this run, with the results so far."""
+        """The batch after it has started or changed its state in this run, with the results so far."""
         started, ended = at if state == "upgrading" else self.started, "" if state in NOT_ENDED else at
         return replace(self, state=state, run=run, started=started, ended=ended, took=took, waited=waited)
 
     @property
     def led(self) -> frozenset[tuple[str, str]]:
-        """Its members, each with the version on the way: in a chain several batches have the same members."""
+        """Its members, each with the intermediate version: in a chain, several batches have the same members."""
         return frozenset((self.target_version, name) for name in self.members)
 
     @property
     def upgraded(self) -> tuple[str, ...]:
-        """The members that are on the version of the upgrade once it is done."""
+        """The members that run the target version once the batch is done."""
         return () if self.cures or self.target_version else self.members
 
     @property
     def touched(self) -> bool:
-        """Whether one of its members did not stay as it was."""
+        """Whether one of its members was touched."""
         return any(each.get("action") != UNTOUCHED for each in self.took)
 
     @property
@@ -103,7 +103,7 @@ class BatchRecord:
 def batches_of(
     plan: Mapping[str, Any], earlier: Sequence[BatchRecord] = (), updated: str = ""
 ) -> tuple[BatchRecord, ...]:
-    """The batches of a plan, behind those of earlier runs of the same upgrade that are not planned again.
+    """The batches of a plan, after those of earlier runs of the same upgrade that are not planned again.
 
     `updated` is the time at which the earlier ones were last written, which ends those that a killed run left.
     """
@@ -114,7 +114,7 @@ def batches_of(
 
 
 def with_done(batches: Sequence[BatchRecord], run: str, done: Sequence[Mapping[str, Any]]) -> tuple[BatchRecord, ...]:
-    """The batches, of which a run knows that these are `done`, each with its `name` and the times of start and end."""
+    """The batches, of which those in `done` are done: each of these has its `name` and the times of start and end."""
     times = {each["name"]: each for each in done}
     return tuple(
         replace(one, state="done", run=run, started=times[one.name]["started"], ended=times[one.name]["ended"])
@@ -127,7 +127,7 @@ def with_done(batches: Sequence[BatchRecord], run: str, done: Sequence[Mapping[s
 def _batch_of(
     planned: Mapping[str, Any], earlier: Sequence[BatchRecord], before: Mapping[str, Any], after: str
 ) -> BatchRecord:
-    """A planned batch. A member that is away says nothing of its cause, which an earlier run has noted."""
+    """A planned batch. A member that is down does not show why it was replaced; an earlier run has noted that."""
     members = tuple(planned["members"])
     noted_before = {name for each in earlier for name in each.outdated}
     outdated = {*(planned.get("outdated") or ())} | {n for n in members if n in noted_before and before.get(n) is None}
@@ -143,7 +143,7 @@ def _batch_of(
 
 
 def _images(running: Mapping[str, str], after: str, earlier: Sequence[BatchRecord]) -> Iterator[ImageRecord]:
-    """The images of planned members. A run that was killed may have changed one, whose former image it has noted."""
+    """The images of planned members. A killed run may have changed an image; the former one is then in its record."""
     noted = {each.member: each for batch in earlier if batch.state != "done" for each in batch.images}
     for member, image in running.items():
         known = noted.get(member)
@@ -157,7 +157,7 @@ def _with_tries(batches: Sequence[BatchRecord], earlier: Sequence[BatchRecord], 
         ours = [each for each in left if not each.led.isdisjoint(batch.led)]
         left = [each for each in left if each not in ours]
         ours.sort(key=lambda each: each.started)
-        # The first one has the time since which the batch is under way.
+        # The first try has the time at which the batch started.
         yield replace(batch, tries=(*ours[:1], *ours[1:][1 - KEPT_TRIES :]))
 
 
@@ -166,7 +166,7 @@ def _as_try(batch: BatchRecord, updated: str) -> BatchRecord:
 
 
 def _counts(batch: BatchRecord) -> bool:
-    """Whether it is a try of what is planned again. A pass that only waited is none: the next waits for the same."""
+    """Whether it counts as a try. A pass that only waited does not: the next one waits for the same."""
     brought_back = batch.cures and batch.state == "done"
     return bool(batch.started) and (batch.state != "waiting" or batch.touched) and not brought_back
 
@@ -174,10 +174,10 @@ def _counts(batch: BatchRecord) -> bool:
 def _kept(
     batches: Sequence[BatchRecord], going: set[tuple[str, str]], plan: Mapping[str, Any]
 ) -> tuple[BatchRecord, ...]:
-    """The earlier batches that are not planned again; one that a killed run left under way has come to its end.
+    """The earlier batches that are not planned again; those that a killed run left may be done.
 
-    So has one of a version on the way, which is planned again as long as it is not reached. Without a start it was
-    never needed.
+    One is done if its members run the target version. One for an intermediate version is done as well, because it is
+    planned again until that version is reached. If it never started, it was not needed.
     """
     there = {name for name, version in plan["before"].items() if version == plan["target_version"]}
     return tuple(
@@ -190,7 +190,7 @@ def _kept(
 def _named_apart(
     kept: Sequence[BatchRecord], earlier: Sequence[BatchRecord], planned: Sequence[BatchRecord]
 ) -> tuple[BatchRecord, ...]:
-    """The earlier batches under names that are not planned again: each plan counts its own batches from one."""
+    """The earlier batches under names that the plan does not use: each plan counts its own batches from one."""
     begun = sorted((each for batch in earlier for each in (*batch.tries, batch)), key=lambda each: each.started)
     numbers = {run: number for number, run in enumerate(dict.fromkeys(each.run for each in begun if each.run), 1)}
     taken = {each.name for each in planned}

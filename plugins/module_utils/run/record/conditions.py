@@ -1,7 +1,7 @@
-"""The conditions of an upgrade, one for each of its steps: how far it came when it was last looked at. Pure.
+"""The conditions of an upgrade, one for each of its steps: its progress when it was last looked at. Pure.
 
-The upgrades of a cluster one after the other have the version, the phase, the times of the whole and of its members,
-and the conditions. They are what `status.history` of an UpgradeConfig tells, whose `worker` times are of members.
+The past upgrades of a cluster have the version, the phase, the times of the whole and of its members, and the
+conditions. `status.history` of an UpgradeConfig shows them; its `worker` times are those of the members.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ class StepState(str, Enum):
 
     STARTED = "started"
     IN_PROGRESS = "in_progress"
-    """It is not done, or it has failed; the next pass takes it again."""
+    """It is not done, or it has failed; the next pass runs it again."""
     COMPLETED = "completed"
     SKIPPED = "skipped"
     """The upgrade continues without it, and does not try it again. It counts as completed."""
 
 
 NOT_BEGUN = "pending"
-"""The word for a step that is known beforehand, and that no record has yet."""
+"""The word for a known step that no record has yet."""
 DONE = (StepState.COMPLETED, StepState.SKIPPED)
 
 
 @dataclass(frozen=True)
 class Condition:
-    """The condition of one step, in the words of Kubernetes. Moments are texts; one that has not come is empty."""
+    """The condition of one step, in the words of Kubernetes. Times are texts; one that has not come is empty."""
 
     type: str
     """The name of the step."""
@@ -56,19 +56,19 @@ class Condition:
     """The state of the step."""
     message: str
     start_time: str
-    """The moment at which it was first begun in this upgrade."""
+    """The time at which it was first started in this upgrade."""
     complete_time: str
-    """The moment since which it is completed."""
+    """The time at which it was completed."""
     last_probe_time: str
-    """The moment at which it was last looked at."""
+    """The time at which it was last looked at."""
     last_transition_time: str
-    """The moment at which its status last changed."""
+    """The time at which its status last changed."""
     failed: int = 0
     unreachable: int = 0
-    """The times that it failed since it was last completed, by the class of the error."""
+    """How often it has failed since it was last completed, by the class of the error."""
 
     def failures(self, failure: FailureClass) -> int:
-        """The times that it failed with an error of this class."""
+        """How often it has failed with an error of this class."""
         return self.failed if failure is FailureClass.FAILED else self.unreachable
 
 
@@ -82,8 +82,8 @@ def after_step(
 ) -> tuple[Condition, ...]:
     """The conditions once a step has come to a state, or has failed once more.
 
-    A pass takes every step again. So a step that is started again and was completed stays so until it is known to be
-    otherwise.
+    Every pass runs every step again. So a completed step that is started again stays completed until the new result is
+    known.
     """
     before = next((each for each in conditions if each.type == name), None)
     if before is None:
@@ -117,7 +117,7 @@ def taken_since(conditions: Sequence[Condition], since: str) -> tuple[Condition,
 def told_of(conditions: Sequence[Condition], name: str, now: datetime) -> dict[str, Any]:
     """The seconds since which a step is not completed, and how often it failed, by class; zeros for one unknown.
 
-    One that the upgrade continues without has the cause as `skipped`.
+    For a step that the upgrade continues without, `skipped` has the cause.
     """
     found = next((each for each in conditions if each.type == name), None)
     if found is None:
@@ -130,21 +130,21 @@ def told_of(conditions: Sequence[Condition], name: str, now: datetime) -> dict[s
 
 @dataclass(frozen=True)
 class Upgrade:
-    """One upgrade. Each moment is in RFC 3339, and empty before it has come."""
+    """One upgrade. Times are in RFC 3339, and empty before they have come."""
 
     version: str
     phase: str
     started: str
     completed: str = ""
-    """The moment at which it was completed; empty for one that has ended otherwise."""
+    """The time at which it was completed; empty if it ended otherwise."""
     members_started: str = ""
-    """The moment at which its first batch began."""
+    """The time at which its first batch started."""
     members_completed: str = ""
-    """The moment at which its last batch was done."""
+    """The time at which its last batch was done."""
     conditions: tuple[Condition, ...] = ()
     """See `milestones.conditions_of`; empty in a record that was written before they were kept."""
     preceding: str = ""
-    """The version that it came from; empty where that is not known."""
+    """The version before the upgrade; empty if not known."""
 
     def is_of(self, version: str, started: str) -> bool:
         """Whether it is the upgrade to this version that began at that time."""
@@ -152,7 +152,7 @@ class Upgrade:
 
 
 def with_upgrade(earlier: Sequence[Upgrade], now: Upgrade) -> tuple[Upgrade, ...]:
-    """All upgrades, of which the last is the present one: it goes on until it is completed or another version comes."""
+    """All upgrades, the present one last. It is continued until it is completed or another version is wanted."""
     last = earlier[-1] if earlier else None
     goes_on = last is not None and not last.completed and last.version == now.version
     if last is None or not (goes_on or last.is_of(now.version, now.started)):

@@ -1,7 +1,7 @@
 """The timed events of an upgrade, in one list: its transitions, what people have said, what was changed. Pure.
 
-The history, the consents, the approvals, the pause, the notices and the changes of a record are views of this list.
-The events of batches are views themselves, see `batch_events`.
+The history, consents, approvals, pause, notices and changes of a record are taken from this list. The events of batches
+are derived from the batches, see `batch_events`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .figures import figure, timestamp
 
 CHANGES = ("set", "changed", "excluded", "removed", "forced", "patch_stateful_set", "lower_partition")
 PUT_BACK = ("restored", "included")
-"""The actions of modules that change something for a while or for good, and that put it back."""
+"""The actions of modules that change something, temporarily or for good, and those that put it back."""
 DOWN = ("delete_pod", "stopped_process")
 """The actions that take a member down."""
 LOWERED = "lower_partition"
@@ -27,13 +27,13 @@ IMAGE, STRATEGY = "image", "update strategy"
 PARTS = {"image": IMAGE, "strategy": STRATEGY}
 """The parts of a pool that one request may change together, by their names in the action. The image stays."""
 KEPT = 100
-"""Events that are kept of the transitions, the changes, and each other kind: the newest, but the first changes."""
+"""Events that are kept of the transitions, the changes, and each other kind: the newest, but of changes the first."""
 LONGEST = 500
-"""Characters of the message of an event that is no transition."""
+"""Characters of the message of an event that is not a transition."""
 
 
 class EventKind(str, Enum):
-    """The kinds of events that lead to no other phase. Those that do are named as in `phases.UpgradeEvent`."""
+    """The kinds of events that do not change the phase. Those that do are named as in `phases.UpgradeEvent`."""
 
     ACCEPTED = "risk_accepted"
     """A run was given an option that accepts a risk. The event is about the option, and its message is the value."""
@@ -53,8 +53,8 @@ class EventKind(str, Enum):
     PUT_BACK = "put_back"
     """The message of both is the action of the module."""
     LASTS = "lasts_since"
-    """The event is about a thing that is in a state for a long time, its message is the state, and its time the start
-    of that."""
+    """The event is about a thing that stays in a state for a long time. Its message is the state, and its time the
+    start of that state."""
     BATCH_STARTED = "batch_started"
     BATCH_ENDED = "batch_ended"
     """The event is about the batch, and its message is the outcome."""
@@ -62,14 +62,14 @@ class EventKind(str, Enum):
     """The event is about the first member of a batch that was reported as late, and its message is what it waited for.
     The names of batches change from one plan to the next."""
     WHOLE_AGAIN = "whole_again"
-    """A gate has found all whole for the first time after the batch that it is about."""
+    """The first gate that found all whole after the batch that the event is about."""
 
 
 ONCE = (EventKind.ACCEPTED, EventKind.SKIPPED, EventKind.APPROVED, EventKind.NOTICED)
-"""Kinds of events of which the first of the same content counts."""
+"""Kinds of events that are kept only once for the same content."""
 MOVES = (EventKind.WENT, EventKind.CAME)
 COUNTED = (EventKind.CHANGED, EventKind.PUT_BACK)
-"""Kinds of events that are one with the number of times, as events of Kubernetes are."""
+"""Kinds of events that are kept once with a count, like events of Kubernetes."""
 
 
 @dataclass(frozen=True)
@@ -88,16 +88,16 @@ class RecordedEvent:
     about: str = ""
     """The check, the option, the point, the notice or the setting."""
     by: str = ""
-    """The person behind it; empty where the run itself is."""
+    """The person who caused it; empty if the run did."""
     times: int = 1
     last: str = ""
-    """The time of the last of several."""
+    """The time of the last one, if it is counted several times."""
 
 
 def happened(
     kind: EventKind, at: str, run: str = "", about: str = "", message: str = "", by: str = ""
 ) -> RecordedEvent:
-    """An event that is no transition."""
+    """An event that is not a transition."""
     return RecordedEvent(at, run, "", shortened(message, LONGEST), kind=kind.value, about=about, by=by)
 
 
@@ -107,7 +107,7 @@ def of_kind(events: Iterable[RecordedEvent], *kinds: EventKind) -> tuple[Recorde
 
 
 def added(events: Sequence[RecordedEvent], fresh: Iterable[RecordedEvent]) -> tuple[RecordedEvent, ...]:
-    """The events with these behind them. One that was noted before is counted, or is not noted again."""
+    """The events, followed by these. One that was noted before is counted, or not noted again."""
     found = list(events)
     for each in fresh:
         single = (*ONCE, *COUNTED) if not each.phase else ()
@@ -126,7 +126,7 @@ def added(events: Sequence[RecordedEvent], fresh: Iterable[RecordedEvent]) -> tu
 
 
 def changes(actions: Iterable[Mapping[str, Any]], run: str) -> Iterator[RecordedEvent]:
-    """The events that these actions of modules are. Actions that change nothing of others are none."""
+    """The events for these actions of modules. Actions that do not change or put back anything give none."""
     for action in actions:
         word, at = str(action.get("action")), str(action.get("at", ""))
         if word in (*CHANGES, *PUT_BACK):
@@ -147,7 +147,7 @@ def moves(
 
 
 def later(began: str, seconds: float | None, precision: str = "seconds") -> str:
-    """The time so many seconds after another one; empty if one of them is missing, or there is no such time."""
+    """The time so many seconds after another; empty if either is missing, or there is no such time."""
     first = timestamp(began)
     with suppress(OverflowError):
         return timestamp_text(first + timedelta(seconds=seconds), precision) if first and seconds is not None else ""
@@ -160,7 +160,7 @@ def stays(target: str) -> bool:
 
 
 def _targets(action: Mapping[str, Any]) -> Sequence[str]:
-    """The things that an action has changed. A pool is changed in parts, of which one stays and another is put back."""
+    """The things that an action has changed. A pool is changed in parts: one stays, another is put back."""
     target, parts = str(action.get("target")), action.get("set")
     if action.get("action") == LOWERED:
         return [f"{STRATEGY} of pool {target}"]

@@ -1,6 +1,7 @@
-"""Figures of a record: numbers and moments. Pure.
+"""Figures of a record: numbers and times. Pure.
 
-Anybody may write into the place of a record. A figure that cannot be read is missing, for no figure is worth an error.
+Others may write where a record is kept. A figure that cannot be read counts as missing, because it is not worth an
+error.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def timestamp(text: str) -> datetime | None:
 
 
 def seconds_between(began: str, ended: str) -> float | None:
-    """The seconds from one moment to another, at least 0; None if one of them is missing."""
+    """The seconds from one time to another, at least 0; None if one of them is missing."""
     first, last = timestamp(began), timestamp(ended)
     return max(0.0, (last - first).total_seconds()) if first and last else None
 
@@ -45,5 +46,5 @@ def longest_absence(took: Iterable[Mapping[str, Any]]) -> float:
 
 
 def longest_first(waited: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-    """The waits that modules have told, the longest first."""
+    """The waits that modules have reported, the longest first."""
     return tuple(sorted(waited, key=lambda each: -number(each, "seconds")))

@@ -2,7 +2,7 @@
 
 Only the last row of each figure is kept, and those that were worse: 1,000 batches with six rows each would not fit.
 The counters of a process take about 100 bytes. They are the first thing to go if a record is too long, and are then
-measured anew.
+measured again.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ NO_WORSE, WORSE, ACCEPTED, NOT_JUDGED = "no worse", "worse", "accepted", "not ju
 MOST_ROWS = 100
 """Rows of figures that were worse, or accepted, that are kept: the newest."""
 MOST_PARTS = 1000
-"""Parts of a level that are kept one by one. Of more only their sum is compared."""
+"""Parts of a level that are kept one by one. If there are more, only their sum is compared."""
 SAME_START = 5.0
-"""Seconds by which the computed start of one and the same process may differ. No server restarts within them."""
+"""Seconds by which the computed start of the same process may differ. No server restarts faster."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ProcessCounts:
     uptime: float
     """Seconds since then."""
     counts: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """By figure: how often it has happened, and of how many, since the process started."""
+    """By figure: how often it has happened since the process started, and out of how many."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class HealthRecord:
     counted: tuple[str, ...] = ()
     """The names of the rates whose counters are kept, in their order."""
     processes: tuple[Mapping[str, Any], ...] = ()
-    """For each member its name, the start of its process, and the counters of that, two for each rate."""
+    """For each member its name, the start of its process, and the counters of the process, two for each rate."""
     measured: str = ""
-    """The time at which the figures before the first batch were known; empty until then."""
+    """The time at which the figures before the first batch were complete; empty until then."""
     before: tuple[Mapping[str, Any], ...] = ()
     """The figures before the first batch: the value of each part of a level, and each rate."""
     rows: tuple[FigureRow, ...] = ()
-    """The last row of each figure, behind those that were worse or accepted before."""
+    """The last row of each figure, after earlier ones that were worse or accepted."""
 
     def levels(self, name: str) -> Mapping[str, int]:
         """The parts of a level before the first batch."""
@@ -127,8 +127,8 @@ def increases(
 ) -> dict[str, tuple[int, int]]:
     """The increase of both counters of each rate over all processes, in the `seconds` since the last look.
 
-    A process that has started since counts from its start. One that is older and was not seen then does not count: its
-    counters have the time before that look, too.
+    A process that has started since counts from its start. One that is older but was not seen then does not count:
+    its counters include the time before that look.
     """
     earlier = {str(each.get("member")): each for each in known.processes}
     found: dict[str, tuple[int, int]] = {}

@@ -1,4 +1,4 @@
-"""The time since which something lasts, over all passes and runs of an upgrade: the first one that its record has."""
+"""How long a state has lasted, over all passes and runs of an upgrade: the first time that its record has."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Lasting:
     """A state that lasts, as it was seen now."""
 
     about: str
-    """The thing that is in it."""
+    """The thing that is in this state."""
     state: str
-    """The state in words that no earlier one of the same thing has."""
+    """The state, in words that differ from any earlier state of the same thing."""
     since: str
-    """The time since which it is seen, in the form of `timestamp_text`."""
+    """The time from which it was seen, in the form of `timestamp_text`."""
 
 
 def note_lasting(task: Task, seen: Collection[Lasting]) -> dict[str, str]:
-    """The time since which each of these lasts, by what it is about. One that is new is noted in the record.
+    """The time at which each of these states began, by what it is about. A new one is noted in the record.
 
-    Without a record, or while it cannot be read and written, it is the time that was seen now.
+    Without a record, or if it cannot be read or written, it is the time that was seen now.
 
     Raises:
         Refusal: something else has failed, such as the lock.
@@ -45,7 +45,7 @@ def note_lasting(task: Task, seen: Collection[Lasting]) -> dict[str, str]:
 
 
 def noted(record: Record, seen: Collection[Lasting]) -> Record:
-    """The record with these, without those that it has."""
+    """The record with those of these that it does not have yet."""
     known = known_since(record, seen)
     fresh = (each for each in seen if each.about not in known)
     return record.with_events(

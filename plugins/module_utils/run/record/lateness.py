@@ -1,4 +1,4 @@
-"""A batch that takes longer than it should, noted in the record once, by a system that waits for it."""
+"""A batch that takes longer than it should: the system that waits for it notes this in the record once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def note_late(task: Task, members: Sequence[str], said: str) -> Verdict:
 
 
 def with_late(record: Record, members: Sequence[str], said: str, at: str, run: str) -> Record:
-    """The record that knows that the batch with these members is late since then, unless it was before."""
+    """The record with the note that the batch with these members is late, unless it has one already."""
     ours = [each for each in record.batches if not {*members}.isdisjoint(each.members) and each.state == "upgrading"]
     if not ours or any(late_words(record.events, each) for each in ours):
         return record

@@ -1,6 +1,6 @@
 """The figures of an upgrade for Prometheus, from its record. Pure.
 
-Each is a gauge of the upgrade as it is now, so that a figure that is written again by another run is not counted twice.
+Each is a gauge of the current state, so a figure that another run writes again is not counted twice.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ HELP = {
     "batch_late": "Whether the batch was reported as late, and is not done.",
     "start_time_seconds": "Time at which the upgrade began.",
     "update_time_seconds": "Time at which its record was last written.",
-    "scheduled_time_seconds": "Time from which on the upgrade may start.",
-    "window_end_time_seconds": "Time from which on the upgrade may not start any more.",
+    "scheduled_time_seconds": "Time from which the upgrade may start.",
+    "window_end_time_seconds": "Time from which the upgrade may no longer start.",
     "delayed": "Whether the run has reported that no batch had begun some time after the start.",
     "to_fix": "Problems before the start, as of the last check.",
 }
@@ -46,7 +46,7 @@ class Measure:
 
 
 def measures_of(record: Record) -> list[Measure]:
-    """The figures of an upgrade. A moment that has not come has none."""
+    """The figures of an upgrade. A time that has not come gives none."""
     return [*_of_the_whole(record), *_of_the_start(record), *_of_steps(record), *_of_batches(record)]
 
 

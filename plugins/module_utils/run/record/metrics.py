@@ -36,7 +36,7 @@ def measured(task: Task, store: RecordStore) -> RecordStore:
 
 
 def publisher_of(task: Task) -> Publisher | None:
-    """Publishes figures by the name of what they are of, or None if the task does not say where.
+    """A function that publishes figures under a name; None if the task does not say where.
 
     No upgrade stops because they cannot be published.
 
@@ -58,7 +58,7 @@ def publisher_of(task: Task) -> Publisher | None:
 
 
 def published(name: str, measures: Sequence[Measure], namespace: str, path: str | None, gateway: Server | None) -> None:
-    """Write the figures of the upgrade of this name, in place of those that were written for it before.
+    """Write the figures of the upgrade of this name, replacing those that were written for it before.
 
     Raises:
         Refusal: the package is missing, the file cannot be written, or the push gateway does not take them.
@@ -92,7 +92,7 @@ def _write(client: Any, registry: Any, file: Path) -> None:
 
 
 def _handler(gateway: Server, name: str) -> Callable[..., Callable[[], None]]:
-    """The sender of the official client: our own, with the proxy, the trust and the limit of all other requests."""
+    """The handler for the official client: it sends with the proxy, the trust and the limit of all other requests."""
 
     def handler(headers: Sequence[tuple[str, str]], data: bytes, **_ours: Any) -> Callable[[], None]:
         return lambda: gateway.put(f"/metrics/job/{JOB}/upgrade/{name}", data, dict(headers))

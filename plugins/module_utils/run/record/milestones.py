@@ -1,7 +1,7 @@
 """The conditions of a whole upgrade: its start, its gates, its batches, its notices and its end, and its steps. Pure.
 
-They are made from what the record holds anyway, so that a plain upgrade has them, too. Each is there once it has begun.
-Their names begin with a capital letter, as those of Kubernetes do; the name of a step is the user's.
+They are made from what the record holds anyway, so every upgrade has them. Each appears once it has started. Their
+names start with a capital letter, as in Kubernetes; the name of a step is the user's.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ LONGEST = 300
 
 
 def conditions_of(record: Record) -> tuple[Condition, ...]:
-    """All conditions of an upgrade: those of its parts, in their order, and behind its start those of its steps."""
+    """All conditions of an upgrade: those of its parts, in their order, with those of its steps after its start."""
     start, batches, end = _start(record), _batches(record), _end(record)
     return (*start, *record.conditions, *batches, *end)
 
 
 def dated(record: Record) -> Record:
-    """The record with the times and conditions of this upgrade behind those of the upgrades before it."""
+    """The record with the times and conditions of this upgrade after those of the upgrades before it."""
     begun, whole = _times(record)
     times = (record.started, _completed(record), begun, whole)
     # At the end of an upgrade the version deployed is its target.
@@ -80,7 +80,7 @@ def _batches(record: Record) -> Iterator[Condition]:
 
 
 def _is_let_through(batch: BatchRecord) -> bool:
-    """Whether the gate of a batch has let it go down. Its health is noted at its end."""
+    """Whether the gate of a batch has passed: the batch is done, or a member was touched."""
     return batch.state == "done" or batch.touched
 
 
@@ -99,7 +99,7 @@ def _end(record: Record) -> Iterator[Condition]:
 
 
 def _condition(record: Record, name: str, since: str, completed: str, message: str) -> Condition:
-    """A condition that has begun; it is completed if it has a time for that."""
+    """A condition that has started; it is completed if `completed` has a time."""
     done = bool(completed)
     return Condition(
         type=name,

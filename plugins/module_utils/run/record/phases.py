@@ -1,6 +1,6 @@
 """The phases of an upgrade, and the events that lead from one to another. Pure.
 
-An upgrade is recorded once a person has agreed to it, so New lasts no longer than the start of its first run. The
+An upgrade is recorded once a person has agreed to it, so New lasts only until its first run has started. The
 reason of a phase is the first sentence of the cause; the history keeps all of it.
 """
 
@@ -23,38 +23,38 @@ class Phase(str, Enum):
     """The progress of an upgrade over all its runs."""
 
     NEW = "New"
-    """It is planned, and nobody has agreed to it yet."""
+    """It is planned, and no one has agreed to it yet."""
     PENDING = "Pending"
-    """It is agreed to, or is to start at a later moment, and none of its batches has begun."""
+    """It is agreed to, or is to start later, and none of its batches has started."""
     UPGRADING = "Upgrading"
-    """A batch has begun, or another run goes on with it. If a batch was stopped, the next run continues with that."""
+    """A batch has started, or another run continues it. If a batch was stopped, the next run continues with that."""
     PAUSED = "Paused"
-    """Nobody works on it until the next pass, or until a person goes on with it."""
+    """No run works on it until the next pass, or until a person continues it."""
     COMPLETED = "Completed"
     """All that its last run was for is done and proven."""
     FAILED = "Failed"
-    """It is over without being completed: no run has begun it by the end of its window."""
+    """It has ended without being completed: no run had started it by the end of its window."""
     ABORTED = "Aborted"
-    """A person has ended it. It goes on only once a person has resumed it."""
+    """A person has ended it. It continues only after a person has resumed it."""
 
 
 class UpgradeEvent(str, Enum):
     """The events of an upgrade."""
 
     SCHEDULED = "scheduled"
-    """It is to start at a later moment."""
+    """It is to start later."""
     AGREED = "agreed"
-    """A run has consent to the plan, and begins or goes on."""
+    """A run has consent to the plan, and starts or continues."""
     BEGUN = "begun"
-    """A batch begins, or comes further."""
+    """A batch starts, or makes progress."""
     STOPPED = "stopped"
-    """A run ends with something to be cured: at a batch, at a step, or since the whole is not proven or put back."""
+    """A run ends with something to be fixed: at a batch, at a step, or because the whole is not proven or put back."""
     PAUSED = "paused"
     COMPLETED = "completed"
     FAILED = "failed"
     ABORTED = "aborted"
     RESUMED = "resumed"
-    """A person lets an upgrade go on that was aborted."""
+    """A person lets an aborted upgrade continue."""
 
 
 ENDINGS = (UpgradeEvent.COMPLETED, UpgradeEvent.PAUSED, UpgradeEvent.STOPPED, UpgradeEvent.ABORTED)
@@ -85,12 +85,12 @@ LEADS_TO: dict[Phase, dict[UpgradeEvent, Phase]] = {
     Phase.ABORTED: {UpgradeEvent.AGREED: Phase.UPGRADING, UpgradeEvent.RESUMED: Phase.PAUSED},
     Phase.COMPLETED: {},
 }
-"""The phase that each event leads to. An upgrade after one that is completed is another, and begins as new."""
+"""The phase that each event leads to. After a completed upgrade, the next one is another and starts as New."""
 
 _DONE_TO_IT = {
     UpgradeEvent.SCHEDULED: "wait for its start",
     UpgradeEvent.AGREED: "continue",
-    UpgradeEvent.BEGUN: "begin a batch",
+    UpgradeEvent.BEGUN: "start a batch",
     UpgradeEvent.STOPPED: "stop",
     UpgradeEvent.PAUSED: "be paused",
     UpgradeEvent.COMPLETED: "be completed",
@@ -105,7 +105,7 @@ FORMER = {
     "stopped": Phase.FAILED,
     "aborted": Phase.ABORTED,
 }
-"""Words of records that were written before these phases were."""
+"""Words of records that were written before there were these phases."""
 
 
 def follow(phase: Phase, event: UpgradeEvent) -> Phase:
@@ -124,7 +124,7 @@ def follow(phase: Phase, event: UpgradeEvent) -> Phase:
 
 
 def phase_of(word: str, batches_left: bool) -> Phase:
-    """The phase that a record names, also in a word of before: `stopped` was also said where a batch was stopped."""
+    """The phase that a record names, also in a former word: `stopped` was used even if only a batch was stopped."""
     if word == "stopped" and batches_left:
         return Phase.UPGRADING
     return FORMER[word] if word in FORMER else Phase(word)

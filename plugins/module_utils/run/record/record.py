@@ -1,4 +1,4 @@
-"""The record of an upgrade: what was planned, how far it came, how long each member took. Pure.
+"""The record of an upgrade: what was planned, its progress, and how long each member took. Pure.
 
 It is for people and for reports. The next step is read from the cluster itself, never from here.
 """
@@ -28,7 +28,7 @@ SCHEMA = 2
 LONGEST_MESSAGE = 2000
 """Characters of a message that the history keeps."""
 MOST_WAITS = 20
-"""Waits beside the batches that are kept, the longest."""
+"""Waits outside the batches that are kept, the longest."""
 
 VIEWS = ("all_events", "history", "hold", "approvals", "skipped", "consents", "risks", "notices", "health")
 """The views that a record has in results."""
@@ -63,30 +63,30 @@ class Record:
     updated: str
     batches: tuple[BatchRecord, ...] = ()
     events: tuple[RecordedEvent, ...] = ()
-    """All that has happened, in the order in which it was first noted. The events of batches are views of these."""
+    """All that has happened, in the order in which it was first noted. The events of batches are derived from these."""
     pools: tuple[PoolRecord, ...] = ()
     """In the order of the plan; empty in a record that was written before they were kept."""
     outside: tuple[str, ...] = ()
     """The members of the cluster that are in none of these pools, and do not run the target version."""
     deployed_version: str = ""
-    """The version of all members at the end of the last upgrade that completed; before the first one the lowest version
-    that any of them ran at its begin. Empty where that was not kept."""
+    """The version of all members at the end of the last upgrade that completed; before the first one, the lowest
+    version that any of them ran at its start. Empty if it was not kept."""
     system: str = ""
     """The upgraded system, such as a search engine; empty in a record that was written before it was kept."""
     deed: Deed = Deed.UPGRADE
     """The kind of work that it is of."""
     waited: Items = ()
-    """The waits beside the batches, each with the part of a run that it was `during`, the longest first."""
+    """The waits outside the batches, each with the part of the run that it was `during`, the longest first."""
     last: Items = ()
     """The figures of the upgrade before this one, see `pace.figures_of`; none if there was none."""
     start: Start | None = None
-    """The moments of its schedule; None if it has none."""
+    """The times of its schedule; None if it has none."""
     conditions: tuple[Condition, ...] = ()
-    """One for each step that the runs take beside the batches, in the order in which they were begun."""
+    """One for each step that the runs take outside the batches, in the order in which they were started."""
     points: tuple[Point, ...] = ()
-    """The points at which somebody has to say so, as its last run has them."""
+    """The points at which a person must approve, as its last run had them."""
     codes: tuple[str, ...] = ()
-    """The codes of the reasons for which its last run has ended, or a batch was stopped; none where it goes on."""
+    """The codes of the reasons why its last run ended or a batch was stopped; none while it continues."""
     counts: Counts | None = None
     """The things that the system has counted before and after; None if it counts none."""
     figures: HealthRecord | None = None
@@ -94,9 +94,9 @@ class Record:
     upgrades: tuple[Upgrade, ...] = ()
     """The upgrades of the cluster, of which this one is the last."""
     request: Requested | None = None
-    """The request that it carries out; None if it is carried out for the variables of its runs alone."""
+    """The request that it carries out; None if only the variables of its runs ask for it."""
     schema: int = SCHEMA
-    """Counts what readers have to know anew. A field that a reader does not know is no hindrance."""
+    """The version of the format, raised if readers must change. Readers ignore fields that they do not know."""
 
     @property
     def all_events(self) -> tuple[RecordedEvent, ...]:
@@ -110,14 +110,14 @@ class Record:
 
     @property
     def hold(self) -> Hold | None:
-        """The pause that a person has asked for; None if no one has."""
+        """The pause that a person has asked for; None without one."""
         for last in of_kind(self.events, EventKind.HELD, EventKind.RESUMED)[-1:]:
             return Hold(last.by, last.at, last.message) if last.kind == EventKind.HELD else None
         return None
 
     @property
     def approvals(self) -> tuple[Approval, ...]:
-        """The points that were approved, each with the person and the time."""
+        """The approved points, each with the person and the time."""
         return tuple(Approval(each.about, each.by, each.at) for each in of_kind(self.events, EventKind.APPROVED))
 
     @property
@@ -165,7 +165,7 @@ class Record:
 
     @property
     def tries(self) -> tuple[BatchRecord, ...]:
-        """Its batches, each behind the tries of it that were stopped."""
+        """Its batches, each after its earlier tries."""
         return tuple(each for batch in self.batches for each in (*batch.tries, batch))
 
     @property
@@ -185,14 +185,14 @@ class Record:
 
 
 NamedSteps = Callable[[Record], Sequence[Condition]]
-"""Gives the steps that a system has names for, each in its state, also those that have not begun."""
+"""Gives the steps that a system has names for, each with its state, including those that have not started."""
 
 
 def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, at: str) -> Record | None:
-    """The record at the begin of a run: the same upgrade goes on where its earlier runs came to, another starts anew.
+    """The record at the start of a run: the same upgrade continues where its earlier runs stopped, another starts new.
 
-    `plan` is the result of pool_order. Without a record the cluster itself tells whether the upgrade is under way. None
-    where there is nothing to do, and no earlier run to be ended.
+    `plan` is the result of pool_order. Without a record, the cluster itself shows whether the upgrade is under way.
+    None if there is nothing to do, and no earlier run to end.
     """
     if not plan["batches"] and (previous is None or previous.phase is Phase.COMPLETED):
         return None
@@ -208,7 +208,7 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
 
 
 def started_again(plan: Mapping[str, Any], run: str, who: str, at: str) -> Record:
-    """The record of a run that is under way, with all that the run knows. The one that it wrote at its start is gone.
+    """A new record of a run that is under way, with all that the run knows: the one from its start was removed.
 
     `plan` is the plan of its start. Its field `done` has the batches that are done, and their times.
     """
@@ -227,7 +227,7 @@ def started_again(plan: Mapping[str, Any], run: str, who: str, at: str) -> Recor
 
 
 def going_on(previous: Record | None, plan: Mapping[str, Any]) -> Record | None:
-    """The record that was found if it is of the same upgrade, not completed, and no run has missed its window."""
+    """The previous record, if it is of the same upgrade, which is not completed and did not miss its window."""
     if previous is None or previous.phase is Phase.COMPLETED or (previous.phase is Phase.FAILED and not previous.run):
         return None
     same = (previous.cluster, previous.target_version) == (plan["cluster_uuid"], plan["target_version"])
@@ -237,8 +237,8 @@ def going_on(previous: Record | None, plan: Mapping[str, Any]) -> Record | None:
 def planned_record(
     previous: Record | None, earlier: Record | None, plan: Mapping[str, Any], run: str, who: str, at: str
 ) -> Record:
-    """The record of this plan before anything happens; `earlier` is the same upgrade as it came to be until now."""
-    # The time before its start is no time of the upgrade.
+    """The record of this plan before anything happens; `earlier` is the record of the same upgrade so far."""
+    # The time before its start does not count.
     begun_before = earlier is not None and bool(earlier.run)
     record = Record(
         cluster=plan["cluster_uuid"],
@@ -275,7 +275,7 @@ def planned_record(
 
 
 def partly_upgraded(plan: Mapping[str, Any]) -> bool:
-    """Whether some members run the target version and others another one: somebody has begun without a record."""
+    """Whether some members run the target version and others another one: an upgrade was started without a record."""
     versions = {str(version).partition(" ")[0] for version in plan["before"].values() if version is not None}
     return plan["target_version"] in versions and len(versions) > 1
 
@@ -289,10 +289,10 @@ def batch_changed(
     waited: Sequence[Mapping[str, Any]],
     summary: str = "",
 ) -> Record | None:
-    """The record after a batch began, ended or failed; None where no such batch was planned.
+    """The record after a batch started, ended or failed; None if no such batch was planned.
 
     Raises:
-        Refusal: the upgrade is in a phase in which no batch can.
+        Refusal: the upgrade is in a phase in which that cannot happen.
     """
     if record is None or all(each.name != name for each in record.batches):
         return None
@@ -313,10 +313,10 @@ def batch_changed(
 def ended(
     record: Record | None, event: UpgradeEvent, message: str, at: str, codes: Sequence[str] = ()
 ) -> Record | None:
-    """The record after a run, or one that it found dead, has ended; None where there is nothing to note.
+    """The record after the end of a run, or of one that was found dead; None if there is nothing to note.
 
     Raises:
-        Refusal: the upgrade is in a phase in which it cannot end so.
+        Refusal: in its phase, the upgrade cannot end in this way.
     """
     if (
         record is None
@@ -325,7 +325,7 @@ def ended(
     ):
         return None
     if event is UpgradeEvent.COMPLETED:
-        # A step that no run takes any more would stay in progress for ever.
+        # A step that no run takes any more would stay in progress forever.
         since = next((each.at for each in record.history if each.run == record.run), record.started)
         record = replace(record, conditions=taken_since(record.conditions, since))
         if record.pools and not record.outside and not any(pool.left for pool in record.pools):
@@ -337,7 +337,7 @@ def noted(record: Record, event: UpgradeEvent, message: str, at: str) -> Record:
     """The record after an event of the whole upgrade.
 
     Raises:
-        Refusal: it cannot happen in the phase that the upgrade is in.
+        Refusal: it cannot happen in the present phase.
     """
     phase = follow(record.phase, event)
     first, *more = shortened(message, LONGEST_MESSAGE).split("\n")
@@ -350,13 +350,13 @@ def noted(record: Record, event: UpgradeEvent, message: str, at: str) -> Record:
 
 
 def waited_for(record: Record, during: str, waited: Sequence[Mapping[str, Any]]) -> Record:
-    """The record with the waits of a part of the run beside the batches."""
+    """The record with the waits of a part of the run outside the batches."""
     told = longest_first((*record.waited, *({**each, "during": during} for each in waited)))
     return replace(record, waited=told[:MOST_WAITS])
 
 
 def green_after(record: Record, seconds: float | None, batch: str) -> Record:
-    """The record in which the batch before this one, or the last one of the run if it names none, was green so soon."""
+    """The record with the seconds until green of the batch before `batch`; of the run's last one without it."""
     ours = [each for each in record.batches if each.run == record.run and each.state == "done" and each.name != batch]
     if seconds is None or not ours:
         return record
@@ -374,6 +374,6 @@ def _said(risk: RecordedEvent) -> str:
     """The words for a risk."""
     if risk.kind == EventKind.SKIPPED:
         return f"check {risk.about} skipped"
-    # An option that is an ordinary word is not replaced by its variable in the sentences of playbooks.
+    # Sentences of playbooks do not replace options that are ordinary words by their variables.
     option = risk.about if "_" in risk.about else f"{risk.about} (upgrade_{risk.about})"
     return f"risk accepted with {option}{f': {risk.message}' if risk.message else ''}"

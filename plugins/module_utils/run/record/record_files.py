@@ -1,13 +1,13 @@
 """Records as files in a folder of the controller that only their user can read.
 
-A file system can make a file on the condition that there is none, but cannot replace a file on the condition that it is
-a certain one. So each version is a file of its own, `NAME.NUMBER.json`, and the highest number is the record. A run
-that has read number 7 makes number 8 in one step, which fails if another was faster. No lock is needed, and a killed
-run leaves the former version.
+A file system can create a file only if there is none, but it cannot replace a file only if it is a certain version. So
+each version is a file of its own, `NAME.NUMBER.json`, and the highest number is the record. A run that has read number
+7 makes number 8 in one step, which fails if another was faster. No lock is needed, and a killed run leaves the former
+version.
 
-Plain hosts have only the cluster and the controller. In the cluster a record would cost data of its own, or a place in
-the state that every member copies. So it is below the home of the controller's user, where state belongs (XDG Base
-Directory: `~/.local/state`). The condition is that of link(2), which every file system has.
+Plain hosts have only the cluster and the controller. In the cluster, a record would need an index of its own, or a
+place in the state that every member copies. So it is below the home of the controller's user, where state belongs (XDG
+Base Directory: `~/.local/state`). The condition is that of link(2), which every file system has.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ...common.verdict import Reason, Verdict, remark
 from .record_keeping import MOST, FoundRecords, Kept, News
 
 LONGEST = 4 * MOST
-"""The most bytes that are read of a file: no run has written a longer one."""
+"""The most bytes that are read of a file: no run writes a longer one."""
 PRIVATE = 0o700
 _FILE = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)\.(?P<number>[1-9]\d{0,17})\.json", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
@@ -53,8 +53,8 @@ class Files:
         """Make the next version, and remove those before the last.
 
         Raises:
-            Conflict: somebody else has made that version. If two others have each read and written within the instant
-                of this write, they may have built upon it: to make the same change once more does no harm.
+            Conflict: someone else has made that version. If two others have read and written during this write, they
+                may have built upon it; making the same change once more does no harm.
             Refusal: the folder or the file cannot be used.
         """
         number = int(over.version) + 1 if over is not None else 1
@@ -74,10 +74,10 @@ class Files:
                 os.unlink(new)
             numbers = self._numbers().get(name, {number})
             if max(numbers) > number + 1:
-                # This number was free only because the versions around it are removed already.
+                # This number was free only because older versions were removed already.
                 self._remove(name, number)
                 raise _written_meanwhile(name)
-            # The version before the last stays, so that a run that lists the folder meanwhile finds one of them.
+            # The version before the last stays, so that a run that has just listed the folder finds one of them.
             for each in numbers:
                 if each < number - 1:
                     self._remove(name, each)
@@ -99,7 +99,7 @@ class Files:
         """Remove the version that was read and those before it.
 
         Raises:
-            Conflict: somebody else has made another version meanwhile.
+            Conflict: someone else has made another version since.
             Refusal: the folder or the file cannot be used.
         """
         with self._usable():

@@ -1,4 +1,4 @@
-"""Reading and changing a record in any store. It is written only over the version that was read."""
+"""Reading and changing a record in any store. It is written only if it is still the version that was read."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from .remarks import judge_aborted, judge_kept_nowhere, judge_there
 from .size import record_text
 
 ATTEMPTS = 10
-"""Conflicts in a row before a change is given up. Hardly anybody else writes the record, so they are no accident."""
+"""Conflicts in a row before a change is given up. Others rarely write the record, so this is no coincidence."""
 
 Change = Callable[["Record | None"], "Record | None"]
 
 
 MOST = 900_000
-"""The most bytes of a record: an API server takes 1 MiB in a ConfigMap (server source, ValidateConfigMap). A file has
-no more, so that its record may be moved there."""
+"""The most bytes of a record: an API server takes 1 MiB in a ConfigMap (server source, ValidateConfigMap). The same
+limit holds for files, so that a record can be moved into a ConfigMap."""
 
 OF_THE_RECORD = ("kubernetes_", "phase_", "record_")
-"""The beginnings of the codes of causes that keep a record from being written, and no upgrade from going on."""
+"""How the codes of causes start that keep a record from being written, but do not stop an upgrade."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class Kept:
     version: str = ""
     """The version that guards a write: only this one is replaced."""
     every: str = "it"
-    """All that goes when the record is deleted, for people."""
+    """What is deleted with the record, in words for people."""
     uid: str = ""
-    """The UID of the object that holds it, where the place has such."""
+    """The UID of the object that holds it, if the place has UIDs."""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """The notes that people have made at the record, where the place has such."""
+    """The annotations that people have made on the record, if the place has them."""
 
     def record(self) -> Record:
         """The record itself.
@@ -66,7 +66,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class News:
-    """The phase that an upgrade comes to, and what is said of it."""
+    """The new phase of an upgrade, and the message about it."""
 
     phase: str
     message: str
@@ -89,7 +89,7 @@ class RecordStore(Protocol):
     def write(self, name: str, text: str, summary: str, over: Kept | None, news: News | None = None) -> None:
         """Keep the text in place of the record that was read; `summary` is for people who look at the place.
 
-        A place that has a way to do so tells its `news`, if the upgrade comes to another phase.
+        A place that can do so publishes `news`, which is given if the upgrade changes its phase.
 
         Raises:
             Conflict: the record is no longer the one that was read.
@@ -110,13 +110,13 @@ class Nowhere:
     """No record is kept."""
 
     def read(self, name: str) -> Kept | None:
-        """Never any."""
+        """Always none."""
 
     def write(self, name: str, text: str, summary: str, over: Kept | None, news: News | None = None) -> None:
         """Nothing is kept."""
 
     def find(self) -> FoundRecords:
-        """Never any."""
+        """Always none."""
         return FoundRecords()
 
     def remove(self, name: str, kept: Kept) -> None:
@@ -124,7 +124,7 @@ class Nowhere:
 
 
 def read_records(store: RecordStore) -> tuple[dict[str, Record], Verdict]:
-    """All records of a place by their names, and a remark for each that cannot be read, since it holds only history."""
+    """All records of a place by their names, and a remark for each that cannot be read: it holds only history."""
     return readable(store.find())
 
 
@@ -154,7 +154,7 @@ def unreadable(error: Refusal) -> tuple[Reason, ...]:
 def change_record(
     task: Task, store: RecordStore, name: str, change: Change, read: Kept | None = None
 ) -> tuple[Record | None, Record | None]:
-    """The record before and after a pure change; a change that gives None leaves it alone.
+    """The record before and after a pure change; if the change gives None, nothing is written.
 
     `read` is the record if it was just read. If another has written it since, it is read and changed again. In check
     mode nothing is written.
@@ -191,7 +191,7 @@ def _news(before: Record | None, after: Record) -> News | None:
 
 
 def unwritten(error: Refusal) -> Verdict:
-    """No upgrade needs its record: what kept it from being written is a remark.
+    """The remark that a record was not written. No upgrade needs its record.
 
     Raises:
         Refusal: something else has failed, such as the lock.
@@ -205,7 +205,7 @@ def unwritten(error: Refusal) -> Verdict:
 def show_records(
     store: RecordStore, seen: tuple[Mapping[str, Lock], Verdict], named: Mapping[str, NamedSteps]
 ) -> Outcome:
-    """All records of the place, and the locks that were seen beside them, with the verdict on seeing these.
+    """All records of the place, and the locks that were seen there, with the verdict on reading the locks.
 
     `named` gives the conditions of the steps that a system has names for.
     """
@@ -242,7 +242,7 @@ def _holder(lock: Lock | None) -> dict[str, Any] | None:
 
 
 def begins_after(params: Mapping[str, Any], limit: str, at: int) -> bool:
-    """Whether a batch is to begin `at` a moment that is not before the one in the option `limit`; 0 sets none."""
+    """Whether a batch is to start `at` or after the time in the option `limit`; 0 means no limit."""
     begins = params["state"] == "batch" and params["batch_state"] == "upgrading"
     return begins and bool(0 < params[limit] <= at)
 
@@ -272,7 +272,7 @@ def note(task: Task, store: RecordStore, read: Kept | None = None) -> Outcome:
     try:
         before, after = change_record(task, store, params["lock"]["name"], _change(task), read)
     except Refusal as error:
-        # It is never needed, and what a person might want to see is not written over.
+        # The record is never needed, and one that cannot be read is not overwritten: a person may want to see it.
         return Outcome(Verdict(unreadable(error)), more={"record": {}, "at": at})
     _tell_done(task, after)
     shown = [_shown(task, each) for each in (before, after)]
@@ -281,14 +281,14 @@ def note(task: Task, store: RecordStore, read: Kept | None = None) -> Outcome:
         more["step"] = told_of(after.conditions, params["step"], utc_now())
     missing = judge_there(params, task.run, before, after)
     for reason in missing.reasons:
-        # The result of a note is not shown while the run continues.
+        # The result of this task is not shown while the run continues.
         task.progress(f"{reason.message} {reason.remedy}")
     verdict = combine((missing, judge_aborted(params, after)))
     return Outcome(verdict, before != after, shown[0], shown[1], more=more)
 
 
 def _shown(task: Task, record: Record | None) -> dict[str, Any]:
-    """The record for the result. Every batch has one, so that a whole record in each would fill the controller."""
+    """The record for the result. Every batch has one, so whole records would fill the controller's memory."""
     if record is None:
         return {}
     if task.params["state"] in ("batch", "step"):
@@ -309,7 +309,7 @@ def _tell_done(task: Task, record: Record | None) -> None:
 def _change(task: Task) -> Change:
     params, at = task.params, now_text()
     if params["plan"] and params["state"] != "begun":
-        # The run has written it before, and somebody has removed it since.
+        # The run has written it before, so someone has removed it since.
         return lambda record: _next(task)(record or started_again(params["plan"], task.run, who(), at))
     return _next(task)
 
@@ -350,7 +350,7 @@ def _beside(
     during: str,
     counted_at: Callable[[Counts | None, Mapping[str, Any], str], Counts | None],
 ) -> Record | None:
-    """The record with what this task and those that it tells of have counted, and waited for beside the batches."""
+    """The record with what this task, and the tasks that it reports, counted and waited for outside the batches."""
     if record is None:
         return None
     counts = counted_at(record.counts, task.params["counted"], record.updated)

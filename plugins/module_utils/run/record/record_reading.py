@@ -17,11 +17,11 @@ from .phases import FORMER, Phase, phase_of
 from .record import SCHEMA, Record
 
 FORMER_BATCH_STATE = "rolling"
-"""The word for `upgrading` in records that were written before it was."""
+"""The former word for `upgrading` in records."""
 
 
 def parse_record(kept: str, where: str, every: str = "it") -> Record:
-    """The record that is kept as `kept`; `every` names, for people, all that goes when it is deleted.
+    """The record in the text `kept`; `every` names, for people, what is deleted with it.
 
     Raises:
         Refusal: it cannot be read.
@@ -41,7 +41,7 @@ def _record(raw: Json) -> Record:
     listed(raw, "pools", lambda pool: one_of(pool, "status", STATUSES), ())
     word = one_of(raw, "phase", (*FORMER, *(each.value for each in Phase)))
     phase = phase_of(word, any(each["state"] != "done" for each in batches))
-    # Before there was a reason, every transition of the whole had its message here.
+    # Before there was a reason, this field had the message of the last transition.
     former = text(raw, "message" if "reason" not in raw else "reason", "")
     reason = "" if word in {"rolling", "completed"} else former
     record = read_as(Record, {**raw, "batches": batches, "phase": phase.value, "reason": reason})
@@ -59,7 +59,7 @@ def _one_try(raw: Json) -> dict[str, Any]:
 
 
 def _events_of_before(raw: Json, record: Record) -> Iterator[RecordedEvent]:
-    """The events of a record that had a list of its own for each kind, some of them without times."""
+    """The events of an old record, which had a list for each kind, some of them without times."""
     yield from listed(raw, "history", partial(read_as, RecordedEvent))
     for act in listed(raw, "acts", shallow, ()):
         word, about = str(act.get("action")), str(act.get("target", ""))

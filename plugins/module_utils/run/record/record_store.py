@@ -28,7 +28,7 @@ class ConfigMaps:
         return kept_in(item) if item is not None else None
 
     def write(self, name: str, text: str, summary: str, over: Kept | None, news: News | None = None) -> None:
-        """Make the ConfigMap, or replace the record that was read in it; news are an event about it."""
+        """Create the ConfigMap, or replace the record that was read; news become an event about it."""
         body: Json = {
             "apiVersion": "v1",
             "kind": "ConfigMap",

@@ -12,7 +12,7 @@ from .record import Record
 
 @as_verdict
 def judge_there(params: Mapping[str, Any], run: str, before: Record | None, after: Record | None) -> Iterator[Reason]:
-    """Whether the record was there that a task with these options changes, and still has its batch."""
+    """Remarks if the record that a task with these options changes was gone, or no longer has its batch."""
     batch, state = params["batch"], params["state"]
     if state != "begun" and before is None and after is not None:
         yield remark(
@@ -27,22 +27,22 @@ def judge_there(params: Mapping[str, Any], run: str, before: Record | None, afte
 
 @as_verdict
 def judge_kept_nowhere(params: Mapping[str, Any]) -> Iterator[Reason]:
-    """Whether it matters that no record is kept."""
+    """A remark if it matters that no record is kept."""
     if _aborts(params):
         said = "No record of the upgrade is kept (upgrade_record_kept_in=none), so the next run continues with it."
-        yield remark("aborted_without_record", said, "Start none, or keep a record.")
+        yield remark("aborted_without_record", said, "Start no run, or keep a record.")
 
 
 @as_verdict
 def judge_aborted(params: Mapping[str, Any], record: Record | None) -> Iterator[Reason]:
-    """The end of an upgrade that was to be aborted, whoever has aborted it."""
+    """The remark on aborting: the upgrade is aborted, or there was none to abort."""
     if not _aborts(params):
         return
     if record is not None and record.phase is Phase.ABORTED:
         yield remark(
             "upgrade_aborted",
             f"The {record.title} is Aborted.",
-            "No run continues it before the playbook resume.",
+            "No run continues it until the playbook resume has run.",
         )
         return
     last = f": the {record.title} is {record.phase.value}" if record is not None else ""

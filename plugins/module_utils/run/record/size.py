@@ -14,19 +14,19 @@ from .health_record import without_counters
 from .record import Record
 
 LONGEST = 200
-"""The most characters of an awaited reason in a record that has to be shortened."""
+"""The most characters of an awaited reason in a record that must be shortened."""
 
 _MEMBER = ("name", "action", "total_seconds")
-"""The details of a member that reports use."""
+"""The details of a member that reports need."""
 
 
 def record_text(record: Record, most: int) -> str:
-    """The text of the record in at most so many characters, which are bytes.
+    """The text of the record in at most so many characters, which are also bytes (ASCII).
 
-    It is indented for people as long as that fits. Details that do not tell how far the upgrade is are dropped first:
-    the counters of processes, and from the oldest batches on all waits but the longest, then the stages of each member.
-    Then only the sums of the counts are left and no conditions of former upgrades, then nothing of waits and members,
-    and no earlier tries. Then all history but its end goes, and at last the batches do.
+    It is indented for people if that fits. Details that do not show the progress of the upgrade are dropped first:
+    the counters of processes, and starting with the oldest batch all waits but the longest, then the stages of members.
+    Then the single counts go, the conditions of former upgrades, and all waits, members and earlier tries. Then all
+    history but its last entry goes, and at last the batches.
     """
     text = _dumped(record, most)
     for shorter in (
@@ -58,7 +58,7 @@ def _each_batch(shorter: Callable[[BatchRecord], BatchRecord] | None) -> Callabl
 
 
 def _without(record: Record, too_much: int, shorter: Callable[[BatchRecord], BatchRecord] | None) -> Record:
-    """The record with so many of its oldest batches made shorter, or left out if `shorter` is None, that it fits."""
+    """The record with its oldest batches shortened until it fits; if `shorter` is None, they are left out."""
     kept: list[BatchRecord] = []
     for batch in record.batches:
         if too_much <= 0:
@@ -89,7 +89,7 @@ def _length(batch: BatchRecord) -> int:
 
 
 def _plain(batch: BatchRecord) -> dict[str, Any]:
-    """A batch as it is written: only those of chains of upgrades have a version of their own."""
+    """A batch as it is written; `target_version` is left out unless it is part of a chain."""
     own = () if batch.target_version else ("target_version",)
     plain = {name: value for name, value in asdict(batch).items() if name not in own}
     return {**plain, "tries": [_plain(each) for each in batch.tries]}

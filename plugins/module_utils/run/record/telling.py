@@ -1,4 +1,4 @@
-"""A store of records that tells others of each record that is written in it."""
+"""A store of records that informs others of each record that is written in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .record_keeping import FoundRecords, Kept, News, RecordStore
 
 @dataclass(frozen=True)
 class TellingStore:
-    """A store of records. `tell` has to bear failures itself, since the record is written by then."""
+    """A store of records. `tell` must handle its failures itself, because the record is already written then."""
 
     below: RecordStore
     tell: Callable[[str, Kept], None]

@@ -1,4 +1,4 @@
-"""A step that was tried: it is done, tried again, waited for by the next pass, or it has failed for good. Pure."""
+"""A step that was tried: it is done, tried again, left to the next pass, or has failed for good. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..steps import means_yes
 from .conditions import FailureClass, StepState
 
 ENDING = frozenset({"stopped_by_request", "lock_lost", "orphaned"})
-"""The codes of a run that is to end, or that is no longer the one at work. It tries nothing again."""
+"""The codes of a run that is to end, or has lost its lock or its controller. It does not try again."""
 SHORTEST, LONGEST = 2, 60
-"""Seconds between two tries. The more time has passed, the longer they are, so that few tries fill the time."""
+"""Seconds between two tries. They grow with the time that has passed, so that there are not too many tries."""
 TRIED: dict[str, Any] = {
     "type": "dict",
     "options": {
@@ -36,12 +36,12 @@ SKIPPED_NOTICE = "scale_skipped"
 
 
 class Next(str, Enum):
-    """The thing that comes after a try."""
+    """What comes after a try."""
 
     DONE = "done"
     AGAIN = "again"
     WAITING = "waiting"
-    """The next pass takes the step again."""
+    """The next pass runs the step again."""
     FAILED = "failed"
     SKIPPED = "skipped"
     """It has failed, and the upgrade continues without it."""
@@ -49,17 +49,17 @@ class Next(str, Enum):
 
 @dataclass(frozen=True)
 class Try:
-    """A step whose tasks have been run, with all that is known of its tries before."""
+    """A step whose tasks have run, with what is known of its earlier tries."""
 
     name: str
     tried: Mapping[str, Any]
     """The option `TRIED`."""
     seconds: int
-    """The time since this run has begun the step."""
+    """The time since this run started the step."""
     unfinished: int
-    """The time since which the step is not done, over all runs, in seconds."""
+    """How long the step has not been done, over all runs, in seconds."""
     times: int
-    """The times that it has failed with an error of this class; 0 if it has not failed now."""
+    """How often it has failed with an error of this class; 0 if it has not failed now."""
     wait: bool
     """Whether the run tries it again; a single pass does not."""
 
@@ -84,7 +84,7 @@ class Try:
 
     @property
     def late(self) -> bool:
-        """Whether it is not done for longer than it should take."""
+        """Whether it has taken longer than it should."""
         return bool(self.waits) and 0 < self.tried["late_after"] <= self.unfinished
 
     @property
@@ -97,7 +97,7 @@ class Try:
         return waiting("step_late", self.message) if self.late else waiting("step_not_done", self.message)
 
     def next(self) -> Next:
-        """The thing that comes now."""
+        """What comes now."""
         if self.failure is not None and self._is_final():
             return Next.FAILED if self.ending or not self.tried["without"] else Next.SKIPPED
         if not self.waits:
@@ -113,11 +113,11 @@ class Try:
 
     @property
     def ending(self) -> bool:
-        """Whether the run is to end, or is no longer the one at work. It takes nothing back."""
+        """Whether the run is to end, or has lost its lock or its controller. Then it undoes nothing."""
         return not ENDING.isdisjoint(self.tried["failure"].get("codes") or ())
 
     def remarks(self) -> list[str]:
-        """Sentences about what keeps the step from nothing, and about a step that the upgrade continues without."""
+        """The remarks of the step, or the sentence that the upgrade continues without it."""
         if self.next() is Next.SKIPPED:
             return [f"The upgrade continues without {self.tried['without']}. {self.said}"]
         return self._messages(State.PASSED)
@@ -132,7 +132,7 @@ class Try:
         return {"state": "delayed", "cause": self.message, "codes": ["step_late"]}
 
     def failed(self) -> dict[str, Any]:
-        """The failure for good: its task, its message and its codes."""
+        """The final failure: its task, its message and its codes."""
         failure, own = self.tried["failure"], {"step": self.name, "batch": f"the step {self.name}"}
         if failure and self._is_final():
             codes = list(failure.get("codes") or ["step_failed"])

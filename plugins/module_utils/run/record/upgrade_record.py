@@ -1,4 +1,4 @@
-"""The work of the module `upgrade_record`: what was planned and how far it came."""
+"""The work of the module `upgrade_record`: what was planned, and its progress."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .record_store import ConfigMaps
 from .trying import LONGEST, TRIED, Next, Try, class_of
 
 OVER = (Phase.COMPLETED, Phase.FAILED, Phase.ABORTED)
-"""Phases in which no run works on an upgrade any more."""
+"""Phases in which no run works on an upgrade."""
 OWN = ("read", "begun", "step", "batch", "ended", "settled", "absent")
 CONTRACT = Contract(
     argument_spec={
@@ -110,7 +110,7 @@ def run(task: Task) -> Outcome:
     def step() -> Outcome:
         return show_records(store, _locks(task.params), task.named_steps) if reads else note(task, store, read())
 
-    # A step that waits has nothing half done, so that a run that is asked to stop ends there.
+    # A step that waits has nothing half done, so a run that is asked to stop ends here.
     stoppable = task.params["state"] == "step" and task.params["step_state"] == StepState.IN_PROGRESS.value
     try:
         if _begins(task.params) and not isinstance(store, Nowhere):
@@ -126,7 +126,7 @@ def run(task: Task) -> Outcome:
 
 
 def _note_try(task: Task, store: RecordStore) -> Outcome:
-    """Note how far a step has come whose tasks have been run, and pause before it is tried again.
+    """Note the progress of a step whose tasks have run, and pause before it is tried again.
 
     Raises:
         Refusal: the run is asked to stop, or has lost its lock.
@@ -175,15 +175,15 @@ def _written(
     failure: FailureClass | None = None,
     ends: bool = False,
 ) -> tuple[Mapping[str, Any], Verdict]:
-    """The condition of the step as the record tells it now; empty with a remark if it could not be written.
+    """The condition of the step in the record; empty with a remark if it could not be written.
 
-    The failure of a step is never hidden by that of its note, nor by an abort that is asked for at the same time.
+    Neither a failure to write it nor a request to abort ever hides the failure of the step itself.
     """
     own = {"wait": True, "step_state": state.value, "summary": summary}
     given = replace(task, params={**task.params, **own, "step_failure": failure.value if failure else None})
     failing = ends or failure is not None
     try:
-        # A step that waits has nothing half done, so that a run that is asked to stop ends there.
+        # A step that waits has nothing half done, so a run that is asked to stop ends here.
         stoppable = state is StepState.IN_PROGRESS and not failing
         noted = given.settled(lambda: note(given, store), stoppable)
     except Refusal as error:
@@ -192,7 +192,7 @@ def _written(
 
 
 def _pause(task: Task, this: Try) -> None:
-    """Let the time pass until the next try. The lock is renewed meanwhile, and the run may be asked to stop.
+    """Let the time pass until the next try. During that time the lock is renewed, and the run may be asked to stop.
 
     An API that does not answer does not end the step: the next task waits for it, and judges the lock.
     """
@@ -223,7 +223,7 @@ def store_of(params: Mapping[str, Any]) -> RecordStore:
     if kept_in == "none":
         return Nowhere()
     if kept_in == "file":
-        # A task that names a namespace is shown its records alone, as it is when they are kept there.
+        # A task that names a namespace sees only its records, as when they are kept in that namespace.
         return Files(_folder(params["record_path"]) / (params["namespace"] or ""))
     return ConfigMaps(connect(params["kubernetes"]), params["namespace"])
 
@@ -240,7 +240,7 @@ def _folder(path: str) -> Path:
 
 
 def _locks(params: Mapping[str, Any]) -> tuple[dict[str, Lock], Verdict]:
-    """The locks of the namespace, if there is one; runs that keep theirs elsewhere need no right to see any."""
+    """The locks of the namespace, if there is one; runs that keep theirs elsewhere need no right to read them."""
     if not params["namespace"] or not params["locks"]:
         return {}, Verdict()
     try:
@@ -254,14 +254,14 @@ def _locks(params: Mapping[str, Any]) -> tuple[dict[str, Lock], Verdict]:
 
 
 def is_kept_no_longer(record: Record, source: str, days: int, now: datetime) -> bool:
-    """Whether a record is of the request of this source, not under way, and unchanged for so many days."""
+    """Whether a record of the request of this source may be removed: not under way, and unchanged for so many days."""
     over = record.phase in OVER or (record.phase is Phase.PENDING and not record.run)
     of_it = record.request is not None and record.request.source == source
     return of_it and over and timestamp_of(record.updated) + timedelta(days=days) <= now
 
 
 def remove_records(task: Task, store: RecordStore) -> Outcome:
-    """Remove the records of a withdrawn request that are old enough. One that cannot be read is left alone.
+    """Remove the records of a withdrawn request that are old enough. Records that cannot be read are left alone.
 
     Raises:
         Refusal: a record cannot be removed.

@@ -1,9 +1,9 @@
-"""The say of people in an upgrade under way: they pause it, and approve that it goes on at named points. Pure.
+"""What people decide in an upgrade under way: they pause it, or approve that it continues at named points. Pure.
 
-They are the only things that are written into a record without the lock. A batch asks for them as it begins, in the
-look that judges the end of the window, so they hold whoever runs the upgrade. The points are in the record from the
-start of a run, so that only a point that is waited for can be approved. No run waits for a person, since its settings
-would be in force all that time: it ends Paused.
+Only these are written into a record without the lock. Each batch checks them when it starts, together with the end of
+the window, so they bind every run of the upgrade. The points are in the record from the start of a run, so that only a
+point that is waited for can be approved. No run waits for a person, because its settings would stay in force all that
+time: it ends Paused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..record.phases import Phase
 PAUSE = "upgrade.stateful/pause"
 """The annotation of a record that pauses its upgrade. Its value is the reason."""
 APPROVED = "upgrade.stateful/approved"
-"""The annotation of a record with the names of points that are approved, with commas between them."""
+"""The annotation of a record with the names of approved points, separated by commas."""
 LONGEST = 500
 """Characters of a reason that are kept."""
 
@@ -46,7 +46,7 @@ class Approval:
 
 @dataclass(frozen=True)
 class Point:
-    """A point between batches at which somebody has to say that the upgrade goes on."""
+    """A point between batches at which a person must approve that the upgrade continues."""
 
     name: str
     after: int
@@ -58,12 +58,12 @@ class Point:
 
 
 def points_in(given: Sequence[Mapping[str, Any]]) -> list[Point]:
-    """The points as the variable has them, with numbers that its check has found good."""
+    """The points of the variable, whose numbers were checked before."""
     return [Point(str(each["name"]), int(each["after"])) for each in given]
 
 
 def faults_of_points(given: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """One sentence for each fault that the types of the values do not show."""
+    """One sentence for each fault that a check of types does not find."""
     names = [str(each.get("name")) for each in given]
     for number, name in enumerate(names):
         if "," in name or name != name.strip():
@@ -81,7 +81,7 @@ def digest_text(covered: object) -> str:
 
 
 def covered(digest: str, points: Sequence[Point]) -> str:
-    """The digest of a plan that stops at these points: a consent to them is none to go on without them."""
+    """The digest of a plan that stops at these points: consent to it does not allow a run without them."""
     if not points:
         return digest
     stops = sorted((each.name, each.after) for each in points)
@@ -101,7 +101,7 @@ def with_annotations(
     at: str,
     points: Sequence[Point],
 ) -> tuple[Hold | None, tuple[Approval, ...]]:
-    """The pause and the approvals of a record, with those that its annotations ask for and that are of these points."""
+    """The pause and the approvals of a record, including those of its annotations for these points."""
     if hold is None and PAUSE in annotations:
         hold = Hold(f"the annotation {PAUSE}", at, shortened(annotations[PAUSE], LONGEST))
     due = {each.name for each in points} - {each.name for each in approvals}
@@ -111,30 +111,30 @@ def with_annotations(
 
 @as_verdict
 def judge_hold(hold: Hold | None) -> Iterator[Reason]:
-    """Whether nobody has paused the upgrade."""
+    """Whether no one has paused the upgrade."""
     if hold is not None:
         why = f": {hold.reason.rstrip('.')}" if hold.reason else ""
         yield waiting(
             "paused_on_request",
-            f"The upgrade is paused by {hold.by} since {hold.at}{why}.",
+            f"The upgrade has been paused by {hold.by} since {hold.at}{why}.",
             f"Resume it with the playbook resume, or remove the annotation {PAUSE} of its record.",
         )
 
 
 @as_verdict
 def judge_aborted(phase: Phase, target: str, reason: str, at: str) -> Iterator[Reason]:
-    """Whether nobody has aborted the upgrade to this target. `reason` and `at` are those of its record."""
+    """Whether no one has aborted the upgrade to this target. `reason` and `at` are those of its record."""
     if phase is Phase.ABORTED:
         yield waiting(
             "aborted_on_request",
             f"The upgrade to {target} was aborted at {at}: {reason.rstrip('.')}.",
-            "No run continues it before the playbook resume: run that, then run again.",
+            "No run continues it until it is resumed: run the playbook resume, then run again.",
         )
 
 
 @as_verdict
 def judge_approval(name: str, points: Sequence[Point], done: int) -> Iterator[Reason]:
-    """Whether the upgrade waits for the approval of this name, when so many batches are `done`."""
+    """Whether the upgrade waits for the approval of this name after so many batches are `done`."""
     point = next((each for each in points if each.name == name), None)
     if point is None:
         yield refused(
@@ -155,19 +155,19 @@ def judge_approval(name: str, points: Sequence[Point], done: int) -> Iterator[Re
 def judge_points(
     points: Sequence[Point], approvals: Sequence[Approval] | None, done: int, unknown: Collection[str] = ()
 ) -> Iterator[Reason]:
-    """Whether each point that was reached is approved, when so many batches are `done`. No record has no approvals.
+    """Whether each point reached after so many `done` batches is approved. `approvals` is None without a record.
 
-    `unknown` are names that are approved by annotation, and that no point has.
+    `unknown` are names that an annotation approves, but no point has.
     """
     if points and approvals is None:
         yield refused(
             "approval_without_record",
-            "The upgrade has points to approve, and no record in which approvals would stand.",
+            "The upgrade has points to approve, but no record to keep the approvals in.",
             "Keep a record that can be read and written (upgrade_record_kept_in), or leave out upgrade_approvals.",
         )
         return
     known = {each.name for each in approvals or ()}
-    also = f" The annotation {APPROVED} names {enumerate_few(unknown)}, and no point is called so." if unknown else ""
+    also = f" The annotation {APPROVED} names {enumerate_few(unknown)}, but there is no such point." if unknown else ""
     for point in points:
         if done >= point.after and point.name not in known:
             yield waiting(

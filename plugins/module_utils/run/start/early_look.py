@@ -1,7 +1,7 @@
 """The early look at an upgrade that starts later: which passes take it, and the questions that it asks.
 
-The plan itself judges all else. These are the questions of the steps that a run takes before its first batch, and so
-begin with the start alone: dependencies, alerts, and Kubernetes nodes.
+The plan itself judges all else. These questions belong to steps that a run takes before its first batch, and that
+otherwise come only with the start: dependencies, alerts, and Kubernetes nodes.
 """
 
 from __future__ import annotations

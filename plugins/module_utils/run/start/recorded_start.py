@@ -1,4 +1,4 @@
-"""The start of an upgrade that has a schedule, as its record keeps it: the moments, and what the early checks found.
+"""The start of an upgrade that has a schedule, as its record keeps it: the times, and what the early checks found.
 
 Pure.
 """
@@ -20,30 +20,30 @@ MOST = 20
 
 @dataclass(frozen=True)
 class Start:
-    """The moments between which an upgrade is to start, as texts, and the findings of its last early check."""
+    """The times between which an upgrade is to start, as texts, and the findings of its last early check."""
 
     at: str
     end: str
     policy: str
     checked: str = ""
-    """The moment of the check; empty if none was made."""
+    """The time of the check; empty if none was made."""
     findings: tuple[str, ...] = ()
-    """All that stood in its way then, one sentence each."""
+    """The problems at that time, one sentence each."""
     new: tuple[str, ...] = ()
     """Those of the findings that the check before had not found."""
     cured: tuple[str, ...] = ()
     """The findings of the check before that are gone."""
     delayed: str = ""
-    """The moment at which it was told that the upgrade is late; empty if it was not."""
+    """The time at which the delay was reported; empty if it was not."""
 
     def is_of(self, schedule: Schedule) -> bool:
-        """Whether it has the moments and the policy of this schedule."""
+        """Whether it has the times and the policy of this schedule."""
         moments = (timestamp_text(schedule.at), timestamp_text(schedule.end), schedule.policy.value)
         return (self.at, self.end, self.policy) == moments
 
 
 def checked_start(schedule: Schedule, findings: Sequence[str] | None, before: Start | None, at: str) -> Start:
-    """The start after an early check; `before` is the start that the record has. None are the findings of no check."""
+    """The start after an early check; `before` is the start in the record. `findings` is None if there was no check."""
     if findings is None:
         return _unchecked(schedule, before)
     kept = tuple(dict.fromkeys(shortened(each, LONGEST) for each in findings))[:MOST]
@@ -61,7 +61,7 @@ def checked_start(schedule: Schedule, findings: Sequence[str] | None, before: St
 
 
 def _unchecked(schedule: Schedule, before: Start | None) -> Start:
-    """The start after a pass that is too early for a check. It has the findings of the last one."""
+    """The start after a pass that is too early for a check. It keeps the findings of the last one."""
     start = Start(timestamp_text(schedule.at), timestamp_text(schedule.end), schedule.policy.value)
     if before is None:
         return start

@@ -1,6 +1,6 @@
 """The request of an upgrade: a small YAML document with the variables of the run. Pure.
 
-Every scalar is read as the text that was written, so that the version 3.10 is no number, and a moment is no date.
+Every scalar is read as the text that was written, so that the version 3.10 is not a number, and a time is not a date.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ REQUESTED: dict[str, Any] = {
     "type": "dict",
     "options": {name: {"type": "str", "required": True} for name in ("source", "digest")},
 }
-"""The option that names the request which a run carries out, see `requested_in`."""
+"""The option that names the request of a run, see `requested_in`."""
 TEMPLATES = ("{{", "{%", "{#")
-"""The beginnings of templates. A request is data of others, and Ansible would carry them out."""
+"""How templates start. A request is data from others, and Ansible would evaluate them."""
 KEPT = 12
 """Characters of a digest."""
 
@@ -39,9 +39,9 @@ class Request:
     """Empty if the document names none."""
     variables: Mapping[str, Any]
     digest: str
-    """Tells two requests from each other; a change of comments, order or layout leaves it as it is."""
+    """Differs for different requests; comments, order and layout do not change it."""
     faults: tuple[str, ...] = ()
-    """One sentence for each fault that the document shows by itself."""
+    """One sentence for each fault of the document itself."""
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
@@ -71,7 +71,7 @@ def read_request(document: str, where: str) -> Request:
     """The request that a document holds; `where` names its place for people.
 
     Raises:
-        Refusal: it is too long, no YAML, or no mapping of names to values.
+        Refusal: it is too long, not YAML, or not a mapping of names to values.
     """
     yaml = needed("yaml", "PyYAML")
     loader = yaml.BaseLoader(document[: LONGEST + 1])
@@ -92,7 +92,7 @@ def read_request(document: str, where: str) -> Request:
         raise _unreadable(where, "it is nested too deep") from error
     finally:
         loader.dispose()
-    faults = [f"{name} stands more than once in the request." for name in dict.fromkeys(names) if names.count(name) > 1]
+    faults = [f"{name} is in the request more than once." for name in dict.fromkeys(names) if names.count(name) > 1]
     faults += [
         f"{name} holds a template in the request, which is never carried out: write the value itself."
         for name, value in content.items()
@@ -116,7 +116,7 @@ def judge_due(request: Requested | None, done: Requested | None, at: str) -> Ite
 
 @as_verdict
 def judge_unchanged(request: Request | None, expected: str, where: str, *, aborts: bool = False) -> Iterator[Reason]:
-    """Whether the request is still the one with the digest that is `expected`; None stands for one that is gone.
+    """Whether the request is still the one with the digest that is `expected`; None if it is gone.
 
     `aborts` says that the upgrade ends with its request.
     """

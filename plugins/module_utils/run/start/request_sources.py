@@ -1,7 +1,7 @@
 """The places in which the request of an upgrade is kept, and in which its state is noted.
 
-The state is noted by an annotation, or by a file next to the request: a tool that keeps the document in Git would put
-back a change of its content.
+The state is noted by an annotation, or by a file next to the request: a tool that takes the document from Git would
+revert a change of its content.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from ..record.record import Record
 from .request import LONGEST, Request
 
 CONFIG_MAP = "configmap/"
-"""The beginning of a source that is a ConfigMap, as kubectl writes it."""
+"""How a source starts that is a ConfigMap, as kubectl writes it."""
 KEY = "request.yml"
 """The key of the ConfigMap that holds the document."""
 STATE = "upgrade.stateful/request-state"
 """The annotation of the ConfigMap in which its state is noted."""
 BESIDE = ".state.json"
-"""The end of the file beside a request in which its state is noted."""
+"""The suffix of the file next to a request in which its state is noted."""
 SECONDS = 20.0
 """The time for an answer of a URL."""
 
 
 def place_of(given: str, beginning: str, options: Mapping[str, Any]) -> tuple[str, str]:
-    """Namespace and name of the object that a source names after its beginning: `NAME`, or `NAMESPACE/NAME`.
+    """Namespace and name of the object that a source names after `beginning`: `NAME`, or `NAMESPACE/NAME`.
 
     Raises:
         Refusal: no namespace is given.
@@ -45,7 +45,7 @@ def place_of(given: str, beginning: str, options: Mapping[str, Any]) -> tuple[st
     namespace, _slash, name = given.removeprefix(beginning).rpartition("/")
     namespace = namespace or options.get("namespace") or ""
     if not namespace:
-        said = f"The request is in {given}, and no namespace is given that has it."
+        said = f"The request is in {given}, but no namespace is given."
         raise refusal("request_unusable", said, f"Give upgrade_namespace, or {beginning}NAMESPACE/NAME.")
     return namespace, name
 
@@ -58,32 +58,32 @@ class Source(Protocol):
         """The place, for people."""
 
     def read(self) -> str | Request | None:
-        """The document, or the request that an object of another form is read as; None if there is none."""
+        """The document, or the request itself if the source has another form; None if there is none."""
 
     def note(self, state: str) -> bool:
-        """Note the state, a JSON text, where the requester looks. False if that is not possible in such a place."""
+        """Note the state, a JSON text, where the requester looks. False if this kind of place cannot have one."""
 
     def judge(self) -> Verdict:
         """A remark if others could change the request on its way, or if a part of it has no effect."""
 
 
 class AnsweredSource(Source, Protocol):
-    """A place that also tells how far the upgrade has come."""
+    """A place that also shows the progress of the upgrade."""
 
     def answer(self, record: Record) -> None:
-        """Tell it, unless it is told already.
+        """Write the progress, unless it is there already.
 
         Raises:
-            Refusal: it cannot be told.
+            Refusal: it cannot be written.
         """
 
 
 @runtime_checkable
 class ClaimingSource(Protocol):
-    """A place that takes the place of others. Its withdrawal aborts the upgrade, where that of another pauses it."""
+    """A place whose request supersedes those of others. If it is withdrawn, the upgrade is aborted, not paused."""
 
     def claim(self) -> tuple[str, ...]:
-        """Have the upgrades aborted whose place it takes. The result names them.
+        """Have the upgrades that it supersedes aborted. The result names them.
 
         Raises:
             Refusal: that is not possible.
@@ -91,7 +91,7 @@ class ClaimingSource(Protocol):
 
 
 RequestKind = Callable[[str, Any, Mapping[str, Any]], AnsweredSource]
-"""The place of a kind of objects that a source names, by the arguments of `source_of`."""
+"""Makes the source for a kind of object, from the arguments of `source_of`."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class RequestFile:
             raise refusal("request_unreadable", f"{self.path} cannot be read: {cause}.", remedy) from error
 
     def note(self, state: str) -> bool:
-        """Beside it, in a file of the same name and `.state.json`."""
+        """Next to it, in a file of the same name with `.state.json`."""
         place = self.path.with_name(self.path.name + BESIDE)
         new = place.with_name(f".{place.name}.new")
         try:
@@ -129,7 +129,7 @@ class RequestFile:
         return True
 
     def judge(self) -> Verdict:
-        """Nobody stands in between."""
+        """No one else can change it on its way."""
         return Verdict()
 
 
@@ -185,7 +185,7 @@ class RequestUrl:
         return self.url.partition("?")[0]
 
     def read(self) -> str | None:
-        """The document; a page that is not found, or gone, is a request that was withdrawn."""
+        """The document; None for a page that is not found or gone, because the request was withdrawn."""
         try:
             answer = fetch(self.url, SECONDS, LONGEST + 1, {"Accept": "application/yaml, text/plain, */*"})
         except NoAnswer as error:
@@ -222,7 +222,7 @@ def source_of(given: str, connect: Any, options: Mapping[str, Any], kinds: Mappi
     `Task.request_kinds`.
 
     Raises:
-        Refusal: it names none.
+        Refusal: the place cannot be used.
     """
     if given.startswith(("https://", "http://")):
         if "@" in urlsplit(given).netloc:
@@ -231,7 +231,7 @@ def source_of(given: str, connect: Any, options: Mapping[str, Any], kinds: Mappi
         return RequestUrl(given)
     if given.startswith(CONFIG_MAP):
         if not options.get("namespace"):
-            said = f"The request is in {given}, and no namespace is given that has it."
+            said = f"The request is in {given}, but no namespace is given."
             raise refusal("request_unusable", said, "Give upgrade_namespace, or the request as a file or a URL.")
         return RequestConfigMap(connect(options["kubernetes"]), options["namespace"], given.removeprefix(CONFIG_MAP))
     for beginning, kind in kinds.items():

@@ -1,4 +1,4 @@
-"""The say of people in an upgrade: pausing, resuming and approving stand in its record, whoever is at work."""
+"""What people decide in an upgrade: pausing, resuming and approving are in its record, whatever run works on it."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from .approvals import (
 )
 
 STATES = ("paused", "resumed", "approved")
-"""The states of the module `upgrade_record` in which a person has a say."""
+"""The states of the module `upgrade_record` with which a person decides."""
 OVER = (Phase.COMPLETED, Phase.ABORTED)
-"""Phases of an upgrade that is not under way. One that was aborted can be resumed all the same."""
+"""Phases of an upgrade that is not under way. An aborted one can still be resumed."""
 
 
 def say(task: Task, store: RecordStore) -> Outcome:
     """Write what a person says into the record of the upgrade.
 
     Raises:
-        Refusal: there is no such upgrade, or it is not clear which is meant, or it waits for no such approval.
+        Refusal: there is no such upgrade, or it is not clear which is meant, or it does not wait for this approval.
     """
     over = OVER if task.params["state"] != "resumed" else (Phase.COMPLETED,)
     name, kept = task.ask(lambda: _meant(store, task.params["record"], over))
@@ -85,7 +85,7 @@ def _change(params: Mapping[str, Any]) -> Change:
 
 
 def _approved(record: Record, approval: Approval) -> Record:
-    """The record with the approval; with the one that it has already if somebody has approved the point before.
+    """The record with the approval; unchanged if someone has approved the point before.
 
     Raises:
         Refusal: the upgrade does not wait for it.
@@ -108,9 +108,9 @@ def _shown(record: Record) -> dict[str, Any]:
 
 
 def may_begin(task: Task, store: RecordStore) -> tuple[Verdict, Kept | None]:
-    """Whether people let the next batch begin. The record notes the approvals that stand in its annotations.
+    """Whether people let the next batch start. Approvals in the annotations of the record are noted in it.
 
-    The result has the record that was read, unless there is none or it was changed.
+    The result has the record that was read; None if there is none or it was changed.
 
     Raises:
         Refusal: the record cannot be read or written.

@@ -1,7 +1,7 @@
-"""The schedule of an upgrade or a restart: from when on it may start, and until when. Pure; the time is given.
+"""The schedule of an upgrade or a restart: when it may start, and until when. Pure; the current time is an argument.
 
-It starts with its first batch. Before its moment it is waited for, and after its window it does not start any
-more. By the policy, an upgrade that has begun goes on after its window, or is paused until the next one.
+It starts with its first batch. Before its start time a run waits, and after its window it no longer
+starts. By the policy, an upgrade that has started continues after its window, or is paused until the next one.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ class WindowEnd(str, Enum):
     """The meaning of the end of a window."""
 
     START_ONLY = "start_only"
-    """The upgrade starts inside the window, and goes on after it."""
+    """The upgrade starts inside the window, and continues after it."""
     PAUSE = "pause"
-    """It is paused at the end of the window, between two batches, and goes on in the next one."""
+    """It is paused at the end of the window, between two batches, and continues in the next one."""
     MUST_FIT = "must_fit"
     """It starts only if its predicted end is inside the window."""
     OPEN = "open"
-    """It starts after the end of the window, too."""
+    """It may also start after the end of the window."""
 
 
 LATE_AFTER = 0.25
 """The part of a window after which a start is late."""
 LONGEST_WAIT = 900.0
-"""Seconds for which a run waits for its start. A job that waits longer holds a place at its controller for nothing."""
+"""Seconds for which a run waits for its start. A job that waited longer would only occupy its controller."""
 
 SCHEDULE: Options = {
     "at": {"type": "str"},
@@ -56,28 +56,28 @@ SCHEDULE: Options = {
 
 @dataclass(frozen=True)
 class Schedule:
-    """The moments between which an upgrade may start."""
+    """The times between which an upgrade may start."""
 
     at: datetime
     window: timedelta
     policy: WindowEnd = WindowEnd.START_ONLY
     tells_delay: bool = True
-    """Whether a late start is told."""
+    """Whether a late start is reported."""
     early_look: timedelta | None = None
-    """The time before the start from which on passes note what stands in its way; None if all do."""
+    """The time before the start from which passes note problems; None if all passes do."""
 
     @property
     def end(self) -> datetime:
-        """The moment at which the window ends."""
+        """The time at which the window ends."""
         return self.at + self.window
 
     def has_early_look(self, now: datetime) -> bool:
-        """Whether a pass at this time notes what stands in the way of the start."""
+        """Whether a pass at this time notes the problems before the start."""
         return self.early_look is None or now >= self.at - self.early_look
 
     @property
     def pause_at(self) -> int:
-        """The moment from which on no batch is begun, in seconds since 1970; 0 if there is none."""
+        """The time from which no batch is started, in seconds since 1970; 0 if there is none."""
         return int(self.end.timestamp()) if self.policy is WindowEnd.PAUSE else 0
 
 
@@ -85,7 +85,7 @@ def schedule_in(given: Mapping[str, Any]) -> Schedule | None:
     """The schedule in the options of a module; None if the upgrade may start at any time.
 
     Raises:
-        Refusal: the moment is none that RFC 3339 writes, or the window is shorter than a minute.
+        Refusal: the time is not in the form of RFC 3339, or the window is shorter than a minute.
     """
     if not given.get("at"):
         return None
@@ -123,8 +123,8 @@ def judge_start(
 ) -> Iterator[Reason]:
     """Whether the upgrade may start now. `predicted` are the seconds that it will take, if that is known.
 
-    One that has `commenced`, so that one of its batches has begun, may go on at any time, unless it is to pause. `deed`
-    is the kind of work, for the sentences.
+    One that has `commenced` (one of its batches has started) may continue at any time, unless it is to pause. `deed` is
+    the kind of work, for the sentences.
     """
     if schedule is None or (commenced and schedule.policy is not WindowEnd.PAUSE):
         return
@@ -152,7 +152,7 @@ def judge_start(
 
 
 def is_late(schedule: Schedule, now: datetime) -> bool:
-    """Whether it should have started by now, so that the delay is reported: a part of its window is over."""
+    """Whether it should have started by now, so that the delay is reported: part of its window is over."""
     return schedule.tells_delay and schedule.at + schedule.window * LATE_AFTER <= now < schedule.end
 
 
@@ -169,7 +169,7 @@ def to_fix(verdict: Verdict) -> Verdict:
 
 
 def closed(end: datetime) -> Reason:
-    """The reason of a run that pauses since its window has ended."""
+    """The reason of a run that pauses because its window has ended."""
     return waiting(
         "window_closed",
         f"The window ended at {timestamp_text(end)}, so no further batch is begun.",
@@ -179,7 +179,7 @@ def closed(end: datetime) -> Reason:
 
 @as_verdict
 def judge_patience(schedule: Schedule, now: datetime, deed: Deed = Deed.UPGRADE) -> Iterator[Reason]:
-    """Whether a run that waits for its start waits long enough."""
+    """Whether the start is near enough for a run to wait for it."""
     left = (schedule.at - now).total_seconds()
     if left > LONGEST_WAIT:
         yield refused(

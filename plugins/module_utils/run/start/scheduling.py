@@ -1,7 +1,7 @@
-"""The record of an upgrade before its start: pending until its moment, late after it, failed after its window. Pure.
+"""The record of an upgrade before its start: pending until its start time, then late, failed after its window. Pure.
 
-It is written without the lock, over the version that was read, and has no run. Each look notes its findings next to
-those that are new or fixed, and the history grows only if there are some.
+It is written without the lock, only if it is still the version that was read, and has no run. Each look notes its
+findings and which of them are new or fixed; the history grows only if some are.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ class StartFindings:
     """The findings of a look before the start."""
 
     start: Verdict
-    """Whether the moment has come."""
+    """Whether the time for the start has come."""
     blockers: tuple[str, ...]
-    """All that stands in the way of the upgrade, one sentence each."""
+    """The problems that prevent the upgrade, one sentence each."""
     late: bool
-    """Whether this is the look that tells of a delay."""
+    """Whether this look reports a delay."""
     noted: bool = True
     """Whether the pass is an early look, which notes its findings."""
 
 
 def told_late(records: Iterable[Record], schedule: Schedule) -> bool:
-    """Whether it was told already that the upgrade of this schedule is late."""
+    """Whether it was reported already that the upgrade of this schedule is late."""
     return any(one.start is not None and one.start.is_of(schedule) and bool(one.start.delayed) for one in records)
 
 
 @as_verdict
 def judge_delay(schedule: Schedule, seen: StartFindings, deed: Deed = Deed.UPGRADE) -> Iterator[Reason]:
-    """The single pass that tells of a delay ends there; the next one begins if nothing is in its way."""
+    """A single pass that reports a delay waits; the next pass starts the upgrade if no problem is left."""
     if seen.late:
         yield waiting(
             "start_delayed",
@@ -51,7 +51,7 @@ def judge_delay(schedule: Schedule, seen: StartFindings, deed: Deed = Deed.UPGRA
 def before_start(
     previous: Record | None, plan: Mapping[str, Any], schedule: Schedule, seen: StartFindings, who: str, at: str
 ) -> Record | None:
-    """The record after a look before any batch has begun; None if there is nothing to note."""
+    """The record after a look before any batch has started; None if there is nothing to note."""
     if seen.start.state is State.REFUSED:
         return _missed(previous, schedule, " ".join(reason.message for reason in seen.start.deciding()), at)
     if seen.start.state is State.WAITING:
@@ -77,7 +77,7 @@ def _pending(
 ) -> Record | None:
     """The record of an upgrade that is to start later, with the findings of its early check.
 
-    An upgrade that a run has begun keeps all that it has, and gets the new start. None if there is nothing to do.
+    An upgrade that a run has started keeps its record, with the new start. None if there is nothing to do.
     """
     earlier = going_on(previous, plan)
     start = checked_start(schedule, findings, earlier.start if earlier is not None else None, at)
@@ -93,7 +93,7 @@ def _pending(
 
 
 def _missed(record: Record | None, schedule: Schedule, message: str, at: str) -> Record | None:
-    """The record of an upgrade whose window is over before a run has begun it; None if it is not such a one."""
+    """The record of an upgrade whose window is over before a run has started it; None for any other upgrade."""
     if record is None or record.run or record.phase is not Phase.PENDING:
         return None
     if record.start is None or not record.start.is_of(schedule):

@@ -1,4 +1,4 @@
-"""The start of a run that has a schedule: it is judged, waited for, and noted in the record before it comes."""
+"""The start of a run that has a schedule: it is judged, waited for, and noted in the record beforehand."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ PAUSE = 5.0
 
 
 def start_under_lock(task: Task, more: Mapping[str, Any], records: Sequence[Record], deed: Deed) -> Verdict:
-    """Whether the run may start now: a person may take long to agree, and the window may be over then.
+    """Whether the run may still start now: the window may have ended while a person took long to agree.
 
     Raises:
         Refusal: the schedule cannot be read.
     """
     schedule = schedule_in(task.params)
-    # No window closes over an upgrade that is done.
+    # An upgrade that is done needs no window.
     if schedule is None or not more["batches"]:
         return Verdict()
     target = task.params["target_version"] or more["target_version"]
@@ -45,10 +45,10 @@ def start_under_lock(task: Task, more: Mapping[str, Any], records: Sequence[Reco
 
 
 def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], found: Verdict) -> Verdict:
-    """Whether the run of this plan may start now. A task that waits does so for its start, too, up to a limit.
+    """Whether the run of this plan may start now. A task that waits also waits for its start, up to a limit.
 
-    The record tells of a start that is to come, that is late, or that was missed. `plan` is the plan as the record
-    takes it, with what earlier records tell of it, and `found` the verdict on all the rest of it.
+    The record notes a start that is to come, that is late, or that was missed. `plan` is the plan as the record takes
+    it, with what earlier records say about it, and `found` the verdict on everything else.
 
     Raises:
         Refusal: the schedule cannot be read, or no record is kept.
@@ -66,7 +66,7 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
         blockers = tuple(each.message for each in found.reasons if each.state is not State.PASSED)
         seen = StartFindings(verdict, blockers, late, schedule.has_early_look(now))
         verdict = combine((verdict, _noted(task, plan, schedule, seen)))
-    # Only the wait for the moment itself is worth it, and only if nothing else stands in the way.
+    # It waits only for the start time itself, and only if there is no other problem.
     if verdict.state is not State.WAITING or now >= schedule.at or not (found.passed and task.params["wait"]):
         return verdict
     patient = judge_patience(schedule, now, deed)
@@ -79,8 +79,8 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
 
 
 def _is_over(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> bool:
-    """Whether nothing is left to start, so that no window closes over it: the upgrade is done, or aborted, or its
-    request was carried out."""
+    """Whether nothing is left to start, so the window does not matter: the upgrade is done or aborted, or its request
+    was carried out."""
     request, supersedes = requested_in(task.params["request"] or {}), bool(task.params["supersede"])
 
     def over(record: Record) -> bool:
@@ -92,9 +92,9 @@ def _is_over(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> 
 
 
 def _noted(task: Task, plan: Mapping[str, Any], schedule: Schedule, seen: StartFindings) -> Verdict:
-    """Note in the record what becomes of the start; a record that cannot be written is refused, since it is needed.
+    """Note in the record what becomes of the start. The record is needed here, so a failed write is refused.
 
-    The verdict waits if this is the single pass that tells of a delay.
+    The verdict waits if this single pass reports a delay.
     """
     store = telling(task, upgrade_record.store_of(task.params))
     if isinstance(store, Nowhere):

@@ -1,4 +1,4 @@
-"""The work of the module `upgrade_request`: the request is read, and its state is noted beside it."""
+"""The work of the module `upgrade_request`: it reads the request, or notes its state next to it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def run(task: Task) -> Outcome:
 
 
 def unchanged(task: Task, requested: Requested) -> Verdict:
-    """Whether the request that the run carries out still stands there as it was.
+    """Whether the request that the run carries out is still there, unchanged.
 
     Raises:
         Refusal: it cannot be read.
@@ -101,7 +101,7 @@ def _read(task: Task, source: Source) -> Outcome:
 
 
 def _claim(task: Task, source: Source) -> None:
-    """Have a run that acts take the place of others, even if its request turns out to be one that is declined."""
+    """Let a run that acts supersede others, even if its request is refused later."""
     if not (isinstance(source, ClaimingSource) and task.params["claims"]) or task.check_mode:
         return
     task.still_wanted()
@@ -110,7 +110,7 @@ def _claim(task: Task, source: Source) -> None:
 
 
 def _note(task: Task, source: Source, state: str, cause: str) -> Outcome:
-    """The state is for the requester alone, so that no upgrade fails if it cannot be noted."""
+    """The state is only for the requester, so no upgrade fails if it cannot be noted."""
     told = {"state": state, "message": cause, "run": task.run, "at": now_text()}
     if task.check_mode:
         return Outcome(Verdict())

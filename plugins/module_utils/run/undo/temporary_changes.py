@@ -1,4 +1,4 @@
-"""Changing values of a Kubernetes object of any kind for a while, and putting them back, each in one guarded patch."""
+"""Changing values of any Kubernetes object temporarily, and putting them back, each in one guarded patch."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def change(
     is_known: Known,
     judge_writer: Callable[[Writer], None],
 ) -> bool:
-    """Make the values of the object at `path` as wanted, with their undo. The result says whether anything was to do.
+    """Set the wanted values of the object at `path`, with their undo. The result says whether there was anything to do.
 
-    The object may carry the undo of another run, which this one then extends. `judge_writer` refuses while that run
-    lives.
+    The object may carry the undo of another run, which this one then extends. `judge_writer` refuses while that
+    run is alive.
 
     Raises:
-        Refusal: there is no such object, its undo cannot be read or its run lives, it has a value that could not be put
-            back, or the change was not made.
+        Refusal: there is no such object, its undo cannot be read, its run is alive, a value could not be put back, or
+            the change was not made.
     """
 
     def attempt() -> bool:
@@ -51,7 +51,7 @@ def change(
         if undo is not None:
             judge_writer(undo.writer)
         undo = undo or Undo(writer)
-        # A value that another has changed since goes back to what that one wanted.
+        # If someone else has changed a value since, it is put back to what they set.
         void = [each for each in undo.split(at)[1] if each.path in wanted]
         undo = undo.without(void).extended(writer, fresh)
         _send(task, client, path, found, undo, {each.path: each.set_to for each in fresh}, back=False)
@@ -61,7 +61,7 @@ def change(
 
 
 def judge_undo(client: KubernetesClient, path: str, is_known: Known, judge_writer: Callable[[Writer], None]) -> None:
-    """Have `judge_writer` see that the run is dead whose undo the object at `path` carries, if it carries any.
+    """Check with `judge_writer` that the run is dead whose undo the object at `path` carries, if it carries any.
 
     Raises:
         Refusal: the undo cannot be read, or its run lives.
@@ -82,8 +82,8 @@ def put_back(
 ) -> tuple[bool, tuple[Reason, ...]]:
     """Put back what the undo of the object at `path` names, and remove it. `judge_writer` refuses while its run lives.
 
-    With `part` only the changes of which it is true are put back, and the undo keeps the others. The result says
-    whether anything was to do, and has a remark on each value that another has changed since.
+    With `part`, only the changes for which it is true are put back, and the undo keeps the others. The result says
+    whether there was anything to do, and has a remark on each value that another has changed since.
 
     Raises:
         Refusal: the undo cannot be read, its run lives, or the change was not made.

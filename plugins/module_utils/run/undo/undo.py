@@ -2,8 +2,8 @@
 
 It is one JSON string, kept where the changes are: in the settings of a cluster, or in an annotation of an object. A
 value is named by its path in a document, such as `("spec", "allowScheduling")`. A value that is absent is None; empty
-texts, 0 and false are values. One cluster can be reached under several locks. So nobody puts back the change of a run
-that still holds its lock, whichever lock that is.
+texts, 0 and false are values. One cluster can be used under several locks, so the change of a run that still holds its
+lock, whichever that is, is not put back by another run.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ At = Callable[[Path], Any]
 
 @dataclass(frozen=True)
 class Undo:
-    """The changes of a run that are still to be put back, with what else its system has to know of them."""
+    """The changes of a run that are still to be put back, with what else its system must know about them."""
 
     writer: Writer
     changes: tuple[Change, ...] = ()
@@ -80,10 +80,10 @@ class Undo:
         return json.dumps({**self.writer.head(), **self.more, "changes": changes}, separators=(",", ":"))
 
     def extended(self, writer: Writer, fresh: Iterable[Change]) -> Undo:
-        """The undo that carries these changes too.
+        """The undo with these changes added.
 
-        A value that is changed a second time keeps what it was before the first. The undo is then of the run that
-        extends it, so that nobody puts it back while that run lives.
+        A value that is changed a second time keeps what it was before the first. The undo then belongs to the run
+        that extends it, so that it is not put back while that run is alive.
         """
         made = {each.path: each for each in self.changes}
         made.update({each.path: replace(each, was=made.get(each.path, each).was) for each in fresh})
@@ -97,7 +97,7 @@ class Undo:
     def split(
         self, at: At, is_ours: Callable[[Change, Any], bool] = Change.is_ours
     ) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
-        """The changes that are still in force as they were made, and those that another has changed since."""
+        """The changes that are still in force as they were made, and those whose values another has changed since."""
         ours = tuple(each for each in self.changes if is_ours(each, at(each.path)))
         return ours, tuple(each for each in self.changes if each not in ours)
 
@@ -106,7 +106,7 @@ def undo_in(text: Any, is_known: Callable[[Change], bool]) -> Undo:
     """The undo in its written form. Changes that no run makes, of which `is_known` is false, are `foreign`.
 
     Raises:
-        ValueError: no run writes such a text. The others of `UNREADABLE` say the same.
+        ValueError: no run writes such a text. The other errors of `UNREADABLE` mean the same.
     """
     raw = dict(json.loads(text))
     read = [_change(each) for each in raw.pop("changes")]
@@ -120,13 +120,13 @@ def undo_in(text: Any, is_known: Callable[[Change], bool]) -> Undo:
 
 
 def judge_kept(changes: Iterable[Change], is_known: Callable[[Change], bool], named: Callable[[Change], str]) -> None:
-    """Refuse changes whose undo no run would believe, before they are made: they could never be put back.
+    """Refuse changes, before they are made, whose undo no run would accept: they could never be put back.
 
-    An undo is judged by `is_known` where it is read, so it is judged by the same where it is written. `named` names the
+    An undo is judged with `is_known` when it is read, so the same is used when it is written. `named` names the
     value in the sentence.
 
     Raises:
-        Refusal: there are some.
+        Refusal: there are such changes.
     """
     unknown = [each for each in changes if not is_known(each)]
     if unknown:

@@ -1,8 +1,8 @@
 """The undo that a Kubernetes object of any kind carries in an annotation.
 
 It is written in the same patch as the change, and removed in the patch that puts it back. Both patches fail if the
-object was changed since it was read. A system hands over the paths of the values and the question `is_known`: whether a
-run of it makes such a change. An undo with any other change is not believed. Pure.
+object was changed since it was read. A system provides the paths of the values, and `is_known`: whether its runs make
+such a change. An undo with any other change is refused. Pure.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def named(found: Json) -> str:
 
 
 def _replacing(present: Any, wanted: Any) -> Any:
-    """The merge over `present` that makes exactly `wanted` of it, with nothing of `present` left."""
+    """The merge patch that turns `present` into exactly `wanted`."""
     if not isinstance(present, Mapping) or not isinstance(wanted, Mapping):
         return wanted
     return {

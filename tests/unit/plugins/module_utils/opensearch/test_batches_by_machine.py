@@ -64,7 +64,7 @@ PAIR = frozenset({"data-3", "data-2"})
         (
             Placement([], [PAIR | {"data-0"}]),
             None,
-            "data-2, data-3 cannot: without all of them no majority of the voters would stay",
+            "data-2, data-3 cannot: without all of them the voters would lose their majority",
         ),
         (Placement(), "1", "data-2, data-3 cannot: at most 1 of data may be away at once"),
     ],

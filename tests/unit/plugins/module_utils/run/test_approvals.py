@@ -83,7 +83,7 @@ def test_a_name_that_is_no_point_is_answered_with_those_that_are() -> None:
 def test_a_wait_names_the_playbook_and_an_annotation_that_names_no_point() -> None:
     (said,) = judge_points(POINTS, [], 1, ["canry"]).reasons
     assert "playbook approve" in said.remedy
-    assert "names canry, and no point is called so" in said.message
+    assert "names canry, but there is no such point" in said.message
 
 
 def test_annotations_say_the_same_and_are_noted_once() -> None:
@@ -95,7 +95,7 @@ def test_annotations_say_the_same_and_are_noted_once() -> None:
     assert with_annotations(hold, approvals, annotations, "later", POINTS) == (hold, approvals)
     assert with_annotations(None, (), {}, AT, POINTS) == (None, ())
     assert judge_hold(None).passed
-    assert judge_hold(Hold("me", AT, "")).reasons[0].message == f"The upgrade is paused by me since {AT}."
+    assert judge_hold(Hold("me", AT, "")).reasons[0].message == f"The upgrade has been paused by me since {AT}."
 
 
 @pytest.mark.parametrize(

@@ -301,7 +301,7 @@ def test_a_batch_that_is_stopped_leaves_the_upgrade_under_way_with_its_reason() 
 
 def test_no_batch_begins_in_an_upgrade_that_is_over() -> None:
     aborted = ended(first("a"), UpgradeEvent.ABORTED, "", "t5")
-    with pytest.raises(Refusal, match="An upgrade that is Aborted cannot begin a batch") as caught:
+    with pytest.raises(Refusal, match="An upgrade that is Aborted cannot start a batch") as caught:
         batch_changed(aborted, "batch-01.a", "upgrading", "t6", [], [])
     assert [reason.code for reason in caught.value.verdict.reasons] == ["phase_impossible"]
 

@@ -52,7 +52,7 @@ def test_what_is_no_request_is_refused_with_its_place(text: str, cause: str) -> 
 def test_a_name_that_stands_twice_and_a_template_are_faults() -> None:
     request = read_request("type: a\nupgrade_x: 1\nupgrade_x: 2\nupgrade_y: ['{{ lookup(1) }}']\n", "here")
     assert request.faults == (
-        "upgrade_x stands more than once in the request.",
+        "upgrade_x is in the request more than once.",
         "upgrade_y holds a template in the request, which is never carried out: write the value itself.",
     )
 
