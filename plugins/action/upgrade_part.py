@@ -21,10 +21,10 @@ from ..plugin_utils.variables import module_of, path_of_module
 
 
 class ActionModule(InProcessAction):
-    """See the documentation of the module. A part gets its options as a module of its name does.
+    """See the documentation of the module. A part gets its options like a module of that name.
 
-    The part `system` is the module of the system (`upgrade_system`), which may be of another collection. The options
-    that only this system has are given by the variables of their names.
+    The part `system` is the module of the system (`upgrade_system`), which may be in another collection. The
+    options that only this system has come from the variables with their names.
     """
 
     _part = ""
@@ -55,7 +55,7 @@ class ActionModule(InProcessAction):
             known = {name: value for name, value in found.items() if name in options and not unanswered(value)}
             return {**default_limit(self._name(), own), **known, **super()._with_given_options(own, variables)}
         found = super()._with_given_options(arguments, variables)
-        # The group in module_defaults gives its connections to all parts, also to one that asks no server.
+        # The group in module_defaults gives its connections to all parts, even to one that contacts no server.
         return {name: value for name, value in found.items() if name in options or name not in CONNECTIONS}
 
     def _module(self) -> Module:

@@ -101,7 +101,7 @@ def kubeadm_answer(value: Any, read: str, **given: Any) -> Any:
     """One reading of an answer.
 
     Raises:
-        AnsibleFilterError: there is no such reading, or the answer is none.
+        AnsibleFilterError: there is no such reading, or the answer cannot be read.
     """
     if read not in READERS:
         raise AnsibleFilterError(f"The filter kubeadm_answer reads {', '.join(READERS)}, and not {read}.")

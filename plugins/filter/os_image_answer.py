@@ -21,10 +21,10 @@ options:
       - V(decision) gives the next step from the answer of the agent, with what is to be stored and submitted.
       - V(ended) says whether the agent has answered and has no operation under way.
       - V(busy) says whether the agent has an operation under way.
-      - V(fault) gives the cause for which its answer cannot be used, or an empty text.
-      - V(until) gives the time at which so many seconds are over.
+      - V(fault) gives the cause if its answer cannot be used, else an empty text.
+      - V(until) gives the time that is so many seconds from now.
       - V(seconds) gives the seconds that are left until such a time.
-      - V(tries) gives the looks with O(interval) seconds between them that end at such a time.
+      - V(tries) gives the number of looks until such a time, O(interval) seconds apart.
     type: str
     choices: [configuration, decision, ended, busy, fault, until, seconds, tries]
     required: true
@@ -34,7 +34,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Show the cause for which the agent cannot be used
+- name: Show why the agent cannot be used
   ansible.builtin.debug:
     msg: "{{ agent_told | stateful.upgrade.os_image_answer('fault') }}"
 """
@@ -68,7 +68,7 @@ def os_image_answer(value: Any, read: str, **given: Any) -> Any:
     """One reading of a value.
 
     Raises:
-        AnsibleFilterError: there is no such reading, or the value is none.
+        AnsibleFilterError: there is no such reading, or the value cannot be read.
     """
     if read not in READERS:
         raise AnsibleFilterError(f"The filter os_image_answer reads {', '.join(READERS)}, and not {read}.")

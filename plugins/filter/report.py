@@ -35,9 +35,9 @@ _value:
     - C(bars) has the batches with C(begin) and C(end) on an axis of C(length) seconds. C(away) is the longest absence
       of a member of the batch, and C(shares) are the seconds of its phases. C(green_seconds) are those from its
       end until the next gate found the cluster green; null if no gate has seen that.
-    - A bar is one try of a batch - C(number) of so many C(tries), all in one C(row). A try that another one follows is
-      V(stopped), V(interrupted) with its run, or V(paused). C(rows) are the batches on the timeline, and C(repeated)
-      those that several runs have begun.
+    - A bar is one try of a batch - C(number) of so many C(tries), all in one C(row). A try that was followed by
+      another is V(stopped), V(interrupted) with its run, or V(paused). C(rows) are the batches on the timeline, and
+      C(repeated) those that several runs have started.
     - C(pauses) are the pauses that the axis leaves out. C(at_work) are the seconds without them.
     - C(phases) are the seconds of each phase over all members, if they took any, C(waits) the longest waits.
     - C(changes) are the settings and objects that were changed, and how often each was put back. C(health) of a bar is
@@ -67,7 +67,7 @@ def report(record: Mapping[str, Any]) -> dict[str, Any]:
     """The report of a record.
 
     Raises:
-        AnsibleFilterError: it is no record.
+        AnsibleFilterError: this is not a record.
     """
     try:
         return report_of(parse_record(json.dumps(record, default=str), "the variable")).as_result()

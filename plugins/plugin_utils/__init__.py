@@ -1,4 +1,4 @@
-"""Python keeps the compiled form of the collection's files, as that of every other package.
+"""Makes Python keep the compiled files of the collection, as for every other package.
 
 The importer of ansible-core compiles the files of collections whenever a controller starts (ansible-core,
 utils/collection_loader/_collection_finder.py, `get_code`): for the 260 files of a plan, half of its time. Every plugin

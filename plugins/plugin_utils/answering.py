@@ -11,7 +11,7 @@ from .run_options import GivenVariables, given_by
 
 
 class Answering(LookupBase):
-    """A lookup is a subclass that gives `answered`."""
+    """A lookup is a subclass that implements `answered`."""
 
     def run(self, terms: Sequence[Any], variables: Mapping[str, Any] | None = None, **_kwargs: Any) -> list[Any]:
         """The answer, as Ansible asks for it."""
@@ -19,5 +19,5 @@ class Answering(LookupBase):
         return self.answered(terms, given_by(self._templar, defined), defined)
 
     def answered(self, terms: Sequence[Any], given: GivenVariables, variables: Mapping[str, Any]) -> list[Any]:
-        """The answer to these terms. `given` gives one of the variables without templates."""
+        """The answer to these terms. `given` returns a variable with its templates filled in."""
         raise NotImplementedError

@@ -15,4 +15,4 @@ def faults_of_approvals(given: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(points, (list, tuple)) and all(isinstance(each, Mapping) for each in points):
         yield from faults_of_points(points)
         if points and given.get(f"{PREFIX}record_kept_in") == "none":
-            yield f"{PREFIX}approvals stand in the record, and {PREFIX}record_kept_in=none keeps none: keep a record."
+            yield f"{PREFIX}approvals are in the record, and {PREFIX}record_kept_in=none keeps none: keep a record."

@@ -1,4 +1,4 @@
-"""The arguments of a task as a module would see them, and the checks that AnsibleModule makes of them."""
+"""The arguments of a task as a module would see them, checked as AnsibleModule checks them."""
 
 from __future__ import annotations
 
@@ -84,6 +84,6 @@ def _as_text(value: Any) -> Any:
     if isinstance(value, (set, frozenset)):
         return list(value)
     if is_dataclass(value) and not isinstance(value, type):
-        # A warning in the result of an earlier task, since ansible-core 2.19.
+        # From ansible-core 2.19 on, a warning in the result of an earlier task.
         return asdict(value)
     raise TypeError(f"a value of type {type(value).__name__} cannot be given to or by a module")

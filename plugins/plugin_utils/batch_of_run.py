@@ -29,13 +29,13 @@ OF_RECORD = (
     *("cluster_uuid", "target_version", "digest", "deployed_version", "deed", "approvals"),
     *("pools", "members", "left", "batches", "before"),
 )
-"""The fields of a plan that a record is made of."""
+"""The fields of a plan that a record needs."""
 MEMBER_TIMEOUT = 1800
-"""Seconds for a member to be back, if none are given."""
+"""Default seconds for a member to come back."""
 LATE = "roll_late"
-"""The fact with the report that a batch is late."""
+"""The fact with the report that the batch is late."""
 SOAK_MARGIN = 1800
-"""Seconds that a batch or a cluster that went first has in addition to its soak time to prove itself."""
+"""Seconds in addition to its soak time that a batch or a canary cluster has to prove itself."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class BatchOfRun:
                 "usual_seconds": (self.given("roll_begun") or {}).get("usual_seconds"),
                 "green_seconds": self.so_far.green_seconds(),
                 **({"wait": True} if self.empties() and "until" in arguments else {}),
-                # A member that is cured first comes back as its pool is.
+                # A member that is fixed first comes back on the version of its pool.
                 **({"target_version": None} if batch.get("cures") else self._of_hop()),
             }
         if module == "cluster_health_gate":
@@ -78,7 +78,7 @@ class BatchOfRun:
         """The options that it gives to a state of the module of its system."""
         seconds = int(self.given("upgrade_member_timeout") or MEMBER_TIMEOUT)
         batch = self.so_far.batch
-        # A batch of a chain of upgrades may lead to a version on the way, whatever the target of the run is.
+        # A batch of a chain of upgrades may lead to an intermediate version, whatever the target of the run is.
         target = batch.get("target_version") or self._plan.get("target_version")
         failed = failures_on_hosts(self.variables, batch) if self.so_far.hosts is not None else {}
         return {
@@ -91,7 +91,7 @@ class BatchOfRun:
         }
 
     def _of_lateness(self) -> dict[str, Any]:
-        """The time at which the batch is late, or its report that it is, once it was made."""
+        """The seconds until the batch is late; once that was reported, the report."""
         told = self.given(LATE)
         return {"late": told} if told else {"late_in": self.so_far.late_in()}
 
@@ -111,12 +111,12 @@ class BatchOfRun:
             predicted = f"the plan predicted {plan['predicted_seconds']} s for the batch ({plan['prediction']})"
             return {"lines": [f"The whole cluster was away for {away} s; {predicted}."]}
         if module == "node_engine_switch":
-            # Consent covers this image, whatever Longhorn has as its default by now.
+            # Consent covers this image, even if the default of Longhorn has changed since.
             return {"nodes": batch["members"], **{name: self._plan[name] for name in ("image", "in_one_object")}}
         return self._of_hop()
 
     def _of_hop(self) -> dict[str, Any]:
-        """A batch of a chain of upgrades may lead to a version on the way, whatever the target of the run is."""
+        """A batch of a chain of upgrades may lead to an intermediate version, whatever the target of the run is."""
         version = self.so_far.batch.get("target_version")
         return {"target_version": version} if version else {}
 
@@ -140,12 +140,12 @@ class BatchOfRun:
             return {"batch": members}
         if moment == "before_batch":
             limits = {"wait_limit": self.so_far.seconds_left(), "since": self.done_before()}
-            # In check mode nothing becomes of the batches before this one.
+            # In check mode the batches before this one were not carried out.
             waits = self.so_far.waits and not self.variables.get("ansible_check_mode")
-            # If all members go together, none has to stay, and the cluster only has to be whole.
+            # If all members go together, none must stay; the cluster only has to be whole.
             return {"batch": [] if self.so_far.batch.get("together") else members, "wait": waits, **limits}
         if moment == "before_stop":
-            # For answers; if the proof does not hold, the batch is begun again sooner.
+            # The time to wait for answers; if the proof does not hold, the batch is started again before that.
             of_member = int(self.given("upgrade_member_timeout") or MEMBER_TIMEOUT)
             return {"batch": members, "gate": self.gate(), "wait_timeout": min(of_member, self.so_far.seconds_left())}
         if moment == "joined":
@@ -154,12 +154,12 @@ class BatchOfRun:
         return {}
 
     def started(self) -> Sequence[str]:
-        """The members on whose hosts all has succeeded; empty if the members are on no hosts of the inventory."""
+        """The members on whose hosts everything has succeeded; empty if no members are on hosts of the inventory."""
         return [] if self.so_far.hosts is None else self.so_far.hosts.started
 
     def next_version(self) -> dict[str, Any]:
-        """The hosts of the play with the next version of a chain, and how many belong to each of its batches. Behind
-        the last batch of this version alone there are some."""
+        """The hosts of the play with the next version of a chain, and how many belong to each of its batches. Only
+        after the last batch of this version there are any."""
         places, number = self.given("upgrade_places") or {}, self._hop.number + 1
         if not places or self._hop.batches[-1]["name"] != self.so_far.batch["name"]:
             return {"hosts": [], "sizes": []}
@@ -173,14 +173,14 @@ class BatchOfRun:
 
     def trouble(self) -> str:
         """A sentence for each host of a member on which something has failed, or that is out of reach."""
-        # Machines are prepared before the first batch of their version, all of them.
+        # All machines are prepared before the first batch of their version.
         first = self._hop.batches[0]["name"] == self.so_far.batch["name"] and drains(self.given(SYSTEM))
         batches = self._hop.batches if first else [self.so_far.batch]
         found = [] if self.so_far.hosts is None else [one for each in batches for one in troubles(self.variables, each)]
         return " ".join(f"{each.rstrip('.')}." for each in found)
 
     def failure(self) -> dict[str, Any]:
-        """The failure of the task for which a rescue runs. For a task of the user (`roll_of_user`), that is named."""
+        """The failure of the task that a rescue handles. For a task of the user (`roll_of_user`), it says so."""
         failed = failure_of(self.given("ansible_failed_task") or {}, self.given("ansible_failed_result") or {}, [])
         found = {**failed.as_result(), "batch": self.so_far.batch["name"]}
         if not self.given("roll_of_user"):
@@ -190,7 +190,7 @@ class BatchOfRun:
         return {**found, "message": said, "codes": ["own_tasks_failed"]}
 
     def _expected(self) -> Any:
-        """The members that are to be there. Those that batches before this one have removed are expected no more."""
+        """The members that are to be there. Those that earlier batches have removed are no longer expected."""
         return self.so_far.batch.get("expected") or self._plan.get("members")
 
     def _of_record(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,12 +205,12 @@ class BatchOfRun:
         return {**of_batch, "batch_state": "done", **self.so_far.record(), **of_failure}
 
     def _of_lost_record(self) -> dict[str, Any] | None:
-        """The plan, if the last note found no record. It is long, and given only then."""
+        """The plan, if the last note found no record. It is long, so it is given only then."""
         last = self.given("roll_begun") or self._recorded_before()
         return known_plan(self.variables) if last.get("record") == {} else None
 
     def _recorded_before(self) -> Mapping[str, Any]:
-        """The note at the end of the batch before this one; empty without one."""
+        """The result of the note at the end of the batch before this one; empty without one."""
         hosts = self.variables["groups"].get(GROUP, [])
         batches = [each for each in hosts if "upgrade_batch" in OfHost(self.variables, each)]
         before = batches[: batches.index(self._host)][-1:] if self._host in batches else []
@@ -237,7 +237,7 @@ class BatchOfRun:
 
     @property
     def _is_back(self) -> bool:
-        """Whether the task at hand comes when the batch is back."""
+        """Whether the current task runs after the batch is back."""
         return bool(self.given("roll_is_back"))
 
     def own_time(self) -> str:
@@ -255,11 +255,11 @@ class BatchOfRun:
         return [] if self.variables.get("ansible_check_mode") else texts_in(self.given(self._own_variable()))
 
     def soak_time(self) -> int:
-        """Seconds for which a batch proves itself."""
+        """Seconds for which a batch must prove itself."""
         return int(self._of_soak("time") or 0)
 
     def _of_soak(self, name: str) -> Any:
-        """A variable of the soak. Only localhost has those of the request at first."""
+        """A variable of the soak. At first, only localhost has those of the request."""
         return self.given(f"upgrade_soak_{name}") or self._localhost.get(f"upgrade_soak_{name}")
 
     def _soaks(self) -> bool:
@@ -270,22 +270,22 @@ class BatchOfRun:
         """The task files of the role roll before the batch goes down."""
         checks = bool(self.variables.get("ansible_check_mode"))
         soaks = self._soaks() and not checks
-        # A batch without silences of its own ends those of the one before it.
+        # A batch without silences of its own ends those of the batch before it.
         silenced = any(each.get("silences") for each in self._plan.get("batches", ())) and not checks
         due = {"own_tasks.yml": self.own_files(), "soak.yml": soaks, "silences.yml": silenced}
         return [part for part, is_due in due.items() if is_due]
 
     def again_parts(self) -> list[str]:
-        """The task files of the role roll for the rest of a batch: as many as others can come before members of it."""
+        """The task files of the role roll for the rest of a batch: one for each interruption in the plan."""
         return ["again.yml"] * int(self._plan.get("interruptions") or 0)
 
     def _own_variable(self) -> str:
         return f"upgrade_tasks_{self.own_time()}"
 
     def gate(self) -> dict[str, Any]:
-        """The options of the gate of an OpenSearch batch, which is repeated for what is left of the batch.
+        """The options of the gate of an OpenSearch batch, which is repeated for the rest of the batch.
 
-        Members that somebody else has upgraded are let through, but not those that are replaced for a changed template.
+        Members that someone else has upgraded are skipped, but not those that are replaced for a changed template.
         On plain hosts no batch is divided.
         """
         batch, before = self.so_far.batch, of_system(self.given, "roll_before") or {}
@@ -303,7 +303,7 @@ class BatchOfRun:
 def batch_of_run(
     variables: Mapping[str, Any], given: GivenVariables, clock: Callable[[], float] = time.time
 ) -> BatchOfRun | None:
-    """The batch of the host with these variables; None if it has none. `given` gives a variable without templates."""
+    """The batch of the host with these variables; None if there is none. `given` fills in templates."""
     batch = given("upgrade_batch")
     if not isinstance(batch, Mapping):
         return None
@@ -335,7 +335,7 @@ def _parts(batch: BatchOfRun) -> list[str]:
 
 
 def requested(request: Mapping[str, Any] | None) -> dict[str, str] | None:
-    """The request that a run carries out, as its tasks know it again; None without one."""
+    """The request of a run, in the form by which its tasks recognize it; None without one."""
     return {name: request[name] for name in ("source", "digest")} if request else None
 
 

@@ -1,4 +1,4 @@
-"""The capacity that a run adds for the time of the upgrade, read from its plan and the results of its steps."""
+"""The capacity that a run adds during the upgrade, read from its plan and the results of its steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .registered import registered
 from .run_options import GivenVariables, of_pool
 
 ADDING, REMOVING, SETTLING = "add_capacity", "remove_capacity", "settle_capacity"
-"""The beginning of the names of the results with which capacity is added, removed, and put back with all else."""
+"""How the names of the results start for adding capacity, removing it, and putting it back with everything else."""
 
 
 def grown(given: GivenVariables) -> Mapping[str, Any]:
@@ -24,7 +24,7 @@ def options_of_member(given: GivenVariables) -> dict[str, Any]:
 
 
 def added(given: GivenVariables, variables: Mapping[str, Any]) -> str:
-    """The capacity that was added for the time of the upgrade, in words; empty once it is removed."""
+    """The capacity that was added during the upgrade, in words; empty once it is removed."""
     removed, come = [*done(variables, REMOVING), *done(variables, SETTLING)], done(variables, ADDING)
     gone = bool(removed) and not any(result.get("failed") for result in removed)
     return ", ".join((given("begin_plan") or {}).get("adds", ())) if come and not gone else ""

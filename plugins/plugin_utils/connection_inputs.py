@@ -1,7 +1,7 @@
 """The options of the connections as variables of their own, such as `upgrade_opensearch_hosts`.
 
-A survey and a line of a shell give text, and no dictionaries. So each option has a flat variable beside the dictionary
-of its connection. Both are merged here, and nowhere else. Pure.
+A survey and a command line give text, not dictionaries. So each option has a flat variable in addition to the
+dictionary of its connection. Both are merged here, and nowhere else. Pure.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ConnectionOption:
     """An option of a connection."""
 
     path: tuple[str, ...]
-    """Its name, behind the names of the options that it is in."""
+    """Its name, after the names of the options that it is in."""
     option: Mapping[str, Any]
     """Its argument specification."""
 
@@ -49,7 +49,7 @@ def _parts(prefix: str, above: tuple[str, ...], options: Mapping[str, Any]) -> I
 
 
 def is_list(name: str) -> bool:
-    """Whether a variable is a list that may be a text with commas, too."""
+    """Whether a variable is a list that may also be a text with commas."""
     parts = (parts_of(each) for each in CONNECTIONS if name.startswith(each))
     return (name in table() and table()[name].is_text_list) or any(
         each[name].option["type"] == "list" for each in parts if name in each
@@ -60,7 +60,7 @@ def merged(connection: str, given: Mapping[str, Any]) -> Any:
     """The dictionary of a connection with its flat variables in it. An empty text counts as not given.
 
     Without a namespace of its own, `port_forward` goes to pods of the namespace that is upgraded. A value that is
-    no dictionary stays as it is, and is refused by whoever reads it.
+    not a dictionary stays as it is, and is refused where it is read.
     """
     whole = _whole(connection, given.get(connection))
     if whole is None:
@@ -75,7 +75,7 @@ def merged(connection: str, given: Mapping[str, Any]) -> Any:
 
 
 def contradictions(connection: str, given: Mapping[str, Any]) -> Iterator[str]:
-    """One sentence for each option that both ways give with different values, which are not repeated."""
+    """One sentence for each option that is given twice with different values. The values are not repeated."""
     whole = _whole(connection, given.get(connection)) or {}
     for name, part in parts_of(connection).items():
         beside = _found(whole, part.path)
@@ -88,22 +88,22 @@ def contradictions(connection: str, given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def unanswered(value: Any) -> bool:
-    """Whether it stands for a question of a survey without an answer.
+    """Whether it is the value of an unanswered question of a survey.
 
-    AWX gives an empty text for it, and marks it as `!unsafe`. So marked it is null for ansible-core from 2.19 on.
+    AWX gives an empty text, marked as `!unsafe`. From ansible-core 2.19 on, such a text is null.
     """
     return value is None or (isinstance(value, str) and not value)
 
 
 def listed(value: Any) -> Any:
-    """A text with commas as the list that it stands for; anything else as it is."""
+    """The list that a text with commas means; anything else as it is."""
     if not isinstance(value, str):
         return value
     return [item.strip() for item in value.split(",")] if value.strip() else []
 
 
 def _whole(connection: str, value: Any) -> dict[str, Any] | None:
-    """The dictionary, with the names of its options in place of their aliases; None if it is none."""
+    """The dictionary, with the names of its options in place of their aliases; None if it is not a dictionary."""
     try:
         return _by_name(check_type_dict(value if value is not None else {}), CONNECTIONS[connection]["options"])
     except (TypeError, ValueError):

@@ -20,14 +20,14 @@ GROUP = "stateful_upgrade_fleet"
 """The group of the clusters in the order of the waves."""
 PATH = "upgrade_fleet_path"
 BY_SOAK = (LIMITS, PROBES)
-"""The variables by which a cluster, or a batch, proves itself."""
+"""The variables that say how a cluster or a batch proves itself."""
 CANARY = "canary"
 """The name of the wave that goes first."""
 
 
 @dataclass(frozen=True)
 class FleetOfRun:
-    """The fleet. `given` gives a variable without templates; None if it is not defined."""
+    """The fleet. `given` returns a variable with its templates filled in; None if it is not defined."""
 
     given: GivenVariables
     variables: Mapping[str, Any]
@@ -56,7 +56,7 @@ class FleetOfRun:
         return [len(wave["clusters"]) for wave in self._waves] or [1]
 
     def soaks(self) -> bool:
-        """Whether this cluster is a canary that is upgraded, and has to prove itself."""
+        """Whether this cluster is an upgraded canary that must prove itself."""
         canaries = [name for wave in self._waves if wave["name"] == CANARY for name in wave["clusters"]]
         done = self._cluster.get("state") == "done"
         return done and self._host in canaries and self._soak_time > 0
@@ -129,9 +129,9 @@ class FleetOfRun:
 
     @property
     def _handed(self) -> dict[str, Any]:
-        """The variables of this host that are for the upgrade of its cluster, apart from the secrets among them.
+        """The variables of this host that are for the upgrade of its cluster; its `secrets` are apart.
 
-        If only the cluster as a whole proves itself, the probes and limits are none of its upgrade.
+        If only the cluster as a whole proves itself, its upgrade does not get the probes and limits.
         """
         found: dict[str, Any] = self.given("fleet_given")
         variables = found["variables"]
@@ -140,7 +140,7 @@ class FleetOfRun:
 
     @property
     def _soak_time(self) -> int:
-        """Seconds for which a canary proves itself."""
+        """Seconds for which a canary must prove itself."""
         return int(self.given("upgrade_fleet_soak_time") or 0)
 
     @property
@@ -180,5 +180,5 @@ ANSWERS: Mapping[str, Callable[[FleetOfRun], Any]] = {
 
 
 def _is_ready(launcher: Any) -> bool:
-    """Whether this stands for a launcher of the collection."""
+    """Whether this names a launcher of the collection."""
     return launcher in table()[LAUNCHER].ready

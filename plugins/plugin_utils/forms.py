@@ -1,7 +1,7 @@
 """The forms of text that a variable takes, by the name that its entry in the table gives (`values`). Pure.
 
-A date, an age and a share are read by the function that reads them later, so that none passes here and is refused in
-the middle of a run. The others have a pattern of their own here.
+A date, an age and a share are checked with the function that reads them later, so that none passes here but is refused
+in the middle of a run. The others have a pattern of their own here.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Form:
     """A form of text."""
 
     read: Callable[[str], object]
-    """Raises ValueError or Refusal if a text does not have it."""
+    """Raises ValueError or Refusal if a text does not have this form."""
     said: str
     """The words after "must be"."""
     shown: bool = True
     """Whether a wrong text may be repeated."""
 
     def fits(self, text: str) -> bool:
-        """Whether a text has it."""
+        """Whether a text has this form."""
         try:
             self.read(text)
         except (ValueError, Refusal):
@@ -77,4 +77,4 @@ FORMS: Mapping[str, Form] = {
     "time": Form(seconds_of, "a number and a unit of time, such as 24h or 90m"),
     "url": Form(_read_url, "a URL, such as https://monitoring.example.com", shown=False),
 }
-"""The forms of which a table speaks; any other text is taken as it is."""
+"""The forms that the table of variables names; any other text is taken as it is."""

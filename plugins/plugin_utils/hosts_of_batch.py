@@ -35,7 +35,7 @@ def places_in(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[st
 
 
 def hosts_of(variables: Mapping[str, Any], given: GivenVariables, batch: Mapping[str, Any]) -> OfHosts | None:
-    """The members that are well on their hosts, and what became of them; None if the members are pods."""
+    """The members on whose hosts nothing has failed, and the gate that waited for them; None if they are pods."""
     if not given("upgrade_places"):
         return None
     hostvars, playing = variables["hostvars"], variables["ansible_play_hosts"]

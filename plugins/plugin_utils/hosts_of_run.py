@@ -30,7 +30,7 @@ class HostsOfRun:
         return {self._member(host): host for group in self.groups for host in self._in(group)}
 
     def noted(self, fact: str) -> dict[str, Any]:
-        """The thing that the role of each member has seen on its host, as this fact; empty if it has seen none."""
+        """The value of this fact, which the role of each member sets on its host, by member; empty if it is not set."""
         return {member: self._of(host).get(fact) or {} for member, host in self.places().items()}
 
     def lost(self, members: Iterable[str]) -> list[str]:
@@ -53,6 +53,6 @@ class HostsOfRun:
 
 
 def texts_in(given: Any) -> list[str]:
-    """The texts that a variable gives as one with commas, or as a list of such texts."""
+    """The texts of a variable that is a text with commas, or a list of such texts."""
     texts = [given] if isinstance(given, str) else given or []
     return [part.strip() for text in texts for part in str(text).split(",") if part.strip()]

@@ -1,15 +1,15 @@
 """The base of the collection's action plugins: the work of a module, done in the controller process.
 
 A task runs here when its connection is local and it is not asynchronous. Otherwise, and if `ansible_python_interpreter`
-names another Python than the one that runs Ansible (the user wants the packages of that one), the shipped module of the
-same name runs, with the same arguments.
+names another Python than the one that runs Ansible (because its packages are needed), the shipped module of the same
+name runs, with the same arguments.
 
-The result is that of the shipped module: arguments checked in the same way and with the same texts, `environment:` in
-force, secrets masked, warnings, deprecations and `invocation` included. Three things differ on purpose: progress is
-shown live, nothing is written to the system log, and `become` is refused.
+The result is that of the shipped module: arguments are checked in the same way and with the same texts, `environment:`
+is in force, secrets are masked, and warnings, deprecations and `invocation` are included. Three things differ on
+purpose: progress is shown live, nothing is written to the system log, and `become` is refused.
 
-This saves about half a second a task. Each module has its own action plugin: with one for all by redirect,
-ansible-lint would have users call every module by the name of that one.
+This saves about half a second for each task. Each module has its own action plugin: if all were redirected to one,
+ansible-lint would want every module to be called by that name.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ DISCOVERED = ("auto", "auto_silent", "auto_legacy", "auto_legacy_silent")
 """Values of ansible_python_interpreter that name no Python."""
 
 JSON_OUTPUT = ("json", "jsonl")
-"""Stdout callbacks whose output is read by programs: live lines go to standard error beside them."""
+"""Stdout callbacks whose output is read by programs: with them, live lines go to standard error."""
 
 OVER = "\r\x1b[2K"
-"""Moves a terminal to the begin of its line, and empties that."""
+"""Moves the cursor to the start of its line, and clears the line."""
 
 # Plugins are loaded in the controller before it forks its workers; these calls work only there.
 load_early(("kubernetes", "opensearchpy"))
@@ -85,13 +85,13 @@ class Module(Protocol):
 
 @dataclass(frozen=True)
 class _Shown:
-    """The output of Ansible, with the words of the reader; nothing at all under `no_log`."""
+    """The output of Ansible, in the words of the reader; nothing with `no_log`."""
 
     speech: Speech
     silent: bool
 
     def line(self, text: str, *, done: bool = False) -> None:
-        """See `Output`. A live line is written over."""
+        """See `Output`. It overwrites a live line."""
         beside = str(C.DEFAULT_STDOUT_CALLBACK).rsplit(".", 1)[-1] in JSON_OUTPUT
         if not self.silent:
             if SCREEN.width:
@@ -113,7 +113,7 @@ class InProcessAction(ActionBase):
     def __init_subclass__(cls, **more: Any) -> None:
         """Imports the module with its action plugin, in the controller.
 
-        The collections' importer of ansible-core compiles sources at each import. So each worker would do it again.
+        The importer of ansible-core compiles sources at each import, so otherwise each worker would do so.
         """
         super().__init_subclass__(**more)
         load_early((_module_of(cls, cls.__module__.rpartition(".")[2]),))
@@ -128,7 +128,7 @@ class InProcessAction(ActionBase):
         path, name = str(self._task.get_path() or ""), self._name()
         self._speech = speech_of(path, name, self._task.args, variables)
         self._task.args = self._with_given_options(self._task.args, variables)
-        # The limit that its sentences name depends on all options.
+        # Which limit its sentences name depends on all options.
         self._speech = speech_of(path, name, self._task.args, variables)
         return self._speech.result(self._run_somewhere(tmp, variables))
 
@@ -162,7 +162,7 @@ class InProcessAction(ActionBase):
         result: Result = super().run(tmp, variables)
         if not self._belongs_here(variables):
             return self._run_shipped(result, variables)
-        # A variable such as ansible_become in group_vars/all is meant for hosts, and this is the controller itself.
+        # A variable such as ansible_become in group_vars/all is meant for hosts, but this is the controller.
         if self._connection.become is not None and self._task.become:
             sentence = (
                 f"{self._task.action} asks an API from the controller process and cannot become another user there:"
@@ -218,7 +218,7 @@ class InProcessAction(ActionBase):
         return result
 
     def _called(self) -> str:
-        """The module that does the work, which is that of the task."""
+        """The module that does the work: that of the task."""
         return str(self._task.action)
 
     def _name(self) -> str:
@@ -238,7 +238,7 @@ def _module_of(action: type, name: str) -> str:
 def is_of_system(path: str, variables: Mapping[str, Any]) -> bool:
     """Whether the task at this path is one of the role of the system, also if that role is of another collection.
 
-    A file of the user's own tasks that the role includes has the variables of the role, and is not one of its files.
+    A file of the user's own tasks that the role includes has the variables of the role, but is not one of its files.
     """
     role, place = variables.get("ansible_role_name", ""), str(variables.get("role_path") or "")
     return bool(place) and role == variables.get(SYSTEM) and path.startswith(f"{place.rstrip('/')}/")

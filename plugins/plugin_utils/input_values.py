@@ -56,7 +56,7 @@ def _wrong_elements(name: str, value: Any, options: Mapping[str, Mapping[str, An
 
 
 def _wrong_parts(name: str, value: Any, options: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """The faults of a dictionary with options of its own, in which null stands for an option that is not given."""
+    """The faults of a dictionary with options of its own, in which null means that an option is not given."""
     try:
         parts = check_type_dict(value)
     except (TypeError, ValueError):
@@ -70,7 +70,7 @@ def _wrong_parts(name: str, value: Any, options: Mapping[str, Mapping[str, Any]]
         elif parts[part] is not None and "options" in known[part]:
             yield from _wrong_parts(where, parts[part], known[part]["options"])
         elif parts[part] is not None and (known[part]["type"] in ("int", "bool", "list") or _form_of(where)):
-            # Every list among them (the hosts) has to have an element.
+            # Every list among them (the hosts) must have an element.
             fault = _fault(where, parts[part], {**known[part], "filled": True})
             if fault:
                 yield f"{where} {fault}."
@@ -99,7 +99,7 @@ def _of(name: str) -> Variable:
 
 
 def _form_of(name: str) -> Form | None:
-    """The form of the texts of a variable, or of an option of a connection, of which each address has one."""
+    """The form of the texts of a variable, or of an address in a connection; None if it has none."""
     return FORMS.get(_of(name).values or ("url" if name.endswith((".url", "_url")) else ""))
 
 

@@ -26,7 +26,7 @@ OF_HOST = f"{PREFIX}member"
 """The variable of a host in the inventory that holds the name of its member."""
 CLOSE = 0.6
 CLOSE_BY_FAR = 0.8
-"""The likeness of two names, as difflib counts: for a question, and to refuse a name that may be the user's own."""
+"""How similar two names must be for difflib: to suggest one, and to refuse a name that may be the user's own."""
 
 
 def faults(
@@ -41,7 +41,7 @@ def faults(
 
     `given` holds their values by name; `forced` are the names of those that were given with -e, which override all that
     a run sets; `entries` are the options of the entry points of the system's role. `unknown_yet` names variables whose
-    value is not known yet: they are there, and their values are left to the tasks that use them. `requested` are the
+    value is not known yet: they are given, and the tasks that use them check their values. `requested` are the
     names that a request gives.
     """
     options = options_of(playbook, entries)
@@ -87,13 +87,13 @@ def options_of(playbook: str, entries: Mapping[str, Options]) -> dict[str, Mappi
 def system_of(playbook: str) -> str:
     """The system that a playbook of this collection upgrades: the whole name of its role; empty: it upgrades none.
 
-    The file of variables that the serving playbooks get may have it, and is given to that playbook, too.
+    It may be in a file of variables for the serving playbooks, which that playbook gets, too.
     """
     return f"{OWN}.{PLAYBOOKS[playbook].role}" if playbook in PLAYBOOKS else ""
 
 
 def of_any_playbook() -> Options:
-    """The variables of one playbook each. Others may get them, too: one file of variables serves several."""
+    """The variables of one playbook each. Others may get them too: one file of variables serves several."""
     return {each.name: each.option for each in taken_by(ANY)}
 
 
@@ -112,15 +112,15 @@ def _with_parts(own: Options) -> dict[str, Mapping[str, Any]]:
     parts = {name: part.option for connection in own for name, part in parts_of(connection).items()}
     return {
         **{name: {**option, **CONNECTIONS.get(name, {})} for name, option in own.items()},
-        # Some are secrets, and a list without an element is of no use.
+        # Some are secrets, and an empty list is of no use.
         **{name: {**option, "required": False, "filled": True, "private": True} for name, option in parts.items()},
     }
 
 
 def _must_be_answered(name: str, option: Mapping[str, Any] | None) -> bool:
-    """Whether an empty text, as a survey gives it for a question without an answer, is more than a variable not given.
+    """Whether an empty text, as a survey gives it for an unanswered question, differs from a missing variable.
 
-    So it is with yes or no, with a number that may be 0, and with the groups, on which it depends what is upgraded.
+    It does for yes or no, for a number that may be 0, and for the groups, which decide what is upgraded.
     """
     if option is None or name == GROUPS or (name in table() and table()[name].least == 0):
         return True
@@ -130,7 +130,7 @@ def _must_be_answered(name: str, option: Mapping[str, Any] | None) -> bool:
 def faults_of_hosts(playbook: str, names: Mapping[str, Collection[str]], entries: Mapping[str, Options]) -> list[str]:
     """One sentence for each variable of the members' hosts whose name is almost that of a known one.
 
-    A name that is less alike may belong to the role of the user, which runs there.
+    A name that is less similar may belong to the user's own role, which runs there.
     """
     known = [*options_of(playbook, entries), OF_HOST, *made_by_runs(), *results()]
     found: dict[str, str] = {}
@@ -148,7 +148,7 @@ def _missing(options: Options, given: Mapping[str, Any]) -> Iterator[str]:
         instead = option.get("unless")
         if name in given or not (option.get("required") or (instead and instead not in given)):
             continue
-        # A name with the prefix gets a sentence of its own, which names the variable that it is like.
+        # A name with the prefix gets a sentence of its own, which suggests a similar variable.
         near = difflib.get_close_matches(name, [each for each in given if not each.startswith(PREFIX)], 1, CLOSE_BY_FAR)
         if near:
             yield f"{name} is missing, and {near[0]} is given: did you mean {name}?"
@@ -159,20 +159,20 @@ def _missing(options: Options, given: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _too_late(options: Options, given: Mapping[str, Any], forced: Collection[str]) -> Iterator[str]:
-    # Without -e the roles are those of their own default, which is a variable of the play, too.
+    # Without -e the playbooks use the default, which is also a variable of the play.
     if SYSTEM in options and SYSTEM not in forced and given.get(SYSTEM, OPENSEARCH_ROLE) != OPENSEARCH_ROLE:
-        yield f"{SYSTEM} stands where it is read too late: give it with -e {SYSTEM}={given[SYSTEM]}."
+        yield f"{SYSTEM} is set where it is read too late: give it with -e {SYSTEM}={given[SYSTEM]}."
 
 
 def _nowhere(options: Options, given: Mapping[str, Any]) -> Iterator[str]:
-    """The places in Kubernetes, of which an upgrade of plain hosts has no namespace."""
+    """Faults for places in Kubernetes in an upgrade of plain hosts, which has no namespace."""
     for name in (f"{PREFIX}lock_kept_in", f"{PREFIX}record_kept_in"):
         if name in options and given.get(name) == "kubernetes" and given.get(GROUPS) and GROUPS in options:
             yield f"{name} is 'kubernetes', and with {GROUPS} there is no namespace: leave it out."
 
 
 def _in_each_hop(given: Mapping[str, Any], fixed: Collection[str]) -> Iterator[str]:
-    """A target that the role of the members would read in each hop, since no play can give it another value there."""
+    """A fault for a target that is the same in each hop, because no play could give it another value there."""
     if given.get(f"{PREFIX}hops") and given.get(GROUPS) and "target_version" in fixed:
         yield (
             f"target_version is given with -e or by a request, so {OF_HOST}_role would install that version in each hop"

@@ -14,25 +14,25 @@ from .run_options import GivenVariables
 from .variables import SERVING
 
 PLACES = ("https://", "http://", CONFIG_MAP, *REQUEST_KINDS)
-"""The beginnings of the place of a request that is no file."""
+"""How the place of a request starts if it is not a file."""
 WITHOUT_REQUEST = {*SERVING, "fleet"}
 """The playbooks that carry out no request."""
 READ, REFUSED = "request.yml", "refused_inputs.yml"
 
 FaultsOf = Callable[[Mapping[str, Any]], list[str]]
-"""A function that gives a sentence for each fault in the variables, together with those of a request."""
+"""Gives a sentence for each fault in the variables, together with those of a request."""
 
 
 @dataclass(frozen=True)
 class InputsOfRun:
-    """The variables of a run of a playbook. `given` gives one without templates; None if it is not defined."""
+    """The variables of a run of a playbook. `given` returns one with its templates filled in; None if undefined."""
 
     playbook: str
     given: GivenVariables
     faults_of: FaultsOf
 
     def parts(self) -> list[str]:
-        """The task files that are due: to read the request, to refuse, or none."""
+        """The task files that are due: one to read the request, one to refuse, or none."""
         if self._read is None and self.playbook not in WITHOUT_REQUEST and self.given("upgrade_request"):
             return [READ]
         return [REFUSED] if self._faults() else []
@@ -46,7 +46,7 @@ class InputsOfRun:
         """The end of a run that is refused.
 
         It has the `statistics` for Ansible, the `message`, and whether the request is to be `noted` as invalid, or its
-        record to be removed since it was `withdrawn`.
+        record removed because it was `withdrawn`.
         """
         faults, acts = self._faults(), self.playbook != "plan"
         reasons = ((self._read or {}).get("verdict") or {}).get("reasons", ())
@@ -69,7 +69,7 @@ class InputsOfRun:
 
     @property
     def _read(self) -> Mapping[str, Any] | None:
-        """The result of reading the request; None as long as it was not read."""
+        """The result of reading the request; None if it was not read yet."""
         found: Mapping[str, Any] | None = self.given("inputs_read")
         return found
 
@@ -83,7 +83,7 @@ class InputsOfRun:
 
 
 def options_of_inputs(module: str, given: GivenVariables) -> dict[str, Any]:
-    """The options of a task with which a playbook looks to its variables and its request (`inputs_of`)."""
+    """The options of a task with which a playbook checks its variables and its request (`inputs_of`)."""
     if given("inputs_of") is None or module not in ("upgrade_record", "upgrade_request"):
         return {}
     place = request_source(given)
@@ -92,6 +92,6 @@ def options_of_inputs(module: str, given: GivenVariables) -> dict[str, Any]:
 
 
 def request_source(given: GivenVariables) -> str:
-    """The place of the request. A relative path begins in the folder where the playbook was started."""
+    """The place of the request. A relative path starts in the folder where the playbook was started."""
     place = str(given("upgrade_request") or "")
     return place if place.startswith(PLACES) else os.path.realpath(os.path.expanduser(place))

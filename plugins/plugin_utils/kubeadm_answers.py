@@ -1,4 +1,4 @@
-"""Answers of kubeadm, the kubelet, crictl and etcd on a machine, read for the role member_kubeadm. It asks nothing."""
+"""Answers of kubeadm, the kubelet, crictl and etcd on a machine, read for the role member_kubeadm. Runs no command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..module_utils.common.words import printable, shortened
 
 Json = Mapping[str, Any]
 SPACE = ("/", "/var/lib")
-"""The folders whose file systems are asked for their free space, in this order."""
+"""The folders whose file systems are checked for free space, in this order."""
 _VERSION = re.compile(r"\bv?(\d+\.\d+\.\d+[\w.+-]*)")
 _KLOG = re.compile(r"^[EF]\d{4} [\d:.]+\s+\d+ \S+\] ")
 _IDLE = re.compile(
@@ -21,7 +21,7 @@ _IDLE = re.compile(
 _LINES, _LONGEST = 3, 600
 GIBI = 2**30
 ANOTHER = 75
-"""The exit code of flock while another command has the lock, as the role asks for it."""
+"""The exit code that the role gives flock for a lock that another command holds."""
 
 
 def machine_of(seen: Iterable[Json], certificates: Json, etcd: Json) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def version_in(text: str) -> str:
 
 
 def said_last(result: Json) -> str:
-    """The last lines of a command that say something, as one line; the message of Ansible if it has written nothing."""
+    """The last useful lines of a command, as one line; the message of Ansible if it has written nothing."""
     for each in ("stderr", "stdout", "msg"):
         lines = [_KLOG.sub("", line.strip()) for line in str(result.get(each) or "").splitlines()]
         lines = [line for line in lines if not _IDLE.search(line)]
@@ -100,12 +100,12 @@ def snapshot_of(said: str, path: str, seen: int) -> dict[str, Any]:
 def successor_of(said: str, own: str) -> str:
     """The member of etcd that can take over the lead, as `etcdctl move-leader` names it; empty if there is none.
 
-    It is a voter that has answered without an alarm and has the most of the log (`transferLeadership` in
+    It is the voter that has answered without an alarm and has the most of the log (`transferLeadership` in
     `server/etcdserver/server.go` waits until the new leader has all of it).
 
     Args:
         said: The answer of `etcdctl endpoint status --cluster -w json`. A member that does not answer is not in it.
-        own: The number of the member of this machine. If another one leads, nothing is to be handed over.
+        own: The number of the member of this machine. If another one leads, there is nothing to hand over.
     """
     found = _read(said)
     seen = [each.get("Status") or {} for each in found] if isinstance(found, list) else []
@@ -151,7 +151,7 @@ def _free(text: str) -> dict[str, int]:
 
 
 def _certificates(text: str) -> list[dict[str, str]]:
-    """Those of `output.kubeadm.k8s.io/v1alpha3`, without those that are not there."""
+    """The certificates of `output.kubeadm.k8s.io/v1alpha3`, without those that are missing."""
     found = _read(text)
     lists = [found.get(each) or [] for each in ("certificates", "certificateAuthorities")] if found else []
     return [
@@ -163,7 +163,7 @@ def _certificates(text: str) -> list[dict[str, str]]:
 
 
 def _member(text: str) -> dict[str, Any]:
-    """The member of etcd itself; ids have 64 bits, which not every reader of JSON keeps."""
+    """The member of etcd itself; ids are texts, because not every reader of JSON keeps 64 bits."""
     found = _read(text)
     if not isinstance(found, list) or not found:
         return {}
@@ -176,7 +176,7 @@ def _member(text: str) -> dict[str, Any]:
 
 
 def _read(text: str) -> Any:
-    """JSON that was read; an empty dictionary where it is none. kubeadm may write a warning before it."""
+    """The JSON in a text; an empty dictionary if there is none. kubeadm may write a warning before it."""
     starts = [text.find(each) for each in "[{" if each in text]
     for start in sorted(starts):
         try:

@@ -46,7 +46,7 @@ def _address(connection: str, given: Mapping[str, Any]) -> Any:
 
 
 def asking_to_soak(given: Callable[[str], Any]) -> list[str]:
-    """The variables by which a batch has to prove itself: one gives seconds, one says that every batch does."""
+    """The variables with which a batch must prove itself: one gives seconds, the other says that every batch must."""
     return [name for name in (SOAK, SOAKING) if given(name) not in (None, "", "0", 0, "first")]
 
 

@@ -21,31 +21,31 @@ from .variables import names
 
 SILENCES = "settle_silenced"
 AGREED = "begin_agreed"
-"""The fact with the digest that was agreed to, for the next hop of an upgrade over several versions."""
+"""The fact with the agreed digest, for the next hop of an upgrade over several versions."""
 GOES_ON = "Everything is put back, and the next hop follows:"
 SHOWN = ("batches", *FORETOLD)
-"""The parts of the plan that was shown for the plan that is made again under the lock."""
+"""The parts of the shown plan that are passed to the plan that is made again under the lock."""
 RESULTS = {
     "silences": SILENCES,
     "ended": "finish_ended",
 }
 """The variables with the results of the tasks of a run, by the field of `RunResults`."""
 OF_HOSTS = {"configurations": "member_configuration", "machines": "member_machine"}
-"""The options of plans that come from the hosts of the members, and the fact there that each is made of."""
+"""The options of plans that come from the hosts of the members, with the fact for each."""
 OF_PLANS = {"announce", "confirmed", "lease_duration"}
-"""Options that every module has that plans, begins and ends the runs of a system."""
+"""Options of every module that plans, begins and ends the runs of a system."""
 LEASE = 900
 """Seconds for which the lock lasts if there are tasks of the user's own.
 
-A lock that has lapsed stays with its run until another one takes it (tried in `test_guard.py`), so that longer tasks
-lose it only to a second run on another machine. After a kill that one waits for so long; a second run on the same
-machine sees that the processes are gone.
+An expired lock stays with its run until another run takes it (tested in `test_guard.py`), so longer tasks lose it only
+to a run on another machine. After a kill, such a run waits this long; a run on the same machine sees that the processes
+are gone.
 """
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run, as its variables have it. `given` gives one without templates; None if it is not defined."""
+    """A run, read from its variables. `given` returns one with its templates filled in; None if it is not defined."""
 
     given: GivenVariables
     variables: Mapping[str, Any]
@@ -67,7 +67,7 @@ class Run:
 
     @property
     def listens(self) -> bool:
-        """Whether anybody gets notices."""
+        """Whether there is a receiver of notices."""
         return self.given("begin_request") is not None or bool(value_of("upgrade_webhook", self.given))
 
     @property
@@ -78,7 +78,7 @@ class Run:
 
     @property
     def _gate(self) -> Mapping[str, Any]:
-        """The last gate; empty before."""
+        """The last gate; empty before it."""
         return of_system(self.given, "gate") or {}
 
     @property
@@ -92,12 +92,12 @@ class Run:
         return self.failure is not None or bool(self.waiting())
 
     def waiting(self) -> list[Any]:
-        """The reasons that the pass has ended with, before the first batch or at the last one that has begun."""
+        """The reasons why the pass waits, before the first batch or at the last one that has started."""
         last = (each.so_far.held_up() for each in batches_of(self.variables) if each.so_far.results)
         return self.given("steps_waiting") or next(last, [])
 
     def _following(self) -> list[Any]:
-        """The reason that a further hop is due, once the present one is proven."""
+        """The reason to continue with the next hop, once the present one is proven."""
         hop, gate = self.plan.get("hop") or {}, self._gate
         proven = (gate.get("verdict") or {}).get("state") == State.PASSED.value and not gate.get("skipped")
         return [next_hop(hop).as_result()] if hop.get("following") and proven and not self.failed else []
@@ -108,7 +108,7 @@ class Run:
         return f"the cluster is {status}" if status else ""
 
     def _took(self) -> list[Any]:
-        """The outcome of each member, where no record tells it."""
+        """The outcome of each member, if there is no record of it."""
         if (self.given("finish_ended") or {}).get("record") or self.variables.get("ansible_check_mode"):
             return []
         done = [each.so_far for each in batches_of(self.variables) if "roll_recorded" in each.variables]
@@ -151,14 +151,14 @@ class Run:
             found |= {"own_failures": [said], "own_codes": step["codes"]}
         found |= {"waiting": [*self.waiting(), *self._following()]}
         put_back = [each for _name, each in registered(self.variables, OF_SETTLING, without={SILENCES})]
-        # A run goes on with the things that its next one needs, and settling alone names them.
+        # What the next run needs is left in place after a run; without a run, it is named as left over.
         left = [{"verdict": each["left"]} for each in put_back if "left" in each and not self.plan]
         deed = Deed(self.plan.get("deed") or Deed.UPGRADE)
         added = added_capacity(self.given, self.variables)
         return End(RunResults(**found, put_back=[*put_back, *left], added=added, deed=deed))
 
     def goes_on(self) -> bool:
-        """Whether the next hop follows in the same playbook: this one has ended as it should, and the run may wait."""
+        """Whether the next hop follows in the same playbook: this one has succeeded, and the run may wait."""
         if self.variables.get("ansible_check_mode") or not run_waits(self.given("upgrade_wait")):
             return False
         return self.end().statistics()["upgrade_reasons"] == [NEXT_HOP] and self.given("finish_ended") is not None
@@ -183,8 +183,8 @@ class Run:
     def notice(self) -> dict[str, Any]:
         """The `state`, the `cause` and the `codes` of the notice that is due.
 
-        Those of the batch that is late, of the step at hand, of the end in the role finish, or else of the start or of
-        the refusal in the role begin, as the loops of these roles tell.
+        It is that of the late batch, of the current step, of the end in the role finish, or else of the start or of the
+        refusal in the role begin; the loop variables of these roles show which.
         """
         part = self.given("begin_part")
         if (late := self.given(LATE)) is not None:
@@ -199,7 +199,7 @@ class Run:
         return {"state": found.get("state", ""), "cause": found.get("cause", ""), "codes": found.get("codes", [])}
 
     def not_begun(self) -> dict[str, Any]:
-        """The end of a run that is refused, or waits: as the plan says, or a later result (`begin_refused`)."""
+        """The end of a run that is refused or waits, from the plan or from a later result (`begin_refused`)."""
         return not_begun(self.given("begin_refused") or self.plan)
 
     def keeps_capacity(self) -> bool:
@@ -207,13 +207,13 @@ class Run:
         return bool(self.plan.get("adds")) or self.failed or bool(self.waiting())
 
     def waits_for_settling(self) -> bool:
-        """Whether putting back is waited for. A failed run has waited in vain already, and does not wait again."""
+        """Whether putting back is waited for. A failed run does not wait again."""
         return not self.failed and run_waits(self.given("upgrade_wait"))
 
     def own_tasks_after(self) -> list[str]:
         """The files of the user's own tasks after the last batch, if all is well.
 
-        Without a batch they are due if an earlier run has left the upgrade before its end.
+        Without a batch, they are due if an earlier run did not complete the upgrade.
         """
         records = (self.given("finish_known") or {}).get("records", ())
         name = (self.plan.get("lock") or {}).get("name")
@@ -255,5 +255,5 @@ class Run:
 
 
 def words_of_notice(module: str, run: Run) -> dict[str, Any]:
-    """The variable with the words of a notice, for the content that a user gives it."""
+    """The variable with the words of a notice, for content that the user defines."""
     return {"upgrade_notice": run.notice()} if module == "upgrade_notice" else {}

@@ -20,7 +20,7 @@ from .step_of_run import steps_of
 
 @dataclass(frozen=True)
 class OrderOfRun:
-    """The order of the run with these variables. `given` gives one without templates; None if it is not defined."""
+    """The order of the run with these variables. `given` returns one with templates filled in; None if undefined."""
 
     given: GivenVariables
     variables: Mapping[str, Any]
@@ -119,4 +119,4 @@ ANSWERS: Mapping[str, Callable[[OrderOfRun, Any], Any]] = {
     "not_begun": lambda order, _about: order.run.not_begun(),
     "unconsented": lambda order, about: order.unconsented(about),
 }
-"""The answers by question; the second argument is that about which is asked."""
+"""The answers by question; the second argument is what the question is about."""

@@ -16,13 +16,13 @@ from ..module_utils.run.start.approvals import digest_text
 
 Json = Mapping[str, Any]
 RETRIES = {FailureKind.TRANSIENT: 3, FailureKind.UNREACHABLE: 5}
-"""The retries of each kind of failure, if none are given."""
+"""The default retries for each kind of failure."""
 LONGEST = 600
 API = "upgrade.stateful/v1alpha1"
 
 
 def until_of(seconds: Any) -> int:
-    """The time at which so many seconds are over, in seconds since 1970."""
+    """The time that is so many seconds from now, in seconds since 1970."""
     return int(time.time()) + int(seconds)
 
 
@@ -32,7 +32,7 @@ def seconds_left(until: Any) -> int:
 
 
 def tries_left(until: Any, interval: Any) -> int:
-    """The looks with so many seconds between them that end at a time, at least 1."""
+    """The number of looks until a time, so many seconds apart, at least 1."""
     return max(seconds_left(until) // max(int(interval), 1), 1)
 
 
@@ -49,7 +49,7 @@ def is_busy(result: Json) -> bool:
 
 
 def fault_of(result: Json) -> str:
-    """The cause for which an answer of the agent cannot be used; empty if it can."""
+    """Why an answer of the agent cannot be used; empty if it can."""
     return _told(result)[1]
 
 
@@ -83,7 +83,7 @@ def _course(given: Json) -> list[str]:
 
 
 def decided(told: Json, **given: Any) -> dict[str, Any]:
-    """The next step from the results of the tasks that have asked.
+    """The next step, from the results of the tasks that asked the agent and the machine.
 
     It has the `step`, the `cause`, the `plan` to store and the `document` to submit as text, and whether an operation
     is `under_way`.
@@ -105,9 +105,9 @@ def decided(told: Json, **given: Any) -> dict[str, Any]:
     image = _checksum(configuration["image"]) if configuration["activate"] else ""
     differs = not image or status.image != image or given["kubelet"] != configuration["kubernetesVersion"][1:]
     kept = _kept(str(given["kept"].get("stdout") or ""))
-    # A part of the control plane shows in the cluster alone, which has asked for the step.
+    # Only the cluster shows the version of the control plane, and it has asked for this step.
     done = not image and kept is not None and kept.done
-    # The subcommand of kubeadm changes once the first machine has written the version, and asks for no other work.
+    # The subcommand of kubeadm changes once the first machine has written the version, but the work is the same.
     digest = digest_text({**configuration, "script": ""})
     wanted = WantedHost(digest, image, differs and not (done and kept and kept.digest == digest), _budgets(given))
     boot = str(given["boot"].get("stdout") or "").strip()
@@ -132,9 +132,9 @@ def _answer(decision: HostDecision, given: Json, *, under_way: bool) -> dict[str
 
 
 def _told(result: Json) -> tuple[HostStatus | None, str]:
-    """The status that the agent gives, or the cause for which there is none."""
+    """The status that the agent gives, or the cause if there is none."""
     said = str(result.get("content") or result.get("stdout") or "")
-    # A task whose tries are over has failed, and has the last answer all the same.
+    # A task that has used up its tries has failed, but still has the last answer.
     if result.get("rc", 0 if "status" in result else 1) or result.get("status", 200) != 200:
         cause = printable(str(result.get("stderr") or result.get("msg") or said))
         return None, f"the agent does not answer: {shortened(cause.strip(), LONGEST)}"
@@ -145,7 +145,7 @@ def _told(result: Json) -> tuple[HostStatus | None, str]:
 
 
 def _kept(text: str) -> HostPlan | None:
-    """The stored plan. One that was half written counts as none: the agent starts no operation of one name twice."""
+    """The stored plan. A half-written one counts as none: the agent starts no operation of the same name twice."""
     try:
         return host_plan(whole_part(json.loads(text)))
     except (ValueError, Unreadable):

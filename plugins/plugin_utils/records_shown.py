@@ -11,18 +11,18 @@ from ..module_utils.run.output.status_text import status_lines
 from .run_options import GROUPS, GivenVariables
 
 FORMS = ("html", "md", "json")
-"""The endings of the file of a report."""
+"""The file name extensions of a report."""
 LEFT = "restart_interrupted"
-"""The code of a process that a restart has left."""
+"""The code of a process that an interrupted restart has left."""
 
 
 def status(given: GivenVariables) -> dict[str, Any]:
-    """The lines of the playbook status, and the last words if somebody gave no answer."""
+    """The lines of the playbook status, and the last words if a server gave no answer."""
     read, lock = given("status_read") or {}, given("status_lock") or {}
     hosts, before = bool(given(GROUPS)), lock.get("before") or {}
     lines, unanswered = list[str](), list[Mapping[str, Any]]()
     if "records" in read:
-        # The lock of hosts is told below. If it could not be asked for, the records of all clusters are shown.
+        # The lock of hosts is shown below. If it could not be read, the records of all clusters are shown.
         ours = [each for each in read["records"] if each["name"] == lock["name"]] if "name" in lock else read["records"]
         lines += status_lines(ours, _reasons(read), _place(given), free=_free(given, read, before))
     else:
@@ -38,7 +38,7 @@ def status(given: GivenVariables) -> dict[str, Any]:
 def report(given: GivenVariables) -> dict[str, Any]:
     """The `path` and the `form` of a report, with its `record`, or the `refusal`.
 
-    A relative path begins in the folder where the playbook was started.
+    A relative path starts in the folder where the playbook was started.
     """
     read = given("report_read") or {}
     path = os.path.realpath(str(given("upgrade_report_path") or "upgrade-report.html"))
@@ -52,15 +52,15 @@ def report(given: GivenVariables) -> dict[str, Any]:
     elif not records:
         refusal = (
             f"There is no record of an upgrade {_place(given)}. Run the upgrade first, or say with "
-            "upgrade_record_kept_in and upgrade_record_path at which place its record is kept."
+            "upgrade_record_kept_in and upgrade_record_path where its record is kept."
         )
     return {"path": path, "form": form, "refusal": refusal, "record": records[-1] if records else {}}
 
 
 def _free(given: GivenVariables, read: Mapping[str, Any], before: Mapping[str, Any]) -> bool:
-    """Whether it is known that no run holds a lock beside those that the records show.
+    """Whether it is known that no run holds a lock other than those that the records show.
 
-    A lock in the cluster of a namespace is not asked for, so that no answer can tell that no run is at work.
+    If the lock of a namespace is kept in its cluster, it is not read, so this is not known.
     """
     if given(GROUPS):
         return "run" in before and before["run"] is None
@@ -73,7 +73,7 @@ def _place(given: GivenVariables) -> str:
 
 
 def _unanswered(result: Mapping[str, Any]) -> str:
-    """A task that makes one look and gets no answer waits, and does not fail: its reasons are its message."""
+    """The last words for a task without an answer. A single look waits and does not fail: it has only reasons."""
     said = [sentence_of(each) for each in _reasons(result)]
     return "\n".join(said) or str(result.get("msg", ""))
 

@@ -1,6 +1,6 @@
-"""The results that tasks have registered. The beginning of a name says to which part of a run a result belongs.
+"""The results that tasks have registered. The start of a name says to which part of a run a result belongs.
 
-A role has variables of its own name only. So the name of a result of a system begins with that of its role:
+The variables of a role start with its name. So the name of a result of a system starts with that of its role:
 `opensearch_roll_replaced`.
 """
 
@@ -14,13 +14,13 @@ from .variables import roles_of
 
 OF_BATCH, OF_SETTLING = "roll_", "settle_"
 SIGNS = frozenset({"failed", "verdict"})
-"""A result has one of these fields at least."""
+"""A result has at least one of these fields."""
 
 
 def registered(variables: Mapping[str, Any], part: str, without: Collection[str] = ()) -> list[tuple[str, Any]]:
     """The results of a part of a run with their names, in the order of their tasks; those of a loop one by one."""
     beginnings = (part, *(f"{role}_{part}" for role in roles_of(variables.get(SYSTEM))))
-    # Ansible fills the templates of a variable in as its value is read.
+    # Ansible fills in the templates of a variable when its value is read.
     found = [(name, variables[name]) for name in variables if name.startswith(beginnings) and name not in without]
     whole = [(name, value) for name, value in found if isinstance(value, Mapping)]
     each = [(name, one) for name, value in whole for one in value.get("results", (value,))]

@@ -1,6 +1,6 @@
-"""The faults of a request beside those of its values: its type, names that it may not hold, and contradictions. Pure.
+"""The faults of a request apart from its values: its type, names that it may not hold, and contradictions. Pure.
 
-A request says what is to be upgraded to which version, when and how carefully. The run says where, as whom, and with
+A request says what to upgrade to which version, when and how carefully. The run says where, as which user, and with
 which code of its own, so that permission to write a request gives no further right. For the same reason no request
 names a file of the controller, which would be read or written there.
 """
@@ -22,7 +22,7 @@ from .variables import PREFIX, names
 def faults_of_request(
     request: Mapping[str, Any], playbook: str, system: str, known: Mapping[str, Any], given: Mapping[str, Any]
 ) -> Iterator[str]:
-    """One sentence for each fault. `known` are the variables of the playbook, `given` those that the run has itself.
+    """One sentence for each fault. `known` are the variables of the playbook, `given` those that the run sets itself.
 
     `system` is the short name of the role of the system.
     """
@@ -34,7 +34,7 @@ def faults_of_request(
     of_the_run = names(lambda each: each.run_only)
     for name, value in request["variables"].items():
         if name in of_the_run or name in of_connections:
-            yield f"{name} stands in the request, and is for the run alone: take it out of the request."
+            yield f"{name} is in the request, but only the run may give it: take it out of the request."
         elif name not in known and not name.startswith(PREFIX):
             yield f"{name} in the request is not a variable of the playbook {playbook}: {_question(name, known)}"
         elif name in given and _plain(given[name]) != _plain(value):
@@ -50,7 +50,7 @@ def _files(place: str, value: Any, option: Mapping[str, Any]) -> Iterator[str]:
         yield place
     known = by_any_name(option.get("options") or {})
     for each in (value if isinstance(value, list) else [value]) if known else ():
-        # A text may stand for a dictionary, as modules read it. One that does not is another fault.
+        # A text may be read as a dictionary, as modules do. One that cannot is another fault.
         with contextlib.suppress(TypeError, ValueError):
             for name, inner in check_type_dict(each).items():
                 if inner and name in known:

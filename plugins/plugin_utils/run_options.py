@@ -1,7 +1,7 @@
-"""The options of a task that the variables of its run give, so that no task of a role repeats them.
+"""The options that a task gets from the variables of its run, so that no task of a role repeats them.
 
 The table of variables says which option of which module a variable gives. The collection's own tasks take all of them.
-Other tasks take none, or those that they ask for with `from_variables`. An option that the task itself sets stays.
+Other tasks take none, or those that they ask for with `from_variables`. An option that the task sets itself is kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NONE, SHARED, ALL = "none", "shared", "all"
 GROUPS = f"{PREFIX}groups"
 """The groups of plain hosts, which are in no namespace, and whose lock is in the cluster itself."""
 RESULTS = of_runs()
-"""The beginnings of the names of results that the roles of this collection register."""
+"""How the names of results start that the roles of this collection register."""
 LIMITS = {task: name for name, each in table().items() for task in each.limit_of}
 """The variable for the `wait_timeout` of a module, or of one with an option, or with one of this value."""
 
@@ -31,11 +31,11 @@ class GivenVariables(Protocol):
     """The values that a user has given."""
 
     def __call__(self, name: str, /) -> Any:
-        """The value of a variable, without templates; None if it is not defined."""
+        """The value of a variable, with its templates filled in; None if it is not defined."""
 
 
 def given_by(templar: Any, variables: Mapping[str, Any]) -> GivenVariables:
-    """The function that gives one of these variables, with the templar of a lookup or of a task."""
+    """The function that returns one of these variables, with the templar of a lookup or of a task."""
     without_templates = dict[str, Any]()
 
     def given(name: str, /) -> Any:
@@ -50,7 +50,7 @@ def given_by(templar: Any, variables: Mapping[str, Any]) -> GivenVariables:
 
 
 class OfHost(Mapping[str, Any]):
-    """The variables of a host, each without templates."""
+    """The variables of a host, each with its templates filled in."""
 
     def __init__(self, variables: Mapping[str, Any], host: str) -> None:
         """`variables` are those of any host, which lead to the others."""
@@ -76,8 +76,8 @@ class OfHost(Mapping[str, Any]):
 
 
 def _is_result(name: str, value: Any) -> bool:
-    """Whether a task of the roles has registered it. It has no templates, and is long: to look for them costs more than
-    all other variables together."""
+    """Whether a task of the roles has registered it. It has no templates, and is long: searching it for
+    templates costs more than all other variables together."""
     return isinstance(value, Mapping) and name.startswith(RESULTS)
 
 
@@ -95,8 +95,8 @@ def given_options(
 ) -> dict[str, Any]:
     """The options of a module that variables give, without those that the task sets in `arguments`.
 
-    `options` is its argument specification, and `level` a value of `from_variables`. A variable that is not defined, or
-    an empty text, null or an empty dictionary, gives its own default if that of the option is another, or nothing.
+    `options` is its argument specification, and `level` a value of `from_variables`. A variable that is not defined or
+    is empty gives its own default if that differs from the option's, else nothing.
     """
     if level == NONE or ASKED not in options:
         return {}
@@ -114,7 +114,7 @@ def given_options(
 
 
 def own_options(options: Collection[str], given: GivenVariables) -> dict[str, Any]:
-    """The options that variables of their names give and the table does not know: those of a system of another
+    """The options given by variables of the same names that the table does not have: those of a system of another
     collection."""
     return {each: given(f"{PREFIX}{each}") for each in options if f"{PREFIX}{each}" not in table()}
 
@@ -146,7 +146,7 @@ def default_limit(module: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def variables_of(module: str, options: frozenset[str], *, shared: bool) -> Mapping[str, str]:
-    """The variable of each of the options of a module that has one; `shared` leaves those that all tasks share."""
+    """The variable of each of the options of a module that has one; with `shared`, only those that all tasks share."""
     return {
         option: each.name
         for each in table().values()
@@ -185,7 +185,7 @@ def _value(name: str, given: GivenVariables, otherwise: Any) -> Any:
 
 
 def _of_plain_hosts(options: Collection[str], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The members are in no namespace, though a file of variables may serve several playbooks."""
+    """Members on plain hosts are in no namespace, even if a file of variables for several playbooks names one."""
     own = {"namespace": None, "kept_in": "opensearch"}
     return {name: value for name, value in own.items() if name in options and name not in arguments}
 

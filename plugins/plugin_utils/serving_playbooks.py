@@ -12,11 +12,11 @@ from .registered import of_system
 from .run_options import GivenVariables
 
 SAYING = ("approved", "paused", "resumed")
-"""The states in which a person says something of an upgrade that is under way."""
+"""The states with which a person decides about an upgrade under way."""
 
 
 def options_of_playbook(module: str, arguments: Mapping[str, Any], given: GivenVariables, run: Run) -> dict[str, Any]:
-    """The options of a task; empty for one of a run itself."""
+    """The options of a task; empty for a task of a run itself."""
     state = arguments.get("state")
     if module == "upgrade_lock":
         # A run that was asked to stop has given its lock back, or is dead.
@@ -35,7 +35,7 @@ def options_of_playbook(module: str, arguments: Mapping[str, Any], given: GivenV
 def settled(given: GivenVariables, run: Run) -> dict[str, Any]:
     """The lines that say what became of the changes of runs, and the last words if some could not be put back."""
     end, said = run.end(), (given("abort_ended") or {}).get("verdict") or {}
-    # A run that has stopped on request has put everything back itself.
+    # A run that stopped on request has put everything back itself.
     put_back = end.acts or (given("abort_stopped") or {}).get("changed")
     well = "Everything is put back." if put_back else "Nothing to put back."
     stays = [sentence_of(one) for one in end.stays] or ([] if end.not_put_back else [well])

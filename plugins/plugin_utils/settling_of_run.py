@@ -16,8 +16,8 @@ STATES = ("absent", "completed", "restored")
 def options_to_settle(module: str, arguments: Mapping[str, Any], given: GivenVariables, run: Run) -> dict[str, Any]:
     """The options of a task; empty for one that puts nothing back, or only what a batch has changed.
 
-    A run looks again at all that it has changed, whatever the undo says. Without a run, settings that look left over
-    are named, and those in `upgrade_reset` are set to null.
+    A run checks everything that it has changed, whatever the undo says. Without a run, settings that seem left over are
+    named, and those in `upgrade_reset` are set to null.
     """
     if arguments.get("state") not in STATES or "part" in arguments:
         return {}
@@ -32,9 +32,9 @@ def options_to_settle(module: str, arguments: Mapping[str, Any], given: GivenVar
 
 
 def of_settling_state(arguments: Mapping[str, Any], given: GivenVariables, run: Run) -> dict[str, Any]:
-    """The options of a state of a system at the end of a run, from its plan: the target, which may be that of an image,
-    and for a state that puts back the members, with all that their roles know by now; none without a run. The playbook
-    abort says that it is one."""
+    """The options of a state of a system at the end of a run, from its plan: the target, which may come from an image.
+    A state that puts back also gets the members, with what their roles have noted, none without a run, and whether this
+    is the playbook abort."""
     target = {"target_version": run.plan.get("target_version")}
     if arguments.get("state") not in STATES:
         return target
@@ -44,7 +44,7 @@ def of_settling_state(arguments: Mapping[str, Any], given: GivenVariables, run: 
 
 
 def pools_to_settle(given: GivenVariables, run: Run) -> list[str]:
-    """The pools whose update strategies are put back; an empty name stands for every pool that carries an undo."""
+    """The pools whose update strategies are put back; an empty name means every pool that carries an undo."""
     if given(GROUPS):
         return []
     return _pools(run) or texts_in(given("upgrade_pools")) or [""]

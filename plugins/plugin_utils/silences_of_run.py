@@ -1,7 +1,7 @@
-"""The silences that a run holds, and those that it holds for the time of a batch.
+"""The silences that a run holds, and those that it holds during a batch.
 
-A batch of a plan can have `silences` of its own. Those of the first one are there before it begins, and each further
-batch has its own made before those of the batch before it end. The end of the run ends all of them.
+A batch of a plan can have `silences` of its own. Those of the first batch are made before it starts, and those of each
+further batch before those of the previous one end. The end of the run ends all of them.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def options_of_silences(
 ) -> dict[str, Any]:
     """The option `silences` of a task that shows, holds or ends them; empty for any other.
 
-    A task of a batch holds those of the run and of the batch. One before the batches holds those of the first one, and
-    one that ends them names those that were held last.
+    A task of a batch holds those of the run and of the batch. A task before the batches holds those of the first batch,
+    and a task that ends them names those that were held last.
     """
     if module != "alert_silence":
         return {}

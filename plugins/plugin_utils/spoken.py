@@ -28,7 +28,7 @@ PLAIN = tuple(
 """Options whose variable has the same name with `upgrade_` before it. Options that are ordinary words, such as pools,
 are not among them: a sentence with such an option names its variable, too."""
 OF_ENDS = ("begun", "ended")
-"""The states of the module of a system whose patience is not that of its plan, and which no variable changes."""
+"""The states of the module of a system whose time limit no variable changes."""
 UNLIMITED = (" (wait_timeout)", ", or give more time with wait_timeout,")
 """The parts of a sentence that are left out if there is no such variable."""
 
@@ -56,7 +56,7 @@ class Speech:
     limit: str
     """The variable for its `wait_timeout`; empty if there is none."""
     whole: frozenset[str] = frozenset()
-    """The connections that the user has given as dictionaries. Options of any other have flat variables."""
+    """The connections that the user has given as dictionaries. For all others, sentences name the flat variables."""
 
     def text(self, text: str) -> str:
         """The text with variables in place of options."""
@@ -76,7 +76,7 @@ class Speech:
         )
 
     def result(self, result: Mapping[str, Any]) -> dict[str, Any]:
-        """The result with its sentences in those words: the message, lines that were shown, and the reasons."""
+        """The result with its sentences in these words: the message, the lines that were shown, and the reasons."""
         changed = dict(result)
         if isinstance(result.get("msg"), str):
             changed["msg"] = self.text(result["msg"])

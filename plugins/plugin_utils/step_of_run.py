@@ -14,7 +14,7 @@ from .silences_of_run import SILENCES, all_silences
 
 
 def steps_of(given: GivenVariables, moment: StepPoint) -> list[Step]:
-    """The steps that the run takes at this moment, in their order. `given` gives a variable without templates."""
+    """The steps that the run takes at this point, in order. `given` returns a variable with its templates filled in."""
     plan = given("begin_plan") or {}
 
     def has(needed: str) -> bool:
@@ -69,7 +69,7 @@ def _tried(
         "waits": given("upgrade_step_waits") or "",
         "reasons": [reason for result in results for reason in result.get("verdict", {}).get("reasons", ())],
         "without": known.without if known.policy and given(known.policy) == "continue" else "",
-        # A pass that the record did not answer has begun the step just now.
+        # Without an answer of the record, the step has started just now.
         "since": begun.get("at", now_seconds()),
         "failure": given("steps_tried") or {},
         "before": before if before.get("name") == step["name"] else {},

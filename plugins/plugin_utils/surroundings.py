@@ -1,4 +1,4 @@
-"""The surroundings that a module has in its own process, made in the controller's worker for a while."""
+"""The environment that a module has in its own process, set up temporarily in the controller's worker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ansible.plugins.loader import filter_loader, test_loader
 
 @contextlib.contextmanager
 def environment_of_task(variables: Mapping[str, Any]) -> Iterator[None]:
-    """The variables of `environment:` are in force inside the block, and put back after it."""
+    """The variables of `environment:` are set inside the block, and put back after it."""
     wanted = {str(name): str(value) for name, value in variables.items()}
     before = {name: os.environ.get(name) for name in wanted}
     os.environ.update(wanted)
@@ -60,7 +60,7 @@ def load_early(names: Iterable[str]) -> None:
 def load_filters_early() -> None:
     """Load the filters and tests of Ansible before the workers are forked.
 
-    A template with one has all of them loaded, which each worker would do again until the controller has met one, too.
+    The first template with a filter loads all of them; otherwise each worker would do so until the controller has.
     """
     for loader, name in ((filter_loader, "combine"), (test_loader, "search")):
         with contextlib.suppress(Exception):
@@ -68,10 +68,10 @@ def load_filters_early() -> None:
 
 
 def show_lines_at_once() -> None:
-    """Make the controller's standard output hand over each line when it is written.
+    """Make the controller's standard output flush each line.
 
     Ansible's Display does not flush: if the output is a pipe (a pod's log, a pipeline), a live line would only be seen
-    once eight kilobytes have come together, which can be at the end of the run.
+    after eight kilobytes of output, which can be at the end of the run.
     """
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:

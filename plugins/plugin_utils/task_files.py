@@ -1,7 +1,7 @@
-"""The files with tasks of the user's own that a run includes, and what keeps Ansible from reading them.
+"""The files with the user's own tasks that a run includes, and why Ansible cannot read them.
 
-Ansible reads an included file when its turn comes. If it cannot, it ends at once, without any rescue, and nothing would
-be put back. So the files are read before anything is touched.
+Ansible reads an included file only when it gets there. If it cannot, it ends at once, without any rescue, and nothing
+would be put back. So the files are read before anything is changed.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ..module_utils.common.words import shortened
 from .variables import table
 
 STEPS = "upgrade_steps"
-"""The variable whose steps each name one."""
+"""The variable with steps, each of which can name a file."""
 PLACE = "The error appears to be in"
-"""The beginning of the lines in which ansible-core before 2.19 shows the place of an error in a file."""
+"""How the lines start in which ansible-core before 2.19 shows the place of an error in a file."""
 LONGEST = 250
 """Characters of a cause that a message repeats."""
 
@@ -38,7 +38,7 @@ def faults_of_task_files(given: Mapping[str, Any], loader: Any) -> Iterator[str]
     named[STEPS] = [str(step["tasks"]) for step in steps_in(given.get(STEPS)) if step.get("tasks")]
     for name, paths in named.items():
         for path in paths:
-            # A relative path begins where the playbook was started, as on a command line.
+            # A relative path starts where the playbook was started, as on a command line.
             file = os.path.realpath(os.path.expanduser(path))
             if not os.path.isfile(file):
                 yield f"{name} names {path}, and there is no file {file}: correct the path."
@@ -47,13 +47,13 @@ def faults_of_task_files(given: Mapping[str, Any], loader: Any) -> Iterator[str]
 
 
 def steps_in(value: Any) -> list[Mapping[str, Any]]:
-    """The steps that a user has given; none if they are no list of dictionaries, which another sentence tells."""
+    """The steps that a user has given; none if this is not a list of dictionaries, which another sentence reports."""
     given = value if isinstance(value, (list, tuple)) else []
     return list(given) if all(isinstance(step, Mapping) and step.get("name") for step in given) else []
 
 
 def _paths(value: Any) -> list[str]:
-    """The paths; none if the value is no list, which another sentence tells."""
+    """The paths; none if the value is not a list, which another sentence reports."""
     try:
         return [str(path).strip() for path in check_type_list(value or [])]
     except TypeError:

@@ -1,7 +1,7 @@
 """The one table of variables, `meta/variables`: the variables that playbooks take, make, and give as results.
 
-From it come the argument specifications of the roles and the page of the variables (`make pages`), and the check of
-what a user gives. Everything that is true of one variable stands in its entry there, and in no other place.
+The argument specifications of the roles, the page of variables (`make pages`) and the check of a user's variables are
+made from it. All facts about a variable are in its entry there, and nowhere else.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PREFIX = "upgrade_"
 FOLDER = Path(__file__).absolute().parents[2] / "meta" / "variables"
 MEMBER_ROLE = f"{PREFIX}member_role"
 EVERY, ANY = "every", "any"
-"""In place of names of playbooks: those of every system, and any, though only one uses it."""
+"""In place of names of playbooks: those of every system; and any, for a variable that only one uses but all accept."""
 SELECTORS = "selectors"
 LISTS = ("goes_with", "limit_of", "not_of", "option_of", "ready")
 """The fields of an entry that are lists."""
@@ -31,7 +31,7 @@ class Playbook:
     """A playbook that upgrades, restarts or switches something."""
 
     role: str
-    """The role that says what it takes."""
+    """The role whose argument specification it uses."""
     entry: str = "main"
     """The entry point of that role."""
     hosts: bool = False
@@ -62,11 +62,11 @@ SERVING = ("abort", "approve", "pause", "report", "resume", "settle", "status")
 
 
 IMPORTED = {"restart_hosts": "opensearch"}
-"""The role whose task files the role of a system imports."""
+"""The role whose task files the role of a system imports, by system."""
 OF_SYSTEM = ("add_capacity_", "gate", "remove_capacity_", "roll_", "settle_")
-"""The beginnings of the names of the results that the role of a system registers, without the name of that role."""
+"""How the names of the results start that the role of a system registers, without the name of that role."""
 OF_RUN = ("begin_", "finish_", "inputs_", "roll_", "settle_", "steps_")
-"""The beginnings of the names of the facts that the roles of every run set."""
+"""How the names of the facts start that the roles of every run set."""
 
 
 @dataclass(frozen=True)
@@ -87,13 +87,13 @@ class Variable:
     run_only: bool = False
     """Whether it is for the run alone, so that no request may hold it."""
     everyday: bool = False
-    """Whether most users meet it."""
+    """Whether most users need it."""
     see: str = ""
     """The page of `docs` that says more about it."""
     needs: str = ""
     """The connection without which it does nothing."""
     goes_with: tuple[str, ...] = ()
-    """The variables of systems without any of which it does nothing."""
+    """Variables of systems: it does nothing if none of them is given."""
     limit_of: tuple[str, ...] = ()
     """The tasks of the roles whose `wait_timeout` it is: a module, or one with an option (`cluster_health_gate
     moment=joined`, or `shard_allocation drained` for any value), which goes before the module alone."""
@@ -101,16 +101,16 @@ class Variable:
     """The modules whose options it gives: a module, whose option has its name without the prefix, or one with another
     option (`process_restart.way`). By default every module with an option of its name."""
     not_of: tuple[str, ...] = ()
-    """Modules that have an option of its name, and do not take it."""
+    """Modules that have an option of its name, but do not get it from this variable."""
     shared: bool = False
-    """Whether tasks of the user take it, too, where they ask for the variables that all tasks of a run share."""
+    """Whether tasks of the user can take it, too, if they ask for the variables that all tasks of a run share."""
     holds_tasks: bool = False
-    """Whether it names files of tasks of the user's own. They are read before anything is touched, and nothing renews
+    """Whether it names files with the user's own tasks. They are read before anything is changed, and nothing renews
     the lock while they run."""
     ready: tuple[str, ...] = ()
-    """Its values that stand for something of this collection in place of a file of tasks."""
+    """Its values that name something of this collection instead of a file of tasks."""
     removed: str = ""
-    """For a variable of a former version, what happens or is to be given instead of it."""
+    """For a variable of a former version: what to give instead, or what happens without it."""
     made: bool = False
     """Whether a run makes it for its later tasks."""
     result: bool = False
@@ -118,7 +118,7 @@ class Variable:
 
     @property
     def is_text_list(self) -> bool:
-        """Whether it is a list that may be a text with commas, too."""
+        """Whether it is a list that may also be a text with commas."""
         return self.option.get("type") == "list" and self.option.get("elements") != "dict" and self.values != SELECTORS
 
     def specification(self, place: str) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class Variable:
 
 
 def _specified(option: Mapping[str, Any]) -> dict[str, Any]:
-    """An option, and those in it, without the field that no argument specification has."""
+    """An option, and those in it, without the field that argument specifications do not have."""
     own = {name: value for name, value in option.items() if name != "least"}
     if "options" in own:
         own["options"] = {name: _specified(each) for name, each in own["options"].items()}
@@ -186,32 +186,32 @@ def drains(system: Any) -> bool:
 
 
 def ready_role(system: Any) -> str:
-    """The role that works on the hosts of the members of a system as long as the user names none; empty if the user
-    has to name one."""
+    """The role that works on the hosts of the members of a system if the user names none; empty if the user must
+    name one."""
     role = str(system or "").rpartition(".")[2]
     names = [name for name, each in PLAYBOOKS.items() if each.hosts and each.role == role]
     return str(table()[MEMBER_ROLE].specification(names[0]).get("default") or "") if names else ""
 
 
 def path_of_module(name: str) -> str:
-    """A module of a collection, by its whole name, as Python imports it."""
+    """The path by which Python imports a module of a collection, from its whole name."""
     collection, _dot, module = name.rpartition(".")
     return f"ansible_collections.{collection}.plugins.modules.{module}"
 
 
 def taken_by(playbook: str) -> list[Variable]:
-    """The variables that name a playbook, or `EVERY` or `ANY` in its place."""
+    """The variables whose entries name this playbook, or `EVERY` or `ANY` if that is given."""
     return [each for each in table().values() if playbook in each.playbooks]
 
 
 def of_every_system() -> list[Variable]:
-    """The variables of every run, and those that each playbook takes whose members are no hosts of the inventory."""
+    """The variables of every run, and those that all playbooks take whose members are not on hosts of the inventory."""
     playbooks = {name for name, each in PLAYBOOKS.items() if not each.hosts and name != FLEET}
     return [each for each in table().values() if EVERY in each.playbooks or playbooks <= each.playbooks]
 
 
 def names(holds: Callable[[Variable], bool]) -> frozenset[str]:
-    """The names of the variables of which something holds."""
+    """The names of the variables for which `holds` is true."""
     return frozenset(name for name, each in table().items() if holds(each))
 
 
@@ -222,13 +222,13 @@ def roles_of(system: Any) -> list[str]:
 
 
 def of_runs(system: Any = None) -> tuple[str, ...]:
-    """The beginnings of the names of the facts that runs leave: those of this collection, and of this system."""
+    """How the names of the facts start that runs leave: those of this collection, and of this system."""
     roles = {*roles_of(system), *(each.role for each in PLAYBOOKS.values())}
     return OF_RUN + tuple(f"{role}_{part}" for role in sorted(roles) for part in OF_SYSTEM)
 
 
 def made_in(facts: Mapping[str, Any], system: Any) -> set[str]:
-    """The names of the facts that are of a run: those of its roles, and the variables that it took from a request."""
+    """The names of the facts that belong to a run: those of its roles, and the variables taken from a request."""
     requested, beginnings = facts.get("begin_request"), of_runs(system)
     found = {name for name in facts if name.startswith(beginnings) or (name in table() and table()[name].made)}
     return found | set(requested.get("variables", ()) if isinstance(requested, Mapping) else ())

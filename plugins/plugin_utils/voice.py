@@ -1,4 +1,4 @@
-"""The voice of a task in the controller: lines that are masked, short and never a flood, and a terminal's live line."""
+"""The voice of a task in the controller: lines that are masked, short and not too many, and a terminal's live line."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ LONGEST = 200
 """The most characters of a line at a terminal, its label included."""
 
 LONGEST_IN_A_FILE = 4_000
-"""The same in a file or in the events of AWX, where nobody looks while it is written."""
+"""The same in a file or in the events of AWX, which no one watches live."""
 
 MOST = 20
 """The most lines of one task within `SPAN`; further ones are left out and counted."""
 
 SPAN = 10.0
-"""Seconds in which at most `MOST` lines are said."""
+"""Seconds in which at most `MOST` lines are shown."""
 
 SIGN_OF_LIFE = 15.0
-"""Seconds of silence after which a log says what is waited for. Only a live line shows shorter waits."""
+"""Seconds of silence after which a log says what is waited for. Shorter waits appear only in a live line."""
 
 LONG_SILENCE = 300.0
 """The most seconds of silence while the same thing is waited for: some pipelines end a job that writes nothing for ten
 minutes."""
 
 SHARE_OF_WAIT = 0.25
-"""The part of a wait after which a log has it again, so that hours do not fill it."""
+"""The share of a wait after which a log repeats it, so that a wait of hours does not fill the log."""
 
 TURN = 0.1
 """Seconds between two states of the live line."""
@@ -54,7 +54,7 @@ class Output(Protocol):
 
 @dataclass(frozen=True)
 class Label:
-    """The thing that a task is about, at the begin of its lines."""
+    """What a task is about, shown at the start of its lines."""
 
     place: str = ""
     """Such as `2/3` for the second of three batches, or the host in brackets."""
@@ -62,13 +62,13 @@ class Label:
     """The members of the batch; empty if the task is about no batch."""
 
     def before(self, text: str, *, named: bool = False) -> str:
-        """The text behind the label; `named` names the members too."""
+        """The text after the label; with `named`, the label has the members too."""
         place = f"{self.place} " if self.place else ""
         return f"{place}{self.members}   {text}" if named and self.members else f"{place}{text}"
 
 
 def label_of(variables: Mapping[str, Any], *, own: bool) -> Label:
-    """The label of a task, from the variables of its host; `own` tells the collection's own tasks."""
+    """The label of a task, from the variables of its host; `own` is true for the collection's own tasks."""
     batch = variables.get("upgrade_batch")
     if isinstance(batch, Mapping) and batch.get("members"):
         first, *more = batch["members"]
@@ -87,7 +87,7 @@ class Screen:
 
 
 def width_of(environment: Mapping[str, str], columns: int) -> int:
-    """The columns for the live line; 0 if the cursor cannot be moved, or nobody sits at this terminal.
+    """The columns for the live line; 0 if the cursor cannot be moved, or no person watches this terminal.
 
     ansible-runner, and AWX through it, gives its child a terminal and makes events of all that it writes there. It
     always sets this variable (config/_base.py).
@@ -106,7 +106,7 @@ SCREEN = Screen()
 
 
 class DisplayVoice:
-    """Says the lines of one task. `now` gives seconds on a clock that never goes back."""
+    """Shows the lines of one task. `now` gives seconds on a clock that never goes back."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class DisplayVoice:
             )
 
     def _silence(self, waiting: Waiting) -> float:
-        """Seconds of silence before this wait is said: longer ones, the longer the same thing is waited for."""
+        """Seconds of silence before this wait is shown; they grow with the time that the same thing is waited for."""
         if (waiting.stage or waiting.reason) != self._waits_for:
             return SIGN_OF_LIFE
         return max(SIGN_OF_LIFE, min(LONG_SILENCE, SHARE_OF_WAIT * waiting.seconds))
@@ -161,14 +161,14 @@ class DisplayVoice:
         self._last_at = self._now()
 
     def finish(self) -> None:
-        """Remove the live line, and say the number of last lines that were left out, if any."""
+        """Remove the live line, and show how many of the last lines were left out, if any."""
         if self._turns:
             self._output.live("")
         if self._left_out:
             self._output.line(self._label.before(f"({self._left_out} lines left out)"))
 
     def _clean(self, line: str) -> str:
-        # Masked first: a secret that is cut is not found.
+        # Masked first: a secret that was cut would not be found.
         return " ".join(printable(str(masked(line, self._secrets))).split())
 
     def _say(self, text: str, *, done: bool = False) -> None:

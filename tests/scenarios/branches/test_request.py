@@ -64,7 +64,7 @@ def test_a_request_in_a_config_map_is_checked_waited_for_and_carried_out(
         for fault in (
             "type is 'tea' in the request",
             "did you mean upgrade_window?",
-            "upgrade_namespace stands in the request, and is for the run alone",
+            "upgrade_namespace is in the request, but only the run may give it",
             "upgrade_confirm holds a template",
             "target_version is missing",
         ):

@@ -344,7 +344,7 @@ def test_the_system_is_given_where_it_is_read_before_the_inventory(playbook: str
     given = {"upgrade_system": "example.lamps.lamps"}
     assert said(playbook, forced=given, **given) == []
     assert said(playbook, **given) == [
-        "upgrade_system stands where it is read too late: give it with -e upgrade_system=example.lamps.lamps."
+        "upgrade_system is set where it is read too late: give it with -e upgrade_system=example.lamps.lamps."
     ]
     assert said(playbook, upgrade_system="stateful.upgrade.opensearch") == []
 

@@ -30,7 +30,7 @@ def test_a_good_request_has_no_fault_also_if_the_run_says_the_same() -> None:
 
 @pytest.mark.parametrize("name", [*sorted(OF_THE_RUN), "upgrade_opensearch", "upgrade_opensearch_password"])
 def test_a_request_does_not_say_where_as_whom_and_with_which_code(name: str) -> None:
-    assert said({name: "x"}) == [f"{name} stands in the request, and is for the run alone: take it out of the request."]
+    assert said({name: "x"}) == [f"{name} is in the request, but only the run may give it: take it out of the request."]
 
 
 def test_every_name_that_is_for_the_run_alone_is_a_variable() -> None:
