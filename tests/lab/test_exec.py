@@ -52,7 +52,7 @@ def test_commands_run_beside_the_process_of_their_container(namespace: Namespace
     assert namespace.get("one", "/pid") == "1"
     assert _run(namespace, "touch", str(ATTACHING)).code == 0
     assert not ATTACHING.exists(), "a process finds the first of another container by this file"
-    with pytest.raises(Unreachable, match="has not reported its end within"):
+    with pytest.raises(Unreachable, match="has not reported within"):
         _run(namespace, "sleep", "60", seconds=1)
 
     arguments = {"command": ["echo", "said"], "stdout": True, "stderr": True, "stdin": False, "tty": False}

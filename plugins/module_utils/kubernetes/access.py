@@ -59,7 +59,7 @@ class Access:
         self.way = ProxyRoute(proxy, self.host, "kubernetes.proxy")
         """The proxy, for refusals."""
         self.impersonated = impersonation.headers() if impersonation else ()
-        """The headers that name the user in whose place requests are made; some may stand several times."""
+        """The headers that name the user in whose place requests are made; some may be repeated."""
         # The package puts back the value of the kubeconfig whenever it looks at the token.
         self._verified = bool(configuration.verify_ssl)
         urllib3 = needed("urllib3", "urllib3")
@@ -113,7 +113,7 @@ class Access:
         return {setting["key"]: sendable(setting["value"]) for setting in settings if setting["in"] == "header"}
 
     def judge(self) -> Verdict:
-        """A remark if somebody on the network could read the credentials."""
+        """A remark if someone on the network could read the credentials."""
         sent = "The token for the Kubernetes API" if self.headers() else ""
         return judge_exposure(sent, self.host, self._verified)
 
@@ -121,10 +121,10 @@ class Access:
 def access(options: Mapping[str, Any]) -> Access:
     """The access described by the `kubernetes` argument.
 
-    An explicit `host` (with or without `api_key`) stands alone unless `kubeconfig` or `context` is given too; otherwise
-    the kubeconfig named, else the user's own, else the pod's service account: the order in which kubectl looks.
-    `host`, `api_key`, `ca_cert`, `proxy` and `validate_certs: false` override the kubeconfig, and its `proxy-url`
-    overrides the environment.
+    An explicit `host` (with or without `api_key`) is used alone unless `kubeconfig` or `context` is given too;
+    otherwise the kubeconfig named, else the user's own, else the pod's service account: the order in which kubectl
+    looks. `host`, `api_key`, `ca_cert`, `proxy` and `validate_certs: false` override the kubeconfig, and its
+    `proxy-url` overrides the environment.
 
     Raises:
         Refusal: the package is missing, no address of the API is given, or the configuration cannot be used.
@@ -172,7 +172,7 @@ def _own_files() -> Iterator[str]:
 
 
 def _load(library: Any, configuration: Any, options: Mapping[str, Any], folder: str, *, saves: bool) -> Chosen | None:
-    """Set the address and the credentials; the context of a kubeconfig, if one counts."""
+    """Set the address and the credentials. The result is the context of a kubeconfig; None if none is used."""
     kubeconfig, context = options.get("kubeconfig"), options.get("context")
     if options.get("host") and not kubeconfig and not context:
         return None
@@ -235,7 +235,7 @@ class _TokenFile:
 
 
 def _labels(chosen: Chosen | None, options: Mapping[str, Any], given: EnvironmentIdentity) -> dict[str, str]:
-    """The files of a connection in sentences."""
+    """The words for the files of a connection, by what they are for."""
     labels = dict(NO_LABELS)
     if chosen:
         named = (
@@ -290,7 +290,7 @@ def _override(configuration: Any, options: Mapping[str, Any], given: Environment
 
 
 def _take_way(configuration: Any, options: Mapping[str, Any]) -> Proxy | None:
-    """Set the proxy of the configuration, and give it. A SOCKS proxy is left to the package."""
+    """Set the proxy of the configuration, and return it. A SOCKS proxy is left to the package."""
     given, spared = options.get("proxy") or configuration.proxy, options.get("no_proxy")
     if given and str(given).startswith("socks"):
         if is_spared(urlsplit(configuration.host).hostname or "", None, spared or ""):

@@ -43,11 +43,11 @@ _WEBSOCKETS = frozenset({"pods/exec", "pods/portforward"})
 
 
 class Expired(Unreachable):
-    """The moment of a list that is given in pages is forgotten (410), so that the list has to begin anew."""
+    """The server no longer has the state that a list in pages is read from (410), so the list has to start again."""
 
 
 class NotAdmitted(Refusal):
-    """The server does not let an object in: its admission, a quota or its validation refuses it."""
+    """The server does not admit an object: its admission, a quota or its validation refuses it."""
 
     said = ""
     """The sentence of the server."""
@@ -74,7 +74,7 @@ class ApiRequest:
 
     @property
     def verbs(self) -> tuple[str, ...]:
-        """The verbs of the rule that allows it. A websocket begins with a GET, and newer servers ask for both."""
+        """The verbs of the rule that allows it. A websocket starts with a GET, and newer servers ask for both."""
         return ("get", "create") if self.resource in _WEBSOCKETS else (self.verb,)
 
     def sentence(self) -> str:
@@ -189,7 +189,7 @@ def _not_admitted(said: str, message: str, remedy: str) -> NotAdmitted:
 
 
 def _passing(host: str, request: ApiRequest, status: int, said: str, retry: bool) -> Refusal:
-    """The refusal for an answer that may be another one when it is asked for again."""
+    """The refusal for an answer that may be different when the request is made again."""
     if status == HTTPStatus.GONE:
         return Expired(
             refused(

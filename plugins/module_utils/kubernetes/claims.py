@@ -3,8 +3,8 @@
 A claim that is made larger goes through these states (Kubernetes documentation, Persistent Volumes, Expanding
 Persistent Volumes Claims, and KEP-1790, Recover from volume expansion failure): the volume grows (`Resizing`), the file
 system is still to grow (`FileSystemResizePending`), which some drivers do only when the pod starts, and then
-`status.capacity` has the new size. `status.allocatedResourceStatuses` has the failures for which nothing is tried again
-by itself.
+`status.capacity` has the new size. `status.allocatedResourceStatuses` has the failures after which nothing is tried
+again automatically.
 """
 
 from __future__ import annotations

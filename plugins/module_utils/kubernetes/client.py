@@ -1,8 +1,8 @@
 """A thin client: JSON in and out, known paths, no discovery, every failure one sentence.
 
-Every write asks for strict field validation, so that a field which a version of Longhorn does not have is refused,
-and not dropped in silence. Requests are plain JSON on the connection pool of the package `kubernetes`, whose
-generated models cost seconds on large lists.
+Every write asks for strict field validation, so that a field which a version of Longhorn does not have is refused, and
+not dropped silently. Requests are plain JSON on the connection pool of the package `kubernetes`, whose generated models
+cost seconds on large lists.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PATCH_TYPES: dict[PatchKind, str] = {
 PAGE = 500
 """The most objects in one answer, as kubectl asks for them."""
 _LISTINGS = 5
-"""Attempts to list everything of one moment, which a server forgets some minutes later (by default five)."""
+"""Attempts to list everything as of one time, which a server forgets some minutes later (by default five)."""
 _PASSING = (429, 500, 502, 503, 504)
 _ATTEMPTS = 3
 _LONGEST = 200
@@ -91,7 +91,7 @@ class KubernetesClient:
         return self._access.host
 
     def judge_connection(self) -> Verdict:
-        """A remark if somebody on the network could read the credentials. No request is made."""
+        """A remark if someone on the network could read the credentials. No request is made."""
         return self._access.judge()
 
     def get(self, path: str, params: Mapping[str, str] | None = None) -> Json | None:
@@ -99,9 +99,9 @@ class KubernetesClient:
         return self._ask("GET", path, params or {}, missing=True)
 
     def list(self, path: str, label_selector: str | None = None, field_selector: str | None = None) -> Items:
-        """The objects that match, as the API server's store holds them at one moment (no cache), however many.
+        """The objects that match, as the API server's store holds them at one time (no cache), however many.
 
-        They are asked for in pages. If the server forgets that moment meanwhile, everything is asked for again.
+        They are asked for in pages. If the server forgets the state of that time, everything is asked for again.
         """
         return self.list_as(path, dict, label_selector, field_selector)
 
@@ -112,7 +112,7 @@ class KubernetesClient:
         label_selector: str | None = None,
         field_selector: str | None = None,
     ) -> Rows[Read]:
-        """The same, of which only what `read` makes of each object is kept, so that no more than a page is held."""
+        """The same list, keeping only what `read` makes of each object, so that no more than a page is in memory."""
         selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
         params = {key: value for key, value in selectors.items() if value} | {"limit": str(PAGE)}
         for _attempt in range(_LISTINGS - 1):
@@ -144,7 +144,7 @@ class KubernetesClient:
         return self._ask("POST", path, _writing(dry_run), body) or {}
 
     def post_once(self, path: str, body: Mapping[str, Any], dry_run: bool = False) -> tuple[int, Json]:
-        """The status and the answer to something that is asked for once, whatever they are; {} if it is no JSON."""
+        """The status and the answer to a request that is made only once, whatever they are; {} if it is no JSON."""
         answer = self._send("POST", path, _writing(dry_run), body, "application/json", self._retry_connections)
         return answer.status, _json(answer.data.decode("utf-8", "replace")) or {}
 
@@ -157,10 +157,10 @@ class KubernetesClient:
         resource_version: str | None = None,
         propagation: Literal["Foreground", "Background", "Orphan"] | None = None,
     ) -> bool:
-        """Delete exactly the object with this UID; with `resource_version` only if nobody has changed it.
+        """Delete exactly the object with this UID; with `resource_version` only if it has not changed.
 
         With the `propagation` Foreground it goes once all that it owns is gone; with Orphan what it owns stays, without
-        an owner; without one, the server does what is its default.
+        an owner; without one, the server uses its default.
 
         The result is False if it is gone already. `Conflict` says that another object has the name, or that it changed.
         """

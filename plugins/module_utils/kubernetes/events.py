@@ -21,8 +21,8 @@ def warn(client: KubernetesClient, namespace: str, pool: str, uid: str, message:
 
 
 def tell_phase(client: KubernetesClient, namespace: str, record: str, uid: str, phase: str, message: str) -> bool:
-    """Emit an event about the ConfigMap of a record, whose upgrade has come to a phase. The reason
-    of the event is `Upgrade` and the phase."""
+    """Emit an event about the ConfigMap of a record, whose upgrade has reached a phase. The reason of the event is
+    `Upgrade` followed by the phase."""
     about = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": namespace, "name": record, "uid": uid}
     return _emit(client, about, "Warning" if phase == "Failed" else "Normal", f"Upgrade{phase}", message)
 

@@ -21,7 +21,7 @@ _WEBHOOK = "admission webhook"
 
 
 class EvictionKept(Refusal):
-    """A budget, or a webhook that stands for one, keeps the pod now. It is asked for again later."""
+    """A budget, or a webhook that acts as one, keeps the pod now. The eviction is asked for again later."""
 
     said = ""
     """The words of the server."""

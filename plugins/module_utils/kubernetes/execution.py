@@ -1,8 +1,8 @@
 """Commands in containers, through the Kubernetes API (`pods/exec`).
 
 The protocol is v4.channel.k8s.io: the first byte of each message is its channel, and the last message is a Status on
-the channel for errors (k8s.io/apimachinery, pkg/util/remotecommand). A command that has been sent may do its work
-whatever becomes of the connection, so nothing is sent twice, and the caller looks at what has become of it.
+the channel for errors (k8s.io/apimachinery, pkg/util/remotecommand). A command that has been sent may do its work even
+if the connection breaks, so nothing is sent twice, and the caller checks what it has done.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ContainerCommand:
 
 @dataclass(frozen=True)
 class Ended:
-    """The end of a command. `cut` tells that it has said more than is kept."""
+    """The end of a command. `cut` says that there was more output than is kept."""
 
     code: int
     output: str
@@ -90,7 +90,7 @@ def execute(client: KubernetesClient, command: ContainerCommand, seconds: float)
     channels = client.websocket(f"{pod_path(command.namespace, command.pod)}/exec", params, PROTOCOL)
     limit = TimeLimit(seconds)
     limit.begin()
-    # A limit for each read would begin anew with each ping, and with each byte of an answer in drips.
+    # A limit for each read would start again with each ping, and with each byte of an answer that comes slowly.
     ending = Timer(seconds, _cut, (channels.sock,))
     ending.daemon = True
     ending.start()
@@ -158,8 +158,8 @@ def _cause(item: Part) -> tuple[str, str]:
 def _without_end(
     client: KubernetesClient, command: ContainerCommand, error: BaseException, limit: TimeLimit
 ) -> Unreachable:
-    in_time = f"has not reported its end within {limit.seconds:g} s"
-    how = in_time if limit.seconds_left() <= 0 else f"has not reported its end, since the connection ended ({error}),"
+    in_time = f"has not reported within {limit.seconds:g} s"
+    how = in_time if limit.seconds_left() <= 0 else f"has not reported, since the connection ended ({error}),"
     return Unreachable.because(
         "kubernetes_exec_no_end",
         f"The Kubernetes API at {client.host} {how} how {command.sentence} has ended. It may have done its work.",

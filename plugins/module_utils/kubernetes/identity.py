@@ -50,7 +50,7 @@ class Impersonation:
     extra: tuple[tuple[str, str], ...] = ()
 
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """The headers, some of which may stand several times. Names are in UTF-8, as client-go sends them."""
+        """The headers, some of which may be repeated. Names are in UTF-8, as client-go sends them."""
         named = [("Impersonate-User", self.user), *([("Impersonate-Uid", self.uid)] if self.uid else [])]
         named += [("Impersonate-Group", each) for each in self.groups]
         named += [(f"Impersonate-Extra-{quote(key, safe=_HEADER_CHARACTERS)}", value) for key, value in self.extra]
@@ -101,7 +101,7 @@ def impersonated_by(user: KubeconfigEntry) -> Impersonation | None:
     if not _are_texts(groups):
         raise user.fault("as-groups", "is no list of texts")
     if not isinstance(extra, dict) or not all(isinstance(key, str) and _are_texts(extra[key]) for key in extra):
-        raise user.fault("as-user-extra", "has something else than a list of texts behind a name")
+        raise user.fault("as-user-extra", "does not map each name to a list of texts")
     pairs = tuple((key, value) for key in sorted(extra) for value in extra[key])
     where = f"user {user.name} in the kubeconfig {user.file}"
     return _impersonation(where, content.get("as") or "", content.get("as-uid") or "", groups, pairs)

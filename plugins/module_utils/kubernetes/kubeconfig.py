@@ -89,7 +89,7 @@ def unusable(where: str, cause: str, remedy: str = REMEDY) -> Refusal:
 
 
 def choose(kubeconfig: str, context: str | None, *, needs_user: bool) -> Chosen:
-    """The context of these files, which have the separator of the PATH between them; missing ones are left out.
+    """The context of these files, which are separated as in PATH; missing ones are left out.
 
     Raises:
         Refusal: there is none, or a part of it cannot be used; the file and the fault are named, and no value.

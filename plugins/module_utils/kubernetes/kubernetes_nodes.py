@@ -27,7 +27,7 @@ CONTRACT = Contract(
 
 
 def run(task: Task) -> Outcome:
-    """Look until all of these are fit, but for those that are gone. Nothing is changed."""
+    """Look until all of these are fit, except those that are gone. Nothing is changed."""
     given, names = task.params["baseline"], task.params["names"]
     client = connect(task.params["kubernetes"])
     baseline = timestamp_of(given) if given else None
@@ -50,6 +50,6 @@ def visible(client: KubernetesClient, nodes: Mapping[str, str]) -> dict[str, str
     """The Kubernetes nodes of these members, if the user may look at them, which a Role in a namespace cannot allow.
 
     Raises:
-        Refusal: the API does not say so.
+        Refusal: the API does not answer the question.
     """
     return dict(nodes) if nodes and may(client, "", Right("list", "", "nodes")) else {}

@@ -33,7 +33,7 @@ class NodeFitness:
 
     name: str
     troubles: tuple[tuple[str, datetime | None], ...]
-    """The taints that say that it is unfit, each with the moment since which it has that; None if it is not known."""
+    """The taints that say that it is unfit, each with the time since when it has it; None if that is not known."""
 
 
 def parse_fitness(item: Json) -> NodeFitness:
@@ -52,7 +52,7 @@ def _taint(raw: Json) -> tuple[str, datetime | None]:
 
 @as_verdict
 def judge_fitness(nodes: Iterable[NodeFitness], baseline: datetime | None) -> Iterator[Reason]:
-    """Whether all of them are fit. One that has been unfit since before the `baseline` is told, and stops nothing."""
+    """Whether all of them are fit. One that was unfit before the `baseline` is reported, and stops nothing."""
     for node in sorted(nodes, key=lambda each: each.name):
         for taint, since in node.troubles:
             said = f"Kubernetes node {node.name} {TROUBLES[taint]}"

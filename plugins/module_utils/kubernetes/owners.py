@@ -39,7 +39,8 @@ def _not_owned(pool: StatefulSet, pod: Pod) -> Reason:
         )
     return refused(
         "pod_owned_by_another",
-        f"{controlled} and not by StatefulSet {pool.name} (UID {pool.uid}), which cannot make its own until then.",
+        f"{controlled} and not by StatefulSet {pool.name} (UID {pool.uid}), which cannot make its own while this pod"
+        " exists.",
         "Find out why that owner has the pod. Remove its ownerReference from the pod, so that the StatefulSet takes the"
         " pod over; then run again.",
     )

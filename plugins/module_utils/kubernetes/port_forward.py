@@ -1,6 +1,7 @@
-"""Connections to pods through the Kubernetes API, for networks without another way: to one, or to any of a Service.
+"""Connections to pods through the Kubernetes API, for networks that allow no other: to one pod, or to any pod of a
+Service.
 
-For any of a Service, each connection looks for a Ready pod anew. The pod of the last connection is tried last, since it
+In the latter case each connection looks for a Ready pod again. The pod of the last connection is tried last, since it
 may have just gone.
 """
 

@@ -34,7 +34,7 @@ PORT_FORWARD = (
 )
 """The further rights for reaching OpenSearch through the Kubernetes API."""
 EXECUTE = (Right("get", "", "pods/exec"), Right("create", "", "pods/exec"))
-"""The rights for running commands in containers. A websocket begins with a GET, so older servers ask for `get` alone,
+"""The rights for running commands in containers. A websocket starts with a GET, so older servers ask for `get` alone,
 and newer ones for both."""
 
 
@@ -80,7 +80,7 @@ class _RightsQuestion:
     """The user and the namespace that rights were asked for."""
 
     user: str
-    """Empty if the API server does not tell it, as those before Kubernetes 1.28."""
+    """Empty if the API server does not report it, as before Kubernetes 1.28."""
     namespace: str
     misspelt: bool
     """Whether the user cannot see if there is such a namespace."""
@@ -91,7 +91,7 @@ class _RightsQuestion:
 
 
 def _who(client: KubernetesClient) -> str:
-    """The name of the user, which every user that is logged in may ask for; empty if it is not told."""
+    """The name of the user, which every user that is logged in may ask for; empty if it is not reported."""
     try:
         answer = client.post(_WHO, {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"})
         with reading("to create selfsubjectreviews"):

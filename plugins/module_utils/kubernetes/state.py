@@ -21,7 +21,7 @@ class Owner:
 
 @dataclass(frozen=True)
 class StatefulSet:
-    """One StatefulSet at one moment. Counters are 0 and revisions None if the JSON has none (a set just created)."""
+    """One StatefulSet at one time. Counters are 0 and revisions None if the JSON has none (a set just created)."""
 
     namespace: str
     name: str
@@ -109,7 +109,7 @@ class Container:
 
 @dataclass(frozen=True)
 class Pod:
-    """One pod at one moment. A name is reused by its successor: only the UID says which pod it is."""
+    """One pod at one time. A name is reused by its successor: only the UID says which pod it is."""
 
     namespace: str
     name: str
@@ -151,7 +151,7 @@ class Pod:
 
 @dataclass(frozen=True)
 class Unread:
-    """A pod that cannot be read, as far as it can be told which one it is."""
+    """A pod that cannot be read, with what is known of which one it is."""
 
     name: str
     address: str
@@ -161,7 +161,7 @@ class Unread:
 
 @dataclass(frozen=True)
 class Namespace:
-    """The StatefulSets and pods of a namespace at one moment."""
+    """The StatefulSets and pods of a namespace at one time."""
 
     name: str
     sets: tuple[StatefulSet, ...]

@@ -1,8 +1,8 @@
-"""Asking admission, in a dry run, whether it lets a member's pod come back before the present one goes.
+"""Asking admission, in a dry run, whether it would admit a member's pod again before the present pod is deleted.
 
-The pod has the name of the one that is there, so that policies which look at names or hosts see the right ones. The
-dry run is made by the user of the run, and not by the controller of the pool: a policy that tells users apart may
-answer either of them otherwise.
+The pod has the name of the present one, so policies that look at names or hosts see the right values. The dry run is
+made by the user of the run, not by the controller of the pool: a policy that distinguishes users may answer them
+differently.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Planned:
     members: Sequence[str]
     container: str = ""
     image: str = ""
-    """The image that the container gets before; empty if the template stays."""
+    """The image that the container gets before that; empty if the template is not changed."""
 
 
 def run(task: Task) -> Outcome:
@@ -43,7 +43,7 @@ def run(task: Task) -> Outcome:
 
 
 def _judge_planned(client: KubernetesClient, params: Mapping[str, Any], planned: Planned) -> Verdict:
-    """The pods of a pool differ by their names alone, so that one stands for all until each is offered by itself."""
+    """The verdict on one pod of a pool: its pods differ only in name, so one stands for all until each is offered."""
     pool = get_stateful_set(client, params["namespace"], planned.name)
     if planned.image and planned.container:
         pool = replace(pool, template=template_with(pool, planned.container, planned.image))
@@ -53,7 +53,8 @@ def _judge_planned(client: KubernetesClient, params: Mapping[str, Any], planned:
 
 
 def judge_successors(client: KubernetesClient, homes: Mapping[str, StatefulSet], pods: Iterable[Pod]) -> Verdict:
-    """Whether each of these pods would be admitted again, as its set makes it now. The plan has made the remarks."""
+    """Whether each of these pods would be admitted again, as its set makes it now. Remarks are left out: the plan has
+    made them."""
     found = combine(judge_offered(offered(client, homes[pod.name], pod.name, pod)) for pod in pods)
     return Verdict(tuple(reason for reason in found.reasons if reason.state is not State.PASSED))
 
@@ -62,14 +63,14 @@ def offered(client: KubernetesClient, pool: StatefulSet, member: str, old: Pod |
     """Offer the pod that the pool would make. Nothing is made.
 
     Raises:
-        Unreachable: no answer came, or one that may be another one later.
+        Unreachable: no answer came, or one that may change later.
     """
     manifest = successor(pool, member)
     answer = Offered(pool, member, manifest["spec"], old, members=members)
     try:
         client.post(pod_path(pool.namespace), manifest, dry_run=True)
     except NameTaken:
-        # Names are compared last.
+        # Names are compared last, so everything else admits the pod.
         return answer
     except Conflict as error:
         return replace(answer, said=error.verdict.reasons[0].message)

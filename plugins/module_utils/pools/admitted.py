@@ -1,12 +1,12 @@
 """The answer of admission to the pod that would come back, and the verdict on it. Pure.
 
-A dry run goes through all of admission and is looked at by quotas last (server source, plugins.go of the API server,
-AllOrderedPlugins), so a refusal by a quota says that everything else admits the pod. The name is compared after that
-(registry/generic/registry/store.go), so that a pod whose name is taken is admitted. Both were
-recorded from kube-apiserver 1.36.
+A dry run goes through all of admission, and quotas look at it last (server source, plugins.go of the API server,
+AllOrderedPlugins), so a refusal by a quota means that everything else admits the pod. The name is compared after that
+(registry/generic/registry/store.go), so a pod whose name is taken has been admitted. Both were recorded from
+kube-apiserver 1.36.
 
-Only `AlreadyExists` says that the pod is admitted. Any other conflict refuses it, since a webhook may choose that
-code. A first quota that is full hides the answer of a second one.
+Only `AlreadyExists` says that the pod is admitted. Any other conflict counts as a refusal, since a webhook may answer
+with that code. A first quota that is full hides the answer of a second one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Offered:
     spec: Mapping[str, Any]
     """The spec of the pod that would come back."""
     old: Pod | None
-    """The pod that is there now, and that goes before the new one comes."""
+    """The present pod, which is deleted before the new one is made."""
     said: str = ""
     """The sentence of the server that refuses it; empty if it is admitted."""
     denied: str = ""
@@ -80,10 +80,10 @@ def _unknown(offered: Offered, why: str) -> Reason:
 
 
 def _fits_without_old(offered: Offered) -> bool:
-    """Whether a quota refuses the pod only because the one that is there still counts.
+    """Whether a quota refuses the pod only because the present pod still counts.
 
-    A quota may count the pods of one priority alone: where the new pod is of another one than the old pod, it is not
-    known that the old pod counts in that quota.
+    A quota may count only the pods of one priority. If the new pod has another priority than the old one, it is not
+    known whether the old pod counts in that quota.
     """
     found, old = _QUOTA.search(offered.said), offered.old
     if found is None or old is None or old.phase in _ENDED:

@@ -1,7 +1,7 @@
-"""The lines of a log that tell why a server did not start. Pure.
+"""The lines of a log that say why a server did not start. Pure.
 
-A server closes after its failure what it had opened, and says so, so the last line seldom names the cause. In this
-order the cause is: failed checks (BootstrapChecks of both servers, and JvmOptionsParser for the options of the JVM,
+After a failure a server closes what it had opened, and logs that, so the last line seldom names the cause. The cause
+is, in this order: failed checks (BootstrapChecks of both servers, and JvmOptionsParser for the options of the JVM,
 number them), words of the JVM that could not run (they come through the launcher's "starting java failed"), an
 exception that ended the main thread, and words of a script or of the kernel before the server.
 """
@@ -19,9 +19,9 @@ from .crash_exceptions import fatal_exception
 from .crash_lines import FRAME, plain_lines, without_secrets
 
 LOOKED_AT = 500
-"""The lines at the end of a log in which the cause is looked for. A stack that names suppressed ones has hundreds."""
+"""The lines at the end of a log that are searched for the cause. A stack with suppressed exceptions has hundreds."""
 MOST = 10
-"""The most lines that are told."""
+"""The most lines that are shown."""
 LONGEST = 400
 """The most characters of a cause that a sentence quotes."""
 CRASHED = frozenset({"container_crashes", "container_crashed"})
@@ -121,7 +121,7 @@ def last_words(lines: Sequence[str]) -> dict[str, Any]:
 
 
 def with_cause(verdict: Verdict, members: Iterable[Mapping[str, Any]]) -> Verdict:
-    """The verdict whose refusals of containers that crash say what the log of that member names as the cause."""
+    """The verdict, with the cause that a member's log names added to each reason about its crashing container."""
     sentences = {str(each["name"]): each["cause"] for each in members if each.get("cause")}
     return Verdict(tuple(_with_cause(each, sentences) for each in verdict.reasons))
 

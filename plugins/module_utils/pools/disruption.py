@@ -1,6 +1,6 @@
 """PodDisruptionBudgets: whether they allow these pods to go. Pure.
 
-A deletion is no eviction, so the API server does not check them; the people who wrote them meant restarts all the same.
+A deletion is not an eviction, so the API server does not check them; the people who wrote them meant restarts, too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A pool with one member more for the time of an upgrade: the mark that tells so. Pure.
+"""The mark of a pool that has one extra member for the time of an upgrade. Pure.
 
 The mark is an undo in an annotation of the StatefulSet. It is written in the same patch as the number of replicas, and
-goes when the member, its pod and its volumes are gone.
+removed once the member, its pod and its volumes are gone.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def mark_of(pool: StatefulSet) -> Undo | None:
 
 
 def extra_member_of(pool: StatefulSet) -> str:
-    """The name of the member that a pool has for the time of an upgrade; empty if it has none, or has it no more.
+    """The name of a pool's extra member for the time of an upgrade; empty if it has none, or no longer has it.
 
-    A mark that cannot be read names none: whoever acts on it is refused.
+    It is also empty if the mark cannot be read: whatever acts on that mark is refused.
     """
     try:
         mark = mark_of(pool)
@@ -59,7 +59,7 @@ def marking(pool: StatefulSet, writer: Writer) -> dict[str, Any]:
 
 
 def taking_over(pool: StatefulSet, mark: Undo, writer: Writer) -> dict[str, Any]:
-    """The merge patch that makes the mark that of this run. Its moment stays the one at which the member was made."""
+    """The merge patch that makes the mark this run's. Its time stays the one at which the member was made."""
     return _patch(pool, replace(mark, writer=replace(writer, at=mark.writer.at)), {})
 
 
@@ -90,7 +90,7 @@ def changed_by_another(pool: StatefulSet, mark: Undo) -> str:
 def without_absent_extra(
     pool: StatefulSet, pods: Mapping[str, Pod], members: Collection[str]
 ) -> tuple[StatefulSet, dict[str, Pod]]:
-    """The pool and its pods without an extra member that is not in the cluster: no plan needs it, and none cures it."""
+    """The pool and its pods without an extra member that is not in the cluster: no plan needs it or brings it back."""
     extra = extra_member_of(pool)
     if not extra or extra in members:
         return pool, dict(pods)

@@ -64,7 +64,8 @@ class FailingPull:
     def seconds(self, pod: Pod | None, now: float) -> float:
         """Seconds since the failure was first seen; the pod's whole age if it had failed before the first look."""
         self._looks += 1
-        # Between two tries the container shows no failure for a moment: only a start or another pod ends the failure.
+        # Between two tries the container shows no failure for a short time: only a start or another pod ends the
+        # failure.
         if pod is None or stage_of("", pod) > ReplacementStage.PREPARING or (self._since and self._since[0] != pod.uid):
             self._since = None
         if pod is not None and self._since is None and fails_to_pull(pod):
@@ -100,14 +101,14 @@ class Trail:
         self.reach(stage, now)
 
     def reach(self, stage: ReplacementStage, now: float) -> None:
-        """Note a stage as reached. Stages skipped between two looks count as reached at the same moment."""
+        """Note a stage as reached. Stages skipped between two looks count as reached at the same time."""
         first = min(self.reached, default=stage)
         for each in ReplacementStage:
             if first <= each <= stage:
                 self.reached.setdefault(each, now)
 
     def is_slow(self, now: float) -> bool:
-        """Whether it is in its stage for long and not Ready, so that its events are asked for."""
+        """Whether it has long been in its stage and is not Ready, so that its events are asked for."""
         return now - self.since > SLOW and self.stage < ReplacementStage.READY
 
     @property
@@ -183,7 +184,7 @@ def _words_of_stuck(client: KubernetesClient, pod: Pod) -> dict[str, Any]:
 
 
 def pool_named_in(pools: Sequence[StatefulSet], member: str) -> StatefulSet:
-    """The pool of a followed member, found by name alone, since the pool may have been scaled down meanwhile."""
+    """The pool of a followed member, found by name alone, since the pool may have been scaled down since."""
     return next(pool for pool in pools if pool.name == member.rpartition("-")[0])
 
 
@@ -238,9 +239,9 @@ class Replacing:
     ) -> None:
         """`joined` gives the verdict of the cluster on the batch. It is asked once all members are Ready.
 
-        `early` is given if it is enough to have joined. It is asked once all run on the wanted revision.
-        `pods` are those of the pools by name, observed just now. `still` says that nothing is done to them since, so
-        that they are the first look.
+        `early` is given if the members need not be Ready once they have joined. It is asked once all run on the wanted
+        revision. `pods` are those of the pools by name, observed just now. `still` says that nothing has been done to
+        them since, so they are the first look.
         """
         self.follower = follower
         self.pools = pools
@@ -249,7 +250,7 @@ class Replacing:
         named = _by_pool(pools, pods.values())
         self._pods = named if still else None
         self.leaves: Collection[str] = ()
-        """The Kubernetes nodes from which it is enough to be gone; none if the members have to be back."""
+        """The Kubernetes nodes that the members only have to leave; none if the members have to come back."""
         self._known = tuple(pools)
         self._uids = _uids(named)
         self._read_at = follower.clock.now()
@@ -298,7 +299,7 @@ class Replacing:
             early = seen.have_started() and self.early is not None and self.early([*self.follower.trails])
             return Verdict() if early else ready
         except Unreachable as error:
-            # No answer of the cluster counts as "not joined yet"; the state of the pods is told all the same.
+            # No answer from the cluster counts as "not joined yet"; the state of the pods is reported all the same.
             return error.as_waiting() if ready.passed else ready
 
 
@@ -313,7 +314,7 @@ def _uids(pods: Mapping[str, Mapping[str, Pod]]) -> frozenset[str]:
 def _sightings(
     follower: Follower, pools: Sequence[StatefulSet], named: Mapping[str, Mapping[str, Pod]]
 ) -> dict[str, Sighting]:
-    """All members followed, of the pods that match the selectors of the pools, by the name of the pool."""
+    """All followed members as seen. `named` has the pods that match the selector of each pool, by the pool's name."""
     # A pod that matches the selector of a pool may be controlled by another.
     own = {
         pool.name: {name: pod for name, pod in named[pool.name].items() if pod.owner_uid == pool.uid} for pool in pools

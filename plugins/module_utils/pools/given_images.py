@@ -10,7 +10,7 @@ from ..common.errors import refusal
 from ..common.verdict import Reason, as_verdict, refused, remark
 
 OF = "="
-"""Stands between a pool and its image in a text. It can be in neither name."""
+"""The sign between a pool and its image in a text; neither name can contain it."""
 EVERY = "*"
 
 

@@ -50,7 +50,7 @@ CONTRACT = Contract(
 
 
 REMOVAL = 30.0
-"""Seconds within which an API server that does not answer is asked again to remove the pods."""
+"""Seconds for which the removal of the pods is tried again if the API server does not answer."""
 MARGIN = 60
 """Seconds after `wait_timeout` at which a pod of a killed run ends by itself."""
 
@@ -174,7 +174,7 @@ def _create(task: Task, client: KubernetesClient, model: Model, image: str, targ
     try:
         return pod(answer)
     except NotUnderstood as error:
-        # Another answer of this kind would mean another pod, so it is not asked for.
+        # To ask again would make another pod.
         raise Refusal(*error.verdict.reasons) from error
 
 

@@ -12,8 +12,8 @@ from ..common.errors import Refusal, refusal
 def container_for(pool: str, images: Mapping[str, str], named: str | None, server: str) -> str:
     """The container that runs the server: the one named, the only one, or the one whose image is called `server`.
 
-    If no image has just that name, the container called `server` counts. A part of a name is not enough: beside
-    opensearch there may be opensearch-dashboards, or opensearch-exporter.
+    If no image has just that name, the container called `server` counts. A part of a name is not enough: next to
+    opensearch there may be opensearch-dashboards or opensearch-exporter.
 
     Raises:
         Refusal: no container fits, or several do.
@@ -59,7 +59,7 @@ _TAG = re.compile(r"(?P<before>v?)(?P<number>\d+(\.\d+)*)(?P<after>([-_+].*)?)")
 
 @dataclass(frozen=True)
 class Tag:
-    """The tag of an image: a version, and what stands before and after it (`v3.8.0-fips`)."""
+    """The tag of an image: a version, and the text before and after it (`v3.8.0-fips`)."""
 
     before: str
     number: str

@@ -48,9 +48,9 @@ def pool_of(pools: Iterable[StatefulSet], member: str) -> StatefulSet | None:
 
 @as_verdict
 def judge_others(pools: Sequence[StatefulSet], pods: Mapping[str, Pod], batch: Collection[str]) -> Iterator[Reason]:
-    """Whether every pod of these pools outside the batch is up. It need not be if the whole batch is down, to be cured.
+    """Whether every pod of these pools outside the batch is up. That is not required if the whole batch is down.
 
-    A batch of which only a part is down is no cure: its other part would go down as well, in whatever pool it is.
+    A batch that is only partly down does not count: its other part would go down as well, whatever its pool.
     """
     if not any(pod.ready and not pod.terminating for name, pod in pods.items() if name in batch):
         return

@@ -1,9 +1,9 @@
 """The manifest of a StatefulSet that is made again, kept in a ConfigMap for as long as the set may be missing.
 
-An annotation at the set would go with it. So whenever a run is killed, the namespace says which set is to be made
-again. Like every undo it is believed only as far as a run could have written it: someone who may write ConfigMaps, and
-nothing else, could have any pod made with the rights of the user who settles. So pods of the set have to be there
-without a controller, whose containers and ServiceAccount are those of the manifest.
+An annotation on the set would be deleted with it. So whenever a run is killed, the namespace says which set is to be
+made again. Like every undo, it is trusted only as far as a run could have written it: otherwise someone who may write
+only ConfigMaps could have any pod made with the rights of the user who settles. So there have to be pods of the set
+without a controller, with the containers and the ServiceAccount of the manifest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KEEPS = {"upgrade.stateful/keeps": "statefulset"}
 """The label of the ConfigMaps."""
 PREFIX = "stateful-upgrade-set-"
 MISSING = "to be made again, "
-"""The beginning of the UID of a set that is missing, as a plan sees it."""
+"""The start of the UID that a missing set has in a plan."""
 PATH = ("spec", "volumeClaimTemplates")
 _UNDO, _SET, _MANIFEST = "undo.json", "set.json", "manifest.json"
 _OF_SERVER = (

@@ -83,7 +83,8 @@ def judge_one_at_a_time(pool: StatefulSet, going: Collection[str]) -> Iterator[R
 
 @as_verdict
 def judge_rolling(pool: StatefulSet, pods: Mapping[str, Pod]) -> Iterator[Reason]:
-    """Whether the controller replaces no pods of this pool by itself now. No proof of another batch allows for that.
+    """Whether the controller replaces no pods of this pool by itself now. The proof of another batch does not allow for
+    that.
 
     Pods that a run has let through by its partition are waited for, since that ends by itself.
     """

@@ -1,4 +1,4 @@
-"""The deletion of one pod; if the answer is lost, a look tells whether it was made."""
+"""The deletion of one pod. If the answer is lost, a look shows whether it was made."""
 
 from __future__ import annotations
 

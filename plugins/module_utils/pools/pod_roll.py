@@ -56,7 +56,7 @@ class Questions:
     joined: Callable[[Collection[str]], Verdict]
     """Have these members joined? It is asked once all their pods are Ready."""
     early: Callable[[Collection[str]], bool] | None = None
-    """Have these members joined as other processes than at the proof? It is given if that is enough without Ready."""
+    """Have these members joined, as other processes than at the proof? It is given if they need not be Ready."""
     prepare: Callable[[Collection[str]], bool] | None = None
     """Make the next preparation before these members go, once it is proven that they may. True says that it did
     something, so that the proof is made again. In check mode it only notes what it would do."""
@@ -69,8 +69,8 @@ class Questions:
     as_set: bool = False
     """Do the pools have to have the image and the strategy that their undo says a run has set?"""
     leaves: frozenset[str] = frozenset()
-    """The Kubernetes nodes that the members are to leave, so that each pod of theirs there is replaced, of whichever
-    revision, and nothing is waited for but that these are gone. With none all have to come back."""
+    """The Kubernetes nodes that the members are to leave: each of their pods there is replaced, whatever its revision,
+    and the roll waits only until these are gone. Without any, all members have to come back."""
     before: Callable[[Pod], None] = lambda _pod: None
     """Make the last act before this very pod is deleted, while the proof is fresh. It may be made again."""
 
@@ -87,7 +87,7 @@ def roll(
 
     The proof is asked for the whole batch; if the deletions take long, it is asked again between them. If it does not
     hold any more, the remaining members stay up, and the verdict says so when the others are back. Members already on
-    the revision are left alone; one on its way is followed. A refusal after a deletion still tells the acts, in
+    the revision are left alone; one on its way is followed. A refusal after a deletion still reports the acts, in
     `actions` and `members`.
 
     Raises:
@@ -171,7 +171,7 @@ def _observe(
     alone = combine([*strategies, judge_others(pools, pods, members), budgets])
     verdict = questions.proof(pools, there, deleted) if alone.passed else alone
     if verdict.passed:
-        # A member that goes has to be let in again.
+        # The pods that go have to be admitted again.
         verdict = combine((verdict, judge_successors(client, batch.homes, batch.outdated)))
     return replace(batch, verdict=verdict)
 
@@ -257,7 +257,7 @@ def _delete(
                 done.deleted.remove(pod.name)
             raise
         if gone:
-            # Something else replaced it in this moment: its successor is followed, never deleted.
+            # Something else has just replaced it: its successor is followed, never deleted.
             done.deleted.remove(pod.name)
             task.progress(f"{pod.name} was deleted by something else just now")
             continue
@@ -266,13 +266,13 @@ def _delete(
 
 
 def _green_before(task: Task) -> str:
-    """The words for the seconds after the batch before within which all was green. Nobody knew them at its own line."""
+    """The words for the seconds until all was green after the batch before, which were not known at its own line."""
     seconds = task.params.get("green_seconds")
     return "" if seconds is None else f", green within {duration(seconds)} of the batch before"
 
 
 def _answer_now(ask: Callable[[], Verdict]) -> Verdict:
-    """The verdict of a proof now. While members are down it is not waited for, and no answer is not a pass."""
+    """The verdict of a proof now. While members are down nothing waits for it, and a missing answer is not a pass."""
     try:
         return ask()
     except Unreachable as error:

@@ -66,7 +66,7 @@ def container_of(pool: StatefulSet, image: str, named: str | None) -> str:
 
 
 def changes_to(pool: StatefulSet, container: str, image: str, strategy: str, writer: Writer) -> Patch | None:
-    """The strategic merge patch that makes image and strategy as wanted, or None if they are so already.
+    """The strategic merge patch that sets the wanted image and strategy, or None if they are set already.
 
     Init containers that run the same image as the container follow it. An undo that still holds is kept. Another undo
     is void, since something else has changed the strategy after it, and a new one takes its place.
@@ -132,7 +132,7 @@ def template_with(pool: StatefulSet, container: str, image: str) -> Patch:
 
 
 def strategy_of(pool: StatefulSet, strategy: str) -> dict[str, Any]:
-    """The update strategy under which no pod is replaced by itself: OnDelete, or a partition above every pod."""
+    """The update strategy under which the controller replaces no pod: OnDelete, or a partition above every pod."""
     if strategy != "RollingUpdate":
         return {"type": strategy}
     rolling = {**(pool.update_strategy.get("rollingUpdate") or {}), "partition": pool.replicas}

@@ -47,7 +47,7 @@ FIELDS = {"template": "image", "updateStrategy": "strategy", UNDO: "undo"}
 
 
 def run(task: Task) -> Outcome:
-    """Make the image and strategy as wanted, or put the strategy back. A second run changes nothing."""
+    """Set the wanted image and strategy, or put the strategy back. A second run changes nothing."""
     client = connect(task.params["kubernetes"])
     restored: dict[str, Outcome] = {}
     writers = Writers(task, partial(lease_at, client), "pool_image")
@@ -86,7 +86,7 @@ def _restore_named(task: Task, client: KubernetesClient, writers: Writers, name:
 def _restore_all(task: Task, client: KubernetesClient, writers: Writers, done: dict[str, Outcome]) -> Outcome:
     """Restore every pool of the namespace that carries an undo; `before` and `after` are by pool.
 
-    Each is tried even if another fails. `done` keeps the outcomes from before the API went out of reach.
+    Each is tried even if another fails. `done` keeps the outcomes from before the API became unreachable.
     """
     carrying = [s.name for s in list_stateful_sets(client, task.params["namespace"]) if UNDO in s.annotations]
     settled = {name for name, outcome in done.items() if outcome.verdict.state is not State.WAITING}
@@ -123,8 +123,8 @@ def _restore(task: Task, client: KubernetesClient, writers: Writers, pool: State
 def _not_yet(client: KubernetesClient, pool: StatefulSet) -> tuple[Reason, ...]:
     """The reasons for which the strategy must stay. RollingUpdate would replace pods of another revision.
 
-    Pods that are on their way to the wanted revision are waited for. No roll ends at an image that something else has
-    put back, so that is refused.
+    Pods that are on their way to the wanted revision are waited for. If something else has put the image back, no roll
+    can end, so that is refused.
     """
     revision = judge_revision(pool)
     if not revision.passed:

@@ -67,7 +67,7 @@ class Model:
 
 @dataclass(frozen=True)
 class PullQuestion:
-    """Something that the throw-away pod is to tell of its image, beside being pulled."""
+    """A question that the throw-away pod answers about its image, in addition to pulling it."""
 
     command: tuple[str, ...]
     """It writes the answer to the file `MESSAGE`."""
@@ -82,7 +82,7 @@ NOTHING = ("true",)
 def model_of(pool: StatefulSet, container: str, image: str) -> Model:
     """The pods of a pool as a model, with all the images that they have once the container has this one.
 
-    A pod starts only if the images of its init containers and sidecars are there, too, which may be lost meanwhile.
+    A pod starts only if the images of its init containers and sidecars are there, too, and these may have been removed.
     """
     template = template_with(pool, container, image)
     every = [*(template.get("initContainers") or ()), *(template.get("containers") or ())]
@@ -139,7 +139,7 @@ def pull_pod(
 
 
 def _container(own: Mapping[str, Any], name: str, image: str, command: tuple[str, ...]) -> dict[str, Any]:
-    """A container that needs an image as `own` does, and does nothing else than its command."""
+    """A container that needs an image as `own` does, and only runs the command."""
     return {
         **{key: own[key] for key in ("imagePullPolicy", "securityContext") if key in own},
         "name": name,
@@ -170,12 +170,13 @@ def _with_amounts(manifest: Mapping[str, Any], amounts: Sequence[Mapping[str, An
 
 
 def not_admitted(image: str, said: str) -> Reason:
-    """The refusal if the namespace admits no throw-away pod. It says nothing of the members, which are judged apart."""
+    """The refusal if the namespace admits no throw-away pod. It says nothing about the members, which are judged
+    separately."""
     return refused(
         "image_not_proven",
         f"It cannot be proven that image {image} can be pulled, because the namespace does not admit the pod that would"
         f" pull it: {' '.join(said.split()).rstrip('.')}.",
-        "Let the namespace admit a small pod more while the plan is made (for a quota, raise it by one pod). To"
+        "Let the namespace admit one more small pod while the plan is made (for a quota, raise it by one pod). To"
         " continue without the proof, set skip_checks: [images]; with Longhorn, accept_unverified: [unlisted_images].",
     )
 
@@ -197,7 +198,7 @@ def judge_pulls(
     """Whether the image is on every Kubernetes node. Each pod comes with the seconds for which its pull has failed.
 
     Kubernetes nodes with the same reason share one sentence. `owner` is the owner of the pull secrets. If there is a
-    question, the verdict on each answer belongs to it.
+    question, the verdict on each answer is part of the result.
     """
     places: dict[Reason, list[str]] = {}
     for pod, failing in seen:

@@ -66,7 +66,8 @@ def judge_put_back(pool: StatefulSet) -> Iterator[Reason]:
 
 @as_verdict
 def judge_images_stay(was: StatefulSet, pool: StatefulSet) -> Iterator[Reason]:
-    """Whether a pool has the images with which a member of it was let go, so that it comes back on them."""
+    """Whether a pool still has the images that it had when a member was let go, so that the member comes back on
+    them."""
     for container, image in was.images.items():
         now = pool.images.get(container, image)
         if now != image:

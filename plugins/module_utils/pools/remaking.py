@@ -2,7 +2,7 @@
 
 It is deleted with orphan propagation, so that the garbage collector only takes its pods' owner away, and made again
 from its manifest. The set takes pods without a controller over that match its selector. Its revision is that of the pod
-template alone, so no pod is replaced (server source, stateful_set_utils.go, getPatch; seen on 1.36). It begins under
+template alone, so no pod is replaced (server source, stateful_set_utils.go, getPatch; seen on 1.36). It starts under
 OnDelete all the same, and gets its own strategy back once the revision is seen to be the same.
 
 The manifest is kept before the deletion (`kept_sets`), and forgotten after the set was looked at again.
@@ -33,15 +33,15 @@ from .kept_sets import KeptSet, as_first_made, config_map, kept_path, kept_sets,
 from .volume_sizes import GrowingPool, WantedSize, template_bytes, templates_of
 
 PATIENCE = 300.0
-"""Seconds for the garbage collector and the controller of StatefulSets."""
+"""Seconds to wait for the garbage collector and the controller of StatefulSets."""
 PAUSE = 0.5
 MADE = "made_set_again"
 """The act with which the set is there again."""
 
 
 def judge_remade(client: KubernetesClient, pool: GrowingPool) -> Verdict:
-    """Whether the server would let the set in as it is to be. It has the name of the one that is there, which is
-    compared last.
+    """Whether the server would admit the set as it is to be. It has the name of the present one; names are compared
+    last.
 
     Raises:
         Unreachable: no answer came.
@@ -78,7 +78,7 @@ def remake(task: Task, client: KubernetesClient, namespace: str, name: str, want
 def _deleted(
     task: Task, client: KubernetesClient, namespace: str, name: str, wanted: tuple[WantedSize, ...]
 ) -> KeptSet | None:
-    """The set once its deletion has begun; None if nothing is to do."""
+    """The set once its deletion has started; None if there is nothing to do."""
     found = client.get(path_of(namespace, name))
     if found is None:
         said = f"StatefulSet {name} of namespace {namespace} is gone, and this run has not deleted it."
@@ -170,7 +170,7 @@ def _judge_made(kept: KeptSet, look: _RemadeLook) -> Verdict:
     pool = look.pool
     if pool is None or look.found["metadata"].get("deletionTimestamp"):
         said = f"StatefulSet {kept.name} is being deleted, to be made again with larger claim templates."
-        remedy = "If this lasts, check that kube-controller-manager runs: its garbage collector takes the owner off."
+        remedy = "If this lasts, check that kube-controller-manager runs: its garbage collector removes the owner."
         return Verdict((waiting("volume_set_remaking", said, remedy),))
     if pool.uid == kept.found["metadata"]["uid"]:
         # The run was killed before its deletion.
@@ -179,7 +179,7 @@ def _judge_made(kept: KeptSet, look: _RemadeLook) -> Verdict:
 
 
 def _of_revision(kept: KeptSet, pool: StatefulSet) -> list[Reason]:
-    """The refusal of a set whose pods would be replaced; one that someone else has made is theirs."""
+    """The refusal of a set whose pods would be replaced; empty for a set that someone else has made."""
     if pool.update_revision in (None, kept.revision) or not kept.revision or not _is_ours(kept, pool):
         return []
     return [
@@ -215,7 +215,7 @@ def _own_strategy(task: Task, client: KubernetesClient, path: str, kept: KeptSet
 def _own_managers(task: Task, client: KubernetesClient, path: str, kept: KeptSet) -> None:
     """Give its fields back to the managers that had them, so that the next apply of these finds no conflict.
 
-    The server takes no managers of an object that is made, and those of one that is changed (server source,
+    The server ignores the managers of an object that is created, and takes those of one that is changed (server source,
     managedfields/internal/fieldmanager.go, Update; seen on 1.36).
     """
     found, before = client.get(path), kept.found["metadata"].get("managedFields") or []
@@ -238,7 +238,7 @@ def _forget(task: Task, client: KubernetesClient, namespace: str, kept: KeptSet)
 
 
 def finish_all(task: Task, client: KubernetesClient, namespace: str, writers: Writers) -> Verdict:
-    """Finish every set of the namespace that a run has begun to make again; each is tried even if another fails.
+    """Finish every set of the namespace that a run has started to make again; each is tried even if another fails.
 
     Raises:
         Refusal: the ConfigMaps cannot be read.

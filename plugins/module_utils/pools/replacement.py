@@ -54,7 +54,7 @@ class ReplacementStage(IntEnum):
 
 @dataclass(frozen=True)
 class Sighting:
-    """One member's replacement as seen at one moment. Times are seconds on a clock that never goes back."""
+    """One member's replacement as seen at one time. Times are seconds on a clock that never goes back."""
 
     member: str
     old_uid: str
@@ -80,7 +80,7 @@ class Sighting:
 
 
 def stage_of(old_uid: str, pod: Pod | None) -> ReplacementStage:
-    """The stage of a replacement. The old pod is stopping from the moment in which its deletion was accepted."""
+    """The stage of a replacement. The old pod is stopping from the time at which its deletion was accepted."""
     if pod is None:
         return ReplacementStage.RECREATING
     if pod.uid == old_uid or pod.terminating:
@@ -97,7 +97,7 @@ def stage_of(old_uid: str, pod: Pod | None) -> ReplacementStage:
 
 
 def fails_to_pull(pod: Pod | None) -> bool:
-    """Whether an image of the pod cannot be pulled at the moment."""
+    """Whether an image of the pod cannot be pulled now."""
     failing = PULL_FAILURES | PULL_HOPELESS
     return pod is not None and any(each.state == "waiting" and each.reason in failing for each in pod.containers)
 

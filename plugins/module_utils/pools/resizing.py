@@ -17,7 +17,8 @@ ATTEMPTS = 10
 def resize(
     task: Task, client: KubernetesClient, namespace: str, pool: str, wanted: Callable[[StatefulSet], int]
 ) -> bool:
-    """Give a pool the number of members that `wanted` makes of it as it is now. The result says whether it was another.
+    """Give a pool the number of members that `wanted` derives from the pool as it is now. The result says if it
+    changed.
 
     Raises:
         Refusal: there is no such pool, it may not have that size, or the change was not made.

@@ -33,8 +33,8 @@ VOLUMES: Options = {
 }
 """The option for the sizes that volume claims are raised to."""
 RESTART_AFTER = 120.0
-"""Seconds after which a file system that has not grown is taken to grow when its pod starts. The kubelet grows that of
-a running pod in its next syncs, which are a minute apart at most (kubelet, `--sync-frequency`)."""
+"""Seconds after which a file system that has not grown is expected to grow only when its pod starts. The kubelet grows
+that of a running pod in its next syncs, which are a minute apart at most (kubelet, `--sync-frequency`)."""
 GROWING = "volume_growing"
 PENDING = "volume_file_system_pending"
 """The codes of what is waited for."""
@@ -97,7 +97,7 @@ class VolumesLook:
     """Those of which there is no StatefulSet."""
 
     def members(self) -> dict[str, str]:
-        """The member of each claim that is to have another size, or has it, by the name of the claim."""
+        """The member of each claim that is to grow or has grown, by the name of the claim."""
         return {
             name: member
             for pool in self.pools
@@ -300,7 +300,7 @@ def judge_followed(
 
 
 def left(claims: Iterable[VolumeClaim]) -> dict[str, tuple[float, ...]]:
-    """The claims that are not done, so that a wait lasts as long as there is progress."""
+    """The numbers of claims that are not done, by code, so that a wait lasts as long as there is progress."""
     open_ = [each for each in claims if not each.settled]
     pending = sum(bool(each.pending_since) for each in open_)
     return {GROWING: (float(len(open_) - pending),), PENDING: (float(len(open_)),)}
