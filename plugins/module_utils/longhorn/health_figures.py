@@ -1,4 +1,4 @@
-"""The figure of the health of Longhorn, which runs compare with that from before."""
+"""The figure of Longhorn's health that runs compare with the one from before."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ KEPT = "kept"
 
 
 def _order(task: Task) -> Outcome:
-    """The nodes in their order. A plan waits until they are fit, and has all that stands in their way."""
+    """The nodes in their order. A plan waits until they are fit, and names all that stands in their way."""
     client, params = connect(task.params["kubernetes"]), task.params
     names, accepted = params["nodes"], params["accept_unverified"]
     found: list[SwitchMethod] = []
@@ -76,7 +76,7 @@ def _one_object(params: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _blockers(task: Task, way: SwitchMethod, seen: Longhorn, image: str) -> Verdict:
-    """All that stands in the way: of the whole as the run begins, and of each node too while it is planned."""
+    """All that stands in the way of the whole when the run starts and, in a plan, of each node too."""
     params, names = task.params, task.params["nodes"]
     nodes = [name for name in names if name not in seen.managers_of]
     verdicts = [judge_target(image, params["target_version"])]
@@ -103,7 +103,7 @@ def _preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
     def run(given: Task) -> Outcome:
         client = connect(given.params["kubernetes"])
         rights = _rights(given, client, method_named(str(more["way"])), proves=bool(proves))
-        # A pod that may not be made, or for a plan that is refused anyway, would only repeat that.
+        # Without the rights, or for a plan that is refused anyway, a pod would show nothing more.
         if not (proves and planned.verdict.passed and rights.passed):
             return Outcome(rights)
         model = model_of_managers(client, params["namespace"], proves[0])
@@ -134,7 +134,7 @@ def _rights(task: Task, client: KubernetesClient, way: SwitchMethod, *, proves: 
 
 
 def _put_back(task: Task) -> Outcome:
-    """Put back what interrupted runs have left on nodes that are not in this plan; the others are gone on with."""
+    """Put back what interrupted runs have left on nodes that are not in this plan; the others continue."""
     client = connect(task.params["kubernetes"])
     seen = look(client, task.params["namespace"])
     going = [turn.node for turn in order(seen, image_of(seen), task.params["nodes"])]

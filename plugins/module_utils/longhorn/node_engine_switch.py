@@ -77,7 +77,7 @@ def run(task: Task) -> Outcome:
 
 
 def writers_of(task: Task, client: KubernetesClient) -> Writers:
-    """The runs that wrote undos, for the question whether they live."""
+    """The check whether the runs that wrote undos are still alive."""
     return Writers(task, partial(lease_at, client), "node_engine_switch")
 
 
@@ -131,7 +131,7 @@ class _Switch:
         away = self.way.volumes(seen, self.node).items()
         self.moved |= {name: told for name, told in away if told["temporary"] not in {"", told["original"]}}
         if self._watch(seen) and (found.stage in EARLY or any(each.kind in BEGINNINGS for each in found.acts)):
-            # Nothing is begun that is not needed to bring what was begun to its end.
+            # Only what is needed to finish what was started is still started.
             found = replace(found, acts=(), verdict=Verdict(tuple(self.harmed.values())))
         if found.stage in EARLY:
             self.task.may_look(stoppable=True)
@@ -154,7 +154,7 @@ class _Switch:
         return present
 
     def _watch(self, seen: Longhorn) -> bool:
-        """Note the volumes that were interrupted, each at once in the words of the run; whether there are any."""
+        """Note the volumes that were interrupted, and report each at once. The result says whether there are any."""
         self.earlier = {**before(seen, self.node), **self.earlier}
         for name, reason in interrupted(seen, self.node, self.earlier):
             if name not in self.harmed:
@@ -179,7 +179,7 @@ class _Switch:
         return seen, Verdict(tuple(dict.fromkeys((*self.harmed.values(), *verdict.reasons))))
 
     def _finish(self) -> tuple[Longhorn, Verdict]:
-        """Each state has the whole time."""
+        """Each state has the full time to wait."""
         while True:
             (seen, _found, said), verdict = self.task.wait(self.again, self.judge, remaining=self.remaining)
             if verdict.state is State.REFUSED and self.task.params["state"] == "switched":
@@ -190,7 +190,7 @@ class _Switch:
                 return seen, said
 
     def _bring_home(self, seen: Longhorn, failed: Verdict) -> tuple[Longhorn, Verdict]:
-        """After a failed step, bring the engines home that were moved away. Those that have to stay are named."""
+        """After a failed step, bring home the engines that were moved away. Those that have to stay are named."""
         if self.task.check_mode or not moved_from(seen, self.node):
             return seen, failed
 

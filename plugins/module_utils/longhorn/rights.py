@@ -58,7 +58,7 @@ CLUSTER_ROLE = (Right("list", "", "nodes"),)
 def rights_for(*, records: bool, replaces: bool, proves: bool, way: Iterable[Right] = ()) -> tuple[Right, ...]:
     """The rights that a run needs in the namespace: without ConfigMaps if its record is kept elsewhere, without
     removing instance managers if the user has not accepted that, and without pods if no image is to be proven. `way`
-    has those of the way alone."""
+    has those of the switch method alone."""
     spared = {("delete", "instancemanagers")} if not replaces else set()
     elsewhere = {right for kinds in UpgradeKinds for right in rights_to_upgrade(kinds)} - set(way)
     return tuple(

@@ -1,7 +1,7 @@
 """The methods by which a node's engine can be switched, and the one that the API server offers.
 
-A way is data and functions. It is chosen by the kinds that discovery tells, never by a version. A further way is one
-more entry of `WAYS`.
+A method is data and functions. It is chosen by the kinds that discovery shows, never by a version. A further method is
+one more entry of `WAYS`.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ class SwitchMethod:
     blockers: Callable[[Longhorn, Sequence[str], str], Verdict] = lambda _seen, _nodes, _image: Verdict()
     """The further blockers of switching these nodes to an image. It is pure."""
     take_back: Callable[[At, Collection[str]], list[Reason]] = lambda _at, _keep: []
-    """Begins to take back what runs have begun, except for some nodes. The result says what is waited for."""
+    """Starts to take back what runs have started, except for some nodes. The result says what is waited for."""
     excused: frozenset[str] = frozenset()
-    """The codes of blockers from outside that are none in this way."""
+    """The codes of blockers of a switch from outside that do not apply to this method."""
     accepted: frozenset[str] = frozenset()
-    """The unverified steps from outside that this way does not make, so that nobody has to accept them."""
+    """The unverified steps of a switch from outside that this method does not make, so no one has to accept them."""
     rights: tuple[Right, ...] = ()
-    """The rights in the namespace that it needs beyond those of every way."""
+    """The rights in the namespace that it needs beyond those of every method."""
 
 
 def _moved(seen: Longhorn, node: str) -> Shown:
@@ -135,10 +135,10 @@ def offered_method(client: KubernetesClient) -> SwitchMethod:
 
 
 def method_of(offered: Collection[str]) -> SwitchMethod:
-    """The way for an API server with these resources. It is pure.
+    """The method for an API server with these resources. It is pure.
 
     Raises:
-        Refusal: there is none, or there are two, or a way has some of its kinds and lacks others.
+        Refusal: there is none, or there are two, or a method has some of its kinds and lacks others.
     """
     by_longhorn = [way for way in WAYS if way is not OUTSIDE and way.kinds & set(offered)]
     for way in by_longhorn:
@@ -154,7 +154,7 @@ def method_of(offered: Collection[str]) -> SwitchMethod:
         raise refusal(
             "kinds_ambiguous",
             f"The API server offers {' and '.join(sorted(kind for way in by_longhorn for kind in way.kinds))}, and"
-            " Longhorn follows two of them alone.",
+            " Longhorn uses only two of them.",
             "Remove the custom resource definitions that are not of this Longhorn.",
         )
     if by_longhorn:
@@ -162,7 +162,7 @@ def method_of(offered: Collection[str]) -> SwitchMethod:
     if not OUTSIDE.kinds <= set(offered):
         raise refusal(
             "way_missing",
-            f"The API server has none of the kinds that a switch needs: {FRONTENDS} of the group longhorn.io, say.",
+            f"The API server lacks kinds that a switch needs, such as {FRONTENDS} of the group longhorn.io.",
             "Longhorn 1.12 is the first version whose engines can be switched; upgrade Longhorn first.",
         )
     return OUTSIDE

@@ -49,10 +49,10 @@ OF_RUN = frozenset({REPLICAS})
 LONG = 86_400
 """Seconds for which Longhorn waits for a failed replica during a run, before it makes another elsewhere."""
 LOOK_AGE = 10.0
-"""The most seconds since a look has begun for which an instance manager is replaced by it. Its lists are asked for one
-after another, and each may be asked for again for as long as a request may take."""
+"""The most seconds since the start of a look for which an instance manager is replaced by it. A look is several
+requests, and each may be repeated for as long as a request may take."""
 TOO_OLD = "look_too_old"
-"""The code of the wait for a look that is younger."""
+"""The code of the wait for a newer look."""
 GONE = "kubernetes_not_found"
 """The code of the refusal to change an object that is not there."""
 
@@ -74,7 +74,7 @@ def is_known(made: Change) -> bool:
 
 @dataclass(frozen=True)
 class At:
-    """The place of the acts of one look."""
+    """The things that the acts after one look need."""
 
     task: Task
     client: KubernetesClient
@@ -83,7 +83,7 @@ class At:
     """The image that the node is to run; empty if its engines are only moved away."""
     writers: Writers
     looked: float | None = None
-    """The time at which the look has begun; None if nothing is replaced by it."""
+    """The time at which the look started; None if nothing is replaced by it."""
 
     def change(self, kind: str, name: str, wanted: Mapping[Path, Any]) -> None:
         """Change an object, with its undo."""
@@ -113,14 +113,14 @@ class At:
         """
         age = 0.0 if self.looked is None else self.task.clock.now() - self.looked
         if age > LOOK_AGE:
-            said = f"The last look at the volumes of node {node} began {age:.0f} s ago, so that it is made again."
+            said = f"The last look at the volumes of node {node} began {age:.0f} s ago, so it is made again."
             raise Refusal(waiting(TOO_OLD, said, "See why the API server is slow.", about=node))
 
 
 def judge_runs(client: KubernetesClient, seen: Longhorn, nodes: Collection[str], writers: Writers) -> None:
-    """See that every run is dead which has changed something for these nodes that is still to be put back.
+    """Check that no run is alive whose changes for these nodes are still to be put back.
 
-    The switch of such a node is gone on with, so its undo becomes that of another run.
+    The switch of such a node continues, so another run takes over its undo.
 
     Raises:
         Refusal: one of these runs lives, or what it has left cannot be read.

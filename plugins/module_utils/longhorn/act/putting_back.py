@@ -31,7 +31,7 @@ class Return:
     writers: Writers
     look: Callable[[KubernetesClient, str], Longhorn]
     take_back: Callable[[At, Collection[str]], list[Reason]]
-    """Begins to take back what Longhorn does for runs by itself; the result says what is waited for."""
+    """Starts to take back what Longhorn does for runs by itself; the result says what is waited for."""
     keep: Collection[str] = ()
     """Nodes whose switch goes on, so that nothing of them is put back."""
     changed: bool = False
@@ -55,7 +55,7 @@ class Return:
         reasons = [reason for volume in seen.v2_volumes for reason in self._engine(seen, volume)]
         under_way = [each for each in reasons if each.state is State.WAITING]
         if under_way:
-            # An engine that stays away is told once the others are back.
+            # An engine that stays away is reported once the others are back.
             return seen, Verdict((*under_way, *self.remarks))
         for node in seen.nodes.values():
             if node.carries_undo and node.name not in self.keep:
@@ -65,7 +65,7 @@ class Return:
         return seen, Verdict((*reasons, *self._jobs(seen), *self.remarks))
 
     def _jobs(self, seen: Longhorn) -> list[Reason]:
-        """Let the recurring jobs go that runs hold off. Another look sees that they are."""
+        """Let go of the recurring jobs that runs hold off. The next look shows that they are free."""
         held = to_let_go(seen, self.keep)
         for each in held:
             self._put_back(CRON_JOBS, each.name)
@@ -82,7 +82,7 @@ class Return:
                 return [engine_stays(volume, volume.home_mark)]
             if found := list(busy(seen, volume)):
                 return found
-        # A node that is gone on with needs the extra replicas of its volumes.
+        # A node whose switch continues needs the extra replicas of its volumes.
         kept = any(volume in seen.volumes_on.get(node, ()) for node in self.keep)
         self._returning.add(volume.name)
         self._put_back(VOLUMES, volume.name, OF_RUN if kept else frozenset())

@@ -25,7 +25,7 @@ class Cleaning:
     _stay: dict[str, VolumeSnapshot] = field(default_factory=dict)
 
     def clean(self) -> Longhorn:
-        """Remove them, each whatever became of the others, until the time for answers is over.
+        """Remove them, each even if another fails, until the time for answers is over.
 
         Raises:
             Refusal: some stay; it names them after the causes.

@@ -30,14 +30,15 @@ def perform_upgrades(at: At, acts: Iterable[Act]) -> list[Reason]:
 
 
 def _note_node(at: At, act: Act) -> None:
-    """Mark the node as begun, and note whether it takes replicas, since the design does not put that right."""
+    """Mark the node as begun, and note whether it takes replicas, since the design does not restore that."""
     node = at.seen.nodes[act.target]
     closed = "" if node.allow_scheduling else CLOSED
     at.change(NODES, act.target, {MARK: node.mark or f"{name_of_run(at)}{closed}"})
 
 
 def _send_home(at: At, act: Act) -> None:
-    """Have an engine return that a failed upgrade has moved away. Its former wish is noted nowhere."""
+    """Have an engine return that a failed upgrade has moved away. The node that was wanted before is recorded
+    nowhere."""
     volume = at.seen.volumes[act.target]
     _repair(at, VOLUMES, act.target, ENGINE, volume.engine_node, "" if volume.node == act.node else act.node)
 
@@ -70,7 +71,7 @@ def _create(at: At, act: Act) -> None:
 
 
 def _free_name(there: Upgrades, node: str) -> str:
-    """The first name for the node that is free. Two that make one at the same moment choose the same name."""
+    """The first name for the node that is free. Two runs that make one at the same time choose the same name."""
     stem = f"upgrade-{hashlib.sha256(node.encode()).hexdigest()[:16]}"
     taken = {each.name for each in there.upgrades}
     return next(name for name in (f"{stem}-{number}" for number in range(1, len(taken) + 2)) if name not in taken)

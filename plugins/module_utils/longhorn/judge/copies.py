@@ -1,4 +1,4 @@
-"""Healthy copies of volumes, and the nodes that may lend one an engine for a while."""
+"""Healthy copies of volumes, and the nodes that may run the engine of one for a while."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def rebuilding(seen: Longhorn, volume: Volume) -> tuple[str, ...]:
 
 
 def placement(seen: Longhorn) -> Placement:
-    """The nodes that hold a healthy replica, for each v2 volume, as the cutting of batches takes them."""
+    """The nodes that hold a healthy replica, for each v2 volume, in the form that batches are made from."""
     return Placement([held for each in seen.v2_volumes if (held := healthy_nodes(seen, each))])
 
 

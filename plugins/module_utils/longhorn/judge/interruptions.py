@@ -1,9 +1,9 @@
-"""Attached volumes that were interrupted since a run has begun with them. Pure.
+"""Attached volumes that were interrupted since a run started with them. Pure.
 
-Longhorn detaches a volume as faulted whose engine or frontend has died, and attaches it again. It can be over between
-two looks, and leave no trace in the volume. Its only traces are the time since which its attachment ticket is satisfied
-(`controller/volume_attachment_controller.go` of v1.12) and, if Longhorn asks the workload for a new mount, the time of
-that (`remountRequestedAt`, `controller/volume_controller.go`).
+If the engine or the frontend of a volume dies, Longhorn detaches the volume as faulted, and attaches it again. That can
+happen between two looks, and leave no trace in the volume. The only traces are the time since when its attachment
+ticket is satisfied (`controller/volume_attachment_controller.go` of v1.12) and, if Longhorn asks the workload for a new
+mount, the time of that (`remountRequestedAt`, `controller/volume_controller.go`).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def attached_now(seen: Longhorn, volume: Volume) -> Attached:
 
 
 def run_of(node: Node) -> str:
-    """The run that has marked the node, as it stands on the snapshots made for it."""
+    """The run that has marked the node, as the snapshots made for it name it."""
     return node.mark.split("@")[0]
 
 
 def before(seen: Longhorn, name: str) -> Before:
-    """The volumes that the change of a node may interrupt, as they were when the run that has begun it saw them first.
+    """The volumes that the change of a node may interrupt, as they were when the run that started it first saw them.
 
     It is noted on the snapshots of that run. Volumes without one are as they are now.
     """
@@ -47,7 +47,7 @@ def before(seen: Longhorn, name: str) -> Before:
 
 
 def interrupted(seen: Longhorn, node: str, earlier: Before) -> Iterator[tuple[str, Reason]]:
-    """The volumes that have been interrupted since, by name. One that its workload has let go of is none."""
+    """The volumes that have been interrupted since, by name. One that its workload has released does not count."""
     for name, then in sorted(earlier.items()):
         volume = seen.volumes.get(name)
         how = _interruption(seen, volume, then) if volume is not None else ""
@@ -75,7 +75,7 @@ def _interrupted(volume: Volume, node: str, how: str) -> Reason:
     pods = f" ({enumerate_few(volume.workloads)})" if volume.workloads else ""
     return refused(
         "volume_interrupted",
-        f"Volume {volume.name} was interrupted while node {node} was changed: {how}. No further node is begun.",
+        f"Volume {volume.name} was interrupted while node {node} was changed: {how}. No further node is started.",
         f"See that its workload{pods} is well. Scale down the workloads on the nodes that are left until their volumes"
         " are detached: Longhorn then replaces the instance managers by itself.",
     )
@@ -84,14 +84,14 @@ def _interrupted(volume: Volume, node: str, how: str) -> Reason:
 def interrupted_before(seen: Longhorn, node: str, image: str) -> Iterator[Reason]:
     """The refusal to replace an instance manager after a run to this image has interrupted a volume.
 
-    To accept the unverified step is not to accept this.
+    Accepting the unverified step does not accept this.
     """
     found = [each for each in seen.snapshots if each.target == label_of(image) and is_evidence(seen, each)]
     if found:
         snapshots = " ".join(sorted(each.name for each in found))
         yield refused(
             "interrupted_before",
-            f"Volumes were interrupted since a run to this image has begun with them:"
+            f"Volumes were interrupted after a run to this image started with them:"
             f" {enumerate_few(sorted({each.volume for each in found}))}. So {REPLACEMENT} does not count as accepted"
             f" for node {node}.",
             "Scale down the workloads whose volumes are attached there: Longhorn then replaces the instance manager by"

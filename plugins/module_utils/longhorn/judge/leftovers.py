@@ -1,8 +1,8 @@
 """The things that a failed upgrade leaves on its node, which Longhorn does not put right. Pure.
 
-With the design's kinds engines are away, and the node takes no replicas. The mark on the node says that a run of this
-collection has begun it, and whether it took replicas before. Without a mark nobody knows that, and a person has to put
-it right. Longhorn 1.13 leaves engines away if no instance manager ran at their home when it took the upgrade back.
+With the design's kinds, engines are away and the node takes no replicas. The mark on the node says that a run of this
+collection started it, and whether it took replicas before. Without a mark that is not known, and a person has to put it
+right. Longhorn 1.13 leaves engines away if no instance manager ran at their home when it took the upgrade back.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def left_by_run(seen: Longhorn, node: str) -> Leftovers:
 
 
 def left_by_another(seen: Longhorn, upgrade: LonghornUpgrade, node: str) -> Iterator[Reason]:
-    """The refusal that says what a person has to put right on a node whose upgrade no run has begun."""
+    """The refusal that says what a person has to put right on a node whose upgrade no run has started."""
     known = seen.nodes.get(node)
     if seen.upgrades.kinds is not UpgradeKinds.DATA_ENGINE_UPGRADES or known is None or known.mark:
         return
@@ -86,7 +86,8 @@ def _newest_failed(seen: Longhorn, node: str) -> LonghornUpgrade | None:
 
 
 def _away(seen: Longhorn, upgrade: LonghornUpgrade, node: str) -> list[Volume]:
-    """The volumes of the node in this upgrade whose engine is wanted elsewhere: where it went, if that is told."""
+    """The volumes of the node in this upgrade whose engine is wanted elsewhere: where the upgrade moved it, if that is
+    known."""
     progress = upgrade.of(node)
     told = {name: each.temporary_node for name, each in progress.volumes.items()} if progress else {}
     found = [(seen.volumes[name], place) for name, place in told.items() if name in seen.volumes]

@@ -40,7 +40,7 @@ def is_done(seen: Longhorn, node: str, image: str) -> bool:
 
 
 def order(seen: Longhorn, image: str, names: Collection[str] = ()) -> tuple[NodeTurn, ...]:
-    """The nodes that are not done, in their order: those that a run has begun first, then by name."""
+    """The nodes that are not done, in their order: those that a run has started come first, then by name."""
     wanted = [name for name in sorted(seen.managers_of) if not names or name in names]
     left = [name for name in wanted if not is_done(seen, name, image)]
     begun = {name for name in left if _is_begun(seen, name)}

@@ -63,7 +63,7 @@ def preflight(
         for volume in seen.volumes_on.get(name, ()):
             about[volume.name] = volume
             first.setdefault(volume.name, name)
-    # A run that was interrupted at a node left its volumes as they are: going on with the node is what cures them.
+    # A run that was interrupted at a node left its volumes as they are: only continuing with the node repairs them.
     at_work = [name for name, node in seen.nodes.items() if node.mark or seen.upgrades.are_at(name)]
     begun = {each.name for name in at_work for each in seen.volumes_on.get(name, ())}
     for volume in about.values():
@@ -138,13 +138,14 @@ def unlisted(seen: Longhorn, nodes: Sequence[str], image: str) -> list[str]:
 
 
 def _of_huge_pages(seen: Longhorn, node: Node) -> Iterator[Reason]:
-    """Longhorn's own condition decides; without it, the capacity that the Kubernetes node tells."""
+    """Longhorn's own condition decides; without it, the capacity that the Kubernetes node reports."""
     if _of_v2(seen, HUGE_PAGES) == "false":
         return
     remedy = "Give the Kubernetes node 2 MiB huge pages, and restart its kubelet."
     pages = node.conditions.get("HugePagesAvailable")
     if pages is not None and pages.status != "True":
-        said = f"Node {node.name} has not the huge pages that an instance manager needs: {pages.message.rstrip('.')}."
+        why = pages.message.rstrip(".")
+        said = f"Node {node.name} does not have the huge pages that an instance manager needs: {why}."
         yield refused("huge_pages_missing", said, remedy)
     if pages is not None:
         return
@@ -219,7 +220,7 @@ def _of_volume(seen: Longhorn, volume: Volume, nodes: Sequence[str], extra_repli
 
 
 def _of_room(seen: Longhorn, volumes: Iterable[Volume], first: Mapping[str, str]) -> Iterator[Reason]:
-    """A second replica is made before the first node of a volume is changed, which takes none then."""
+    """A second replica is made before the first node of a volume is changed; that node itself takes none by then."""
     takers = frozenset(name for name, node in seen.nodes.items() if _takes_replicas(seen, node))
     for volume in volumes:
         if not volume.attached or volume.number_of_replicas > 1:

@@ -31,7 +31,7 @@ def image_changed(agreed: str, present: str) -> Reason:
 
 
 def scheduling_changed(node: str) -> Reason:
-    """The refusal to close a node again that somebody has opened since the run has closed it."""
+    """The refusal to close a node again that someone has opened since the run closed it."""
     return refused(
         "scheduling_changed",
         f"Someone has set allowScheduling of Longhorn node {node} to true since the run has closed it for replicas.",
@@ -40,7 +40,7 @@ def scheduling_changed(node: str) -> Reason:
 
 
 def engine_node_changed(volume: Volume, node: str) -> Reason:
-    """The refusal to move an engine again that somebody has sent elsewhere since the run has moved it."""
+    """The refusal to move an engine again that someone has sent elsewhere since the run moved it."""
     writer = f", as field manager {volume.engine_writer}" if volume.engine_writer else ""
     return refused(
         "engine_node_changed",
@@ -72,7 +72,7 @@ def not_accepted(node: str, volumes: list[str], instances: list[str]) -> Reason:
 
 
 def no_lender(volume: Volume, node: str) -> Reason:
-    """The wait for a node that can run the engine of the volume meanwhile."""
+    """The wait for a node that can run the engine of the volume for that time."""
     return waiting(
         "no_other_node",
         f"No node can run the engine of volume {volume.name} while node {node} is changed.",
@@ -92,7 +92,7 @@ def engine_stays(volume: Volume, home: str) -> Reason:
 
 
 def engine_node_unknown(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
-    """The wait for somebody to correct a name that Longhorn accepts, and never reaches."""
+    """The wait for someone to correct the name of a node, which Longhorn accepts although it has no such node."""
     if volume.engine_node and volume.engine_node not in seen.nodes:
         yield waiting(
             "engine_node_unknown",

@@ -1,8 +1,8 @@
 """Holding recurring jobs off while a node is changed, and letting them go again. Pure.
 
-Longhorn has no pause for a recurring job, so the CronJob that starts it is suspended, with the undo on it. The job
-that has begun by then is waited for. When a CronJob goes on, Kubernetes starts the run that was missed, once, however
-many were missed (`concurrencyPolicy: Forbid`, no `startingDeadlineSeconds`).
+Longhorn has no pause for a recurring job, so the CronJob that starts it is suspended, with the undo on it. A job that
+has started by then is waited for. When a CronJob resumes, Kubernetes starts one missed run, however many were missed
+(`concurrencyPolicy: Forbid`, no `startingDeadlineSeconds`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The sentences about snapshots that runs have left. Pure.
 
-They are points to return to, and what shows an interruption is noted on them (`interruptions`). So nothing but the end
-of a run, and a person, removes them.
+They are points to return to, and they record what shows an interruption (`interruptions`). So only the end of a run, or
+a person, removes them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def left_behind(seen: Longhorn) -> Iterator[Reason]:
         yield remark(
             "snapshots_left",
             f"Snapshots of run {run} are still there: {_named(found)}.{evidence}",
-            "If no return to them is wanted, and the run is not to be gone on with, remove them:"
+            "If you need no return to them, and do not continue the run, remove them:"
             f" {removal(seen.namespace, f'-l {RUN}={run}')}.",
         )
 

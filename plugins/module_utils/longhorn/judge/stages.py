@@ -1,8 +1,8 @@
-"""The state in which the switch of one node's engine is, found from what is observed alone.
+"""The state of the switch of one node's engine, found only from what is observed.
 
-The objects carry all that a run has begun: the mark on the Longhorn node, and on each volume the mark with the node
-that it was moved from. So a run that takes over after a kill finds the same state, and goes on from it. The names of
-the states are those of the design "v2 data engine live upgrade".
+The objects carry all that a run has started: the mark on the Longhorn node, and on each volume the mark with the node
+that its engine was moved from. So a run that takes over after a kill finds the same state, and continues from it. The
+names of the states are those of the design "v2 data engine live upgrade".
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ BEGINNINGS = frozenset({"delete_manager", "create_upgrade"})
 
 @dataclass(frozen=True)
 class WantedSwitch:
-    """The wish for one node."""
+    """What is wanted for one node."""
 
     node: str
     image: str
@@ -81,7 +81,7 @@ class WantedSwitch:
     run: str = ""
     """The run that asks; empty outside a run."""
     followed: frozenset[str] = frozenset()
-    """The upgrades by Longhorn itself that were seen under way since this was asked first."""
+    """The upgrades by Longhorn itself that were seen under way since this was first asked."""
     in_one_object: tuple[str, ...] = ()
     """The nodes that one upgrade by Longhorn itself is to bring to the image; empty if each node has its own."""
 

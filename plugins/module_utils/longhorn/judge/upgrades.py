@@ -110,7 +110,7 @@ def _ended(*reasons: Reason) -> SwitchStep:
 
 
 def _settle(seen: Longhorn, node: str, own: Iterable[LonghornUpgrade]) -> SwitchStep:
-    """The step once the node runs the image, and no upgrade is at it. `own` are the upgrades that the run knows."""
+    """The step once the node runs the image, and no upgrade works on it. `own` are the upgrades that the run knows."""
     away = sorted(_homeless(seen, node, own))
     if away:
         said = f"Engines have not returned to node {node}: {enumerate_few(away)}."
@@ -183,7 +183,8 @@ def unfinished(seen: Longhorn, node: str) -> tuple[float, ...]:
 
 
 def one_upgrade(kinds: UpgradeKinds | None, nodes: Collection[str]) -> Iterator[Reason]:
-    """What is to be said of one upgrade for all these nodes: who makes none so, and what has no effect between them."""
+    """The reasons about one upgrade for all these nodes: no such kind is offered, or what has no effect between
+    nodes."""
     if kinds is not UpgradeKinds.DATA_ENGINE_UPGRADES:
         yield refused(
             "one_upgrade_not_offered",
@@ -195,7 +196,7 @@ def one_upgrade(kinds: UpgradeKinds | None, nodes: Collection[str]) -> Iterator[
         yield remark(
             "nodes_without_gates",
             f"Longhorn goes through the {len(nodes)} nodes by itself, in one upgrade. Gates, tasks and approvals"
-            " between nodes, pause, abort and the end of the run do not stop it: it begins the next node before that.",
+            " between nodes, pause, abort and the end of the run do not stop it: it does not wait for them.",
         )
 
 
@@ -211,7 +212,7 @@ def automatic(seen: Longhorn) -> Iterator[Reason]:
                 "upgrades_automatic",
                 f"The setting {name} is true, so Longhorn upgrades node after node by itself, with no gate between"
                 f" them.{at}",
-                "Set it to false: Longhorn ends the node that it is at, and begins no other. Then run again.",
+                "Set it to false: Longhorn finishes the node that it is at, and starts no other. Then run again.",
             )
 
 
@@ -329,7 +330,7 @@ def _closed(seen: Longhorn, nodes: Collection[str], image: str) -> Iterator[Reas
 
 
 def blockers(seen: Longhorn, nodes: Collection[str], image: str) -> Verdict:
-    """All that stands in the way of upgrading these nodes in this way, beyond what stands in the way of any switch."""
+    """The blockers of upgrading these nodes by this method, beyond those of any switch."""
     reasons = [*automatic(seen), *_closed(seen, nodes, image)]
     reasons += [
         _other_image(each, WantedSwitch(node, image))

@@ -50,7 +50,7 @@ def moved_from(seen: Longhorn, node: str) -> tuple[Volume, ...]:
 
 
 def is_sent_elsewhere(volume: Volume) -> bool:
-    """Whether somebody has set the node of its engine since a run has set it."""
+    """Whether someone has set the node of its engine since a run set it."""
     return bool(volume.engine_set) and volume.engine_node != volume.engine_set
 
 
@@ -126,7 +126,7 @@ def rebuilds(seen: Longhorn, volume: Volume) -> Reason:
     said = f"Volume {volume.name} is {volume.robustness or 'in an unknown state'}{_progress(seen, volume)}.{errors}"
     lost = {each.node for each in seen.replicas_of.get(volume.name, ()) if not each.sound}
     shut = [each.name for each in seen.nodes.values() if each.name in lost and not (each.allow_scheduling or each.mark)]
-    # A run has Longhorn wait for lost replicas, so that none is built elsewhere meanwhile.
+    # A run has Longhorn wait for lost replicas, so none is built elsewhere for that time.
     remedy = (
         f"No replica comes back on {enumerate_few(shut)}, which takes none: allow scheduling there, or settle, so that"
         " Longhorn builds one elsewhere."
@@ -137,7 +137,7 @@ def rebuilds(seen: Longhorn, volume: Volume) -> Reason:
 
 
 def left_to_rebuild(seen: Longhorn, node: str) -> tuple[float, ...]:
-    """The amount that is left to rebuild: volumes that are not whole, then percents. Less than ever is progress."""
+    """The amount that is left to rebuild: volumes that are not whole, then percents. A new minimum is progress."""
     ill = [each for each in touched(seen, node) if not is_whole(seen, each)]
     engines = [seen.engine_of[each.name] for each in ill if each.name in seen.engine_of]
     percent = sum(100 - max(each.rebuilds.values(), default=0) for each in engines)

@@ -49,7 +49,7 @@ _READ: Mapping[str, tuple[str, Callable[..., Any]]] = {
 
 
 def look(client: KubernetesClient, namespace: str) -> Longhorn:
-    """Longhorn now. Each list is of one moment, however long it is.
+    """Longhorn now. Each list is of one time, however long it is.
 
     Raises:
         Refusal: an answer cannot be had or understood, or no Longhorn is in this namespace.
@@ -106,7 +106,7 @@ def image_of(seen: Longhorn) -> str:
 
 
 def model_of_managers(client: KubernetesClient, namespace: str, node: str) -> Model:
-    """The pods of instance managers, told by those of one node, as the model of throw-away pods.
+    """The pods of instance managers, known from those of one node, as the model of throw-away pods.
 
     Longhorn makes all of them with the same pull secrets, pull policy and tolerations, from its settings. Their
     container is privileged, which a throw-away pod need not be.

@@ -14,7 +14,7 @@ from .upgrades import CONTROLS, INSTANCE_MANAGER_UPGRADES, MANAGERS, NODE_UPGRAD
 
 
 def look_with_upgrades(client: KubernetesClient, namespace: str, kinds: UpgradeKinds) -> Longhorn:
-    """Longhorn now. The upgrades are read first, so that what they have done is never missing beside them.
+    """Longhorn now. The upgrades are read first, so that what they have done is never missing in the rest of the look.
 
     Raises:
         Refusal: an answer cannot be had or understood, or no Longhorn is in this namespace.
@@ -30,7 +30,7 @@ def upgrades_of(client: KubernetesClient, namespace: str, kinds: UpgradeKinds) -
         Refusal: an answer cannot be had or understood.
     """
     if kinds is UpgradeKinds.DATA_ENGINE_UPGRADES:
-        # The object of a node is read first, for the word of its manager counts.
+        # The object of a node is read first, because the word of its manager counts.
         items = client.list(path_of(namespace, NODE_UPGRADES))
         nodes = all_of("NodeDataEngineUpgrade", items, upgrades.node_upgrade)
         items = client.list(path_of(namespace, MANAGERS))

@@ -67,7 +67,7 @@ def with_cron_jobs(jobs: Collection[RecurringWork], started: Collection[StartedJ
 def look_with_jobs(
     look: Callable[[KubernetesClient, str], Longhorn], client: KubernetesClient, namespace: str
 ) -> Longhorn:
-    """Longhorn now, with its recurring jobs. They are read last: one that has begun since is seen.
+    """Longhorn now, with its recurring jobs. They are read last, so one that has started since is seen.
 
     Raises:
         Refusal: an answer cannot be had or understood, or no Longhorn is in this namespace.

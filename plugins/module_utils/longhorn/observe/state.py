@@ -1,4 +1,4 @@
-"""Longhorn as its API server has it at one moment: observations. Pure: no client."""
+"""Longhorn as its API server has it at one time: observations. Pure: no client."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Volume:
 
 @dataclass(frozen=True)
 class Attached:
-    """The node that a volume is attached to, and the times since then."""
+    """The node that a volume is attached to, and the times that show an interruption since."""
 
     node: str
     remounted: str
@@ -123,12 +123,12 @@ class Attached:
     """The times since which the tickets of this node are satisfied."""
 
     def text(self) -> str:
-        """It as an annotation."""
+        """This as the text of an annotation."""
         return f"{self.node} {self.remounted or '-'} {','.join(sorted(self.since))}"
 
     @classmethod
     def of(cls, text: str) -> Attached | None:
-        """It from an annotation; None if this is none."""
+        """The attachment in the text of an annotation; None if the text is none."""
         node, _space, rest = text.partition(" ")
         remounted, space, since = rest.partition(" ")
         if not (node and space):
@@ -276,7 +276,7 @@ class KubernetesNode:
 
 @dataclass(frozen=True)
 class Longhorn:
-    """All that was asked, at one moment."""
+    """All that was read, at one time."""
 
     namespace: str
     nodes: Mapping[str, Node]

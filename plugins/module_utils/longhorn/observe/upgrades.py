@@ -1,4 +1,4 @@
-"""The objects with which a Longhorn upgrades the engines of its nodes by itself: two kinds of objects, one observation.
+"""The objects with which Longhorn upgrades the engines of its nodes by itself: two kinds of objects, one observation.
 
 The field names are those of the design "v2 data engine live upgrade" and of its code (`DataEngineUpgradeManager`,
 `NodeDataEngineUpgrade`), and those of the v1.13 line (`InstanceManagerUpgrade`, `InstanceManagerUpgradeControl`). No
@@ -75,7 +75,7 @@ class LonghornUpgrade:
     version: str
     """Its resourceVersion."""
     run: str
-    """The run that made it; empty if it was made by somebody else."""
+    """The run that made it; empty if someone else made it."""
     nodes: tuple[str, ...]
     """The nodes that it upgrades; none stands for all."""
     image: str
@@ -113,7 +113,7 @@ class LonghornUpgrade:
 
 @dataclass(frozen=True)
 class Upgrades:
-    """All upgrades by Longhorn itself, at one moment."""
+    """All upgrades by Longhorn itself, at one time."""
 
     kinds: UpgradeKinds | None = None
     """The kinds that were looked at; none if the engines are switched from outside."""
