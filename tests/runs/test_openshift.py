@@ -299,7 +299,7 @@ def test_a_minor_version_waits_for_the_backup_of_etcd(here: World) -> None:
     ended = cluster.upgrade(target_version="4.19.0")
     assert ended.code == 0, ended.output
     assert history(cluster.openshift)[0] == ("4.19.0", "Completed")
-    assert "OpenShift has etcd backed up before the update to 4.19.0: Preconditions failed" in ended.output
+    assert "OpenShift backs up etcd before the update to 4.19.0: Preconditions failed" in ended.output
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The chain of upgrades as it is planned and begun, and the gate between two of its upgrades."""
+"""The chain of upgrades as it is planned and started, and the gate between two of its upgrades."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def judge_chain(
 ) -> Verdict:
     """Whether the cluster may go the rest of its chain; `hops` are the upgrades that are left.
 
-    One that is at a version on the way already is not refused for kubelets that are behind if these go first, nor for
-    operators that have just been updated.
+    A cluster that is already at a version on the way is not refused because of kubelets that are behind if these go
+    first, nor because of operators that have just been updated.
 
     Raises:
         Refusal: something that is needed cannot be had or understood.
     """
-    # The last version alone is asked for by a user who names no others, as the one upgrade that it is.
+    # A user who names no versions on the way asks for a single upgrade.
     left_behind = judge_left_behind(seen, [each.release for each in hops] if through else [])
     if release_in(seen.version.present) not in through:
         return combine((judge_update(client, seen, hops, without), left_behind))
@@ -62,7 +62,7 @@ def told_of_removals(task: Task, client: KubernetesClient, seen: OpenShift, targ
     """A remark for each API in use that the next version of a chain has no more, which is also reported at once.
 
     Raises:
-        Refusal: they cannot be had or understood, and not for a missing right.
+        Refusal: they cannot be had for another cause than a missing right, or not be understood.
     """
     present = release_in(seen.version.present)
     if present is None or seen.version.is_commenced(str(target)) or present.minors_to(target) < 1:

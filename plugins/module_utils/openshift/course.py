@@ -58,7 +58,7 @@ class UpgradeCourse:
         return _first(each.went for each in whole) or done_at(self.control_plane)
 
     def late(self, batches: Iterable[BatchRecord]) -> str:
-        """Since when those of these batches are late that are not done, and what they waited for; empty if none is."""
+        """Since when the unfinished ones of these batches are late, and what they waited for; empty if none is late."""
         return " ".join(filter(None, (late_words(self.record.events, each) for each in batches)))
 
     @property
@@ -73,7 +73,7 @@ class UpgradeCourse:
 
     @property
     def checked(self) -> str:
-        """The time of its start, once a step or a batch shows that all that the plan has to be asked for was passed."""
+        """The time of its start, once a step or a batch shows that all checks of the plan have passed."""
         moves = self.record.conditions or begun_at(self.record.batches) or self.is_completed
         return self.begun if moves else ""
 

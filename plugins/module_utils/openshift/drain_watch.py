@@ -24,9 +24,8 @@ BETWEEN_LOOKS = 5.0
 class DrainWatch:
     """The drains of one task.
 
-    The age of a drain is that of the request that the machine config operator has made (`desiredDrain`), as the record
-    has it from the first look at it. It is not that of the cordon, which is another one once a person has opened the
-    Kubernetes node.
+    The age of a drain belongs to the request of the machine config operator (`desiredDrain`), and the record keeps it
+    from the first look on. A later cordon, after a person has opened the Kubernetes node, does not change it.
     """
 
     task: Task

@@ -55,7 +55,8 @@ def _earlier(version: str, kept: Sequence[Mapping[str, Any]]) -> list[Entry]:
 
 
 def _brought_up_to_date(entry: Entry, upgrades: Sequence[Upgrade]) -> Entry:
-    """An earlier entry, also if its last news could not be written. One that was not completed has ended."""
+    """An earlier entry, brought up to date in case its last news was not written. One that was not completed has
+    failed."""
     if entry.get("phase") in (UPGRADED, FAILED):
         return entry
     found = next((each for each in reversed(upgrades) if each.version == entry.get("version")), None)

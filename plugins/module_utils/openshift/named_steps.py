@@ -33,7 +33,7 @@ class NamedStep:
     progress: Callable[[UpgradeCourse], Progress | None]
     """None before it has begun, and where the upgrade has nothing for it to do."""
     needless: str = ""
-    """The cause for which an upgrade has nothing for it to do."""
+    """The cause if an upgrade has nothing for it to do."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class NamedProgress:
 
 
 def steps_of(record: Record) -> list[NamedProgress]:
-    """The steps that have begun, in the order of the table. One before them that has nothing to do is completed.
+    """The steps that have started, in the order of the table. An earlier one that has nothing to do is completed.
 
-    One that is left out is a check that the upgrade skips, and is not told.
+    One that is left out is a check that the upgrade skips, and is not shown.
     """
     course, steps = UpgradeCourse(record), [each for each in STEPS if each.name not in record.skipped]
     found = [each.progress(course) for each in steps]

@@ -56,7 +56,7 @@ One whose configuration needs no restart is done within seconds, and the machine
 seconds later (`defaultUpdateDelay` in `pkg/controller/node/node_controller.go`).
 """
 SECONDS_A_BATCH = 600
-"""Seconds that a batch is taken to last as long as none was measured."""
+"""Seconds that a batch is expected to last as long as none was measured."""
 
 
 def _target(task: Task) -> Release:
@@ -94,7 +94,7 @@ def _take(task: Task) -> Outcome:
     """Have the batch taken: the update is commenced for the control plane, a pool let go for its Kubernetes nodes."""
     target, names, at_target = _target(task), task.params["batch"], LookingAtTarget(task.params)
     left, went, drains = list[Reason](), set[str](), DrainWatch(task, connect(task.params["kubernetes"]))
-    # It waits even in one pass, at the end of which no pool may be left open. In check mode nothing becomes of a wait.
+    # It waits even in one pass, at the end of which no pool may be left open. In check mode nothing comes of waiting.
     task = replace(task, params={**task.params, "wait": not task.check_mode})
 
     def step(seen: OpenShift, acts: Acts) -> None:
@@ -113,7 +113,7 @@ def _take(task: Task) -> Outcome:
         if _is_control_plane(seen, task):
             return Verdict(tuple(left))
         taken = judge_taken(seen, names, target)
-        # The rest of the batch is gone on with later, once the gates were asked again.
+        # The rest of the batch continues later, once the gates were asked again.
         under_way = _under_way(seen, names, target)
         return taken if taken.passed or not went else judge_updated(seen, under_way, target, drains.kept)
 
@@ -149,7 +149,7 @@ def _under_way(seen: OpenShift, names: Collection[str], target: Release) -> list
 
 
 def _left(seen: OpenShift, names: Collection[str], target: Release) -> dict[str, tuple[float, ...]]:
-    """The progress of a batch, and of the spare Kubernetes nodes that are updated meanwhile."""
+    """The progress of a batch, and of the spare Kubernetes nodes that are updated at the same time."""
     both = left_of_nodes(seen, _with_spare(seen, names, target), target)
     return {CONTROL_PLANE: left_of_control_plane(seen, target), UPDATING: both}
 
@@ -195,8 +195,8 @@ def _let_take(
 ) -> None:
     """Let a pool go until its Kubernetes nodes of the batch are taken, then hold it again.
 
-    It is `held` earlier if a spare one was taken: the others would follow it later, and no gate would be asked then.
-    On the way of a chain the last spare ones are let follow, since their kubelets would hold up the next upgrade.
+    It is `held` earlier if a spare one was taken: the others would follow it later, without any gate. At a version on
+    the way of a chain the last spare ones may follow, since their kubelets would hold up the next upgrade.
     """
     target, most = _target(task), task.params["max_unavailable"]
     in_turn = (seen.planned if target in through_of(task.params) else seen.members)[pool.name]
@@ -257,8 +257,8 @@ def _prove(task: Task) -> Outcome:
 def _restore(task: Task) -> Outcome:
     """Let the pools go that runs have held.
 
-    In a run that has not come to its end (`batch` has its Kubernetes nodes), and after it was aborted, a pool with some
-    left stays paused, since the machine config operator would take them without any gate.
+    In a run that has not ended (`batch` has its Kubernetes nodes), and after it was aborted, a pool with some left
+    stays paused, since the machine config operator would take them without any gate.
     """
     client = connect(task.params["kubernetes"])
     acts, chain = Acts(task, client), chain_in(task.params) if task.params["batch"] else []

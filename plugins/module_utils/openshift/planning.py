@@ -142,7 +142,7 @@ def _batches(
 def _of_channels(seen: OpenShift, hops: Hops) -> dict[str, Any]:
     """The channel that the cluster has, and those that the run sets one after the other."""
     present, version = seen.version.channel, seen.version
-    # Once an update is commenced, a channel that a person sets is none of the run's.
+    # Once an update is commenced, a channel that a person sets is not the run's.
     channels = [present, *(hop.channel for hop in hops if not version.is_commenced(str(hop)))]
     changes = [after for before, after in pairwise(channels) if before != after]
     return {"channel": channels[-1], "present_channel": present, "channels": changes}

@@ -35,7 +35,7 @@ def judge_update(
     named steps that are left out.
 
     Raises:
-        Refusal: the acknowledgements cannot be had or understood, and not for a missing right.
+        Refusal: the acknowledgements cannot be had for another cause than a missing right, or not be understood.
     """
     return combine(_judge_hop(client, stage, hop, without) for stage, hop in stages(seen, hops))
 

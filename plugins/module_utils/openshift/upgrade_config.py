@@ -1,7 +1,7 @@
-"""The UpgradeConfig as request, and as the place in which its upgrade is answered.
+"""The UpgradeConfig as request, and as the place where its upgrade is reported.
 
-Its definition is `roles/openshift/files/upgrade_config.yml`. The state of the request is noted in an annotation, as at
-a ConfigMap, and the upgrade is told in `status.history`, as managed-upgrade-operator tells it.
+Its definition is `roles/openshift/files/upgrade_config.yml`. The state of the request is noted in an annotation, as on
+a ConfigMap, and the upgrade is reported in `status.history`, as managed-upgrade-operator does it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .observe.kinds import UPGRADE_CONFIGS
 from .observe.look import other_upgrader
 
 UPGRADE_CONFIG = "upgradeconfig/"
-"""The beginning of a source that is an UpgradeConfig."""
+"""The start of a source that is an UpgradeConfig."""
 SYSTEM = "openshift"
 """The type of the request."""
 UNBEGUN = ("invalid", "waiting", "delayed", "refused")
@@ -69,7 +69,7 @@ class UpgradeConfig:
         return replace(request, faults=(*faults, *request.faults))
 
     def note(self, state: str) -> bool:
-        """In an annotation. A history that does not know its version gets an entry for it."""
+        """Note the state in an annotation. A history that does not have its version gets an entry for it."""
         body: Json = {"metadata": {"annotations": {STATE: state}}}
         found = self.client.patch(self._path(), body, "merge")
         if json.loads(state).get("state") in UNBEGUN:
@@ -84,7 +84,7 @@ class UpgradeConfig:
         return Verdict((remark("drain_not_forced", said),))
 
     def answer(self, record: Record) -> None:
-        """Tell in its status how far the upgrade of the record has come.
+        """Report in its status how far the upgrade of the record has come.
 
         Raises:
             Refusal: it cannot be read or written.
@@ -92,7 +92,7 @@ class UpgradeConfig:
         self._write(lambda kept: history_of(record, kept))
 
     def _write(self, change: Callable[[Sequence[Entry]], list[Entry]]) -> None:
-        """Write the history that comes of the one that is there, over the object that was read."""
+        """Write the history that `change` makes of the present one, over the object that was read."""
 
         def attempt() -> None:
             found = self.client.get(self._path())

@@ -46,11 +46,11 @@ class Acts:
         return change(self._task, self._client, pool_path(pool), wanted, is_known, self._writers.judge)
 
     def let_go(self, pool: str) -> tuple[Reason, ...]:
-        """Have a pool not paused any more. The result names a value that another has changed since."""
+        """End the pause of a pool. The result names a value that another has changed since."""
         return self._put_back(pool, lambda made: made.path == PAUSED)
 
     def put_back(self, pool: str) -> tuple[Reason, ...]:
-        """Have a pool as it was before a run has held it. The result names a value that another has changed since."""
+        """Put a pool back as it was before a run held it. The result names a value that another has changed since."""
         return self._put_back(pool, lambda _made: True)
 
     def _put_back(self, pool: str, part: Callable[[Change], bool]) -> tuple[Reason, ...]:
@@ -74,7 +74,7 @@ class Acts:
             self._client.patch(VERSION, body, "merge", dry_run=dry_run)
 
     def add(self, body: Mapping[str, Any]) -> None:
-        """Make a spare MachineSet. It carries its mark from the beginning, so that any later run knows it.
+        """Make a spare MachineSet. It carries its mark from the start, so that any later run knows it.
 
         Raises:
             Conflict: there is a set of this name by now.

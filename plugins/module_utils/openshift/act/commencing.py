@@ -16,7 +16,7 @@ from .changes import Acts
 
 
 def commence(seen: OpenShift, target: UpgradeTarget, acts: Acts, params: Mapping[str, Any]) -> tuple[Reason, ...]:
-    """Make the next act that the update needs to begin, and give what it waits for; nothing once it is commenced.
+    """Make the next act that the update needs to start, and return what it waits for; nothing once it is commenced.
 
     `params` are the options of the module.
 

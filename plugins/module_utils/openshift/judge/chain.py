@@ -87,7 +87,8 @@ def _shortest(present: Release, target: Release, edges: Collection[Edge]) -> lis
 
 
 def chain_text(present: Release, target: Release, hops: Sequence[Hop], *, added: bool = False) -> str:
-    """The sentences that name the versions on the way; empty without any. `added` is whether others are named."""
+    """The sentences that name the versions on the way; empty without any. `added` says whether others are named
+    already."""
     if not hops:
         return ""
     between = ",".join(each.version for each in hops[:-1])

@@ -1,4 +1,4 @@
-"""A batch that is late, the end of the wait for it, and what OpenShift goes on with by itself then. Pure."""
+"""A batch that is late, the end of the wait for it, and what OpenShift continues by itself after that. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def workers_late(said: str) -> Reason:
 def with_going_on(
     verdict: Verdict, seen: OpenShift, names: Collection[str], target: Release, *, own_limit: bool
 ) -> Verdict:
-    """The verdict on a batch. One whose time is over also says what OpenShift goes on with by itself.
+    """The verdict on a batch. One whose time is over also says what OpenShift continues by itself.
 
     `own_limit` says whether the batch of the control plane has a limit of its own.
     """

@@ -57,7 +57,7 @@ def judge_nodes(seen: OpenShift, *, spare: bool = False) -> Iterator[Reason]:
 
 
 def left_alone(seen: OpenShift, target: Release) -> tuple[str, ...]:
-    """The Kubernetes nodes that the machine config operator is not at work on, nor goes on to by itself."""
+    """The Kubernetes nodes that the machine config operator neither works on nor takes next by itself."""
     commenced, completed = seen.version.is_commenced(str(target)), seen.version.has_completed(str(target))
     found: list[str] = []
     for name, members in seen.members.items():
@@ -80,7 +80,7 @@ def judge_pools(seen: OpenShift) -> Iterator[Reason]:
             yield refused(
                 "pool_release_unknown",
                 f"MachineConfigPool {name} has the configuration {pool.config or 'none'}, which does not say to which"
-                " version of OpenShift it belongs, so that it could not be known when its Kubernetes nodes are done.",
+                " version of OpenShift it belongs, so it cannot be known when its Kubernetes nodes are done.",
                 "Upgrade to OpenShift 4.10 or later by its own means first.",
             )
         if is_held_by_person(pool):

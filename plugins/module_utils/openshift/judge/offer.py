@@ -31,7 +31,7 @@ def offered(version: ClusterVersion, target: UpgradeTarget) -> Iterator[Reason]:
     elif target.image is not None:
         yield remark(
             "release_image_not_offered",
-            f"Channel {version.channel or 'none'} of OpenShift does not offer {target}, so that no update graph"
+            f"Channel {version.channel or 'none'} of OpenShift does not offer {target}, so no update graph"
             f" supports an update from {version.present} to it. OpenShift takes its image only if it can verify it.",
         )
     elif target.trouble.state is not State.WAITING:
@@ -58,7 +58,7 @@ def _not_in_graph(present: str, target: Release, graph: UpdateGraph, updates: Ma
     if not graph.images:
         return f"The update graph has no release in channel {graph.channel}, so there may be no such channel.", remedy
     if present not in graph.images:
-        said = f"Channel {graph.channel} does not have {present}, the present version, so that it offers nothing to it."
+        said = f"Channel {graph.channel} does not have {present}, the present version, so it offers no update from it."
         return said, f"{remedy[:-1]}, or upgrade to a version that is in both channels first."
     there = f"it offers {_newest(updates)}" if updates else "it offers none"
     said = f"Channel {graph.channel} offers no update from {present} to {target}: {there}."

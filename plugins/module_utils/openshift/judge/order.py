@@ -25,8 +25,8 @@ def turns(
     """The batches in their order: those of a pool are as large as it lets go at once, in the order of the operator.
 
     With `most` they are no larger than that. Spare Kubernetes nodes are in no batch. By pool, `coming` are those that
-    the run adds first. A share of a pool is one of them, too, and with a smaller batch the operator would take others
-    that no gate was asked for. `through` are the versions on the way.
+    the run adds first: a share of the pool counts them, too, and with a smaller batch the operator would take others
+    without any gate. `through` are the versions on the way.
     """
     found = list[Turn]()
     for leg in legs_of(seen, target, through):
@@ -61,7 +61,7 @@ def lowered(seen: OpenShift, pool: MachineConfigPool, most: str | None, coming: 
 def in_windows(
     turns: Sequence[Turn], masters: Collection[str], control_plane: Sequence[str], workers: Sequence[str]
 ) -> list[Turn]:
-    """The batches with the alerts that are hidden meanwhile: those of the control plane, and those of all others."""
+    """The batches with the alerts that are hidden during them: those of the control plane, and those of all others."""
     return [
         replace(each, silences=workers if set(masters).isdisjoint(each.members) else control_plane) for each in turns
     ]
@@ -93,7 +93,7 @@ def _of_pool(
 
 
 def measured(seen: OpenShift, batches: Sequence[Turn]) -> dict[str, int]:
-    """The batches whose time the history of the ClusterVersion tells: those of the control plane, by its last update.
+    """The number of batches of the control plane, and their seconds by the last update in the history.
 
     The oldest entry is the installation. Empty if there was no update, or the control plane is not to be updated.
     """

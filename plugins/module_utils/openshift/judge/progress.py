@@ -34,7 +34,7 @@ def judge_control_plane(seen: OpenShift, target: Release, kept: Sequence[KeptPod
             "Find out who has done that, and run again with the version that is wanted.",
         )
     elif accepted.false and BACKUP in accepted.message and SEVERAL not in accepted.message:
-        said = f"OpenShift has etcd backed up before the update to {target}: {accepted.message}"
+        said = f"OpenShift backs up etcd before the update to {target}: {accepted.message}"
         yield waiting("etcd_backup", said, "See ClusterOperator etcd, and the pod cluster-backup in openshift-etcd.")
     elif accepted.false and version.observed_generation >= version.generation:
         yield refused(
@@ -101,7 +101,7 @@ def taken_spare_ones(seen: OpenShift, pool: str, target: Release) -> list[str]:
 def judge_updated(
     seen: OpenShift, names: Collection[str], target: Release, kept: Collection[KeptPod] = ()
 ) -> Iterator[Reason]:
-    """Whether these Kubernetes nodes are on the target. One that was removed is waited for no more.
+    """Whether these Kubernetes nodes are on the target. One that was removed is no longer waited for.
 
     `kept` are the pods that budgets keep on Kubernetes nodes that are drained.
     """

@@ -17,7 +17,7 @@ def fitting(seen: OpenShift, target: UpgradeTarget) -> Iterator[Reason]:
     if not found.version:
         yield refused(
             "release_image_unlabelled",
-            f"The image {image} has no label with a version of OpenShift, so that it is no release.",
+            f"The image {image} has no label with a version of OpenShift, so it is not a release.",
             "Give the image of a release (release_image).",
         )
     elif found.version != str(target):

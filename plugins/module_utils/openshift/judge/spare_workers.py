@@ -86,7 +86,7 @@ def _faults(wanted: Wanted, found: Machines) -> Iterator[Reason]:
         said = f"MachineSet {source.name} has no machine that is a Ready Kubernetes node, and a copy would have none."
         yield refused("machine_set_unfit", said, "See its machines; bring one up, or set its replicas to 0.")
     if there is not None and not there.is_ours:
-        said = f"There is a MachineSet {there.name} that no run has made, so that no spare set can have its name."
+        said = f"There is a MachineSet {there.name} that no run has made, so no spare set can have its name."
         yield refused("spare_set_name_taken", said, "Rename or remove it if it is not needed.")
     if there is not None and there.mark is not None and there.mark.more.get("template") != source.template:
         said = f"MachineSet {there.name} of run {there.mark.writer.run} is no copy of {source.name} as that is now."
@@ -150,7 +150,7 @@ def judge_gone(
     `kept` are the pods that budgets keep on these Kubernetes nodes.
     """
     for each in found.foreign:
-        said = f"MachineSet {each.name} has the label {SPARE}, and is not as a run makes one, so that it stays."
+        said = f"MachineSet {each.name} has the label {SPARE}, and is not as a run makes one, so it stays."
         yield remark("spare_set_foreign", said, "Remove it by hand if it is not needed.")
     for each in found.ours:
         yield waiting("spare_worker_leaves", f"MachineSet {each.name} is still there.", "See its finalizers.")

@@ -46,7 +46,7 @@ FIELDS = (
 
 
 def variables_of(spec: Spec) -> dict[str, str]:
-    """The variables of the run, each as text, as a request has them. A start that cannot be read is none."""
+    """The variables of the run, each as text, as a request has them. A start that cannot be read is left out."""
     found = {each.variable: each.value(spec) for each in FIELDS}
     readable = {name: value for name, value in found.items() if isinstance(value, (str, bool))}
     if not _is_time(readable.get(AT.variable)):

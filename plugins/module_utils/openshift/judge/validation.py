@@ -36,7 +36,7 @@ def judge_target(
         yield refused(
             "no_complete_version",
             f"The ClusterVersion names no version that is complete ({version.present or 'none'}).",
-            "Bring the update that is under way to its end first.",
+            "Complete the update that is under way first.",
         )
         return
     if target.release <= present:
@@ -128,7 +128,7 @@ def _acknowledgement(gate: AdminGate) -> Reason:
 
 
 def _upgradeable(version: ClusterVersion, gates: Collection[AdminGate]) -> Iterator[Reason]:
-    """The condition holds minor versions up only (openshift/api, `OperatorUpgradeable`)."""
+    """The condition holds up only minor versions (openshift/api, `OperatorUpgradeable`)."""
     said = version.condition("Upgradeable")
     left = _without(said.message, gates)
     if said.false and (left or not said.message):

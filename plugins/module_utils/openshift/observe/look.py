@@ -41,7 +41,7 @@ class Looking:
         if whole is None:
             raise refusal(
                 "openshift_missing",
-                "The Kubernetes API has no ClusterVersion, so that this is no OpenShift.",
+                "The Kubernetes API has no ClusterVersion, so this is not OpenShift.",
                 "Correct kubernetes (upgrade_kubernetes).",
             )
         pools = {each.name: each for each in map(self._pool, found[POOLS])}

@@ -80,7 +80,7 @@ class LookingAtTarget:
     def hops(self, seen: OpenShift) -> tuple[UpgradeTarget, ...]:
         """The upgrades that are left, in their order: those to the versions on the way, then that to the target.
 
-        A thing that cannot be had is a reason in `trouble`.
+        What cannot be had is named by a reason in `trouble`.
 
         Raises:
             Unreachable: the version is that of an image, and cannot be had now.
@@ -154,12 +154,12 @@ class LookingAtTarget:
                 raise
             return known, None, _verdict_of(error)
         if known is None and not metadata.version:
-            said = f"The image {self._image} has no label with a version of OpenShift, so that it is no release."
+            said = f"The image {self._image} has no label with a version of OpenShift, so it is not a release."
             raise refusal("release_image_unlabelled", said, "Give the image of a release (release_image).")
         return known or release_of(metadata.version), metadata, Verdict()
 
     def _needs_graph(self, version: ClusterVersion, target: UpgradeTarget, minors: int) -> bool:
-        """Whether the list of the cluster does not tell whether it may go there.
+        """Whether the list of the cluster does not show if it may go there.
 
         It is that of the present channel, and empty until the cluster version operator has retrieved that of another.
         """

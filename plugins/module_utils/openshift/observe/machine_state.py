@@ -63,7 +63,7 @@ class SpareMachine:
     kubernetes_node: str
     phase: str
     message: str
-    """The trouble that it has with coming or going; empty for none."""
+    """The cause that holds up its start or its removal; empty if there is none."""
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ class Registry:
         return answer.content
 
     def _get(self, url: str) -> Answer:
-        """The answer, behind redirections. Another host gets no credentials, as blobs are often given by a store."""
+        """The answer, after redirections. Another host gets no credentials, because blobs often come from a store."""
         first = urlsplit(url).netloc
         for _turn in range(MOST_REDIRECTIONS):
             own = {"Authorization": self._credentials} if self._credentials and urlsplit(url).netloc == first else {}

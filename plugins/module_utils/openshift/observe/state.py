@@ -1,4 +1,4 @@
-"""An OpenShift as its API server has it at one moment: observations. Pure: no client."""
+"""An OpenShift as its API server has it at one time: observations. Pure: no client."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ class RemovedApi:
 
 @dataclass(frozen=True)
 class OpenShift:
-    """All of it."""
+    """OpenShift, as one look has seen it."""
 
     version: ClusterVersion
     operators: tuple[Operator, ...]

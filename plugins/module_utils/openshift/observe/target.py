@@ -22,7 +22,7 @@ def ahead_of(version: ClusterVersion, through: Sequence[Release]) -> list[Releas
 
 @dataclass(frozen=True)
 class UpgradeTarget:
-    """A version, and how the cluster is to come by it."""
+    """A version, and how the cluster is to get to it."""
 
     release: Release
     channel: str

@@ -75,7 +75,7 @@ def _is_place(found: Any, count: int) -> bool:
 
 
 def _conditional(found: Json, versions: frozenset[str]) -> Iterator[tuple[Edge, tuple[UpdateRisk, ...]]]:
-    """The conditional edges, each as often as it is there. A service of before these has no such list."""
+    """The conditional edges, each as often as it is there. An older service has no such list."""
     groups = listed(found, "conditionalEdges", lambda item: (listed(item, "edges", _named), _risks(item)), ())
     for edges, risks in groups:
         for edge in edges:
