@@ -170,7 +170,7 @@ def test_a_machine_that_a_person_has_cordoned_is_upgraded_and_stays_cordoned(fou
     assert ended.code == 0, ended.output
     assert found.cluster.is_upgraded(TO)
     assert cordoned(found) == ["worker-2"]
-    assert "Cordoned by another user, and left so: worker-2." in ended.output
+    assert "Machines that another user has cordoned stay cordoned: worker-2." in ended.output
 
 
 def test_a_control_plane_of_one_machine_takes_consent(here: World) -> None:

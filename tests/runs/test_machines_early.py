@@ -89,7 +89,7 @@ def test_each_pass_before_the_start_asks_for_budgets_etcd_and_pressure(found: Ma
         assert expected in said, second["findings"]
     assert second["new"] == second["findings"]
     # A cordon of a person stops no upgrade of machines, which leaves it.
-    assert "Cordoned by another user, and left so: worker-3." in second["output"]
+    assert "Machines that another user has cordoned stay cordoned: worker-3." in second["output"]
     for kind, name in ((BUDGETS, WEB), (PODS, "on-worker-2")):
         found.here.sandbox.kubernetes.server.resources.delete(kind, WEB, name)
     found.here.later(60)

@@ -187,7 +187,7 @@ def test_a_plan_names_the_volumes_of_longhorn_that_never_let_a_machine_go(found:
     refused = found.upgraded(TO, upgrade_allow_quorum_loss=True, upgrade_workloads=[{"system": "longhorn"}])
     assert refused.code != 0
     assert "Longhorn: Volume orders has its only healthy replicas on worker-1." in refused.output
-    assert "The drain of worker-1 never ends, for Longhorn keeps its instance manager there" in refused.output
+    assert "The drain of worker-1 never ends, because Longhorn keeps its instance manager there" in refused.output
     assert "never lets a pod go" not in refused.output
     assert "Volume logs" not in refused.output
 

@@ -1,6 +1,6 @@
 """The drain of Kubernetes nodes by a run itself: cordon, then evict and look again until nothing is left.
 
-Nothing is kept in memory that a later run would need: the undo of the cordon has its time, and the rest is seen.
+Nothing is kept in memory that a later run would need: the undo of the cordon has its time, and the rest is observed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class DrainRules:
     unmanaged: tuple[str, ...] = ()
     """Patterns of the namespaces whose pods without a controller may be deleted (`allow_unmanaged_pods`)."""
     spared: frozenset[tuple[str, str]] = frozenset()
-    """The pods that the drain leaves where they are, by namespace and name: another one takes them away."""
+    """The pods that the drain leaves where they are, by namespace and name: something else removes them."""
 
     def without_spared(self, look: DrainLook) -> DrainLook:
         """The look without the pods that are spared."""
@@ -61,8 +61,8 @@ def drain(
 ) -> Outcome:
     """Drain these Kubernetes nodes until no pod that could go is left there, and no volume of those that went.
 
-    All of them are refused before any is cordoned. The arguments of the task are `wait`, `wait_timeout`, which counts
-    from the last progress, and `wait_sleep`. `module` is that of `Draining`.
+    If one of them is refused, none is cordoned. The arguments of the task are `wait`, `wait_timeout`, which counts from
+    the last progress, and `wait_sleep`. `module` is that of `Draining`.
 
     Raises:
         Refusal: something cannot be had, or an act was not made.

@@ -52,14 +52,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def delegated(task: Task) -> Outcome:
     """Have a step of the machines of the batch carried out by something else, and wait until it has ended.
 
-    Work under way is never left: it is aborted once its time (`wait_timeout`) is over or the upgrade is, and has as
-    long again to come to its end.
+    Work under way is never abandoned: it is aborted once its time (`wait_timeout`) is over or the upgrade is aborted,
+    and has the same time again to end.
 
     Raises:
         Refusal: an object cannot be had, or not be written.
     """
     if task.params["step"] is None:
-        raise refusal("step_missing", "No step is given that is to be delegated.", f"Give one of {', '.join(STEPS)}.")
+        raise refusal("step_missing", "No step to delegate is given.", f"Give one of {', '.join(STEPS)}.")
     if task.check_mode or task.params["step"] == PREPARE:
         return Outcome(task.ask(lambda: _served(connect(task.params["kubernetes"]), task.params["namespace"])))
     seconds = float(task.params["wait_timeout"])
@@ -182,7 +182,7 @@ class _Work:
 
 
 def _is_done(seen: KubeadmCluster, name: str, target: str, step: str) -> bool:
-    """Whether a step is done: before the drain that is the part of the control plane."""
+    """Whether a step is done: before the drain of a control plane machine, that is its part of the control plane."""
     if step == STEPS["before_drain"] and seen.machines[name].control_plane:
         return seen.is_controlled_by(name, target)
     return seen.is_done(name, target)

@@ -1,6 +1,6 @@
-"""The marks of an upgrade at the Machines of a management cluster: whose they are, how far they have come, and a hold.
+"""The marks of an upgrade on the Machines of a management cluster: whose they are, how far they have come, and a hold.
 
-A mark lasts from the begin of a run until its machine is seen back, or until things are put back. The hold keeps
+A mark lasts from the start of a run until its machine is seen back, or until things are put back. The hold keeps
 MachineHealthChecks from replacing a machine whose disks may have the only copy of data: from before the first work on
 it until it is seen back. After a failure it stays, until the upgrade continues or a person lets the machine go.
 """
@@ -92,7 +92,7 @@ class MachineMarks:
                 yield from self._marking.unmark(each)
 
     def put_back(self, busy: Collection[str]) -> tuple[Reason, ...]:
-        """Take off what runs have left, but for machines that have stopped halfway. The result names those.
+        """Take off what runs have left, except on machines that have stopped halfway. The result names those.
 
         On the machines that are `busy` something is at work, which may restart them.
         """

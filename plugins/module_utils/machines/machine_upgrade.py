@@ -32,7 +32,7 @@ from .observe.state import KubeadmCluster
 from .planning import IDENTITY, OPTIONS, order, preflight, target_of, through_of, version_before, words
 
 SECONDS_A_BATCH = 300
-"""Seconds that a batch is taken to last as long as none was measured."""
+"""Seconds that a batch is expected to last as long as none was measured."""
 
 
 def _waited(
@@ -50,8 +50,8 @@ def _waited(
 def _to_its_end(task: Task) -> Task:
     """The same task, which waits even in one pass.
 
-    A pass that left a machine in the middle would leave it cordoned. Uncordoned it would have its pods back, so that no
-    drain that takes longer than a pass would ever end.
+    A pass that ended halfway would leave a machine cordoned. If the machine were uncordoned, its pods would come back,
+    and no drain that takes longer than a pass would ever end.
     """
     return replace(task, params={**task.params, "wait": True})
 
@@ -118,7 +118,7 @@ def _returned(task: Task) -> Outcome:
     verdict = combine((judge_failed(seen, failed, target), verdict))
     if verdict.passed:
         verdict = combine((verdict, Verdict(_uncordoned(task, connect(task.params["kubernetes"]), names))))
-        # One that is on the way only goes down again, and keeps its marks until it is at the end of it.
+        # A machine at a version on the way goes down again, and keeps its marks until it is on the target.
         if target_of(task) not in through_of(task):
             verdict = combine((verdict, _marked(to_end, seen, lambda marks: Verdict(tuple(marks.done(names, target))))))
     return Outcome(verdict, bool(task.journal.as_result()))
@@ -153,7 +153,7 @@ def _restored(task: Task) -> Outcome:
     workloads back.
 
     One that is not Ready stays cordoned, and one on which something is at work: it may be half upgraded, or go down.
-    The marks go before the cordons, which tell whether work had begun.
+    The marks are removed before the cordons, which show whether work had started.
     """
     client, facts = connect(task.params["kubernetes"]), facts_in(task.params["machines"])
     busy = {name for name, each in facts.items() if each.under_way}

@@ -79,8 +79,7 @@ def through_of(task: Task) -> tuple[Release, ...]:
 
 
 def version_before(task: Task) -> Release | None:
-    """The version on the way before that of the option `target_version`, which may be one, too; None if it is the
-    first.
+    """The last version on the way before `target_version`, which may be on the way itself; None if there is none.
 
     Raises:
         Refusal: one of them is no version.

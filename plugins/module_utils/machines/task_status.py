@@ -1,7 +1,7 @@
 """The status of an UpgradeTask, from the record of the upgrade that it has requested. Pure.
 
 Its conditions are `Accepted` and, for each machine and for all of them together, `MachineUpToDate`. A task that was
-aborted has the latter no more: nothing works on its machines.
+aborted no longer has the latter: nothing works on its machines.
 """
 
 from __future__ import annotations

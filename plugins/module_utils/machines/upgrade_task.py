@@ -1,4 +1,4 @@
-"""The UpgradeTask as request, and as the place in which its upgrade is answered.
+"""The UpgradeTask as request, and as the place where its upgrade is reported.
 
 Its definition is `roles/machines/files/upgrade_task.yml`. One that is deleted, or whose phase is Abort, aborts its
 upgrade; a new one of the same owner aborts those before it.
@@ -27,7 +27,7 @@ from .observe.upgrade_tasks import API, ENDED, UPGRADE_TASK, UPGRADE_TASKS, Task
 from .task_status import ended_status, status_of, with_decision
 
 BEGINNING = "upgradetask/"
-"""The beginning of a source that is an UpgradeTask."""
+"""The start of a source that is an UpgradeTask."""
 SYSTEM = "machines"
 """The type of the request."""
 SUPERSEDE = {"upgrade_supersede": "true"}
@@ -59,7 +59,7 @@ class UpgradeTask:
         return f"{UPGRADE_TASK} {self.name} in namespace {self.namespace}"
 
     def state(self) -> UpgradeTaskState | None:
-        """It, as it is now; None if it is gone.
+        """The task as it is now; None if it is gone.
 
         Raises:
             Refusal: it cannot be had or understood.
@@ -70,7 +70,7 @@ class UpgradeTask:
     def read(self) -> Request | None:
         """The request that its spec is; None if it is aborted or deleted.
 
-        One that has not begun takes the place of the upgrade of an earlier one of its owner.
+        A task that has not started replaces the upgrade of an earlier task of the same owner.
         """
         seen = self.state()
         if seen is None or seen.ends:
@@ -83,7 +83,7 @@ class UpgradeTask:
         return replace(request, faults=faults, variables={**request.variables, **supersedes})
 
     def claim(self) -> tuple[str, ...]:
-        """Abort the earlier tasks of the same owner. The result names those that were not yet to be aborted.
+        """Abort the earlier tasks of the same owner. The result names those that it has aborted.
 
         Raises:
             Refusal: they cannot be had, or not be changed.
@@ -100,7 +100,7 @@ class UpgradeTask:
         return tuple(asked)
 
     def note(self, state: str) -> bool:
-        """In an annotation, and as the condition Accepted with all reasons."""
+        """Note the state in an annotation, and as the condition Accepted with all reasons."""
         body: Json = {"metadata": {"annotations": {STATE: state}}}
         self.client.patch(self._path(), body, "merge")
         noted = json.loads(state)
@@ -114,7 +114,7 @@ class UpgradeTask:
         return Verdict()
 
     def answer(self, record: Record) -> None:
-        """Tell in its status how far the upgrade of the record has come, and end the tasks that it has followed.
+        """Report in its status how far the upgrade of the record has come, and end the tasks that it has replaced.
 
         Raises:
             Refusal: it cannot be read or written.
@@ -138,7 +138,7 @@ class UpgradeTask:
         ]
 
     def _write(self, change: Callable[[Json, UpgradeTaskState], Json], name: str | None = None) -> None:
-        """Write the status that comes of the one that is there, over the object that was read."""
+        """Write the status that `change` makes of the present one, over the object that was read."""
 
         def attempt() -> None:
             found = self.client.get(self._path(name))
@@ -160,7 +160,8 @@ class UpgradeTask:
 
 
 def _answer(record: Record, kept: Json, seen: UpgradeTaskState) -> Json:
-    """The status. A task that is to be aborted is so once no batch of it is under way, however its run has ended."""
+    """The status. A task that is to be aborted counts as aborted once none of its batches is under way, however its run
+    ended."""
     if seen.ends and not any(each.state == "upgrading" for each in record.batches):
         return ended_status(kept)
     return status_of(record, [each.kubernetes_node for each in seen.machines], kept)

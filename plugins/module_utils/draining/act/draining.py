@@ -32,7 +32,8 @@ class Draining:
         self._writers = Writers(task, partial(lease_at, client), module)
 
     def cordon(self, name: str) -> bool:
-        """Cordon a Kubernetes node, with the undo in the same request. The result says whether anything was to do.
+        """Cordon a Kubernetes node, with the undo in the same request. The result says whether there was anything to
+        do.
 
         One that a person has cordoned stays as it is, and is never uncordoned by a run.
 
@@ -53,8 +54,8 @@ class Draining:
     def evict(self, pods: Sequence[PlacedPod]) -> EvictionAnswers:
         """Ask once for the eviction of each pod, several at the same time. In check mode the server only answers.
 
-        A pod that is gone, or whose name another pod has by now, needs no eviction. If nothing at all is answered, the
-        others are not asked for.
+        A pod that is gone, or whose name another pod has by now, needs no eviction. If no request of one round is
+        answered, the others are not made.
 
         Raises:
             Refusal: this task may not act, or the user lacks the right.

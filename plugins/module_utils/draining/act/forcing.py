@@ -26,7 +26,7 @@ class Forcing:
     """The pods by UID, and the rungs that were made for them."""
 
     def force(self, pods: Iterable[PlacedPod], seconds: Mapping[str, float], kept: Collection[str]) -> None:
-        """Remove the pods for which a rung is due. Each one once a rung.
+        """Remove the pods for which a rung is due, each pod once for each rung.
 
         `seconds` is the age of the drain of each Kubernetes node, and `kept` has the UIDs of pods that budgets keep.
 

@@ -169,7 +169,7 @@ def left(seen: DrainLook) -> tuple[float, ...]:
 
 
 def evictable(seen: DrainLook, refused_uids: Sequence[str] = ()) -> tuple[PlacedPod, ...]:
-    """The pods to be evicted now: those that a drain removes, that do not leave yet, and that no budget is seen to
+    """The pods to be evicted now: those that a drain removes, that are not leaving yet, and that no budget is seen to
     keep; without the pods of these UIDs."""
     kept = {(each.namespace, each.name) for each in seen.kept}
     return tuple(

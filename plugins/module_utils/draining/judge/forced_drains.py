@@ -63,7 +63,8 @@ def may_be_forced(pod: PlacedPod, rungs: Collection[ForcedRung]) -> bool:
 
 
 def rung_due(pod: PlacedPod, rungs: Collection[ForcedRung], seconds: float, *, kept: bool) -> str:
-    """The last rung that is due for a pod on a Kubernetes node that is drained for so many seconds; empty if none is.
+    """The last rung that is due for a pod on a Kubernetes node that has been drained for so many seconds; empty if none
+    is.
 
     A pod that is `kept` by a budget is not evicted.
     """

@@ -82,8 +82,8 @@ def _said(seen: Workloads, kept: Collection[VolumeReplica]) -> Reason:
         )
     return refused(
         "drain_never_ends",
-        f"The drain of {nodes} never ends, for Longhorn keeps its instance manager there: no healthy replica of these"
-        f" volumes would be on another Kubernetes node that is not cordoned: {volumes} ({policy}).",
+        f"The drain of {nodes} never ends, because Longhorn keeps its instance manager there: no healthy replica of"
+        f" these volumes would be on another Kubernetes node that is not cordoned: {volumes} ({policy}).",
         "Give the volumes a healthy replica on another Kubernetes node, drain fewer at once, or change"
         " node-drain-policy.",
     )

@@ -47,7 +47,7 @@ def judge_room(seen: Workloads, batches: Mapping[str, Collection[str]]) -> Itera
         )
     if len(found) > MOST_SHOWN:
         names = first_few([each.batch for each in found[MOST_SHOWN:]])
-        yield remark("no_room", f"So it is with pods of {len(found) - MOST_SHOWN} further batches: {names}.")
+        yield remark("no_room", f"The same holds for pods of {len(found) - MOST_SHOWN} further batches: {names}.")
     left = [
         f"{rule} ({count} pods)"
         for rule, count in (
@@ -65,7 +65,7 @@ def _lacking(each: NoRoom) -> Iterator[str]:
     if each.crowded:
         yield f"{_pods(each.crowded)} no room on other Kubernetes nodes, by requests"
     if each.bound:
-        yield f"{_pods(each.bound)} no other Kubernetes node that it may run on, by labels, taints or volumes"
+        yield f"{_pods(each.bound)} no other Kubernetes node to run on, by labels, taints or volumes"
 
 
 def _pods(names: Sequence[str]) -> str:
@@ -130,7 +130,7 @@ class Packing:
                 bound.append(f"{pod.namespace}/{pod.name}")
                 continue
             places = self._places(where)
-            # A pod of the same needs begins where the one before has found room: nothing is given back.
+            # A pod with the same needs starts where the last one found room: no room is given back.
             start = reached.get((where, needs), 0)
             found = self._first(places, start, needs, free)
             reached[where, needs] = found
@@ -229,7 +229,7 @@ def _union(several: Iterable[int]) -> int:
 
 
 def _compares(rule: LabelRule, value: str) -> bool:
-    """Gt and Lt compare whole numbers; what is none meets neither (core/v1, `NodeSelectorRequirement`)."""
+    """Gt and Lt compare whole numbers; any other value meets neither (core/v1, `NodeSelectorRequirement`)."""
     try:
         have, limit = int(value), int(rule.values[0])
     except (IndexError, ValueError):

@@ -68,7 +68,7 @@ def _pods_on(client: KubernetesClient, name: str) -> list[PlacedPod]:
 
 
 def _held(names: Collection[str], item: Json) -> HeldVolume | None:
-    """A volume attached to one of these Kubernetes nodes, or on its way off."""
+    """A volume attached to one of these Kubernetes nodes, or being detached from it; None for any other."""
     with reading_object("VolumeAttachment", item):
         metadata, spec, status = part(item, "metadata"), part(item, "spec"), part(item, "status", {})
         name = text(spec, "nodeName")

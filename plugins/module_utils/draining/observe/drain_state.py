@@ -34,7 +34,7 @@ class HeldVolume:
 
 @dataclass(frozen=True)
 class DrainLook:
-    """All of it."""
+    """Kubernetes nodes that are drained, as one look has seen them."""
 
     nodes: tuple[DrainedNode, ...]
     """Those that are still there."""

@@ -12,8 +12,8 @@ Answer = TypeVar("Answer")
 
 
 def asked(ask: Callable[[], Answer], what: str) -> tuple[Answer | None, tuple[Reason, ...]]:
-    """The answer; or None and a remark that says that `what` was not computed, for the user lacks the right for it, or
-    the server does not know the kind.
+    """The answer; or None and a remark that says that `what` was not computed, because the user lacks the right for it,
+    or the server does not know the kind.
 
     Raises:
         Refusal: no answer can be had for another cause.

@@ -69,7 +69,7 @@ def placed_pod(item: Json) -> PlacedPod:
 
 
 def in_thousandths(amounts: Mapping[str, Decimal]) -> dict[str, int]:
-    """The amounts in thousandths, rounded up as Kubernetes does, without those of nothing."""
+    """The amounts in thousandths, rounded up as Kubernetes does it, without those that are 0."""
     return {name: -int(-amount * 1000 // 1) for name, amount in amounts.items() if amount > 0}
 
 

@@ -38,7 +38,7 @@ class BoundVolume:
 
 
 def look_at_workloads(client: KubernetesClient) -> tuple[Workloads | None, tuple[Reason, ...]]:
-    """All of it, and remarks on what cannot be had for a missing right; None without the pods.
+    """The workloads, and remarks on what cannot be had for a missing right; None without the pods.
 
     Raises:
         Refusal: an answer cannot be had for another cause, or is not understood.

@@ -56,7 +56,7 @@ class PlacementRules:
 
 @dataclass(frozen=True)
 class PlacedPod:
-    """A pod that has not ended."""
+    """A pod as the scheduler and a drain see it."""
 
     namespace: str
     name: str
@@ -111,7 +111,7 @@ class PlacedPod:
 
 @dataclass(frozen=True)
 class KeptPod:
-    """A pod, and a budget that lets no pod go now."""
+    """A pod, and a budget that keeps it now."""
 
     namespace: str
     name: str
@@ -158,7 +158,7 @@ class VolumeReplica:
 
 @dataclass(frozen=True)
 class Workloads:
-    """All of it."""
+    """All pods of the cluster, and what limits where they go."""
 
     pods: tuple[PlacedPod, ...]
     budgets: tuple[Budget, ...]

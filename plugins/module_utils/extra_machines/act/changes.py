@@ -31,8 +31,8 @@ class MachineChanges:
         self._deployment("add_machines", seen, Undo(writer_of(self.task), (change,)), change.set_to)
 
     def adopt(self, seen: MachineDeployment) -> bool:
-        """Make the undo that it carries that of this run, so that nobody else puts it back. The result says whether
-        it was that of another."""
+        """Make the undo that it carries this run's, so that no other run puts it back. The result says whether it was
+        another run's."""
         writer = writer_of(self.task)
         if seen.undo is None or not writer.lock or seen.undo.writer.run == writer.run:
             return False
@@ -52,7 +52,7 @@ class MachineChanges:
         self._machine("mark_machine", seen, machine, OUR_MARK)
 
     def unmark(self, seen: MachineDeployment, machine: Machine) -> None:
-        """Have it go as any other."""
+        """Have it go like any other."""
         self._machine("unmark_machine", seen, machine, None)
 
     def _deployment(self, action: str, seen: MachineDeployment, undo: Undo | None, replicas: int | None) -> None:

@@ -40,7 +40,7 @@ class Removal:
     def again(self) -> Verdict:
         """Look, and take away what can be taken away now. Each is tried even if another is refused.
 
-        A refusal waits for the others, so that they are not left half done because of it.
+        A refusal counts only once the others are done, so that they are not left half done because of it.
         """
         found: list[Reason] = []
         denied = False
@@ -104,7 +104,7 @@ class Removal:
     def _followed(
         self, seen: MachineDeployment, machines: Sequence[Machine], changes: MachineChanges
     ) -> tuple[Reason, ...]:
-        """Nothing is to be lowered, or not any more. A run that was killed behind that may have left marks."""
+        """Nothing is to be lowered, or not any more. A run that was killed after that may have left marks."""
         marked = [each for each in machines if each.ours]
         if not marked and seen.key not in self._lowered:
             return ()

@@ -87,10 +87,10 @@ def judge_ready(seen: MachineDeployment, machines: Iterable[Machine]) -> Iterato
     unready = sorted((each for each in machines if not each.ready and not each.going), key=_age)
     # A status that is older than the spec may count machines that are gone.
     ready = min(seen.ready, seen.replicas) if seen.observed else None
-    counted = f"{ready} of {seen.replicas}" if ready is not None else f"not all {seen.replicas}"
+    counted = f"has {ready} of" if ready is not None else "does not have all"
     yield waiting(
         "machines_not_ready",
-        f"{seen.called} has {counted} machines Ready{_last_word(unready)}.",
+        f"{seen.called} {counted} {seen.replicas} machines Ready{_last_word(unready)}.",
         "See why it does not become Ready: clusterctl describe cluster and the events of the machine show it.",
         about=seen.key,
     )

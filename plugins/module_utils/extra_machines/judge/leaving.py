@@ -1,6 +1,6 @@
-"""The machines that go when a MachineDeployment loses its extra ones. No machine with a member of the cluster is one.
+"""The machines that go when a MachineDeployment loses its extra ones. No machine with a member of the cluster goes.
 
-Cluster API deletes of a MachineSet first the machines that are being deleted already, then those with its annotation,
+Of a MachineSet, Cluster API first deletes the machines that are being deleted already, then those with its annotation,
 by name (`machineset_deletion_order.go`). So the annotation has to stand on as many machines as are to go, and on none
 that has a member. It says nothing between several MachineSets, so a rollout has to end first.
 
@@ -81,7 +81,7 @@ def judge_settled(seen: MachineDeployment, machines: Sequence[Machine], members:
 def choose(seen: MachineDeployment, machines: Sequence[Machine], members: Members, count: int) -> LeavingMachines:
     """The `count` machines that go first, none of which has a member.
 
-    Machines that are being deleted already go whatever is chosen, and count. Of the others those that somebody has
+    Machines that are being deleted already go whatever is chosen, and count. Of the others, those that someone has
     marked come first, then those without a Kubernetes node, then the newest.
     """
     left = max(0, count - sum(each.going for each in machines))

@@ -29,7 +29,7 @@ def is_known(made: Change) -> bool:
 
 @dataclass(frozen=True)
 class MachineDeployment:
-    """One MachineDeployment at one moment."""
+    """One MachineDeployment at one time."""
 
     namespace: str
     name: str
@@ -60,7 +60,7 @@ class MachineDeployment:
 
     @property
     def called(self) -> str:
-        """The words of sentences for it."""
+        """Its name in sentences."""
         return f"MachineDeployment {self.key}"
 
     @property
@@ -71,7 +71,7 @@ class MachineDeployment:
 
 @dataclass(frozen=True)
 class Machine:
-    """One machine at one moment."""
+    """One machine at one time."""
 
     name: str
     uid: str

@@ -81,7 +81,7 @@ class MachineMarking:
 
 
 def _with(present: Sequence[Mapping[str, Any]], name: str, now: UpToDate | None) -> list[Any]:
-    """The conditions with this one in the place that it has."""
+    """The conditions, with this one in its present place, or at the end."""
     mine = [each for each in present if text(each, "type", "") == UP_TO_DATE]
     if now is None:
         return [each for each in present if each not in mine]

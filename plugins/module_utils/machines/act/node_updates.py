@@ -30,7 +30,7 @@ class NodeUpdateChanges:
     namespace: str
 
     def path(self, name: str) -> str:
-        """The path of one of them."""
+        """The path of a NodeUpdate."""
         return in_namespace(API, self.namespace, NODE_UPDATES, name)
 
     def create(self, name: str, spec: Mapping[str, Any], deadline: datetime, labels: Mapping[str, str]) -> None:

@@ -39,7 +39,8 @@ def judge_members(seen: KubeadmCluster, groups: Mapping[str, Collection[str]], t
         )
     workers = [name for name in left if name not in masters]
     if workers:
-        yield remark("machines_left", f"In none of upgrade_groups, and left as they are: {enumerate_few(workers)}.")
+        said = f"Machines in no group of upgrade_groups are left as they are: {enumerate_few(workers)}."
+        yield remark("machines_left", said)
 
 
 @as_verdict
@@ -53,10 +54,11 @@ def judge_machines(seen: KubeadmCluster, names: Collection[str], going: Collecti
         yield from _unfit(each)
     closed = [name for name in names if seen.machines[name].is_kept]
     if closed and not going:
-        yield remark("stays_cordoned", f"Cordoned by another user, and left so: {enumerate_few(closed)}.")
+        said = f"Machines that another user has cordoned stay cordoned: {enumerate_few(closed)}."
+        yield remark("stays_cordoned", said)
     leaving = [name for name in names if seen.machines[name].leaving]
     if leaving:
-        said = f"Being deleted, so that no work on them would last: {enumerate_few(leaving)}."
+        said = f"Machines are being deleted, so no work on them would last: {enumerate_few(leaving)}."
         yield waiting("machine_leaving", said, "Wait until they are gone, or take them out of upgrade_groups.")
 
 
@@ -121,11 +123,12 @@ def _judge_certificates(facts: Mapping[str, MachineFacts], names: Collection[str
             "Renew them: kubeadm certs renew all, then restart the control plane. It renews no authority, such as ca:"
             " replace that by hand."
         )
-        yield refused("certificate_ended", f"Certificates have ended: {enumerate_few(ended)}.", remedy)
+        yield refused("certificate_ended", f"Certificates have expired: {enumerate_few(ended)}.", remedy)
     if soon:
-        yield remark("certificates_end", f"Certificates that end soon, and that kubeadm renews: {enumerate_few(soon)}.")
+        said = f"Certificates that expire soon, and that kubeadm renews: {enumerate_few(soon)}."
+        yield remark("certificates_end", said)
     if authorities:
-        said = f"Certificate authorities that end soon, and that kubeadm does not renew: {enumerate_few(authorities)}."
+        said = f"Authorities that expire soon, and that kubeadm does not renew: {enumerate_few(authorities)}."
         yield remark("authorities_end", said)
 
 
@@ -146,6 +149,6 @@ def judge_facts(
     if silent and any(each.name == ETCD for each in seen.components):
         yield remark(
             "etcd_leader_unknown",
-            f"The member of etcd on {enumerate_few(silent)} did not say which one leads, so that the leader may go"
+            f"The member of etcd on {enumerate_few(silent)} did not say which one leads, so the leader may go"
             " before the last machine. etcd then elects another one.",
         )

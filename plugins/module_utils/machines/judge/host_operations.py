@@ -81,7 +81,8 @@ def next_host_step(
 
 
 def _without_plan(told: HostStatus, wanted: WantedHost, boot: str) -> HostDecision:
-    """The plan may have been lost, or removed by a person who has corrected the cause of a failure."""
+    """The next step without a plan, which may be lost, or removed by a person who has corrected the cause of a
+    failure."""
     digest, _sign, number = told.operation.rpartition("-")
     attempt = int(number) if digest == wanted.digest and number.isdecimal() else 0
     if attempt and told.state is HostState.SUCCEEDED:

@@ -124,6 +124,6 @@ def judge_unmarked(seen: KubeadmCluster, names: Iterable[str], *, connected: boo
         yield remark(
             "machines_unmarked",
             f"Machines {enumerate_few(owned)} belong to Cluster API, and no connection to its management cluster is"
-            " given, so that a MachineHealthCheck may replace one during its upgrade.",
+            " given, so a MachineHealthCheck may replace one during its upgrade.",
             "Give management, or pause the MachineHealthChecks.",
         )

@@ -86,7 +86,7 @@ def _under_way(seen: NodeUpdate, wanted: WantedWork, now: datetime) -> NodeDecis
     cause = next((said for said, holds in causes.items() if holds), "")
     if cause and not seen.aborting:
         return NodeDecision(NodeStep.ABORT, cause)
-    return NodeDecision(NodeStep.FOLLOW, f"{cause}, and it comes to its end" if cause else "")
+    return NodeDecision(NodeStep.FOLLOW, f"{cause}, and the work is being aborted" if cause else "")
 
 
 def _failed(seen: NodeUpdate, wanted: WantedWork) -> NodeDecision:

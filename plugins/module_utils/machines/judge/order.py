@@ -30,7 +30,7 @@ def turns(
 
     Each machine goes to each version on the way: `kubeadm upgrade` takes it one minor version at a time
     (kubernetes.io/docs/setup/production-environment/tools/kubeadm/create-cluster-kubeadm, "kubeadm's skew against
-    kubeadm"). Behind the first version their order is that of the cluster as it will be then.
+    kubeadm"). After the first version their order is that of the cluster as it will be then.
 
     Args:
         seen: The cluster.

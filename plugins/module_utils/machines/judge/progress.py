@@ -60,7 +60,7 @@ def judge_past(seen: KubeadmCluster, names: Collection[str], version: Release) -
     """Whether all these machines have this version on the way, or a later one, before the first goes to the next."""
     for name in names:
         if name in seen.machines and not seen.is_past(name, version):
-            said = f"Machine {name} is not on {version} yet, and no machine goes further before."
+            said = f"Machine {name} is not on {version} yet, and no machine goes further until it is."
             yield waiting(UPDATING, said, "See the log of its kubelet, or run the playbook again.", about=name)
 
 

@@ -19,7 +19,7 @@ from .order import CLUSTER_API
 OLDEST_KUBELET = 3
 OLDEST_FOLLOWING = 1
 MOST_HOPS = 4
-"""The versions to which one run goes: the playbook has the plays of so many."""
+"""The most versions to which one run goes: the playbook has plays for that many."""
 FIRST = 28
 """The first minor version whose `kubeadm upgrade node` upgrades the addons once all of the control plane is upgraded,
 so that a killed `kubeadm upgrade apply` leaves none of them behind (kubeadm, `cmd/phases/upgrade/node/addons.go`)."""
@@ -54,7 +54,7 @@ def judge_versions(seen: KubeadmCluster, hops: Sequence[Release], going: Collect
     if ahead[0].minor < FIRST:
         yield refused(
             "target_unsupported",
-            f"kubeadm {ahead[0]} cannot continue an upgrade that was killed behind the control plane.",
+            f"kubeadm {ahead[0]} cannot continue an upgrade that was killed after the control plane.",
             f"Give a version from 1.{FIRST}.0 on.",
         )
     skipped = next((pair for pair in pairwise((present, *ahead)) if pair[0].minors_to(pair[1]) > 1), None)
@@ -116,7 +116,7 @@ def _kubelets_near(found: Mapping[str, str], hop: Release, target: Release) -> I
     if newer:
         yield refused(
             "kubelet_newer",
-            f"Newer than {target}, which no API server of that version may have: {newer}.",
+            f"Newer than {target}, which an API server of that version does not allow: {newer}.",
             "Give a version that is not older than these.",
         )
     older = _named(found, lambda version: version.minors_to(hop) > OLDEST_KUBELET)

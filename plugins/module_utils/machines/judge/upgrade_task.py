@@ -39,7 +39,7 @@ def _declined(seen: UpgradeTaskState) -> Iterator[str]:
         if each.spec is None:
             if compares:
                 yield (
-                    f"Machine {each.name} has no machineSpec, so that its difference from spec.newMachineSpec is not"
+                    f"Machine {each.name} has no machineSpec, so its difference from spec.newMachineSpec is not"
                     " known: give its present one, or only spec.newMachineSpec.version."
                 )
             continue

@@ -1,4 +1,4 @@
-"""An operation of the agent on a machine that writes images of its operating system, as the agent tells it. Pure."""
+"""An operation of the agent on a machine that writes images of its operating system, as the agent reports it. Pure."""
 
 from __future__ import annotations
 

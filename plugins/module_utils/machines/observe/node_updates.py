@@ -34,7 +34,7 @@ class FailureKind(str, Enum):
 
 @dataclass(frozen=True)
 class NodeUpdate:
-    """One of them."""
+    """One NodeUpdate."""
 
     name: str
     uid: str

@@ -31,7 +31,7 @@ def is_hold(made: Change) -> bool:
 
 @dataclass(frozen=True)
 class OwnedMachine:
-    """A Machine at one moment."""
+    """A Machine at one time."""
 
     namespace: str
     name: str
@@ -48,7 +48,7 @@ class OwnedMachine:
 
     @property
     def called(self) -> str:
-        """The words of sentences for it."""
+        """Its name in sentences."""
         return f"Machine {self.namespace}/{self.name}"
 
     @property

@@ -95,6 +95,6 @@ def no_cluster(path: str) -> Exception:
     """The refusal of a cluster that kubeadm has not made."""
     return refusal(
         "kubeadm_missing",
-        f"The Kubernetes API has no {path}, so that kubeadm has not made this cluster.",
+        f"The Kubernetes API has no {path}, so kubeadm has not made this cluster.",
         "Correct kubernetes (upgrade_kubernetes), or upgrade the cluster by the tool that has made it.",
     )

@@ -85,7 +85,7 @@ _UNSEEN = NodePhase.PENDING
 
 
 def _failure(status: Json) -> FailureKind:
-    """The kind of the failure. One that gives none is no passing one."""
+    """The kind of the failure. A failure that gives none is terminal."""
     if not status.get("failureClass"):
         return FailureKind.TERMINAL
     return FailureKind(one_of(status, "failureClass", [each.value for each in FailureKind]))

@@ -57,7 +57,7 @@ class Component:
 
 @dataclass(frozen=True)
 class KubeadmCluster:
-    """All of it."""
+    """The cluster, as one look has seen it."""
 
     configured: str
     """The version in the ClusterConfiguration of kubeadm."""

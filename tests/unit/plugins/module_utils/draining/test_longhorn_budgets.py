@@ -58,7 +58,7 @@ def test_a_volume_without_another_healthy_replica_is_named_by_its_claim() -> Non
     (reason,) = reasons(seen(LAST, VolumeReplica("last", "w-1", healthy=False), *BOTH), {"w-0": ["w-0"]})
     assert reason.code == "drain_never_ends"
     assert reason.message == (
-        "The drain of w-0 never ends, for Longhorn keeps its instance manager there: no healthy replica of these"
+        "The drain of w-0 never ends, because Longhorn keeps its instance manager there: no healthy replica of these"
         " volumes would be on another Kubernetes node that is not cordoned: search/data-0 (node-drain-policy of"
         " Longhorn is block-if-contains-last-replica)."
     )

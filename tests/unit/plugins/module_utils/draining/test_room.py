@@ -164,7 +164,7 @@ def test_a_few_batches_are_told_in_full_and_the_others_named() -> None:
         "Batch nodes-00: 4 pods (search/w-0-0, search/w-0-1, search/w-0-2, search/w-0-3) find no room on other"
         " Kubernetes nodes, by requests."
     )
-    assert reasons[3].message == "So it is with pods of 3 further batches: nodes-03, nodes-04, nodes-05."
+    assert reasons[3].message == "The same holds for pods of 3 further batches: nodes-03, nodes-04, nodes-05."
     assert reasons[4].message.endswith(": preemption by priority.")
     assert judge_room(seen, batches).passed
 
@@ -180,7 +180,7 @@ def test_a_pod_that_may_run_nowhere_else_is_told_from_one_without_room() -> None
     stays = pod("data-0", rules=PlacementRules(labels=(("kubernetes.io/hostname", "w-0"),)), requests=CPU)
     reasons = judge_room(workloads([node("w-0"), node("w-1")], stays), BATCH).reasons
     assert reasons[0].message == (
-        "Batch nodes-02: 1 pod (search/data-0) finds no other Kubernetes node that it may run on, by labels, taints or"
+        "Batch nodes-02: 1 pod (search/data-0) finds no other Kubernetes node to run on, by labels, taints or"
         " volumes."
     )
 

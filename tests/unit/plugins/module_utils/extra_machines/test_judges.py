@@ -63,7 +63,7 @@ def codes(verdict: Verdict) -> list[str]:
         (PLAIN, []),
         (replace(PLAIN, ready=5), []),
         (replace(PLAIN, ready=3), ["MachineDeployment clusters/workers has 3 of 4 machines Ready."]),
-        (replace(PLAIN, observed=False), ["MachineDeployment clusters/workers has not all 4 machines Ready."]),
+        (replace(PLAIN, observed=False), ["MachineDeployment clusters/workers does not have all 4 machines Ready."]),
     ],
 )
 def test_the_machines_of_the_present_spec_have_to_be_ready(seen: MachineDeployment, said: list[str]) -> None:
