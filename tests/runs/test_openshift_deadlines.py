@@ -49,7 +49,8 @@ def test_what_is_late_is_reported_once_and_the_run_goes_on(here: World) -> None:
     cluster.is_upgraded()
     assert cluster.notices() == [["control_plane_late"], ["workers_late"]]
     (first, second) = [each for each in cluster.hook.got if each["state"] == "delayed"]
-    assert first["cause"].startswith("The batch of master-0, master-1, master-2 is late: The control plane is updated")
+    late = "The batch of master-0, master-1, master-2 is late: The control plane is being updated"
+    assert first["cause"].startswith(late)
     assert "The batch of worker-0 is late: Kubernetes node worker-0" in second["cause"]
     assert first["target_version"] == "4.18.2"
     assert cluster.late() == ["master-0", "worker-0", "worker-1", "worker-2"]

@@ -138,7 +138,7 @@ def test_a_wait_for_a_drain_says_since_when_it_lasts(blocked: Blocked) -> None:
     ended = blocked.here.play(PLAYBOOK, blocked.given({**RUNG, "after": 7200}, upgrade_member_timeout=1200))
     assert ended.code != 0
     (since,) = [each["at"] for each in blocked.cluster.record()["events"] if each["kind"] == "lasts_since"]
-    assert f"Kubernetes node worker-1 is drained since {since}, and PodDisruptionBudget" in ended.output
+    assert f"Kubernetes node worker-1 has been draining since {since}, and PodDisruptionBudget" in ended.output
 
 
 def test_a_pod_is_evicted_again_as_soon_as_its_budget_lets_it_go(blocked: Blocked) -> None:

@@ -88,7 +88,7 @@ def drain_blocked(stays: Sequence[KeptPod]) -> Reason:
     """The reason for a drain that does not end: since when, the first pod that is kept, and by which budget."""
     first, budget = stays[0], stays[0].budget
     more = f" (and {len(stays) - 1} more)" if len(stays) > 1 else ""
-    since = f" since {first.since}" if first.since else ""
+    drain = f"has been draining since {first.since}" if first.since else "is being drained"
     cause = (
         f"it lets {budget.allowed} go, with {budget.healthy} of {budget.expected} healthy, and {budget.desired} have"
     )
@@ -98,7 +98,7 @@ def drain_blocked(stays: Sequence[KeptPod]) -> Reason:
         remedy = "Change the selectors, so that one budget covers it."
     return waiting(
         "drain_blocked",
-        f"Kubernetes node {first.kubernetes_node} is drained{since}, and PodDisruptionBudget"
+        f"Kubernetes node {first.kubernetes_node} {drain}, and PodDisruptionBudget"
         f" {first.namespace}/{budget.name} keeps pod {first.name} there{more}: {cause}.",
         remedy,
         about=f"{first.kubernetes_node} {first.name}",

@@ -64,7 +64,7 @@ def _left_on(name: str, seen: DrainLook, answers: EvictionAnswers, overdue: str)
     if leaving:
         yield waiting(
             "pods_leaving",
-            f"Kubernetes node {name} is drained, and pods {enumerate_few(leaving)} are leaving it.",
+            f"Kubernetes node {name} is being drained, and pods {enumerate_few(leaving)} are leaving it.",
             "Wait: each pod has its grace period.",
             about=name,
         )
@@ -91,7 +91,7 @@ def _keeps(name: str, namespace: str, budget: Budget, pods: str, since: str) -> 
         unless = "Change the budget, or give its pods another replica: it never lets one go."
     return waiting(
         "drain_blocked",
-        f"Kubernetes node {name} is drained, and PodDisruptionBudget {namespace}/{budget.name} keeps {pods}"
+        f"Kubernetes node {name} is being drained, and PodDisruptionBudget {namespace}/{budget.name} keeps {pods}"
         f" there{_since(max(since, budget.closed_since))}: it lets {budget.allowed} go, with {budget.healthy} of"
         f" {budget.expected} healthy, and {budget.desired} have to be{more}.",
         unless,
@@ -102,8 +102,8 @@ def _keeps(name: str, namespace: str, budget: Budget, pods: str, since: str) -> 
 def _overlap(name: str, budget: str, pods: str, since: str) -> Reason:
     return waiting(
         "drain_blocked",
-        f"Kubernetes node {name} is drained, and {pods} stays there{_since(since)}: PodDisruptionBudget {budget} and"
-        " another one cover it, and Kubernetes evicts no pod that more than one covers.",
+        f"Kubernetes node {name} is being drained, and {pods} stays there{_since(since)}: PodDisruptionBudget {budget}"
+        " and another one cover it, and Kubernetes evicts no pod that more than one covers.",
         "Change the selectors, so that one budget covers it.",
         about=f"{name} {budget}",
     )
@@ -115,7 +115,7 @@ def _kept_in_words(pod: PlacedPod, words: str, twice: bool, since: str) -> Reaso
         remedy = "Change the selectors of the budgets, so that one of them covers it."
     return waiting(
         "drain_blocked",
-        f"Kubernetes node {pod.kubernetes_node} is drained, and pod {pod.full_name} is kept there{_since(since)}."
+        f"Kubernetes node {pod.kubernetes_node} is being drained, and pod {pod.full_name} is kept there{_since(since)}."
         f" The server says: {words}",
         remedy,
         about=f"{pod.kubernetes_node} {pod.full_name}",
@@ -125,8 +125,8 @@ def _kept_in_words(pod: PlacedPod, words: str, twice: bool, since: str) -> Reaso
 def _not_evicted(pod: PlacedPod, words: str) -> Reason:
     return waiting(
         "eviction_refused",
-        f"Kubernetes node {pod.kubernetes_node} is drained, and the API server does not evict pod {pod.full_name}:"
-        f" {words}",
+        f"Kubernetes node {pod.kubernetes_node} is being drained, and the API server does not evict pod"
+        f" {pod.full_name}: {words}",
         "Fix the cause that it names, such as a webhook that is down.",
         about=pod.full_name,
     )

@@ -67,7 +67,8 @@ def _of_control_plane(seen: OpenShift, target: Release) -> str:
         for name in seen.masters
         if name in seen.nodes and seen.nodes[name].is_handled
     ]
-    return f"The control plane is updated to {target}: {'; '.join(filter(None, (said, *at))) or 'it has begun.'}"
+    doing = "; ".join(filter(None, (said, *at))) or "it has started."
+    return f"The control plane is being updated to {target}: {doing}"
 
 
 def left_of_control_plane(seen: OpenShift, target: Release) -> tuple[float, ...]:
@@ -137,7 +138,7 @@ def _doing(node: ConfiguredNode, pool: MachineConfigPool) -> tuple[str, str]:
         return "reboots", "See its console."
     if node.wanted_drain.startswith("drain-"):
         if is_drained(node):
-            return "is drained", "See its pods."
+            return "is being drained", "See its pods."
         return "gets its new configuration, and reboots", "See its pod machine-config-daemon."
     if node.current != node.desired or node.wanted_drain != node.last_drain:
         return "is taken by its daemon", "See its pod machine-config-daemon."

@@ -137,7 +137,7 @@ def test_a_kubernetes_node_is_of_one_pool_in_the_order_of_the_operator() -> None
 STAGES: list[tuple[dict[str, Any], str]] = [
     ({}, "waits for the machine config operator"),
     ({"desired": ITS}, "is taken by its daemon"),
-    ({"desired": ITS, "wanted_drain": f"drain-{ITS}"}, "is drained"),
+    ({"desired": ITS, "wanted_drain": f"drain-{ITS}"}, "is being drained"),
     (
         {"desired": ITS, "wanted_drain": f"drain-{ITS}", "last_drain": f"drain-{ITS}"},
         "gets its new configuration, and reboots",
@@ -184,7 +184,7 @@ def test_a_drain_that_is_blocked_names_budget_and_pod() -> None:
     drained = with_node(upgraded(), "w-0", desired=ITS, wanted_drain=f"drain-{ITS}")
     kept = [KeptPod("search", "data-1", "w-0", BUDGET, since=SINCE), KeptPod("search", "data-2", "w-0", BUDGET)]
     (reason,) = judge_updated(drained, ["w-0"], TARGET, kept).reasons
-    assert f"Kubernetes node w-0 is drained since {SINCE}" in reason.message
+    assert f"Kubernetes node w-0 has been draining since {SINCE}" in reason.message
     assert "PodDisruptionBudget search/data keeps pod data-1 there (and 1 more)" in reason.message
     assert "it lets 0 go, with 2 of 3 healthy, and 3 have to be" in reason.message
 
@@ -222,7 +222,7 @@ def test_the_message_of_a_failing_operator_comes_before_that_of_the_progress() -
         "Failing": StatusCondition("True", "", "etcd is down"),
     }
     (reason,) = judge_control_plane(openshift(version=under_way(conditions=said)), TARGET).reasons
-    assert reason.message == f"The control plane is updated to {NEW}: etcd is down"
+    assert reason.message == f"The control plane is being updated to {NEW}: etcd is down"
     assert judge_control_plane(upgraded(), TARGET).passed
 
 
