@@ -1,4 +1,4 @@
-"""Virtual time: it passes only when somebody lets it, and what falls due happens in its order."""
+"""Virtual time: it passes only when it is advanced, and what is due happens in order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Action = Callable[[], None]
 class Clock:
     """Seconds since the epoch, for servers in memory and for the tasks that ask them.
 
-    A task of the collection takes it as its clock: sleeping is letting time pass.
+    A task of the collection takes it as its clock: sleeping lets time pass.
     """
 
     def __init__(self, start: float = 1_800_000_000.0) -> None:
@@ -23,15 +23,15 @@ class Clock:
         """Called after each action that fell due."""
 
     def now(self) -> float:
-        """The present moment."""
+        """The present time."""
         return self._now
 
     def later(self, seconds: float, action: Action) -> None:
-        """Let something happen after so many seconds; what is due at the same moment happens in the order of asking."""
+        """Let something happen after so many seconds; what is due at the same time happens in the order asked."""
         heapq.heappush(self._due, (self._now + seconds, next(self._numbers), action))
 
     def advance(self, seconds: float) -> None:
-        """Let time pass. Each action that falls due sees its own moment."""
+        """Let time pass. Each action that is due sees its own time."""
         end = self._now + seconds
         while self._due and self._due[0][0] <= end:
             moment, _number, action = heapq.heappop(self._due)

@@ -116,7 +116,7 @@ class Port:
 class Listening:
     """A thread that serves handlers. As a context manager it ends with the block, and raises what failed in it on time.
 
-    Code that touches the servers or the clock from another thread holds `lock` meanwhile. A thread that holds it never
+    Code that touches the servers or the clock from another thread holds `lock` for that. A thread that holds it never
     calls `serve`, or the functions of a port.
     """
 

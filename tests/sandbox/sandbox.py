@@ -103,7 +103,7 @@ class SharedClock:
         self._clock, self._listening = clock, listening
 
     def now(self) -> float:
-        """The present moment."""
+        """The present time."""
         with self._listening.lock:
             return self._clock.now()
 
@@ -187,7 +187,7 @@ class Sandbox:
                 self._relay(each["metadata"].get("namespace", "default"), each["metadata"]["name"])
 
     def _relay(self, namespace: str, name: str) -> None:
-        """Let a Service's Ready pods answer at an address of its own, which stands in its annotation."""
+        """Let a Service's Ready pods answer at an address of its own, which is in its annotation."""
         if (namespace, name) not in self._services:
             self._services[namespace, name] = self.listening.serve(self._service(namespace, name), HOST)
         address = f"{HOST}:{self._services[namespace, name].number}"
@@ -244,6 +244,6 @@ class Sandbox:
 
 
 def _free_port() -> int:
-    """A port that nobody listens at; it has to be known before the certificates and kubeconfigs are made."""
+    """A port at which nothing listens; it has to be known before the certificates and kubeconfigs are made."""
     with socket.create_server((HOST, 0)) as found:
         return int(found.getsockname()[1])

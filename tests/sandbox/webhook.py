@@ -26,7 +26,7 @@ class Webhook:
 
     @property
     def states(self) -> list[str]:
-        """The states that it was told."""
+        """The states that it was sent."""
         return [each["state"] for each in self.got]
 
     def answer(self, request: Request) -> Answer:
@@ -62,7 +62,7 @@ def on_a_socket(answering: Answering) -> Iterator[str]:
 
 
 class Served:
-    """The way by which a webhook is reached in this process."""
+    """How a webhook is reached in this process."""
 
     by: Callable[[Answering], AbstractContextManager[str]] = staticmethod(on_a_socket)
 

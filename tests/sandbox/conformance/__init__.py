@@ -1,1 +1,1 @@
-"""The servers in memory against real ones: the same story is told to both, and both have to answer the same."""
+"""The servers in memory against real ones: both play the same story, and have to answer the same."""

@@ -1,6 +1,6 @@
 """The story of Elasticsearch: the answers in which it differs from OpenSearch, and those that must not differ.
 
-It leaves the cluster as it was, but for an index of its own. So it is told to a cluster that has something else to do.
+It leaves the cluster as it was, but for an index of its own. So it can be played on a cluster that is in use.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _members(teller: Teller) -> None:
     counters = "nodes.*.jvm.uptime_in_millis,nodes.*.indices.search.query_t*,nodes.*.breakers.parent.tripped"
     path = "/_nodes/_all/stats/indices,thread_pool,jvm,breaker/search"
     teller.tell(f"GET {path}?timeout=5s&filter_path={counters}", shape=True)
-    # Servers without x-pack take it for a member that nobody has, and know nothing of its registration.
+    # Servers without x-pack take it for a member that does not exist, and know nothing of its registration.
     teller.tell("GET /_nodes/shutdown", fields="_nodes,nodes")
     teller.tell("PUT /_nodes/nobody/shutdown", {"type": "restart", "reason": "story"})
 

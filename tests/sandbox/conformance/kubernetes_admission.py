@@ -28,8 +28,8 @@ def _pod(name: str = "data-0", resources: Json | None = None, **spec: Any) -> Js
 
 
 def _enforce(ask: Asking, here: str, level: str | None, pod: Json, status: int) -> None:
-    """Enforce a level. Admission reads labels from a copy that comes after the answer: what shows that it came is the
-    answer to a pod whose name is free."""
+    """Enforce a level. Admission reads labels from a cache that is updated after the answer: the answer to a pod
+    whose name is free shows that it is."""
     ask("PATCH", here, {"metadata": {"labels": {_ENFORCE: level}}}, media_type=MERGE)
     ask.until(lambda: ask("POST", f"{here}/pods", pod, dryRun="All").status == status)
 
@@ -148,7 +148,7 @@ def quotas(ask: Asking) -> Iterator[Any]:
     ask("PATCH", f"{all_quotas}/tight", {"spec": {"hard": {"pods": "1"}}}, media_type=MERGE)
     ask.until(lambda: offered("data-1", fits).status == 403)
     yield outcome(offered("data-0", fits))
-    # All else is asked before quotas: a refusal by a quota says that it admits the pod.
+    # Quotas are checked last: a refusal by a quota shows that all other checks admit the pod.
     ask("PATCH", here, {"metadata": {"labels": {_ENFORCE: "restricted"}}}, media_type=MERGE)
     ask.until(lambda: "exceeded quota" not in offered("data-1", fits).body["message"])
     yield outcome(offered("data-0", fits))

@@ -39,7 +39,7 @@ class Asking(Protocol):
         """The messages of a websocket of admin: channel and content of each, in which a Status is read."""
 
     def until(self, holds: Callable[[], object]) -> None:
-        """Wait until something is so."""
+        """Wait until a condition is true."""
 
 
 class OfSandbox:
@@ -64,7 +64,7 @@ class OfSandbox:
         return [_message(each) for each in answer.messages]
 
     def until(self, holds: Callable[[], object]) -> None:
-        """Let time pass until something is so."""
+        """Let time pass until a condition is true."""
         assert self._kubernetes.until(holds)
 
 
@@ -115,7 +115,7 @@ class OfLab:
             found.append(_message(message))
 
     def until(self, holds: Callable[[], object]) -> None:
-        """Wait until something is so."""
+        """Wait until a condition is true."""
         until("what a case waits for", holds, 60)
 
 

@@ -112,7 +112,7 @@ def pools(ask: Asking) -> Iterator[Any]:
     uid = ask("GET", f"{here}/pods/data-0").body["metadata"]["uid"]
     dying = ask("DELETE", f"{here}/pods/data-0", {"preconditions": {"uid": uid}})
     yield [dying.status, dying.body["kind"], dying.body["metadata"]["deletionGracePeriodSeconds"]]
-    # The pod that goes still counts as Ready, so it may vanish between two looks: its name is then held by nobody.
+    # The pod that is deleted still counts as Ready, so it may vanish between two looks: then no pod has its name.
     ask.until(lambda: settled(2) and ask("GET", f"{here}/pods/data-0").body["metadata"].get("uid", uid) != uid)
     yield _counts(status())
     yield [each["spec"]["containers"][0]["image"] for each in ask("GET", f"{here}/pods").body["items"]]

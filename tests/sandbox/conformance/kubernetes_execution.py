@@ -17,7 +17,7 @@ _SETTINGS = "/settings/one"
 
 
 def commands(ask: Asking) -> Iterator[Any]:
-    """The rights for commands, the places where they run, and how their ends are told."""
+    """The rights for commands, the places where they run, and how their exits are reported."""
     path = f"{_HERE}/pods/one/exec"
     query = {"command": "true", "stdout": "true"}
     _begin(ask)
@@ -33,7 +33,7 @@ def commands(ask: Asking) -> Iterator[Any]:
 
 
 def followed(ask: Asking) -> Iterator[Any]:
-    """A Secret that changes, and a container that is ended from its inside."""
+    """A Secret that changes, and a container that is ended from the inside."""
     path = f"{_HERE}-2/pods/one/exec"
     _begin(ask, f"{_SPACE}-2")
     _ready(ask, f"{_SPACE}-2")

@@ -56,7 +56,7 @@ def objects(ask: Asking) -> Iterator[Any]:
 
 
 def pages(ask: Asking) -> Iterator[Any]:
-    """Lists in pages, which are all of one moment, and a place in a list that is none."""
+    """Lists in pages, which are all of one time, and an invalid place in a list."""
     maps = _namespace(ask, "conformance-pages") + "/configmaps"
     for name in ("five", "four", "one", "three", "two"):
         ask("POST", maps, config_map(name, labels={"page": "yes"}))
@@ -74,7 +74,7 @@ def pages(ask: Asking) -> Iterator[Any]:
 
 
 def paths(ask: Asking) -> Iterator[Any]:
-    """Paths and methods that there are not."""
+    """Paths and methods that do not exist."""
     here = _namespace(ask, "conformance-paths")
     ask("POST", f"{here}/configmaps", config_map())
     yield outcome(ask("GET", "/apis/nothing.example/v1/things"))
@@ -251,7 +251,7 @@ def events(ask: Asking) -> Iterator[Any]:
 
 
 def watches(ask: Asking) -> Iterator[Any]:
-    """Changes for who sees only a part of the objects."""
+    """The changes that a watch of a part of the objects gets."""
     maps = _namespace(ask, "conformance-watches") + "/configmaps"
     since = ask("GET", maps).body["metadata"]["resourceVersion"]
     ask("POST", maps, config_map(labels={"a": "1"}))

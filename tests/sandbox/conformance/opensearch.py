@@ -1,4 +1,4 @@
-"""A story that is told to an OpenSearch cluster of three, real or in memory, and what is compared of its answers.
+"""A story that is played on an OpenSearch cluster of three, real or in memory, and what is compared of its answers.
 
 Everything that chance decides is left out: the elected manager is `E` in the story, the other two are `A` and `B`,
 and copies are pinned where it matters which member has them.
@@ -48,7 +48,7 @@ class Servers(Protocol):
         """Start a member on its disk, and wait until it answers."""
 
     def wait(self, what: str, condition: Callable[[], bool]) -> None:
-        """Wait until something is so."""
+        """Wait until a condition is true."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Told:
 
 
 class Teller:
-    """Tells the story to one cluster."""
+    """Plays the story on one cluster."""
 
     def __init__(self, servers: Servers, names: Sequence[str] = NAMES, table: str = "cluster_manager") -> None:
         """`table` is the one of `_cat` that names the elected manager."""
@@ -87,7 +87,7 @@ class Teller:
         """Send a request, `METHOD /path`, in which {E}, {A} and {B} are members, and note what is compared of it.
 
         `fields` are those of the answer, written as in `filter_path`; nothing is all, and `-` nothing but the status.
-        `label` stands for a body of which chance decides a part. With `shape`, every number is like every other.
+        `label` replaces a body that partly depends on chance. With `shape`, every number is like every other.
         """
         method, _space, target = line.partition(" ")
         status, found = self._servers.ask(self.members[by], method, self._named(target), self._named(body))
@@ -102,7 +102,7 @@ class Teller:
         self._servers.ask(self.members["A"], "POST", f"/_tasks/{task}/_cancel")
 
     def until(self, what: str, line: str, holds: Callable[[Json], bool], *, by: str = "A") -> None:
-        """Wait for an answer that nobody compares."""
+        """Wait for an answer that is not compared."""
         method, _space, target = line.partition(" ")
 
         def so() -> bool:
@@ -129,7 +129,7 @@ class Teller:
         return found if isinstance(text, str) else json.loads(found)
 
     def _plain(self, body: Json) -> Json:
-        """Without what differs from cluster to cluster: ids, moments and addresses."""
+        """Without what differs from cluster to cluster: ids, times and addresses."""
         text = json.dumps(body, sort_keys=True)
         for identity, part in self._ids.items():
             text = text.replace(identity, f"<{part}>")
@@ -149,7 +149,7 @@ def _without_numbers(body: Json) -> Json:
 
 
 def _ordered(body: Json) -> Json:
-    """Lists of objects in an order that no chance has a part in."""
+    """Lists of objects in an order that does not depend on chance."""
     if isinstance(body, dict):
         return {name: _ordered(value) for name, value in sorted(body.items()) if name not in BUSY}
     if isinstance(body, list):
@@ -169,7 +169,7 @@ def record(told: list[Told], place: Path = RECORDED) -> None:
 
 
 def differences(told: list[Told], wanted: list[Told]) -> Iterator[str]:
-    """The differences between two tellings of the story."""
+    """The differences between two recordings of the story."""
     for number in range(max(len(told), len(wanted))):
         one = told[number] if number < len(told) else None
         other = wanted[number] if number < len(wanted) else None

@@ -34,7 +34,7 @@ def whole(teller: Teller) -> None:
 
 
 def banner_and_mistakes(teller: Teller) -> None:
-    """The banner, and requests that are none."""
+    """The banner, and invalid requests."""
     teller.tell(
         "GET /", fields="version.number,version.distribution,version.minimum_wire_compatibility_version,tagline"
     )
@@ -266,7 +266,7 @@ def snapshots(teller: Teller) -> None:
 
 
 def members(teller: Teller) -> None:
-    """The words of members about themselves: plugins, settings and stored bytes, and a plugin that is not there."""
+    """The reports of members about themselves: plugins, settings and stored bytes, and a plugin that is not there."""
     names = "_nodes,nodes.*.name,nodes.*.plugins"
     teller.tell(f"GET /_nodes/_all/plugins,settings?filter_path={names}")
     teller.tell("GET /_nodes/<A>*/plugins?filter_path=nodes.*.name,nodes.*.plugins.name")
@@ -362,7 +362,7 @@ def archived(teller: Teller) -> None:
 
 
 def blocks(teller: Teller) -> None:
-    """The cluster is read-only for a moment."""
+    """The cluster is read-only for a short time."""
     teller.tell(f"PUT {SETTINGS}", {"persistent": {"cluster.blocks.read_only": True}})
     teller.tell("GET /_cluster/state/blocks", fields="blocks")
     teller.tell("PUT /ro")
@@ -375,7 +375,7 @@ def blocks(teller: Teller) -> None:
 
 
 def outage(teller: Teller) -> None:
-    """Two of three go, and nobody can be elected."""
+    """Two of three go, and no one can be elected."""
     teller.stop("B")
     teller.until("B to have left", "GET /_cluster/health", lambda found: found["number_of_nodes"] == 2)
     teller.stop("E")

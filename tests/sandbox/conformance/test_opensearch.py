@@ -1,4 +1,4 @@
-"""The cluster in memory answers the story as real servers have answered it; that they still do is a test of the lab."""
+"""The cluster in memory answers the story as real servers have; a test of the lab checks that they still do so."""
 
 from __future__ import annotations
 

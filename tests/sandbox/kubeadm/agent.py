@@ -1,6 +1,6 @@
 """The agent of a machine whose operating system is an image: it writes it, restarts the machine, and runs a script.
 
-It is slow, it fails, it restarts the machine at a bad moment, it forgets, and its answers may be none.
+It is slow, it fails, it restarts the machine at a bad time, it forgets, and its answers may be invalid.
 """
 
 from __future__ import annotations

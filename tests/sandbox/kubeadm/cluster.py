@@ -84,5 +84,5 @@ class KubeadmCluster:
         return of_kubelets and static and images == wanted and self.version() == version and self.is_whole()
 
     def until(self, holds: Callable[[], object], seconds: float = 3600.0, step: float = 0.5) -> bool:
-        """Let time pass until something is so; whether it came to be."""
+        """Let time pass until a condition is true; gives whether it became true."""
         return self.kubernetes.until(holds, seconds, step)

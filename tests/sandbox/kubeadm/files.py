@@ -1,4 +1,4 @@
-"""The files of a machine that tell how far it is: manifests, configuration of the kubelet, certificates, snapshots."""
+"""The files of a machine that show how far its upgrade is: manifests, kubelet configuration, certificates, backups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Kubernetes of kubeadm in memory: what its commands change, and what is away meanwhile."""
+"""The Kubernetes of kubeadm in memory: what its commands change, and what is not available during them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_all_machines_one_after_the_other() -> None:
         assert not room.ready(name)
         assert cluster.until(partial(room.ready, name))
     assert cluster.until(lambda: cluster.is_upgraded(TO))
-    # Only the API server of the first machine stands behind the address, and no member of etcd was away with another.
+    # Only the API server of the first machine is behind the address, and no member of etcd was away with another.
     assert (cluster.control_plane.outages, cluster.control_plane.least_voters) == (1, 2)
 
 

@@ -105,7 +105,7 @@ def upgrade(shared: Shared, machine: OnMachine, own_version: str, target: str) -
 
 
 def _components(shared: Shared, machine: OnMachine, version: str) -> Generator[float, None, str]:
-    """Replace the static pods one after the other; gives the fault, before which all are put back."""
+    """Replace the static pods one after the other; gives the fault, after which all are rolled back."""
     plane, before = shared.control_plane, dict(shared.control_plane.images[machine.name])
     for component in before:
         image = image_of(component, version)
@@ -138,7 +138,7 @@ def _put_back(shared: Shared, name: str, images: dict[str, str]) -> Generator[fl
 
 
 def _fault(shared: Shared, own_version: str, target: str) -> str:
-    """The end of its standard error, as the real one was recorded (`recorded`); empty if it may begin."""
+    """The end of its standard error, as the real one was recorded (`recorded`); empty if it may start."""
     if not shared.control_plane.answers:
         doing = "[upgrade] FATAL" if target else "unable to fetch the kubeadm-config ConfigMap"
         return f"error: {doing}: failed to get config map: {_REFUSED}"

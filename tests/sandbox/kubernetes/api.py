@@ -196,7 +196,7 @@ def _body(request: Request) -> Json:
 
 
 def _typed(kind: Kind, request: Request) -> Json:
-    """The object that is sent; one of a custom kind has to tell its kind."""
+    """The object that is sent; one of a custom kind has to name its kind."""
     found = _body(request)
     if kind.custom and "kind" not in found:
         said = f"the object provided is unrecognized (must be of type {kind.kind}): Object 'Kind' is missing"

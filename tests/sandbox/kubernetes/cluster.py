@@ -160,7 +160,7 @@ class Kubernetes:
                 self.clock.advance(self.durations.control)
 
     def until(self, holds: Callable[[], object], seconds: float = 120.0, step: float = 0.1) -> bool:
-        """Let time pass until something is so; whether it came to be."""
+        """Let time pass until a condition is true; gives whether it became true."""
         end = self.clock.now() + seconds
         while not holds():
             if self.clock.now() >= end:

@@ -21,7 +21,7 @@ def fill(item: Json) -> None:
 
 
 def default_class(classes: list[Json]) -> str | None:
-    """The name of the StorageClass that claims get that name none."""
+    """The name of the StorageClass that claims without one get."""
     chosen = [each for each in classes if each["metadata"].get("annotations", {}).get(_DEFAULT_CLASS) == "true"]
     return str(chosen[0]["metadata"]["name"]) if chosen else None
 

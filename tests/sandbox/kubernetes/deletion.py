@@ -65,7 +65,7 @@ def _grace(kind: Kind, item: Json, options: Json) -> int:
 
 
 def is_over(kind: Kind, item: Json) -> bool:
-    """Whether nothing holds an object any more that is on its way out."""
+    """Whether an object that is being deleted is held by nothing any more."""
     metadata = item["metadata"]
     if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
         return False

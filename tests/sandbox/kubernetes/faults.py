@@ -1,4 +1,4 @@
-"""Failures on demand: answers that are none, and connections that end."""
+"""Failures on demand: answers with errors, and connections that end."""
 
 from __future__ import annotations
 

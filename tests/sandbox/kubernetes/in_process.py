@@ -1,6 +1,6 @@
 """The collection's own Kubernetes client on an API server in the same process: no socket, and no time but the clock's.
 
-Everything above the connections is the real client, so that it raises exactly what it raises.
+Everything above the connections is the real client, so that it raises exactly what it raises on a real server.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class _Access:
         return {"Authorization": f"Bearer {self._api.token}"}
 
     def judge(self) -> Verdict:
-        """Nobody could read what is sent to it."""
+        """No one else can read what is sent."""
         return Verdict()
 
 

@@ -141,7 +141,7 @@ def immutable_uid(kind: Kind, name: str, uid: str) -> Refused:
 
 
 def no_such_path() -> Refused:
-    """There is no such kind, or no such subresource, in a group that there is."""
+    """There is no such kind, or no such subresource, in a group that exists."""
     return Refused(404, "NotFound", "the server could not find the requested resource")
 
 
@@ -153,19 +153,19 @@ def bad_request(message: str) -> Refused:
 def copied(item: Any) -> Any:
     """A copy of what JSON is made of, that shares nothing.
 
-    Half of the time of tests was spent here, and `marshal` takes a third of that of a copy in Python.
+    Half of the time of tests was spent here, and `marshal` takes a third of the time of a copy in Python.
     """
     # Version 2 knows no references: a part that stands twice in an object is two in its copy.
     return marshal.loads(marshal.dumps(item, 2))  # noqa: S302 - it is our own
 
 
 def timestamp(moment: float) -> str:
-    """A moment as Kubernetes writes a Time: whole seconds in UTC."""
+    """A time as Kubernetes writes a Time: whole seconds in UTC."""
     return datetime.datetime.fromtimestamp(int(moment), datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def seconds_of(text: str) -> float:
-    """The moment that a Time writes."""
+    """The time that a Time says."""
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 

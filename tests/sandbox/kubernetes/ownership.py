@@ -39,7 +39,7 @@ class Manager:
 
 
 def leaves(item: Json) -> dict[Path, Any]:
-    """The fields of an object that somebody can own, with their values."""
+    """The fields of an object that a manager can own, with their values."""
     own = {key: value for key, value in item.items() if key not in {"apiVersion", "kind", "metadata"}}
     own["metadata"] = {key: value for key, value in item.get("metadata", {}).items() if key not in _NOBODYS}
     if not own["metadata"]:

@@ -1,4 +1,4 @@
-"""Lists in pages: the objects of one moment, of which a server gives so many at a time."""
+"""Lists in pages: the objects of one time, of which a server gives so many at a time."""
 
 from __future__ import annotations
 

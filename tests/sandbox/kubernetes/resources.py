@@ -99,7 +99,7 @@ class Resources:
         return item if writing.dry_run else self.store.put(kind, item)
 
     def _said(self, item: Json, body: Json) -> Json:
-        """The object as it was sent: what the server has filled in is nobody's."""
+        """The object as it was sent: no one owns what the server has filled in."""
         return {**copied(body), "apiVersion": item["apiVersion"]}
 
     def _accepted(self, kind: Kind, namespace: str, body: Json) -> Json:
@@ -271,7 +271,7 @@ class Resources:
 
 
 def _kept(before: Json, after: Json) -> Json:
-    """The metadata after a write: some of it nobody writes."""
+    """The metadata after a write: some of it no one may write."""
     fixed = (*_FIXED, *_FIXED_TOO)
     result = {key: value for key, value in after.items() if key not in fixed}
     result |= {key: before[key] for key in fixed if key in before}

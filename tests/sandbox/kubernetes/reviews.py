@@ -1,4 +1,4 @@
-"""Questions that are posted and never kept: may somebody do this, who am I, and a token for an account."""
+"""Questions that are posted and never kept: may a user do this, who am I, and a token for an account."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _OWN_QUESTIONS = frozenset({"selfsubjectaccessreviews", "selfsubjectrulesreviews
 
 @dataclass(frozen=True)
 class User:
-    """Somebody the server knows."""
+    """A user that the server knows."""
 
     name: str
     groups: tuple[str, ...] = ("system:authenticated",)
@@ -59,7 +59,7 @@ class Rights:
         self._accounts: dict[str, tuple[str, str, str]] = {}
 
     def user_of(self, authorization: str) -> User:
-        """The user of this header. Raises Refused (401) for a token that is not known; nobody is anonymous here."""
+        """The user of this header. Raises Refused (401) for a token that is not known; no one is anonymous here."""
         kind, _space, token = authorization.partition(" ")
         if not authorization:
             return User("system:anonymous", ("system:unauthenticated",))
@@ -94,7 +94,7 @@ class Rights:
         raise Refused(403, "Forbidden", message, {key: value for key, value in details.items() if value})
 
     def demand_creation(self, user: User, wanted: Attributes) -> None:
-        """The same for the right to create, which a websocket takes beside that of its request; no cause is told."""
+        """The same for the right to create, which a websocket needs, too; no cause is given."""
         if not self.allows(user, replace(wanted, verb="create")):
             details = {"name": wanted.name, "kind": wanted.resource}
             raise Refused(403, "Forbidden", f'{wanted.resource} "{wanted.name}" is forbidden: ', details)

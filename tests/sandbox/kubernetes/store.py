@@ -1,4 +1,4 @@
-"""The store of all objects: one version number for all, and every change told and remembered."""
+"""The store of all objects: one version number for all, and every change reported and kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 @dataclass(frozen=True)
 class Change:
-    """An event of one object: ADDED, MODIFIED or DELETED. Nobody may change the objects that it holds."""
+    """An event of one object: ADDED, MODIFIED or DELETED. No one may change the objects that it holds."""
 
     version: int
     type: str
@@ -81,7 +81,7 @@ class Store:
         self._tell("DELETED", kind, last, before)
 
     def compact(self) -> None:
-        """Forget all changes until now, so that nobody can watch from before."""
+        """Forget all changes until now, so that no watch can start before them."""
         self.compacted = self.version
         self.history.clear()
 

@@ -48,8 +48,8 @@ def scaling(wanted: Json) -> Callable[[Json], None]:
 def evict(resources: Resources, target: Target, body: Json, *, dry_run: bool = False) -> Json:
     """Delete a pod as far as its budget allows. Raises Refused: 429 where it does not, 500 where there are several.
 
-    As in pkg/registry/core/pod/storage/eviction.go, no budget is asked for a pod that is pending, has ended or goes
-    already (`canIgnorePDB`). Preconditions are looked at last, when the budget has counted the pod already.
+    As in pkg/registry/core/pod/storage/eviction.go, no budget is asked for a pod that is pending, has ended or is
+    already being deleted (`canIgnorePDB`). Preconditions are checked last, after the budget has counted the pod.
     """
     sent = body.get("metadata", {}).get("name", target.name)
     if sent != target.name:

@@ -101,7 +101,7 @@ def test_a_user_without_rights_is_told_so() -> None:
     (reason,) = verdict.reasons
     assert reason.code == "kubernetes_rights"
     assert reason.message.startswith("The user upgrader of the Kubernetes API may not list pods in namespace search.")
-    # Nobody tells this user whether there is such a namespace.
+    # This user does not learn whether there is such a namespace.
     assert reason.remedy.startswith("Check the name of the namespace. Add to a Role in namespace search")
     assert judge_namespace(client, "serach").passed
     with pytest.raises(Refusal, match="401"):

@@ -1,4 +1,4 @@
-"""Rules that the API server holds the built-in kinds to, as far as somebody runs into them."""
+"""Rules that the API server holds the built-in kinds to, as far as users meet them."""
 
 from __future__ import annotations
 

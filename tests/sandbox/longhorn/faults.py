@@ -108,7 +108,7 @@ class Faults:
         self._controllers.replicas.taken[node] = slots
 
     def volume_deleted(self, volume: str) -> None:
-        """Somebody deletes a volume."""
+        """A person deletes a volume."""
         self._objects.delete(VOLUMES, volume)
 
     def webhook_refuses(self, kind: Kind, message: str = "refused on purpose", times: int = 1) -> None:

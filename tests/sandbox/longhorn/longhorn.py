@@ -103,7 +103,7 @@ class Longhorn:
         self._resources.change(SETTINGS, NAMESPACE, setting, lambda item: item.update(value=value), writing)
 
     def attach(self, volume: str, node: str) -> None:
-        """A workload on a Kubernetes node begins to use a volume."""
+        """A workload on a Kubernetes node starts to use a volume."""
         key = f"csi-{checksum(volume + node)[:16]}"
         ticket = {"id": key, "type": "csi-attacher", "nodeID": node, "generation": 0, "parameters": {}}
         self.objects.change(ATTACHMENTS, volume, lambda item: item["spec"].update(attachmentTickets={key: ticket}))
@@ -113,7 +113,7 @@ class Longhorn:
         self.objects.change(ATTACHMENTS, volume, lambda item: item["spec"].update(attachmentTickets={}))
 
     def until(self, holds: Callable[[], object], seconds: float = 120.0) -> bool:
-        """Let time pass until something is so; whether it came to be."""
+        """Let time pass until a condition is true; gives whether it became true."""
         return self.kubernetes.until(holds, seconds)
 
 

@@ -20,7 +20,7 @@ class InMemory:
         self.clock = resources.store.clock
 
     def follow(self, objects: Objects) -> None:
-        """Tell all objects that there are, and every change from now on."""
+        """Report all objects that there are, and every change from now on."""
         for kind in FOLLOWED:
             for item in list(self._resources.store.each(kind, self._place(kind))):
                 objects.seen(kind, item, gone=False)

@@ -1,4 +1,4 @@
-"""All objects as the controllers of Longhorn see them: an index over what their API server tells, and strict writes."""
+"""All objects as the controllers of Longhorn see them: an index of what their API server reports, strict writes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Server(Protocol):
 
 
 class Objects:
-    """Nobody may change the objects that it gives: `change` and `status` do, on a draft."""
+    """No one may change the objects that it gives: `change` and `status` do, on a draft."""
 
     def __init__(self, server: Server) -> None:
         self.server, self.clock = server, server.clock
@@ -42,7 +42,7 @@ class Objects:
         self._nodes: dict[tuple[Kind, str], set[str]] = {}
 
     def seen(self, kind: Kind, item: Json, *, gone: bool) -> None:
-        """Take note of what the API server has told."""
+        """Take note of what the API server has reported."""
         name = item["metadata"]["name"]
         before = self._items[kind].pop(name, None)
         if before is not None:

@@ -1,4 +1,4 @@
-"""The observer: it sees every change, and knows at each moment what every attached volume still has.
+"""The observer: it sees every change, and knows at each time what every attached volume still has.
 
 The invariant: no act leaves an attached volume without a healthy replica (RW in the modes of its active engine), or
 with an engine whose instance manager does not run, and none interrupts it: an attached volume that is faulted, or

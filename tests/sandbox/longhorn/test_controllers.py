@@ -1,4 +1,4 @@
-"""The stand-in controllers of Longhorn, by themselves and when somebody writes what an upgrade writes."""
+"""The stand-in controllers of Longhorn, by themselves and when a user writes what an upgrade writes."""
 
 from __future__ import annotations
 

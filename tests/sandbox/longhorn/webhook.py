@@ -1,4 +1,4 @@
-"""Longhorn's admission webhook, as far as somebody runs into it (`webhook/resources` of longhorn-manager).
+"""Longhorn's admission webhook, as far as users meet it (`webhook/resources` of longhorn-manager).
 
 It does not look at `engineNodeID`: the name of a Kubernetes node that does not exist is accepted.
 """

@@ -52,7 +52,7 @@ class Allocation:
         self.reroute()
 
     def reroute(self) -> None:
-        """Give what may be given, move what has to be moved, and remove files that nobody needs."""
+        """Give what may be given, move what has to be moved, and remove files that no one needs."""
         state = self._state
         if state.manager is None or not state.recovered:
             return
@@ -95,7 +95,7 @@ class Allocation:
         self.reroute()
 
     def make(self, index: Index) -> None:
-        """The copies of a new index, which nobody has yet."""
+        """The copies of a new index, which no member has yet."""
         why = Unassigned("INDEX_CREATED", self._state.clock.now())
         for shard in range(int(index.settings["number_of_shards"])):
             index.shards[shard] = [Copy(index, shard, primary=True, why=why)]
@@ -120,7 +120,7 @@ class Allocation:
             index.in_sync[shard].discard(copy.allocation or "")
 
     def _expand(self, index: Index) -> None:
-        """`auto_expand_replicas`: as many replicas as there are members beside the primary's."""
+        """`auto_expand_replicas`: as many replicas as there are members other than the primary's."""
         found = re.fullmatch(r"(\d+)-(\d+|all)", str(index.settings.get("auto_expand_replicas", "")))
         if not found or not index.shards:
             return
@@ -192,7 +192,7 @@ class Allocation:
         if copy.state != "INITIALIZING" or (copy.node, copy.allocation) != (node.id, token) or not node.alive:
             return
         if state.manager is None or not _exists(state, copy):
-            # It tells the manager as soon as there is one.
+            # It reports to the manager as soon as there is one.
             state.clock.later(state.durations.retry, lambda: self._arrived(copy, node, token))
             return
         index, identity = copy.index, copy.allocation or ""
@@ -303,7 +303,7 @@ class Allocation:
         copy.index.terms[copy.shard] += 1
 
     def cancel(self, copy: Copy) -> None:
-        """Take a replica from its member on somebody's order."""
+        """Take a replica from its member on request."""
         self._fail(copy, Unassigned("REROUTE_CANCELLED", self._state.clock.now()))
 
     def retry(self) -> None:

@@ -12,7 +12,7 @@ from tests.sandbox.opensearch.state import State
 
 
 def key_of(copy: Copy) -> tuple[str, int]:
-    """By what a disk knows the files of a copy."""
+    """The key under which a disk has the files of a copy."""
     return copy.index.uuid, copy.shard
 
 

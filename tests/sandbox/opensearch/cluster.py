@@ -60,7 +60,7 @@ class Cluster:
         self.clock.later(self.state.durations.boot, lambda: self.coordination.booted(member))
 
     def stop(self, name: str, ended: Callable[[], None] | None = None) -> None:
-        """SIGTERM: it closes its REST port and leaves the cluster at once; a moment later its process has `ended`."""
+        """SIGTERM: it closes its REST port and leaves the cluster at once; its process has `ended` a little later."""
         member = self.members[name]
         self._end(member)
         if ended is not None:

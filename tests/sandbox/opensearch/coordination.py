@@ -1,7 +1,7 @@
 """The members of the cluster, the elected one, and the voters.
 
-A majority of both voting configurations elects, by what its members have accepted on their disks. Without one nobody is
-elected, and the members keep what they knew.
+A majority of both voting configurations elects, by what its members have accepted on their disks. Without a majority
+no one is elected, and the members keep what they knew.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.sandbox.opensearch.voting import NOBODY, Exclusion, has_majority, rec
 
 
 class Coordination:
-    """Members come, go, and are elected. `left` is told who is gone, `reroute` that the state has changed."""
+    """Members come, go, and are elected. `left` is called with who is gone, `reroute` after a change of the state."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Coordination:
         votes = member.id in own.committed or member.id in own.accepted
         if not votes and member.id in {each.id for each in self._state.exclusions}:
             return False
-        # A fresh manager begins with an empty cluster, which all may join.
+        # A fresh manager starts with an empty cluster, which all may join.
         let_in = [
             each for each in voters if not (member.in_memory and each.seeking and refusal_to_join(self._state, each))
         ]
@@ -216,7 +216,7 @@ class Coordination:
         self._state.clock.later(self._state.durations.reconfiguration, self._reconfigure)
 
     def _reconfigure(self) -> None:
-        """Bring the voting configuration about that is wanted; an elected manager without a vote abdicates."""
+        """Set the voting configuration that is wanted; an elected manager without a vote abdicates."""
         state = self._state
         leader = state.manager
         if leader is None or not leader.alive or not self._has_majority():

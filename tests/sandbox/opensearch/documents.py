@@ -36,7 +36,7 @@ class Documents:
         return alive and index.primary(shard).started
 
     def write(self, index: Index, identity: str, source: Any) -> dict[str, Any]:
-        """Write, or with None remove, a document; whoever has not got it is not in sync any more."""
+        """Write, or with None remove, a document; a copy that lacks it is not in sync any more."""
         shard = self.shard(index, identity)
         placed = [copy for copy in index.shards[shard] if copy.started]
         stores = [store for copy in placed if (store := store_of(self._state, copy)) is not None]

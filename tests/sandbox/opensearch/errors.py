@@ -30,7 +30,7 @@ class ServerError(Exception):
 
 
 def illegal(reason: str) -> ServerError:
-    """An argument that is none."""
+    """An invalid argument."""
     return ServerError(400, "illegal_argument_exception", reason)
 
 

@@ -15,7 +15,7 @@ STARTED = ("STARTED", "RELOCATING")
 
 
 def colour(copies: Sequence[Copy]) -> str:
-    """The status of one shard: a new primary that nobody has kept from starting is yellow."""
+    """The status of one shard: a new primary that nothing has kept from starting is yellow."""
     primary = next(copy for copy in copies if copy.primary)
     if not primary.started:
         fresh = primary.new and primary.why is not None and primary.why.reason == "INDEX_CREATED"

@@ -29,7 +29,7 @@ class Indices:
         """The indices of a list of names and patterns.
 
         Raises:
-            ServerError: one that is named is not there, and that does not matter to nobody (`unavailable`).
+            ServerError: one that is named is not there, unless such a one is ignored (`unavailable`).
         """
         found: dict[str, Index] = {}
         for name in names.split(",") if names not in {"", "_all"} else ["*"]:
@@ -56,7 +56,7 @@ class Indices:
         """A new index whose copies have no member yet, made of its own settings over those of the templates that match.
 
         Raises:
-            ServerError: its name or a setting is none, or it is there already.
+            ServerError: its name or a setting is invalid, or it is there already.
         """
         judge_name(name)
         if (there := self._state.indices.get(name)) is not None:
@@ -106,7 +106,7 @@ class Indices:
         """Change settings of indices.
 
         Raises:
-            ServerError: one is unknown, none, or fixed while the index is open.
+            ServerError: one is unknown, invalid, or fixed while the index is open.
         """
         self.judge_blocks("", "metadata_write")
         found = self.find(names)

@@ -53,7 +53,7 @@ class Settings:
         """Make a change as a whole, or not at all; gives what was set by it. `version` is the elected manager's.
 
         Raises:
-            ServerError: a setting is unknown, its value is none, or archived ones are in the way.
+            ServerError: a setting is unknown, its value is invalid, or archived ones are in the way.
         """
         asked = {scope: flat(body.get(scope) or {}) for scope in SCOPES}
         if not any(asked.values()):
@@ -121,7 +121,7 @@ def _refuse_archived(changed: Mapping[str, Any], version: Version) -> None:
 
 
 def _judge_watermarks(settings: Mapping[str, Any]) -> None:
-    """The low watermark is the lowest, the flood stage the highest; shares only, for nobody mixes them with bytes."""
+    """The low watermark is the lowest, the flood stage the highest; shares only, as no one mixes them with bytes."""
     levels = {name: as_text(settings.get(f"{DISK}.watermark.{name}", SETTINGS[f"{DISK}.watermark.{name}"].default))
               for name in ("low", "high", "flood_stage")}  # fmt: skip
     if not all(text.endswith("%") for text in levels.values()):

@@ -65,7 +65,7 @@ class State:
 
     @property
     def spokesman(self) -> Member | None:
-        """The member whose file counts: the elected manager, or where there is none, anybody."""
+        """The member whose file counts: the elected manager, or where there is none, any member."""
         return self.manager or next(iter(self.nodes.values()), None)
 
     @property
@@ -99,7 +99,7 @@ class State:
 
     @property
     def counted(self) -> Load:
-        """The same, of this very moment, whoever has changed a copy."""
+        """The same, of this very time, whoever has changed a copy."""
         load = self.load
         load.follow(self.indices)
         return load

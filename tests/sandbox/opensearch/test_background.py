@@ -1,4 +1,4 @@
-"""Work that runs beside an upgrade: snapshots and long tasks, and documents that are written meanwhile."""
+"""Work that runs during an upgrade: snapshots, long tasks, and documents that are written."""
 
 from __future__ import annotations
 

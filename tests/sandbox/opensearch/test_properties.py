@@ -1,4 +1,4 @@
-"""Truths about servers and about what is read of them, whatever happens to a cluster, and in whatever order."""
+"""Properties of servers and about what is read of them, whatever happens to a cluster, and in whatever order."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_every_state_is_read_and_no_acknowledged_document_is_lost(steps: list[St
 
 
 def _holds(room: Written) -> None:
-    """Truths of every moment."""
+    """What is true at every time."""
     state = room.cluster.state
     if state.manager is not None:
         assert state.manager.alive

@@ -1,4 +1,4 @@
-"""Values of settings as the servers read them: times, sizes, numbers and words, and what is said of others."""
+"""Values of settings as the servers read them: times, sizes, numbers and words, and the errors about others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def seconds(text: str, name: str = "timeout") -> float:
     """A time in seconds; -1 is for ever.
 
     Raises:
-        ServerError: it is none.
+        ServerError: it is invalid.
     """
     if text in {"-1", "0"}:
         return float(text)

@@ -18,7 +18,7 @@ class Exclusion:
 
 
 def has_majority(configuration: Collection[str], present: Collection[str]) -> bool:
-    """Whether more than half of a configuration is there; nobody is a majority of nobody."""
+    """Whether more than half of a configuration is there; an empty one has no majority."""
     return 2 * len(set(configuration) & set(present)) > len(configuration)
 
 

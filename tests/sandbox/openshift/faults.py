@@ -39,7 +39,7 @@ class Faults:
         self._controllers.operators.tell(name, Degraded=("True", "SyncError", message))
 
     def operator_breaks_in_upgrade(self, name: str, message: str = "the deployment has no Ready pod") -> None:
-        """An operator is degraded as soon as its upgrade begins, and stays so."""
+        """An operator is degraded as soon as its upgrade starts, and stays so."""
         self._controllers.operators.stays_degraded[name] = message
 
     def operator_mended(self, name: str) -> None:
@@ -137,7 +137,7 @@ class Faults:
         self._updates.away, self._updates.status = False, 200
 
     def release_unsigned(self, version: str) -> None:
-        """Nobody has signed a release: it is refused, unless it is forced."""
+        """No one has signed a release: it is refused, unless it is forced."""
         self._controllers.version_operator.unsigned.add(version)
 
     def release_signed(self, version: str) -> None:

@@ -1,4 +1,4 @@
-"""The API server as the stand-ins write to it: each under the name of its component, so that others are told apart."""
+"""The API server as the stand-ins write to it: each under its component's name, so that others stand out."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The observer: it looks at every change and forgets nothing.
 
-It tells clients from the stand-ins, names a client by its field manager, and knows what may never happen.
+It distinguishes clients from the stand-ins, names a client by its field manager, and knows what may never happen.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Observer:
         if item["spec"].get("channel") != before["spec"].get("channel") and (wants or actor in self._wanted):
             self._breach(CHANNEL_LATE, VERSION, actor)
         if wanted is None and last.get("state") == "Completed":
-            # It was taken back before anything of it began.
+            # It was taken back before any of it started.
             self._wanted.clear()
         if not wants or wanted is None:
             return

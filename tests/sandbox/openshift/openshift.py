@@ -158,7 +158,7 @@ class OpenShift:
         )
 
     def until(self, holds: Callable[[], object], seconds: float = 6 * 3600.0, step: float = 1.0) -> bool:
-        """Let time pass until something is so; whether it came to be."""
+        """Let time pass until a condition is true; gives whether it became true."""
         return self.kubernetes.until(holds, seconds, step)
 
 

@@ -2,7 +2,7 @@
 
 The answers are those of the HTTP API of registries ("Pulling manifests" and "Pulling blobs" of its specification), and
 of the "Token Authentication Specification" of the distribution project. By default it does what most public ones do:
-it gives nothing without a token, which anybody gets, and sends to a store for each blob. That store refuses a request
+it gives nothing without a token, which anyone gets, and sends to a store for each blob. That store refuses a request
 that carries the token (Amazon S3: "Only one auth mechanism allowed").
 """
 

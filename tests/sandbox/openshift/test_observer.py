@@ -1,4 +1,4 @@
-"""The observer: it tells clients apart, and names what may never happen and what is left behind."""
+"""The observer: it distinguishes clients, and names what may never happen and what is left behind."""
 
 from __future__ import annotations
 
@@ -144,6 +144,6 @@ def test_an_update_that_was_refused_may_be_taken_back_and_wanted_again() -> None
     found.clock.advance(60)
     found.write(VERSIONS, VERSION, {"desiredUpdate": None}, RUN)
     found.want("4.18.2", manager=RUN)
-    # Nothing tells who has taken a field away that only one manager owned.
+    # Nothing shows who has taken a field away that only one manager owned.
     assert found.observer.writes_of("spec.desiredUpdate") == [(RUN, VERSION), ("", VERSION), (RUN, VERSION)]
     assert (breaches(found), history(found)) == ([], [("4.18.1", "Completed")])

@@ -28,7 +28,7 @@ WANTED = rendered("worker", "4.18.2")
 
 
 def taken(found: OpenShift, prefix: str) -> list[str]:
-    """The Kubernetes nodes, in the order in which they are told their next configuration; it grows."""
+    """The Kubernetes nodes, in the order in which they get their next configuration; it grows."""
     names: list[str] = []
 
     def changed(change: Change) -> None:

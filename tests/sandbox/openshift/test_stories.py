@@ -162,6 +162,6 @@ def test_after_faults_at_random_the_upgrade_comes_to_its_end(seed: int) -> None:
     assert found.until(found.upgrade_done, DAY, 60.0)
     assert (history(found)[0], found.observer.breaches) == (("4.18.2", "Completed"), [])
     assert found.observer.leftovers() == []
-    # The last status is told some time after the last change.
+    # The last status is written some time after the last change.
     found.clock.advance(300)
     assert status(found.version(), "Failing") == "False"

@@ -45,7 +45,7 @@ class Service:
 
     @property
     def runs(self) -> bool:
-        """Whether its process runs, and was not told to end."""
+        """Whether its process runs, and was not asked to end."""
         return self._cluster.runs(self.name)
 
     @property
@@ -59,7 +59,7 @@ class Service:
         return bool(self._said) and not self.is_active
 
     def start(self) -> Job:
-        """`systemctl start`. It waits for the end of a process that was told to end."""
+        """`systemctl start`. It waits for the end of a process that was asked to end."""
         if self.is_active:
             return lambda: ""
         self._wanted, number = True, self._number + 1

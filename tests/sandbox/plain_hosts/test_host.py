@@ -94,7 +94,7 @@ def test_a_service_that_fails_is_started_until_it_is_stopped() -> None:
     machine.systemd("stopped")
     machine.service.fails = True
     assert "exited with error code" in machine.systemd("started")["msg"]
-    # While systemd tries on, a start has nothing to do.
+    # While systemd keeps trying, a start has nothing to do.
     assert machine.systemd("started") == {"changed": False}
     machine.systemd("stopped")
     machine.service.fails = False

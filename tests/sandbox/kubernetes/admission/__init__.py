@@ -1,1 +1,1 @@
-"""Stand-ins for the controllers: each reacts to changes, a moment of virtual time later."""
+"""Admission: the plugins that fill in or refuse an object before it is stored."""

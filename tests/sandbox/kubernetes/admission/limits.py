@@ -1,4 +1,4 @@
-"""LimitRanges: what a container gets without a wish of its own, and what it may wish (plugin LimitRanger)."""
+"""LimitRanges: what a container gets that requests nothing, and what it may request (plugin LimitRanger)."""
 
 from __future__ import annotations
 

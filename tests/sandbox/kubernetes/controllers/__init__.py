@@ -1,1 +1,1 @@
-"""Stand-ins for the controllers: each reacts to changes, a moment of virtual time later."""
+"""Stand-ins for the controllers: each reacts to changes, a short virtual time later."""

@@ -95,5 +95,5 @@ class Budgets:
 
 
 def _share(value: int | str, of: int) -> int:
-    """A number, or so many of a hundred, rounded up."""
+    """A number, or a percentage of the pods, rounded up."""
     return math.ceil(int(value.rstrip("%")) * of / 100) if isinstance(value, str) else value

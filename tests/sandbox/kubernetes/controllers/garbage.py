@@ -1,4 +1,4 @@
-"""The garbage collector: what nobody owns any more goes, and what is orphaned loses its owner."""
+"""The garbage collector: what has no owner any more is deleted, and what is orphaned loses its owner."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PROTECTION = "kubernetes.io/pvc-protection"
 
 
 class Garbage:
-    """Looks after every object that has owners, or is one that waits for what it owns."""
+    """Looks after every object that has owners, or that waits for what it owns."""
 
     def __init__(self, resources: Resources, durations: Durations) -> None:
         self._resources = resources

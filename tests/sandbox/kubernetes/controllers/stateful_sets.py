@@ -31,7 +31,7 @@ _INDEX = "apps.kubernetes.io/pod-index"
 
 @dataclass
 class _Look:
-    """One set at one moment."""
+    """One set at one time."""
 
     pool: Json
     pods: dict[int, Json]

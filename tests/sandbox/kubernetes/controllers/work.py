@@ -1,4 +1,4 @@
-"""The parts that every controller shares: work that waits for its moment, and events."""
+"""The parts that every controller shares: work that is due at a time, and events."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Recorder:
     _sent: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
     def report(self, kind: Kind, about: Json, type_: str, reason: str, message: str) -> None:
-        """Tell that something happened to an object; `type_` is Normal or Warning."""
+        """Report that something happened to an object; `type_` is Normal or Warning."""
         metadata = about["metadata"]
         namespace = metadata.get("namespace") or "default"
         key = (metadata["uid"], reason, message)

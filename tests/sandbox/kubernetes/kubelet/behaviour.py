@@ -1,4 +1,4 @@
-"""The processes in containers, as far as a kubelet can tell, and the faults that are made on purpose."""
+"""The processes in containers, as far as a kubelet sees them, and the faults that are made on purpose."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _log(pod: Json, container: str, previous: bool) -> list[str]:
 
 
 def _known(image: str) -> str:
-    """An empty text where an image can be pulled, else why not: all but those without a tag, or of tag `missing`."""
+    """Empty if an image can be pulled, else the reason: it has no tag, or the tag `missing`."""
     tag = image.rpartition("/")[2].partition(":")[2]
     return f"{image}: not found" if tag in {"", "missing"} else ""
 

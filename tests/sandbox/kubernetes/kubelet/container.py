@@ -165,7 +165,7 @@ class Container:
             self._become(ready=False)
 
     def execute(self, words: Sequence[str]) -> Ended:
-        """Run a command beside its process. Raises NoSuchProgram."""
+        """Run a command next to its process. Raises NoSuchProgram."""
         read = partial(self._pod.mounts.file, self.spec)
         inside = commands.Inside(read, self.terminate, f"{1000 + self.state.restarts} java")
         return self._pod.behaviour.execute(self._pod.json, self.name, words, inside) or commands.run(words, inside)
@@ -224,7 +224,7 @@ class Container:
         return self._policy == "Always" or (self._policy == "OnFailure" and code != 0)
 
     def lose(self) -> None:
-        """The Kubernetes node has no power any more: the process is gone, and nobody tells."""
+        """The Kubernetes node has no power any more: the process is gone, and no one reports it."""
         self._run += 1
         if self.running:
             self._pod.behaviour.stopped(self._pod.json, self.name)

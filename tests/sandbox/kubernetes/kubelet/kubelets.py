@@ -40,7 +40,7 @@ class Kubelets:
                 worker.gone()
         elif worker is not None:
             pod = change.item
-            # Told a moment later: a kubelet hears of a change by its watch, and never in the middle of its own writes.
+            # Passed on later: a kubelet hears of a change by its watch, and never in the middle of its own writes.
             self._resources.store.clock.later(0.0, lambda: worker.changed(pod) if uid in self._workers else None)
         elif change.item["spec"].get("nodeName"):
             self._begin(change.item)
@@ -65,7 +65,7 @@ class Kubelets:
         return worker.mounts.file(pod["spec"]["containers"][0], path) if worker else None
 
     def stream(self, pod: Json, container: str, request: Request) -> Answer:
-        """Run a command in a container, and tell all of its messages at once."""
+        """Run a command in a container, and give all of its messages at once."""
         worker = self._workers.get(pod["metadata"]["uid"])
         chosen = [each for each in worker.containers if each.name == container and each.running] if worker else []
         if not chosen or worker is None or worker.frozen:

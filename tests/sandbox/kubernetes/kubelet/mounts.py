@@ -25,7 +25,7 @@ _SOURCES = (("secret", SECRETS, "secretName"), ("configMap", CONFIG_MAPS, "name"
 
 
 class Mounts:
-    """The volumes of one pod. `delay` gives the seconds that a change takes to arrive, at the moment of the change."""
+    """The volumes of one pod. `delay` gives the seconds that a change takes to arrive, at the time of the change."""
 
     def __init__(self, resources: Resources, pod: Json, delay: Callable[[], float]) -> None:
         self._resources, self._pod, self._delay = resources, pod, delay

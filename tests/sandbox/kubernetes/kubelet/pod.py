@@ -22,7 +22,7 @@ _EARLY = "Pod was active on the node longer than the specified deadline"
 
 
 class PodWorker:
-    """`changed` and `gone` tell it what the API server says of its pod; `freeze` is the end of its node's power."""
+    """`changed` and `gone` pass on what the API server says of its pod; `freeze` is the end of its node's power."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class PodWorker:
         return self.resources.store.clock
 
     def now(self) -> str:
-        """The present moment, as a status tells it."""
+        """The present time, as a status shows it."""
         return timestamp(self.clock.now())
 
     def report(self, type_: str, reason: str, message: str) -> None:

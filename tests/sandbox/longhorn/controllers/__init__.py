@@ -1,1 +1,1 @@
-"""Longhorn's controllers as functions of what their API server tells, after the sources of longhorn-manager v1.12.0."""
+"""Longhorn's controllers as functions of what their API server reports, after the source of longhorn-manager 1.12.0."""

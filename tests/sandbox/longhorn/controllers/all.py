@@ -1,4 +1,4 @@
-"""All controllers of one Longhorn, listening to what their API server tells."""
+"""All controllers of one Longhorn, listening to what their API server reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.sandbox.longhorn.unverified.steps import Troubles
 
 
 class Controller(Protocol):
-    """A controller: it is told of every change, and looks at what it has queued."""
+    """A controller: it gets every change, and looks at what it has queued."""
 
     queue: Queue
 
@@ -35,7 +35,7 @@ class Controller(Protocol):
 
 
 class Controllers:
-    """Each looks at what it is told of, a moment later."""
+    """Each looks at the changes that it gets, a short time later."""
 
     def __init__(self, shared: Shared, described: Described) -> None:
         self._objects = shared.objects
@@ -71,7 +71,7 @@ class Controllers:
             each.seen(kind, item, gone=gone)
 
     def data_plane_changed(self, node: str) -> None:
-        """Tell all that talk to instances on a Kubernetes node that these have come or gone."""
+        """Notify all that talk to instances on a Kubernetes node that these have come or gone."""
         self.nodes.queue.add(node)
         for replica in self._objects.of_node(REPLICAS, node):
             for engine in self._objects.of_volume(ENGINES, replica["spec"]["volumeName"]):

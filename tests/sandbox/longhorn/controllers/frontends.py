@@ -12,7 +12,7 @@ from tests.sandbox.longhorn.objects import Drafts
 class Frontends:
     """The frontends of v2 volumes (`controller/engine_frontend_controller.go`): the initiator, and its switch.
 
-    A switch has three phases, each told when it is done: preparing, switching, promoting. It is made only while the
+    A switch has three phases, each reported when it is done: preparing, switching, promoting. It is made only while the
     volume says that it is being switched (`shouldExecuteEngineFrontendSwitchover`).
     """
 
@@ -101,7 +101,7 @@ class Frontends:
         return str((found or {}).get("status", {}).get("switchoverState", ""))
 
     def _phase(self, name: str, wanted: tuple[str, int]) -> None:
-        """Tell the next phase as done, if it is still wanted."""
+        """Report the next phase as done, if it is still wanted."""
         item = self._objects.get(FRONTENDS, name)
         if item is None or item["status"].get("currentState") != "running" or self.queue.away:
             return

@@ -145,7 +145,7 @@ class Instances:
             status["instanceManagerName"] = ""
 
     def alive(self, item: Json) -> bool:
-        """Whether the instance of a replica answers, whoever has noticed: its manager runs, and has power."""
+        """Whether the instance of a replica answers, noticed or not: its manager runs, and has power."""
         name = item["metadata"]["name"]
         manager = self._objects.get(MANAGERS, item.get("status", {}).get("instanceManagerName", ""))
         if manager is None or state_of(manager) != "running" or self._shared.dead(manager["spec"]["nodeID"]):

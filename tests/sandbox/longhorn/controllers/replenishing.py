@@ -21,7 +21,7 @@ LOOK_AGAIN = 5.0
 
 
 def replenish(parts: Parts, engine: Json) -> None:
-    """Begin the rebuild of one replica, if one is missing and none is being rebuilt."""
+    """Start the rebuild of one replica, if one is missing and none is being rebuilt."""
     status, spec = parts.status, parts.spec
     limit = int(parts.objects.setting("concurrent-replica-rebuild-per-node-limit") or 5)
     if limit == 0 or status.get("state") != "attached" or not _in_step(parts, engine):

@@ -1,9 +1,9 @@
 """The switch of an engine to another Kubernetes node (`processEngineSwitchover` in `controller/volume_controller.go`).
 
 `preparing`: a new engine, under the next name, takes the replicas that are RW. `switching-over`: the frontend goes over
-to it. `finalizing`: the old engine is deleted, which lived until the frontend has told the new target. Every trouble
-before that reverts: the new engine is deleted, the frontend points at the old one. The Kubernetes node in
-`engineNodeID` is checked by nobody: with a name that does not exist the switch stays in `preparing`.
+to it. `finalizing`: the old engine is deleted, which lived until the frontend has reported the new target. Every
+error before that reverts the switch: the new engine is deleted, the frontend points at the old one. Nothing checks
+the Kubernetes node in `engineNodeID`: with a name that does not exist the switch stays in `preparing`.
 """
 
 from __future__ import annotations

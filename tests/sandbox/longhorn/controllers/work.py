@@ -1,4 +1,4 @@
-"""The parts that every controller shares: a queue of things to look at, conditions, moments."""
+"""The parts that every controller shares: a queue of things to look at, conditions, times."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Shared:
     """Kubernetes nodes to which nothing is scheduled or rebuilt because Longhorn itself upgrades them (v1.13)."""
 
     def now(self) -> str:
-        """The present moment, as a status tells it."""
+        """The present time, as a status shows it."""
         return timestamp(self.objects.clock.now())
 
     def queue(self, look: Callable[[str], None]) -> Queue:
@@ -86,6 +86,6 @@ def set_condition(holder: Json, type_: str, status: str, now: str, reason: str =
 
 
 def condition(holder: Json, type_: str) -> str:
-    """The status of a condition; empty where it is not told."""
+    """The status of a condition; empty if there is none."""
     found = holder.get("conditions") or []
     return next((str(each["status"]) for each in found if each["type"] == type_), "")

@@ -75,7 +75,7 @@ class Cluster:
         return any(condition(each, "Schedulable") == "True" for each in disks)
 
     def image_is_there(self, node: str, image: str) -> bool:
-        """Whether an image stands in the status of a Kubernetes node."""
+        """Whether an image is in the status of a Kubernetes node."""
         item = self.objects.get(KUBERNETES_NODES, node) or {}
         return any(image in each.get("names", []) for each in item.get("status", {}).get("images", []))
 

@@ -156,6 +156,6 @@ def status_of(copy: Copy) -> str:
 
 
 def moment(seconds: float) -> str:
-    """A moment as the servers write it."""
+    """A time as the servers write it."""
     at = datetime.datetime.fromtimestamp(seconds, tz=datetime.timezone.utc)
     return at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"

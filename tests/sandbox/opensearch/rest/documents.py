@@ -160,7 +160,7 @@ def _count(call: Call) -> Answer:
 
 
 def _stats(call: Call) -> Answer:
-    """The documents of each index, in its primaries and in all copies; a copy that does not serve has none to tell."""
+    """The documents of each index, in its primaries and in all copies; a copy that does not serve reports none."""
     indices = [index for index in find(call) if index.open]
     found = {}
     for index in indices:

@@ -1,4 +1,4 @@
-"""`_cluster/allocation/explain`: why a copy is where it is, and what every member is told about it."""
+"""`_cluster/allocation/explain`: why a copy is where it is, and the decision for every member."""
 
 from __future__ import annotations
 

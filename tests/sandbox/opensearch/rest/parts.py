@@ -24,7 +24,7 @@ def number_of(patterns: Sequence[Pattern]) -> int:
 
 
 class Kept(dict[str, Any]):
-    """A part with its text. Nobody changes it."""
+    """A part with its text. No one changes it."""
 
     text: str
 

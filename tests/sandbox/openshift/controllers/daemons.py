@@ -140,7 +140,7 @@ class Daemons:
         self._ask(name, "uncordon", UNCORDON_LIMIT, said, self._done)
 
     def _done(self, name: str) -> None:
-        """The current configuration is told last, when the Kubernetes node takes pods again (`SetDone`)."""
+        """The current configuration is written last, when the Kubernetes node takes pods again (`SetDone`)."""
         self._busy.discard(name)
 
         def change(item: Json) -> None:

@@ -77,7 +77,7 @@ class Evictions:
         self._hand.change(NODES, "", name, change)
 
     def round(self, name: str, seconds: float, over: Callable[[bool], None]) -> None:
-        """Evict all pods of a Kubernetes node for at most so long, then tell whether none is left."""
+        """Evict all pods of a Kubernetes node for at most so long, then say whether none is left."""
         self._go_on(name, self._shared.clock.now() + seconds, over)
 
     def _go_on(self, name: str, end: float, over: Callable[[bool], None]) -> None:
@@ -162,7 +162,7 @@ class Drains:
             return
         if name not in self._since or not _cordoned(node):
             self._evictions.cordon(name, cordoned=True)
-            # The clock of a drain begins again with each new cordon: `ctrl.ongoingDrains[node.Name] = time.Now()`.
+            # The clock of a drain starts again with each new cordon: `ctrl.ongoingDrains[node.Name] = time.Now()`.
             self._since[name] = self._shared.clock.now()
         self._in_round.add(name)
         self._evictions.round(name, ROUND, lambda empty: self._after(name, wanted, empty))
@@ -185,7 +185,7 @@ class Drains:
         if _cordoned(node):
             self._applied(name, wanted)
         else:
-            # It was opened meanwhile, so there may be new pods.
+            # It was opened since then, so there may be new pods.
             self._add(name)
 
     def _trouble(self, name: str) -> str:

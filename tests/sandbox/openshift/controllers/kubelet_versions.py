@@ -83,7 +83,7 @@ class KubeletVersions:
         self._say(too_far, at_limit)
 
     def _say(self, too_far: list[str], at_limit: list[str]) -> None:
-        """Tell the reason that is the most severe, once."""
+        """Report the most severe reason, once."""
         reason, said = "AsExpected", ""
         if too_far:
             reason = f"{_PREFIX}_{_PREFIX}Unsupported"

@@ -1,4 +1,4 @@
-"""ClusterOperators: what each of them tells of itself, and its upgrade."""
+"""ClusterOperators: what each of them reports about itself, and its upgrade."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Operators:
         """Upgrade the pools, then tell the version of the machine-config operator."""
 
     def upgrade(self, name: str, version: str) -> None:
-        """Begin to upgrade an operator; its object tells the progress."""
+        """Start the upgrade of an operator; its object shows the progress."""
         clock, habits, pace = self._shared.clock, self._shared.habits, self._shared.pace
         self.tell(name, Progressing=("True", "Working", f"Working towards {version}"))
         if name in self.stays_degraded:
@@ -73,7 +73,7 @@ class Operators:
             self.tell(name, Degraded=("False", "AsExpected", ""))
 
     def mend(self, name: str) -> None:
-        """It is degraded no more, and tells the version that it has come to."""
+        """It is no longer degraded, and reports the version that it has reached."""
         self.stays_degraded.pop(name, None)
         self.tell(name, Degraded=("False", "AsExpected", ""))
         if name in self._held_back:

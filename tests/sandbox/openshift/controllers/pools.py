@@ -1,4 +1,4 @@
-"""The controller of the pools: it tells Kubernetes nodes another configuration, and the pools their status.
+"""The controller of the pools: it gives Kubernetes nodes another configuration, and the pools their status.
 
 `syncMachineConfigPool` and `updateCandidateMachines` (`pkg/controller/node/node_controller.go`) of
 machine-config-operator.

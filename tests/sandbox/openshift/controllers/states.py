@@ -44,7 +44,7 @@ def is_degraded(node: Json) -> bool:
 
 
 def is_failing(node: Json) -> bool:
-    """Whether it has not come to a configuration that it was told (`IsNodeMCDFailing`)."""
+    """Whether it has not reached a configuration that it was given (`IsNodeMCDFailing`)."""
     found = annotations_of(node)
     return found.get(CURRENT) != found.get(DESIRED) and is_degraded(node)
 

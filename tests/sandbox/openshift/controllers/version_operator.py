@@ -135,7 +135,7 @@ class VersionOperator:
     def _loaded(self, target: Target) -> None:
         """Take a release or refuse it (`syncPayload` in `pkg/cvo/sync_worker.go`).
 
-        A refusal is told at once, the generation that it belongs to only with the next pass over the release that runs:
+        A refusal is reported at once, its generation only with the next pass over the release that runs:
         `observedGeneration` is that of the sync worker (`apply` there).
         """
         if self._loading != target:
@@ -183,7 +183,7 @@ class VersionOperator:
         return f'Precondition "EtcdRecentBackup" failed because of "{reason}": {BACKUP}: {message}'
 
     def _take(self, version: str, image: str, forced: str) -> None:
-        """Begin to apply a release; the version operator itself is the first to be replaced."""
+        """Start to apply a release; the version operator itself is the first to be replaced."""
         self._loading, self._generation = None, self._seen
         self._accepted = _loaded(version, image)
         risks = [forced, *self._not_recommended(version)]
