@@ -87,7 +87,7 @@ def _tell(line: str) -> None:
 
 @contextmanager
 def step(what: str) -> Iterator[None]:
-    """Tell what is done in the block, and how long it took."""
+    """Print what is done in the block, and how long it took."""
     print(f"· {what}", flush=True)
     began = time.monotonic()
     yield

@@ -148,7 +148,7 @@ class Assembly:
             await self.supervisor.restart(name, 0.0)
 
     async def end(self) -> None:
-        """End the pods' processes; the API server is not told."""
+        """End the pods' processes; the API server is not notified."""
         if self.kubelet:
             for name in self.kubelet.nodes:
                 await self.kubelet.kill_node(name)

@@ -21,7 +21,7 @@ def cache_root() -> Path:
 
 @contextmanager
 def exclusive(lock: Path) -> Iterator[None]:
-    """Hold the lock file for the length of the block, waiting for whoever holds it now."""
+    """Hold the lock file for the length of the block, and wait while another process holds it."""
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("a") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)

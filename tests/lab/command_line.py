@@ -62,7 +62,7 @@ def _add_faults(parser: argparse.ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one command; 0 is success, 1 an error that was told in one sentence."""
+    """Run one command; 0 is success, 1 an error that was reported in one sentence."""
     options = _parser().parse_args(argv)
     directory = (options.directory or default_directory(options.name)).absolute()
     commands = {"up": _up, "status": _status, "break": _break, "mend": _mend, "down": _down}

@@ -64,7 +64,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 def answers(directory: Path) -> bool:
-    """Whether the daemon takes questions; its socket is a file before anybody listens there."""
+    """Whether the daemon takes questions; its socket is a file before anything listens there."""
     try:
         ask(directory, "status")
     except LabError:

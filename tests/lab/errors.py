@@ -11,7 +11,7 @@ class LabError(Exception):
 
 
 def exit_code(work: Callable[[], object], beginning: str = "") -> int:
-    """Do the work of a command: 0 is success, 1 an error that was told in its one sentence."""
+    """Do the work of a command: 0 is success, 1 an error that was reported in its one sentence."""
     try:
         work()
     except LabError as error:

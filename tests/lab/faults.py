@@ -14,7 +14,7 @@ TIMED = ("slow-stop", "slow-mounts", "back-off")
 
 @dataclass
 class Faults:
-    """The faults that are switched on. Listeners are told the pod whose switches changed."""
+    """The faults that are switched on. Listeners get the pod whose switches changed."""
 
     never_ready: set[PodName] = field(default_factory=set)
     crash_loop: set[PodName] = field(default_factory=set)

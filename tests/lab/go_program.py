@@ -105,7 +105,7 @@ class GoProgram:
         copy = scratch / "module"
         shutil.copytree(json.loads(result.stdout)["Dir"], copy, ignore=shutil.ignore_patterns("vendor"))
         for folder, _folders, _files in os.walk(copy):
-            # Nobody may write into the modules that Go has fetched.
+            # No one may write into the modules that Go has fetched.
             Path(folder).chmod(0o755)
         file = copy / self.patched.file
         text = self.patched.change(file.read_text(encoding="utf-8"))

@@ -27,7 +27,7 @@ class ContainerContext:
     """All that an image may know of the container it is started for.
 
     `scratch` is a private writable directory (the container's own file system), emptied at every start of the
-    container; `mounts` gives the host path for each mount path, for there is no mount namespace.
+    container; `mounts` gives the host path for each mount path, because there is no mount namespace.
     """
 
     namespace: str
@@ -66,7 +66,7 @@ class Image(Protocol):
         """Host path by folder of the image, for the commands that a pod brings along."""
 
     def takes(self, command: Sequence[str]) -> bool:
-        """Whether it sees to this command of a pod itself."""
+        """Whether it handles this command of a pod itself."""
 
     def prepare(self, context: ContainerContext) -> Mapping[str, Path]:
         """Make the files of the image that differ from container to container; host path by path in the image."""
@@ -90,7 +90,7 @@ class WithoutFolders:
 
 
 class TakesCommand(WithoutFolders):
-    """An image that sees to every command of the pod itself."""
+    """An image that handles every command of the pod itself."""
 
     def takes(self, _command: Sequence[str]) -> bool:
         return True
@@ -175,7 +175,7 @@ class IdleImage(TakesCommand):
 
 @dataclass(frozen=True)
 class RestingImage(WithoutFolders):
-    """A part of Longhorn: its process only has to be there, for `tests.lab.longhorn` does its work."""
+    """A part of Longhorn: its process only has to be there, because `tests.lab.longhorn` does its work."""
 
     def launch(self, context: ContainerContext) -> Launch:
         # The first process of a container ends by SIGTERM only if it says so.

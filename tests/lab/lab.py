@@ -160,7 +160,7 @@ class Lab:
             manifests.apply(api, objects, self.directory / "discovery.json")
 
     def status(self) -> dict[str, Any]:
-        """Kubernetes nodes, pods and faults at this moment."""
+        """Kubernetes nodes, pods and faults now."""
         return control.ask(self.directory, "status")
 
     def pod_address(self, namespace: str, pod: str) -> str:

@@ -35,7 +35,7 @@ class Namespace:
     def remove(self) -> None:
         """Delete all pods, wait until they are gone, and delete the namespace; faults go with them.
 
-        The namespace's own controller would begin only after 5 s.
+        The namespace's own controller would start only after 5 s.
         """
         for fault in self.lab.status()["faults"]:
             if fault.get("namespace") == self.name:
@@ -76,11 +76,11 @@ class Namespace:
         return uid
 
     def get(self, pod: str, path: str) -> str:
-        """Ask a probe pod."""
+        """Send GET to a probe pod."""
         return fetch(f"http://{self.lab.pod_address(self.name, pod)}:{PORT}{path}")
 
     def put(self, pod: str, path: str, body: str = "") -> None:
-        """Tell a probe pod."""
+        """Send PUT to a probe pod."""
         url = f"http://{self.lab.pod_address(self.name, pod)}:{PORT}{path}"
         request = urllib.request.Request(url, data=body.encode(), method="PUT")
         with urllib.request.urlopen(request, timeout=10):  # noqa: S310 - the scheme is written above

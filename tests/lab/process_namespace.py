@@ -1,9 +1,9 @@
 """Gives a container's processes numbers of their own, so that a signal to 1 reaches the container's first process only.
 
-`run USER GROUP COMMAND…` begins a container in a process namespace and a mount namespace of the kernel: its /proc shows
+`run USER GROUP COMMAND…` starts a container in a process namespace and a mount namespace of the kernel: its /proc shows
 nothing else, and its /tmp has the folders of the machine's and no file. (A Java process that attaches to itself, as
 Elasticsearch 8 does, asks at `/tmp/.java_pid1`, and would be answered by the first process of another container.)
-`enter PROCESS USER GROUP COMMAND…` runs a command beside the first process of a container, with its
+`enter PROCESS USER GROUP COMMAND…` runs a command next to the first process of a container, with its
 files. Both wait for the command, and end as it has ended. An empty USER leaves the command to whoever runs this.
 Processes of a namespace cannot name any other process, and all of them end with the first one (pid_namespaces(7)).
 It is a program of its own: the process that asks for a namespace is not in it, only what it starts afterwards.

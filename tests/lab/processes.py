@@ -1,6 +1,6 @@
 """Processes of a lab: started in sessions of their own, recorded by id and start time, ended by that record.
 
-A process id alone says nothing once the process is gone, for the kernel uses numbers again. The start time
+A process id alone says nothing once the process is gone, because the kernel reuses numbers. The start time
 (field 22 of /proc/<pid>/stat, in clock ticks since boot) makes the pair unique until the next boot.
 """
 
@@ -50,7 +50,7 @@ class User:
 
 
 def pod_user() -> User | None:
-    """Root runs pods as nobody, for no database server agrees to run as root; others run them as themselves."""
+    """Root runs pods as the user nobody, as no database server runs as root; others run them as themselves."""
     return User(65534, 65534) if os.geteuid() == 0 else None
 
 

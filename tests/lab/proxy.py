@@ -1,6 +1,6 @@
 """The process kube-proxy: a loopback address for every Service, relayed to its Ready pods in turn.
 
-It stands in for EndpointSlices and kube-proxy, for Kubernetes refuses loopback addresses as endpoints. Like the
+It stands in for EndpointSlices and kube-proxy, because Kubernetes refuses loopback endpoints. Like the
 real thing it does not retry: a connection to a pod that just died is reset. Without a Ready pod nothing listens,
 so that clients see `connection refused`.
 """

@@ -1,4 +1,4 @@
-"""Gives a container's process the root file system of its image, and a user that is nobody: `DESCRIPTION COMMAND…`.
+"""Gives a container's process the root file system of its image, and a user without rights: `DESCRIPTION COMMAND…`.
 
 The kernel gives it a user namespace, in which it has the image's user id and no rights over anything but its own, and a
 mount namespace, in which its service account's folder is at the path where every client of Kubernetes looks for it.

@@ -60,7 +60,7 @@ class Switchboard:
         return {"address": self._host.addresses.address("/".join(_pod_name(question)))}
 
     async def do_break(self, question: Json) -> Json:
-        """Switch a fault on. Raises LabError for one that there is not."""
+        """Switch a fault on. Raises LabError for one that does not exist."""
         fault = question["fault"]
         if self._in_memory and fault in OF_CONTROL_PLANE:
             raise LabError(f"The fault {fault} needs the real control plane; start the lab without --in-memory.")

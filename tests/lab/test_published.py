@@ -44,7 +44,7 @@ def test_a_reader_sees_files_of_one_moment(tmp_path: Path) -> None:
 
     def read() -> None:
         while not ended.is_set():
-            # The folder of a moment may go before it is opened, or while it is read; a reader then looks again.
+            # The folder of one time may go before it is opened, or while it is read; a reader then looks again.
             with contextlib.suppress(FileNotFoundError):
                 here = os.open(tmp_path / DATA, os.O_DIRECTORY)
                 try:

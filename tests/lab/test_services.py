@@ -1,4 +1,4 @@
-"""Services reach Ready pods in turn, and nobody when none is Ready; users have the rights bound to them."""
+"""Services reach Ready pods in turn, and no pod when none is Ready; users have the rights bound to them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_service_follows_ready_pods(namespace: Namespace) -> None:
         except urllib.error.URLError as error:
             return isinstance(error.reason, ConnectionRefusedError)
         except ConnectionError:
-            return False  # caught in the moment in which its pod went out of the service
+            return False  # caught at the time when its pod left the service
         return False
 
     until("a refused connection", refused, TIMEOUT)

@@ -29,7 +29,7 @@ class RealClock:
 
 
 def moment(seconds: float) -> str:
-    """So many seconds from now on, as RFC 3339 writes it."""
+    """The time so many seconds from now, as RFC 3339 writes it."""
     return datetime.fromtimestamp(time.time() + seconds, timezone.utc).isoformat(timespec="seconds")
 
 
@@ -55,7 +55,7 @@ async def eventually(what: str, look: Callable[[], Awaitable[Found]], timeout: f
 
 
 async def happens(event: asyncio.Event, timeout: float) -> bool:
-    """Wait at most `timeout` seconds for the event; tell whether it happened."""
+    """Wait at most `timeout` seconds for the event; give whether it happened."""
     try:
         await asyncio.wait_for(event.wait(), timeout)
     except asyncio.TimeoutError:

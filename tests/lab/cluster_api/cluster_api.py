@@ -124,7 +124,7 @@ class ClusterApiOnLab:
         return True
 
     def make(self, wanted: Wanted) -> None:
-        """Begin to make a cluster. Raises LabError."""
+        """Start to make a cluster. Raises LabError."""
         # A webhook listens some time before it answers.
         until("The class of clusters", lambda: self._is_applied(cluster_class(wanted)), READY)
         self._lab.apply([cluster(wanted)])

@@ -71,7 +71,7 @@ def kubeconfig_path(directory: Path, user: str) -> Path:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file that nobody else may read at any moment."""
+    """Write a file that no one else may read at any time."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as handle:
         handle.write(content)

@@ -43,7 +43,7 @@ def home_path(version: str) -> Path:
 
 
 def fetch_home(version: str) -> Path:
-    """Gives the home of a version, with a Java runtime beside it, fetching and unpacking first where needed.
+    """Gives the home of a version, with a Java runtime next to it, fetching and unpacking first where needed.
 
     Raises:
         LabError: the version is not locked, or its zip cannot be had or is not the locked one.
@@ -58,7 +58,7 @@ def fetch_home(version: str) -> Path:
 
 
 def _unpack(version: str, home: Path) -> None:
-    """Unpacks beside the place and renames it there, so that a home that exists is whole. The zip is not kept."""
+    """Unpacks next to the place and renames it there, so that a home that exists is whole. The zip is not kept."""
     print(f"fetching the zip of Elasticsearch {version}", file=sys.stderr, flush=True)
     coordinate = Coordinate("org.elasticsearch.distribution.integ-test-zip", "elasticsearch", version, packaging="zip")
     with tempfile.TemporaryDirectory(dir=home.parent, prefix=f".{version}-") as directory:

@@ -62,12 +62,12 @@ class ElasticsearchImage:
 
     @property
     def folders(self) -> Mapping[str, Path]:
-        """Its home. A member tells the home of its own version, which in a container has the same name in all."""
+        """Its home. A member reports the home of its own version, which in a container has the same name in all."""
         homes = [each for each in self.home.parent.iterdir() if (each / "lib").is_dir()]
         return {ELASTICSEARCH.installation: self.home, **{str(each): self.home for each in homes}}
 
     def takes(self, command: Sequence[str]) -> bool:
-        """Sees to its entry point itself."""
+        """Whether it handles the command itself: only its entry point."""
         return is_entry(command)
 
     def prepare(self, _context: ContainerContext) -> Mapping[str, Path]:

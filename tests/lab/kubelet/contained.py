@@ -16,10 +16,10 @@ from tests.lab.processes import Ledger, Output, Process, User, record_of, spawn
 
 
 class Contained(Process):
-    """A command behind the program that has given it its namespace, and that passes all signals on but one."""
+    """A command behind the program that has given it its namespace, and that passes on all signals but one."""
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the command and its group. Nobody can pass SIGKILL on."""
+        """Send a signal to the command and its group. No process can pass on SIGKILL."""
         first = process_namespace.first_process(self.record.pid) if number is signal.SIGKILL and self.running else None
         if first is None:
             super().signal(number)

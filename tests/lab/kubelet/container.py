@@ -38,7 +38,7 @@ def back_off(failures: int) -> float:
 
 
 class Container:
-    """Runs from `run` until it has ended for good; `state` is what the pod's status tells of it."""
+    """Runs from `run` until it has ended for good; `state` is what the pod's status says about it."""
 
     def __init__(
         self, place: PodPlace, spec: Json, policy: str, restarts: int = 0, last: Terminated | None = None
@@ -69,7 +69,7 @@ class Container:
 
     @property
     def executor(self) -> Executor | None:
-        """Runs commands beside its process; None while it has none."""
+        """Runs commands next to its process; None while it has none."""
         return self._executor
 
     @property
@@ -245,7 +245,7 @@ class Container:
             self.become(ready=False)
 
     def kill(self) -> bool:
-        """End the process at once, as an out-of-memory kill or a crash would; tell whether one ran."""
+        """End the process at once, as an out-of-memory kill or a crash would; give whether one ran."""
         if self._process is None or not self._process.running:
             return False
         self._process.signal(signal.SIGKILL)

@@ -77,7 +77,7 @@ async def resolve(place: PodPlace, container: Json) -> dict[str, str]:
 
 
 def _kubernetes(server: str) -> dict[str, str]:
-    """The address of the API server as every pod of a cluster is told it."""
+    """The address of the API server as every pod of a cluster gets it."""
     address = urlsplit(server)
     return {"KUBERNETES_SERVICE_HOST": address.hostname or "", "KUBERNETES_SERVICE_PORT": str(address.port or 443)}
 

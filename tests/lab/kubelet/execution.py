@@ -1,4 +1,4 @@
-"""Commands run beside a container's process: exec probes, preStop hooks, and those of `pods/exec`."""
+"""Commands run next to a container's process: exec probes, preStop hooks, and those of `pods/exec`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Executor:
             return code, _read(output).decode(errors="replace")
 
     async def for_user(self, command: Sequence[str]) -> Ended:
-        """Run a command of a user to its end. It is killed if nobody waits for it any more.
+        """Run a command of a user to its end. It is killed if no one waits for it any more.
 
         Raises:
             OSError: it cannot be started.

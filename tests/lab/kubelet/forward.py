@@ -1,6 +1,6 @@
 """The kubelet's part of `pods/portforward`: a websocket whose frames are one TCP connection to the pod.
 
-The protocol is v4.channel.k8s.io: for each port a channel for data and one for errors, each of which begins with the
+The protocol is v4.channel.k8s.io: for each port a channel for data and one for errors, each of which starts with the
 number of the port (two bytes, little-endian).
 """
 

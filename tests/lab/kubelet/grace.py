@@ -20,7 +20,7 @@ class Grace:
         self._deadline = min(self._deadline, time.monotonic() + seconds)
 
     def prolong(self, seconds: float) -> None:
-        """See to it that this many seconds are left."""
+        """Make sure that at least this many seconds are left."""
         self._deadline = max(self._deadline, time.monotonic() + seconds)
 
     def remaining(self) -> float:

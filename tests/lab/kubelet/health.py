@@ -82,7 +82,7 @@ class Health:
                 self._set_ready(verdict)
 
     async def _ready_without_probe(self) -> None:
-        """Ready at once; looks again each second, for the switch never-ready may be put back."""
+        """Ready at once; looks again each second, because the switch never-ready may be set again."""
         while True:
             self._set_ready(True)
             await asyncio.sleep(1.0)

@@ -34,7 +34,7 @@ class Kubelet:
             return
         worker = self._workers.get(pod["metadata"]["uid"])
         if pod["metadata"]["uid"] in self._finished:
-            return  # a change from before its deletion, told after it
+            return  # a change from before its deletion, reported after it
         if worker is None and kind != "DELETED":
             self._begin(node, pod)
         elif worker and kind == "DELETED":
@@ -100,7 +100,7 @@ class Kubelet:
             await worker.done.wait()
 
     async def revive_node(self, name: str) -> None:
-        """The power is back: pods that were not deleted meanwhile start again, those that were are ended."""
+        """The power is back: pods that were not deleted in between start again, those that were are ended."""
         node = self.node(name)
         if node.alive:
             return

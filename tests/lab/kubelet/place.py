@@ -53,7 +53,7 @@ class NodePlace:
 
 @dataclass
 class PodPlace:
-    """One pod on its Kubernetes node; the manifest is replaced as the API server tells of changes."""
+    """One pod on its Kubernetes node; the manifest is replaced as the API server reports changes."""
 
     host: Host
     node: NodePlace

@@ -35,7 +35,7 @@ def _earlier(manifest: Json, container: str) -> tuple[int, Terminated | None]:
 
 
 class PodWorker:
-    """Runs one pod. `update` and `gone` tell it what the API server says; `freeze` is the end of its node."""
+    """Runs one pod. `update` and `gone` pass on what the API server says; `freeze` is the end of its node."""
 
     def __init__(self, host: Host, node: NodePlace, manifest: Json) -> None:
         self.place = PodPlace(host, node, manifest, self._mark_changed)
@@ -118,7 +118,7 @@ class PodWorker:
         )
 
     def kill(self) -> bool:
-        """Kill the containers' processes; tell whether any ran."""
+        """Kill the containers' processes; give whether any ran."""
         killed = [container.kill() for container in self.containers]
         return any(killed)
 

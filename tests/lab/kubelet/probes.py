@@ -1,4 +1,4 @@
-"""Startup, readiness and liveness probes. Messages are those of the real kubelet, for people and tools read them."""
+"""Startup, readiness and liveness probes. Messages are those of the real kubelet: people and tools read them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Files of a volume that change all at once, as the real kubelet writes them.
 
 Each content has a folder of its own, `..data` is a link to the folder of now, and each file is a link into `..data`. So
-a reader sees all files of one moment (Kubernetes, pkg/volume/util/atomic_writer.go).
+a reader sees all files of one time (Kubernetes, pkg/volume/util/atomic_writer.go).
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ class Terminated:
 
 @dataclass(frozen=True)
 class ContainerState:
-    """One container at a moment."""
+    """One container at one time."""
 
     name: str
     image: str
@@ -92,7 +92,7 @@ class ContainerState:
 
 @dataclass(frozen=True)
 class PodView:
-    """One pod at a moment; `final` is set once nothing of it runs or will run again."""
+    """One pod at one time; `final` is set once nothing of it runs or will run again."""
 
     address: str
     node_address: str

@@ -90,7 +90,7 @@ def _sources(volume: Json) -> list[Json]:
 
 
 def _write(place: PodPlace, target: Path, content: bytes, mode: int) -> None:
-    """Write a file of the pod, that no other user of this machine reads at any moment unless its mode allows it."""
+    """Write a file of the pod, that no other user of this machine reads at any time unless its mode allows it."""
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     with os.fdopen(descriptor, "wb") as handle:
         if place.host.user:

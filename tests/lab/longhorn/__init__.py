@@ -1,1 +1,1 @@
-"""Longhorn's stand-in controllers as a process beside the lab's real API server."""
+"""Longhorn's stand-in controllers as a process next to the lab's real API server."""

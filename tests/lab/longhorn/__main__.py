@@ -1,7 +1,7 @@
 """The process: `python -m tests.lab.longhorn KUBECONFIG DESCRIPTION [webhook]`. It says `ready` when all is there.
 
-The description is the JSON of a `Described`. From then on the process makes each fault that stands in a line of a file
-beside it (`made …`), and says what the observer sees (`lost …`) and which engines have moved (`moved …`).
+The description is the JSON of a `Described`. From then on the process makes each fault that is in a line of a file
+next to it (`made …`), and says what the observer sees (`lost …`) and which engines have moved (`moved …`).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Running:
         self.faults: Faults | None = None
 
     def pass_once(self) -> None:
-        """Hear what has changed, and do what is due. An API server that is away is asked again."""
+        """Read what has changed, and do what is due. An API server that is away is asked again."""
         try:
             self._remote.look()
             for _tick in range(TICKS):
@@ -90,7 +90,7 @@ class Running:
         self._heeded = len(lines)
 
     def until(self, what: str, holds: Callable[[], object]) -> None:
-        """Go on until something is so. Raises LabError."""
+        """Go on until a condition is true. Raises LabError."""
         end = time.monotonic() + BUILT_IN
         while not holds():
             if time.monotonic() > end:
@@ -128,7 +128,7 @@ def say(line: str) -> None:
 
 
 def main(kubeconfig: str, description: str, with_webhook: str = "") -> None:
-    """Run until somebody ends the process."""
+    """Run until the process is ended."""
     described = read(json.loads(Path(description).read_text()))
     clock = Clock(time.time())
     with config.new_client_from_config(config_file=kubeconfig) as api:

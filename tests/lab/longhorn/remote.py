@@ -1,4 +1,4 @@
-"""A real API server, as the controllers of Longhorn write to it and hear of it."""
+"""A real API server, as the controllers of Longhorn write to it and learn of its changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ATTEMPTS = 5
 
 
 class Remote:
-    """A `Server`. Its clock follows the time; `look` tells an index what has changed since."""
+    """A `Server`. Its clock follows the time; `look` gives an index what has changed since."""
 
     def __init__(self, api: client.ApiClient, clock: Clock, offers: str) -> None:
         self._api, self.clock = api, clock
@@ -26,12 +26,12 @@ class Remote:
         self._known: dict[Kind, dict[str, Json]] = {}
 
     def follow(self, objects: Objects) -> None:
-        """Tell all objects that there are."""
+        """Report all objects that there are."""
         self._objects = objects
         self.look()
 
     def look(self) -> None:
-        """Tell every change since the last look."""
+        """Report every change since the last look."""
         for kind in self._followed:
             self._list(kind)
 
@@ -99,7 +99,7 @@ class Remote:
 
 @contextlib.contextmanager
 def gone_already() -> Iterator[None]:
-    """Someone else has deleted the object since the last look: the next look tells so."""
+    """Someone else has deleted the object since the last look: the next look reports it."""
     try:
         yield
     except Refused as error:

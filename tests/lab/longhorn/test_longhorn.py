@@ -1,4 +1,4 @@
-"""The stand-in controllers as a process beside an API server, which holds them to the real definitions."""
+"""The stand-in controllers as a process next to an API server, which holds them to the real definitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stand-in controllers beside the real API server."""
+"""The stand-in controllers next to the real API server."""
 
 from __future__ import annotations
 

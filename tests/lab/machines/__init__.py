@@ -1,1 +1,1 @@
-"""Machines of the lab: small operating systems with the real kubeadm, beside the lab's real API server."""
+"""Machines of the lab: small operating systems with the real kubeadm, next to the lab's real API server."""

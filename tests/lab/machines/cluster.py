@@ -1,4 +1,4 @@
-"""A cluster of kubeadm on machines: the lab's real API server, and beside it machines with real SSH servers.
+"""A cluster of kubeadm on machines: the lab's real API server, and machines with real SSH servers.
 
 kubeadm itself makes the certificates, the kubeconfig files and the manifests of the static pods. The API server and
 etcd are those of the lab: etcd is an external one, and the static pods are only mirrored (see kubelet.py).
@@ -214,7 +214,7 @@ def _set_up_worker(first: Machine, machine: Machine, endpoint: str) -> None:
 
 
 def _start_kubelet(machine: Machine, endpoint: str) -> None:
-    """Lead all kubeconfig files to the lab's API server, at another name than ENDPOINT, which upgrades replace."""
+    """Point all kubeconfig files to the lab's API server, at another name than ENDPOINT, which upgrades replace."""
     machine.run("sh", "-c", f"sed -i 's,server: .*,server: https://{endpoint},' /etc/kubernetes/*.conf")
     machine.run("kubeadm", "init", "phase", "kubelet-start", "--config", CONFIGURATION)
     machine.run("systemctl", "enable", "kubelet")

@@ -1,4 +1,4 @@
-"""The stand-in of the kubelet on a machine of the lab. The package puts it at /usr/bin/kubelet, beside its version.
+"""The stand-in of the kubelet on a machine of the lab. The package puts it at /usr/bin/kubelet, next to its version.
 
 It speaks to the real API server with the credentials of its Kubernetes node, as kubeadm has made them. The manifests
 of static pods become mirror pods with the annotations that kubeadm waits for. No container is run: a pod is Running
@@ -185,7 +185,7 @@ def write(api: Connection, path: str, pod: Json, phase: str) -> None:
 
 
 def step(api: Connection) -> None:
-    """See to all pods of this Kubernetes node once."""
+    """Handle all pods of this Kubernetes node once."""
     found = api.ask("GET", f"/api/v1/pods?fieldSelector=spec.nodeName%3D{api.node}")["items"]
     mirrors = {pod["metadata"]["name"]: pod for pod in found if MIRROR in pod["metadata"].get("annotations", {})}
     mirror(api, mirrors)

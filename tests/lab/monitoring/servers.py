@@ -58,14 +58,14 @@ def _answers(url: str) -> bool:
 
 
 def free_port() -> int:
-    """A port that nobody uses now."""
+    """A port that no process uses now."""
     with socket.create_server((_HOST, 0)) as taken:
         return int(taken.getsockname()[1])
 
 
 @dataclass(frozen=True)
 class Prometheus:
-    """A Prometheus whose alerts are said by a test."""
+    """A Prometheus whose alerts a test sets."""
 
     url: str
     rules: Path
@@ -121,7 +121,7 @@ class Alertmanager:
     url: str
 
     def fire(self, *alerts: dict[str, str]) -> None:
-        """Tell it that these alerts fire, each given by its labels."""
+        """Report to it that these alerts fire, each given by its labels."""
         body = [{"labels": each} for each in alerts]
         requests.post(f"{self.url}/api/v2/alerts", json=body, timeout=10).raise_for_status()
 
@@ -137,7 +137,7 @@ class Alertmanager:
 
 @contextmanager
 def alertmanager(folder: Path) -> Iterator[Alertmanager]:
-    """An Alertmanager that sends nothing to anybody. Its files are in the folder."""
+    """An Alertmanager that sends nothing to anyone. Its files are in the folder."""
     port = free_port()
     (folder / "alertmanager.yml").write_text(
         yaml.safe_dump({"route": {"receiver": "nobody"}, "receivers": [{"name": "nobody"}]})

@@ -158,7 +158,7 @@ def _flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def made(directory: Path, like: Path) -> Path:
-    """Makes a directory that belongs to whoever the scratch directory belongs to, for the process runs as that user."""
+    """Makes a directory that belongs to the owner of the scratch directory, because the process runs as that user."""
     directory.mkdir(exist_ok=True)
     _give(directory, like)
     return directory

@@ -1,7 +1,7 @@
 """Clusters as the official Helm chart of OpenSearch renders them (chart 3.6.0): one release for each pool.
 
 All is the chart's own but for the values that users give: replicas, roles, memory, zones and the size of a budget. One
-thing differs, for the lab has no DNS: `discovery.seed_hosts` are addresses and not the name of a headless Service.
+thing differs, because the lab has no DNS: `discovery.seed_hosts` are addresses and not the name of a headless Service.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def home_path(lock: Lock) -> Path:
 
 
 def fetch_home(version: str) -> Path:
-    """Gives the home of a version, with a Java runtime beside it, fetching and assembling first where needed.
+    """Gives the home of a version, with a Java runtime next to it, fetching and assembling first where needed.
 
     Raises:
         LabError: the version has no lock, or a jar cannot be had or is not the locked one.
@@ -117,7 +117,7 @@ def _verify(coordinate: Coordinate, path: Path, digest: str) -> None:
 
 
 def _assemble(lock: Lock, jars: dict[Coordinate, Path], home: Path) -> None:
-    """Makes the home beside its place and renames it there, so that a home that exists is whole."""
+    """Makes the home next to its place and renames it there, so that a home that exists is whole."""
     with tempfile.TemporaryDirectory(dir=home.parent, prefix=f".{lock.version}-") as directory:
         draft = Path(directory, "home")
         for name in (*_EMPTY_DIRECTORIES, "lib", _TRANSPORT, *([_REINDEX] if lock.reindexes else [])):
@@ -138,7 +138,7 @@ def _assemble(lock: Lock, jars: dict[Coordinate, Path], home: Path) -> None:
 
 
 def _unpack(archive: Path, place: Path) -> None:
-    """Unpacks a plugin; modules of the server that nobody publishes are taken off what it says it extends.
+    """Unpacks a plugin; modules of the server that are not published are removed from those that it extends.
 
     From 3.x on the security plugin names the module rule-framework, for attributes of workload management alone.
     """

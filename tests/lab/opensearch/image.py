@@ -1,7 +1,7 @@
 """The image ``opensearch:<version>``: how a container of it becomes one Java process on this machine.
 
 It understands what the official image does: settings as environment variables with dots in their names, a mounted
-``/usr/share/opensearch/config/opensearch.yml`` and folders beside it, ``DISABLE_SECURITY_PLUGIN``, and data at the
+``/usr/share/opensearch/config/opensearch.yml`` and folders next to it, ``DISABLE_SECURITY_PLUGIN``, and data at the
 mount of ``/usr/share/opensearch/data``.
 """
 
@@ -56,12 +56,12 @@ class OpenSearchImage:
 
     @property
     def folders(self) -> Mapping[str, Path]:
-        """Its home. A member tells the home of its own version, which in a container has the same name in all."""
+        """Its home. A member reports the home of its own version, which in a container has the same name in all."""
         homes = [each for each in self.home.parent.iterdir() if (each / "plugins").is_dir()]
         return {OPENSEARCH.installation: self.home, **{str(each): self.home for each in homes}}
 
     def takes(self, command: Sequence[str]) -> bool:
-        """Sees to its entry point itself."""
+        """Whether it handles the command itself: only its entry point."""
         return is_entry(command)
 
     def launch(self, context: ContainerContext) -> Launch:
@@ -109,7 +109,7 @@ class OpenSearchImage:
         return (str(java_path()), *options, "org.opensearch.bootstrap.OpenSearch")
 
     def _version_options(self) -> list[str]:
-        """Gives what guards the process: up to 2.x a security manager, which Java 18 and later allow only when told."""
+        """Gives what guards the process: up to 2.x a security manager, which Java 18 and later need an option for."""
         return ["-Djava.security.manager=allow"] if major(self.version) < 3 else []
 
 

@@ -1,7 +1,7 @@
 """Layouts: whole OpenSearch clusters as Kubernetes manifests, written as users write them.
 
 Every function gives a list of manifests, the Namespace first. The callable ``address(namespace, pod)`` gives a pod's
-address in the lab, which is stable: it stands in ``discovery.seed_hosts`` where others write a headless Service's name.
+address in the lab, which is stable: it is in ``discovery.seed_hosts`` where others write a headless Service's name.
 """
 
 from __future__ import annotations

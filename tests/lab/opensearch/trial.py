@@ -47,7 +47,7 @@ class Member:
         return self.process.wait()
 
     def serves(self) -> bool:
-        """Whether the member has its primaries, for it answers before it has. Raises LabError when it has ended."""
+        """Whether the member has its primaries, because it answers before it has. Raises LabError when it has ended."""
         if self.process.poll() is not None:
             last = " / ".join(self.log.read_text(errors="replace").splitlines()[-5:])
             raise LabError(f"The member ended with code {self.process.returncode}; its last words were: {last}")
@@ -61,7 +61,7 @@ class Member:
 def trial_member(
     version: str, directory: Path, settings: Mapping[str, str] | None = None, mounts: Mapping[str, Path] | None = None
 ) -> Iterator[Member]:
-    """Boots a member that serves its data to everybody, with its files in the directory, and ends it with the block.
+    """Boots a member that serves its data to everyone, with its files in the directory, and ends it with the block.
 
     Raises:
         ImageNotFound: the version is not fetched.

@@ -78,7 +78,7 @@ class Machines:
             self._server.ask("DELETE", LEASES.path(NAMESPACE, name))
 
     def step(self) -> None:
-        """Renew the leases, and tell of those that have lost their power or are back."""
+        """Renew the leases, and report those that have lost their power or are back."""
         for name in sorted(self._made | self._of_lab):
             off = self._off(name)
             if off == (name not in self._dark):

@@ -56,7 +56,7 @@ class RealPace:
 
 
 class ClusterOperators:
-    """Each comes to the version that the version operator has given it, and says so in its ClusterOperator."""
+    """Each reaches the version that the version operator has given it, and says so in its ClusterOperator."""
 
     def __init__(self, server: Server, names: Sequence[str], pace: RealPace) -> None:
         self._server, self._names, self._pace = server, names, pace
@@ -147,7 +147,7 @@ class MachineConfigOperator:
             self._daemon(node)
 
     def _take(self, pool: Json, nodes: Sequence[Json]) -> None:
-        """Tell Kubernetes nodes the configuration of their pool, as many as it lets go, and none of a paused one."""
+        """Give Kubernetes nodes the configuration of their pool, as many as it lets go, and none of a paused one."""
         if pool["spec"].get("paused"):
             return
         found, capacity = states.candidates(pool, nodes)

@@ -1,4 +1,4 @@
-"""The real version operator beside the stand-in in memory: both say the same of an OpenShift that was installed."""
+"""The real version operator next to the stand-in in memory: both say the same of an OpenShift that was installed."""
 
 from __future__ import annotations
 

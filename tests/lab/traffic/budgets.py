@@ -1,8 +1,8 @@
 """The error budgets: how much of the traffic a scenario may fail, and why so much. The README has the same table.
 
 `ROLLING` is three times what an upgrade on a busy machine of two cores has shown. `KILLED`, `RESTARTED`,
-`INDEX_LOAD` and `AWAY` are two to ten times what they have shown on a quiet one. The others are reckoned from what
-their scenarios do to a cluster. Each run prints its figures beside them (`Report.beside`), to tighten them by.
+`INDEX_LOAD` and `AWAY` are two to ten times what they have shown on a quiet one. The others are computed from what
+their scenarios do to a cluster. Each run prints its figures next to them (`Report.beside`), to tighten them by.
 """
 
 from __future__ import annotations

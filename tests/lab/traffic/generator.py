@@ -36,7 +36,7 @@ class Generator:
         self._acknowledged = Log(directory, Acknowledgement)
 
     async def run(self, stop: asyncio.Event) -> tuple[float, float]:
-        """Sends until told to stop, waits for the answers under way, and gives when it began and ended."""
+        """Sends until asked to stop, waits for the answers under way, and gives when it started and ended."""
         began = self._clock.now()
         await asyncio.gather(self._sample(stop), self._send(stop))
         for log in (self._operations, self._health, self._acknowledged):

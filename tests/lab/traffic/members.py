@@ -51,7 +51,7 @@ class Answer:
 
     @property
     def failure(self) -> str:
-        """The class of an unsuccessful answer: the status code, with the server's error type where it tells one."""
+        """The class of an unsuccessful answer: the status code, with the server's error type where it gives one."""
         error = self.body.get("error") if isinstance(self.body, dict) else None
         kind = error.get("type") if isinstance(error, dict) else None
         return f"{self.status} {kind}" if kind else str(self.status)

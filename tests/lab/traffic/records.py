@@ -15,7 +15,7 @@ Record = TypeVar("Record", bound="Operation | Health | Acknowledgement")
 
 @dataclass(frozen=True)
 class Operation:
-    """One request: when it began (seconds since the epoch), how long it took, and why it failed if it did."""
+    """One request: when it started (seconds since the epoch), how long it took, and why it failed if it did."""
 
     kind: Kind
     began: float
@@ -29,7 +29,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Health:
-    """The cluster's status as one look found it; ``unknown`` when no Ready member that was asked could tell."""
+    """The cluster's status as one look found it; ``unknown`` when no Ready member that was asked could say."""
 
     at: float
     status: str
@@ -69,7 +69,7 @@ class Log:
 
 
 def read(directory: Path, kind: type[Record]) -> list[Record]:
-    """Gives the records of one type; a last line cut short by a kill is left out, for nothing was promised by it."""
+    """Gives the records of one type; a last line cut short by a kill is left out, as nothing was promised by it."""
     path = directory / FILES[kind]
     return [kind(**content) for content in _lines(path)] if path.exists() else []
 

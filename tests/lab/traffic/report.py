@@ -84,7 +84,7 @@ class Report:
         )
 
     def keeps(self, budget: Budget) -> None:
-        """Prints the figures beside the budget, and fails where there was harm."""
+        """Prints the figures next to the budget, and fails where there was harm."""
         print(self.beside(budget))
         harm = self.harm(budget)
         assert not harm, "\n".join([*harm, self.table()])
@@ -168,7 +168,7 @@ def seconds_by_status(samples: Sequence[Health], began: float, ended: float) -> 
 
 
 def longest_gap(moments: Iterable[float], began: float, ended: float) -> float:
-    """Gives the longest time between two neighbouring moments, the run's begin and end included."""
+    """Gives the longest time between two neighbouring times, the run's start and end included."""
     inside = sorted(moment for moment in moments if began <= moment <= ended)
     marks = [began, *inside, ended]
     return max(later - earlier for earlier, later in itertools.pairwise(marks))
