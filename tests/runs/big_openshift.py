@@ -2,8 +2,8 @@
 
     make benchmark-passes ARGS="--nodes 500 --at-once 10%"
 
-Three masters and one pool of workers over three zones. Five minutes lie between two passes. Seconds are of a core, for
-the controller and the API server together.
+Three masters and one pool of workers over three zones. Passes are five minutes apart. Seconds are of a core, for the
+controller and the API server together.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST = 400
 
 @dataclass(frozen=True)
 class CostOfPass:
-    """The cost of one pass, and how many Kubernetes nodes were on the target when it began."""
+    """The cost of one pass, and how many Kubernetes nodes were on the target when it started."""
 
     done: int
     cost: Cost

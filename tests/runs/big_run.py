@@ -47,7 +47,7 @@ class Cost:
 
 @dataclass
 class Costs:
-    """The costs of a run, as its record tells of its batches."""
+    """The costs of a run, batch by batch, as its record has them."""
 
     world: World
     plan: Cost | None = None

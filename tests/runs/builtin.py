@@ -48,12 +48,12 @@ class Facts:
         return self._facts
 
     def take_out(self, host: str) -> None:
-        """Have a host no more."""
+        """Remove a host."""
         self._inventory.pop(host, None)
         self._facts.pop(host, None)
 
     def take_out_group(self, name: str) -> None:
-        """Have a group no more."""
+        """Remove a group."""
         self._groups.pop(name, None)
 
     def groups(self) -> dict[str, list[str]]:
@@ -61,11 +61,11 @@ class Facts:
         return {"all": [*self._inventory], **self._groups}
 
     def note(self, host: str, facts: Variables) -> None:
-        """Have facts for the later tasks of a host."""
+        """Keep facts for the later tasks of a host."""
         self._facts.setdefault(host, {}).update(facts)
 
     def add(self, host: str, groups: list[str], variables: Variables) -> None:
-        """Have one host more."""
+        """Add a host."""
         self._inventory.setdefault(host, {}).update(variables)
         for each in groups:
             members = self._groups.setdefault(each, [])
@@ -73,7 +73,7 @@ class Facts:
                 members.append(host)
 
     def read(self, inventory: Mapping[str, Any]) -> None:
-        """Have the hosts of an inventory, of which each group has hosts of its own."""
+        """Take the hosts of an inventory, of which each group has hosts of its own."""
         for group, of_group in inventory["all"]["children"].items():
             for host, variables in of_group["hosts"].items():
                 self.add(host, [group], variables)

@@ -44,7 +44,7 @@ class Watcher(Protocol):
         """Called before a server does what is asked."""
 
     def answered(self, request: Request, status: int) -> None:
-        """Called when the server has done it, or has not. The status is 0 if no answer comes."""
+        """Called when the server has done it, or has failed to. The status is 0 if no answer comes."""
 
 
 class CalledPort:

@@ -83,7 +83,7 @@ def play(playbook: str, variables: Mapping[str, Any], *more: str) -> Played:
 
 @cache
 def _shown_by_run() -> None:
-    """Each run has the lines that it shows; what is shown without one is shown as ever."""
+    """Each run has the lines that it shows; what is shown without a run is shown as usual."""
     before = Display.display
 
     def shown(display: Display, text: str, *how: Any, screen_only: bool = False, **more: Any) -> None:

@@ -63,7 +63,7 @@ class Results:
         self.output: Any = None
 
     def put(self, value: object) -> None:
-        """Do what the thread for results does with a message of a worker."""
+        """Handle a message of a worker as the thread for results does."""
         if isinstance(value, DisplaySend):
             with self._as_controller():
                 getattr(display, value.method)(*value.args, **value.kwargs)
@@ -217,7 +217,7 @@ def _started_as(stat: Any) -> Any:
     def started(pid: int) -> list[str] | None:
         fields: list[str] | None = stat(pid)
         run = RUN.get()
-        # A worker takes its parent for the controller, here whatever has started the tests. It ends with its run.
+        # A worker takes its parent as the controller, here the process that started the tests. It ends with its run.
         if fields and run and pid in (os.getppid(), os.getpid()):
             fields[ancestry._STARTED] = f"{fields[ancestry._STARTED]}{OF_RUN}{run.number}"
         return fields

@@ -17,7 +17,7 @@ FILES = Path(__file__).parents[2] / "roles" / "openshift" / "files"
 
 
 def kills(first: int, end: int, step: int, each: int) -> list[Any]:
-    """The numbers of the acts behind which runs are killed, of which `make test` takes each so many."""
+    """The numbers of the acts after which runs are killed; `make test` takes one in so many."""
     numbers = range(first, end, step)
     return [
         pytest.param(number, marks=() if place % each == 0 else (pytest.mark.soak,), id=str(number))

@@ -110,7 +110,7 @@ class Place:
         )
 
     def found(self, name: str) -> Path:
-        """A file that a task names: beside its own file, or among the tasks of its role."""
+        """A file that a task names: next to its own file, or among the tasks of its role."""
         path = self.file.parent / name
         return path if path.exists() or not self.role else Role(self.role).folder / "tasks" / name
 

@@ -12,7 +12,7 @@ def test_a_pass_asks_for_as_much_however_many_kubernetes_nodes_are_done(nodes: i
     plan, found = passes(nodes, at_once)
     asked = [each.cost.requests for each in found]
     print(plan.requests, asked)
-    # The first pass begins the run, and the last one ends it.
+    # The first pass starts the run, and the last one ends it.
     usual = asked[3:-2]
     assert len(usual) >= 3
     assert len(set(usual)) == 1

@@ -35,7 +35,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "cluster-api.md"
 
 
 class Started:
-    """A playbook in the place of a process. It comes to its end while its worker waits for it."""
+    """A playbook in the place of a process. It ends while its worker waits for it."""
 
     pid = 0
 

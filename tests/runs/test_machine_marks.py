@@ -21,7 +21,7 @@ AT_WORK, FAILED = ("Unknown", "ExternalUpgradeInProgress"), ("False", "ExternalU
 
 
 def acts(*often: int) -> list[Any]:
-    """The numbers of the acts of a run; those that are not to be tried often are for `make soak`."""
+    """The numbers of the acts of a run; those that are tried rarely are left to `make soak`."""
     return [each if each in often else pytest.param(each, marks=pytest.mark.soak) for each in range(2, 80)]
 
 
@@ -65,7 +65,7 @@ def settled(tasks: Tasks) -> Played:
 
 
 def killed(tasks: Tasks, given: dict[str, Any], number: int) -> bool:
-    """Whether a run was killed behind its act of this number; else it has come to a good end."""
+    """Whether a run was killed behind its act of this number; else it has ended well."""
     with tasks.here.killing_behind(number):
         try:
             ended = tasks.play(given)

@@ -121,7 +121,7 @@ def test_a_second_run_has_nothing_to_do(found: Machines) -> None:
 def test_a_run_that_is_killed_behind_an_act_goes_on(found: Machines, number: int) -> None:
     with found.here.killing_behind(number), pytest.raises(Killed):
         upgraded(found)
-    # The lock of a killed run lapses, and the commands that it has started come to their ends.
+    # The lock of a killed run lapses, and the commands that it has started end.
     found.here.later(900)
     ended = upgraded(found)
     assert ended.code == 0, ended.output

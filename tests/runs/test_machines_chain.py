@@ -154,7 +154,7 @@ def goes_on_behind(chained: Chained, number: int, **more: Any) -> None:
     given = agreed(chained, **more)
     with chained.found.here.killing_behind(number), pytest.raises(Killed):
         play(chained, given)
-    # The lock of a killed run lapses, and the commands that it has started come to their ends.
+    # The lock of a killed run lapses, and the commands that it has started end.
     chained.found.here.later(900)
     ended = play(chained, given)
     assert ended.code == 0, ended.output

@@ -51,7 +51,7 @@ def agent(found: Machines, name: str) -> Agent:
 
 
 def began(found: Machines, name: str) -> list[str]:
-    """The steps that the agent of a machine has begun, in their order."""
+    """The steps that the agent of a machine has started, in their order."""
     return [each["step"] for each in agent(found, name).documents]
 
 

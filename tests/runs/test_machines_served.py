@@ -115,7 +115,7 @@ class Passes:
 
 
 def test_passes_that_never_wait_upgrade_the_machines(found: Machines) -> None:
-    """Each pass ends without failure, and leaves no machine cordoned; the batches that it has begun are upgraded."""
+    """Each pass ends without failure, and leaves no machine cordoned; the batches that it has started are upgraded."""
     passes, waited = Passes(found), 0
     while passes.made < 12:
         ended = passes.play()

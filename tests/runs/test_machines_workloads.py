@@ -79,7 +79,7 @@ def test_members_are_made_ready_before_each_machine_and_all_is_put_back(found: M
 
 
 def test_passes_that_never_wait_take_a_batch_to_its_end(found: Machines) -> None:
-    """A pass begins no batch that the database cannot spare; one that has begun comes to its end."""
+    """A pass starts no batch that the database cannot spare; one that has started is completed."""
     tenant, faults = Tenant(found), found.here.sandbox.faults
     away = min(tenant.places())
     faults.crash_loop(tenant.cluster.namespace, away)

@@ -51,7 +51,7 @@ def upgraded(here: World, cluster: ClusterOnHosts) -> Played:
 
 
 def stops(here: World) -> dict[str, int]:
-    """The number of times that the service of each host was told to stop."""
+    """The number of times that the service of each host was asked to stop."""
     return dict(Counter(path for method, path in here.acts() if path.startswith(PATH) and path.endswith("/systemd")))
 
 

@@ -1,4 +1,4 @@
-"""Plans of OpenShift: all that stands against an upgrade or is worth a remark, at once."""
+"""Plans of OpenShift: all that is against an upgrade or is worth a remark, at once."""
 
 from __future__ import annotations
 

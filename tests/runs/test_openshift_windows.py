@@ -119,5 +119,5 @@ def test_other_windows_are_those_that_are_given(watched: Watched) -> None:
     assert ended.code == 0, ended.output
     (silence,) = watched.alerts.silences()
     assert silence["matchers"][0]["value"] == "platform"
-    # It ends before the workers begin.
+    # It ends before the workers start.
     assert [hidden[0] for _path, *hidden in watched.hidden] == [True, True, *[False] * (len(watched.hidden) - 2)]

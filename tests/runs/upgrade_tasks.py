@@ -113,7 +113,7 @@ def abort_it(tasks: Tasks, name: str = "next") -> None:
 
 
 class Upgrader:
-    """Something that upgrades machines as NodeUpdates ask for it. Each failure in `fails` is told once."""
+    """Something that upgrades machines as NodeUpdates ask for it. Each failure in `fails` is reported once."""
 
     def __init__(self, tasks: Tasks) -> None:
         self.tasks, self.found = tasks, tasks.found
@@ -128,7 +128,7 @@ class Upgrader:
         tasks.here.calling.after = self.look
 
     def look(self, request: Request) -> None:
-        """Begin what is asked for, as a controller that watches."""
+        """Start what is asked for, as a controller that watches."""
         if "/nodeupdates" in request.path and request.method in ("POST", "PATCH"):
             for item in self.tasks.resources.store.list(self.kind):
                 self._begin(item)

@@ -1,4 +1,4 @@
-"""The requests of a run: whether one is a look or an act, and who of the members it takes down. Pure."""
+"""The requests of a run: whether one is a look or an act, and which members it takes down. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def is_look_at_settings(request: Request) -> bool:
 
 
 def is_look_at_cluster(request: Request) -> bool:
-    """Whether its answer tells which members there are, and on which of them the copies are."""
+    """Whether its answer says which members there are, and on which of them the copies are."""
     found = _STATE.fullmatch(request.path) if request.method == "GET" else None
     return found is not None and {"routing_table", "nodes"} <= {*found[1].split(",")}
 
@@ -47,7 +47,7 @@ def is_look_at_pods(request: Request, namespace: str) -> bool:
 
 
 def is_look_at_lock(request: Request) -> bool:
-    """Whether its answer tells the holder of the lock."""
+    """Whether its answer names the holder of the lock."""
     return request.method == "GET" and _LOCK.fullmatch(request.path) is not None
 
 

@@ -1,6 +1,6 @@
 """Bugs of a controller on purpose: each is in the collection for the time of a `with` statement.
 
-An observer that does not find them is of no use, and the number of random runs after which each is found tells how
+An observer that does not find them is of no use, and the number of random runs after which each is found shows how
 close the runs look.
 """
 

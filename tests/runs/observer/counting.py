@@ -11,7 +11,7 @@ from tests.sandbox.kubernetes.store import Change, Store
 
 @dataclass(frozen=True)
 class Sight:
-    """The things that are seen at one moment."""
+    """The things that are seen at one time."""
 
     holder: str = ""
     changes: int = 0

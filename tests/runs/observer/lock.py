@@ -28,14 +28,14 @@ class Held:
     """The run at work: the last one that has written itself into the lock."""
 
     def age_of(self, number: int, age: float) -> float:
-        """The most seconds for which a look of this number may be gone by: `age` if the run was held up after it."""
+        """The most seconds for which an act may rely on that look: `age` if the run was held up after it."""
         return age if self.held_up > number else 0.0
 
 
 def under_lock(holder: str, at: float, held: Held, age: float, *, repeated: bool = False) -> Iterator[str]:
     """An act is made while the lock names the run at work, and the run has asked for it since its last act.
 
-    A holder that came after that question was not to be seen, if no time has passed, or the run was held up. An act is
+    A holder that came after that question could not be seen, if no time has passed, or the run was held up. An act is
     `repeated` if the request before it was the same: a client asks again whose answer was lost.
     """
     run, look = held.run, held.lock

@@ -32,7 +32,7 @@ class MachinesObserver(Watching[Sight]):
     """It watches one cluster, from now on. It forgets nothing, over all runs."""
 
     def __init__(self, sandbox: Sandbox, found: Machines, most: int, versions: Sequence[str]) -> None:
-        """`most` is the number of workers that may be away at a time, by the wish of the user, and `versions` are
+        """`most` is the number of workers that may be away at a time, as the user wants it, and `versions` are
         those at the start, on the way, and at the end."""
         super().__init__(
             sandbox, Looking(sandbox.kubernetes.server.store, NAMESPACE, lambda change: change.kind == NODES), Held()

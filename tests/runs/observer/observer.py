@@ -134,7 +134,7 @@ class Observer(Watching[Sight]):
             self._unseen.clear()
 
     def _judge(self) -> None:
-        """Hold what has to be so at every moment."""
+        """Hold what has to be so at every time."""
         now = self._now
         self._remember()
         self._keep("served", rules.served(now, self._holders, self._hit, self._consents))

@@ -1,6 +1,6 @@
 """The observer of a cluster whose members are services on hosts: what a pod is elsewhere is the place of a member here.
 
-A run sees no more of a member than the cluster says: its modules on the hosts tell nothing. So each place is there all
+A run sees no more of a member than the cluster says: its modules on the hosts show nothing. So each place is there all
 the time, with the version that runs on it, and the pool wants the version of the upgrade.
 """
 
@@ -71,7 +71,7 @@ class ObserverOfHosts(Observer):
             return
         takedown, progress = Takedown(taken, frozenset(self._away)), self._progress
         if not takedown.away:
-            # The hosts of a batch are told at the same time, by the proof of the batch.
+            # The hosts of a batch are stopped at the same time, by the proof of the batch.
             self._note("lock", under_lock(before.holder, at, progress, PROOF_AGE, repeated=True))
         self._judge_takedown(before, takedown, at)
         self._progress = replace(self._progress, changed=self._number)

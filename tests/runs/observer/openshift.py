@@ -142,7 +142,7 @@ class OpenShiftObserver(Watching[Sight]):
 
 @contextmanager
 def pools_not_held() -> Iterator[None]:
-    """The update is commenced without holding the pools."""
+    """The update is started without holding the pools."""
     with patch.object(Acts, "hold", lambda _acts, _pool, _most=None: False):
         yield
 
@@ -206,7 +206,7 @@ def notices_again() -> Iterator[None]:
 
 @contextmanager
 def request_not_read() -> Iterator[None]:
-    """Batches begin without a look at the request."""
+    """Batches start without a look at the request."""
     with patch.object(upgrade_request, "judge_unchanged", lambda *_given, **_more: Verdict()):
         yield
 

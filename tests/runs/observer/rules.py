@@ -126,7 +126,7 @@ def one_batch(now: Sight, taken: Takedown, batching: str) -> Iterator[str]:
 def others_stand(seen: Sight, pods: Mapping[str, Pod], taken: Takedown) -> Iterator[str]:
     """Nothing is taken down while a member outside the batch is missing, or its pod is going or not Ready.
 
-    `pods` are those of the last look at them. To take down what is away already takes nothing; and where no pod of the
+    `pods` are those of the last look at them. Taking down what is already away has no effect; and where no pod of the
     batch is Ready, it is brought back, although others may not be Ready either.
     """
     if not any(name in seen.members and seen.members[name].serves for name in taken.names):

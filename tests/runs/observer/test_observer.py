@@ -68,7 +68,7 @@ def test_nothing_is_wrong_in_a_run_that_was_killed_and_the_next_one(here: World,
 
 
 def evicting(here: World, cluster: CalledCluster) -> Callable[[Request], None]:
-    """A function for behind a request: once allocation is restricted another pod begins to go, and is slow to stop."""
+    """A function for after a request: once allocation is restricted another pod terminates, slowly."""
     pods, offered, evicted = cluster.fingerprint().pods, [""], list[str]()
 
     def behind(request: Request) -> None:

@@ -44,7 +44,7 @@ class Looks(Protocol[Seen]):
 
 @dataclass(frozen=True)
 class Violation:
-    """Something that may never be."""
+    """Something that must never happen."""
 
     rule: str
     """The name of the invariant."""
@@ -164,7 +164,7 @@ class Watching(Generic[Seen]):
         raise NotImplementedError
 
     def _judge(self) -> None:
-        """Hold what has to be so at every moment."""
+        """Hold what has to be so at every time."""
         raise NotImplementedError
 
     def _changed_by_others(self, before: Seen) -> None:

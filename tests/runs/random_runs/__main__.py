@@ -1,4 +1,4 @@
-"""Plays random upgrades: `make random-runs ARGS="--first 0 --count 2000"`. With `--seed` one of them, told in full."""
+"""Plays random upgrades: `make random-runs ARGS="--first 0 --count 2000"`. With `--seed` one of them, shown in full."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class HappeningForAWhile(Happening):
     """The ends of what people and faults do, which mending makes."""
 
     def until(self, event: Event, end: Callable[[], None]) -> None:
-        """Make an end when the event is over, or when all is mended."""
+        """End it when the event is over, or when all is mended."""
         done: list[bool] = []
 
         def once() -> None:

@@ -65,7 +65,7 @@ class Stage(Protocol):
         """End everything that was broken, and take back what people have done in between."""
 
     def read(self, ended: Played) -> bool:
-        """Do as a person does who has read how a run has ended. Whether a further run goes on after that by itself."""
+        """Do as a person does who has read how a run has ended. Gives whether a further run continues by itself."""
 
     def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The variables of a run once all is mended."""
@@ -165,7 +165,7 @@ class _Playing:
                 break
             goes_on = ended is None or stage.read(ended) or ended.code == 0
             if ended is not None and not goes_on and number == 0 and len(self._left) == len(self._story.events):
-                # Nothing has happened to this cluster: it is one that is not upgraded without consent.
+                # Nothing has happened to this cluster, which is not upgraded without consent.
                 self._ending.refused = _cause(ended)
                 assert stage.fingerprint() == before, f"refused, and changed: {self._ending.refused}"
                 return

@@ -21,7 +21,7 @@ COMBINED = ("cluster_manager", "data", "ingest")
 
 
 class Resident:
-    """It notes whenever a Kubernetes node goes although a member on it cannot be spared, as a platform tells."""
+    """It notes whenever a Kubernetes node goes although a member on it cannot be spared, as a platform reports."""
 
     def __init__(self, here: World, resources: Resources, masters: Collection[str]) -> None:
         self._here, self._resources = here, resources

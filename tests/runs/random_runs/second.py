@@ -18,7 +18,7 @@ NAMED = re.compile(r"Run (\S+) of .{1,200}? has held the lock since")
 
 
 class Second:
-    """A run of the same playbook. Of one on another machine it is not known whether the holder of the lock lives."""
+    """A run of the same playbook. On another machine, it does not know whether the holder of the lock lives."""
 
     def __init__(self, playbook: str, variables: Mapping[str, Any], *, elsewhere: bool) -> None:
         self._run = executor.a_run()

@@ -9,7 +9,7 @@ from tests.runs.random_runs.story import Story, Told
 
 
 def smallest_text(story: Story, play: Callable[[Story], Ending]) -> str:
-    """The smallest story that still fails as this one does, played and told in full."""
+    """The smallest story that still fails as this one does, played and shown in full."""
     return play(shrunk(story, lambda each: bool(play(each).faults))).text()
 
 

@@ -18,7 +18,7 @@ A person need not be told of them."""
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happens behind an act of the controller, counted over all of its runs."""
+    """Something that happens after an act of the controller, counted over all of its runs."""
 
     act: int
     kind: str
@@ -86,7 +86,7 @@ SOON = 8
 def events_of(
     chance: random.Random, likely: Mapping[str, int], latest: int, together: float = 0.0
 ) -> tuple[Event, ...]:
-    """Some events behind acts until the latest one, of kinds with these likelihoods.
+    """Some events after acts until the latest one, of kinds with these likelihoods.
 
     `together` is the share of stories whose events come one soon after the other.
     """

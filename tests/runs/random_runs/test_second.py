@@ -1,4 +1,4 @@
-"""A second controller beside one at work: it is refused, naming the holder of the lock, and changes nothing."""
+"""A second controller next to one at work: it is refused, naming the holder of the lock, and changes nothing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_it_goes_on_where_the_first_one_is_killed(system: str) -> None:
 
 
 def test_pods_that_pull_for_the_second_one_are_none_that_the_first_one_leaves() -> None:
-    """It begins shortly before the first one ends."""
+    """It starts shortly before the first one ends."""
     endings = [played("opensearch", Event(act, SECOND, ELSEWHERE)) for act in (40, 42, 44)]
     assert [each.faults for each in endings] == [[], [], []]
 

@@ -234,7 +234,7 @@ class LonghornObserver(Watching[Sight]):
             self._note("proof", [f"node {node} is changed, and the last look was before an engine was moved"])
         elif _near(before, node) != _near(look.sight, node):
             since = at - look.at
-            # A look whose lists are of several moments was held up itself.
+            # A look whose lists are of several times was held up itself.
             slow = any(each.at > look.at for each in self._looks.values())
             if since > (LOOK_AGE if slow else self._progress.age_of(look.number, LOOK_AGE)):
                 said = f"node {node} is changed, and its volumes have changed since the last look {since:g} s ago"
@@ -262,7 +262,7 @@ class LonghornObserver(Watching[Sight]):
             self._saw_lock(at)
 
     def _judge(self) -> None:
-        """Hold what has to be so at every moment."""
+        """Hold what has to be so at every time."""
         now = self._now
         self._remember()
         lost = self._may_be_lost()

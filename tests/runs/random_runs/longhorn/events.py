@@ -73,7 +73,7 @@ class HappeningToLonghorn(Happening):
         if event.kind in OF_EVERY_SYSTEM or not late:
             KINDS[event.kind](self, event)
         else:
-            # Acts are made at the moment of a look; what is seen in one look may be gone in the next one.
+            # Acts are made at the time of a look; what is seen in one look may be gone in the next one.
             self.world.calling.clock.later(late, lambda: KINDS[event.kind](self, event))
 
     def mend(self) -> None:
@@ -100,7 +100,7 @@ class HappeningToLonghorn(Happening):
                     self.longhorn.objects.change(REPLICAS, name, lambda item: item["spec"].update(failedAt=""))
 
     def remove_evidence(self) -> None:
-        """Have a person remove the snapshots of runs, which tell of volumes that were interrupted since."""
+        """Have a person remove the snapshots of runs, which show volumes that were interrupted since."""
         for each in list(self.longhorn.objects.all(SNAPSHOTS)):
             if "upgrade.stateful/run" in (each["metadata"].get("labels") or {}):
                 self.longhorn.objects.delete(SNAPSHOTS, each["metadata"]["name"])
@@ -127,7 +127,7 @@ class HappeningToLonghorn(Happening):
             self.longhorn.kubernetes.server.resources.change(kind, place, name, on_draft, PERSON)
 
     def undone(self, event: Event, back: Callable[[], None]) -> None:
-        """Have the way back of something gone when the event is over, or at the end."""
+        """Undo something when the event is over, or at the end."""
         self._undone.append(back)
 
         def now() -> None:

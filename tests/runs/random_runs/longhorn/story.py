@@ -120,7 +120,7 @@ def story_of(seed: int) -> LonghornStory:
         volumes = tuple(replace(each, groups=("default",)) for each in volumes)
     if way == DESIGN and not workload and chance.random() < ONE_OBJECT:
         # Longhorn then goes on without a gate, so that no workload is asked. It puts back the scheduling that it finds
-        # when the turn of a node comes, whatever a person who closed the node has wished since.
+        # when the turn of a node comes, whatever a person who closed the node has wanted since.
         options = {**options, "upgrade_one_object": True}
         events = tuple(each for each in events if each.kind != "scheduling_by_person")
     return LonghornStory(seed, way, machines, volumes, outlive, workload, jobs, options=options, events=events)
@@ -144,7 +144,7 @@ def _machines(chance: random.Random) -> tuple[Machine, ...]:
 
 
 def _volume(chance: random.Random, name: str, nodes: Sequence[str], way: str) -> Volume:
-    """A volume; the kinds by which Longhorn itself upgrades do not keep a wish for the place of an engine."""
+    """A volume; the kinds by which Longhorn itself upgrades do not keep a wanted place of an engine."""
     replicas = tuple(chance.sample(nodes, chance.choice((3, 3, 3, 2, 2, 2, 2, 2, 2, 1))))
     attached = chance.choice(nodes) if chance.random() < 0.85 else ""
     kind = chance.choices(("plain", "shared", "standby", "away"), (14, 2, 1, 2))[0]

@@ -77,7 +77,7 @@ def _process_killed(here: HappeningToHosts, event: Event) -> None:
 
 
 def _host_unreachable(here: HappeningToHosts, event: Event) -> None:
-    """The controller comes no more to the host; its member goes on."""
+    """The controller can no longer reach the host; its member keeps running."""
     here.cluster.doors[here.member_of(event)].close()
     _mend_later(here, event)
 

@@ -57,13 +57,13 @@ class OpenSearchStage(ByPlaybook):
         self._happening.mend()
 
     def read(self, ended: Played) -> bool:
-        """See `Stage`: the image is corrected of which a sentence says so."""
+        """See `Stage`: the image that a sentence says is wrong is corrected."""
         if '"template_behind"' in ended.output:
             self._happening.correct_images(self.target)
         return False
 
     def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Stage`: another manager of fields counts no more."""
+        """See `Stage`: another manager of fields no longer counts."""
         return {**given, "upgrade_allow_field_managers": ["argocd"]}
 
     def is_done(self) -> bool:

@@ -29,7 +29,7 @@ class Person:
         self._left: list[str] = []
 
     def abort(self) -> None:
-        """Begin to abort it: the playbook waits until the run at work has ended."""
+        """Start to abort it: the playbook waits until the run at work has ended."""
 
         def work(_shown: io.StringIO) -> Played:
             ended = executor.play(ABORT, self._given)

@@ -61,7 +61,7 @@ class Requested(UpgradeConfigs):
             self.wish()
 
     def read_again(self) -> None:
-        """A run begins, which reads it as it is by now."""
+        """A run starts, which reads it as it is by now."""
         self._stopped = False
 
     def _stop(self) -> None:
