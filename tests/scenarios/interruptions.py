@@ -104,7 +104,7 @@ class UpgradeRuns:
 
     @classmethod
     def begin(cls, cluster: Cluster, target: str, environment: Mapping[str, str], **inputs: Any) -> UpgradeRuns:
-        """Begin; consents to the plan once, for all runs."""
+        """Start; consents to the plan once, for all runs."""
         before = cluster.fingerprint()
         variables = confirmed(cluster.variables(target, **inputs), environment)
         return cls(cluster, variables, environment, before)
@@ -173,7 +173,7 @@ class UpgradeRuns:
 
     @contextlib.contextmanager
     def slow_first(self, seconds: float = STOP) -> Iterator[str]:
-        """The first member to go takes so long to stop that what is asked meanwhile comes before the second one."""
+        """The first member to go takes so long to stop that what is asked until then comes before the second."""
         faults, first = self.cluster.platform.faults, self.first_to_go()
         faults.slow_stop(self.cluster.namespace, first, seconds)
         try:
@@ -240,7 +240,7 @@ class UpgradeRuns:
 
 
 def _taken(acts: Iterable[Act]) -> float | None:
-    """The moment at which a run took the lock: the first write of a Lease that was answered with success."""
+    """The time at which a run took the lock: the first write of a Lease that was answered with success."""
     return next((act.at for act in acts if act.of_lock and act.status is not None and act.status < 300), None)
 
 

@@ -87,7 +87,7 @@ class Here:
 
 
 def command_of(playbook: str, variables: Mapping[str, Any], *more: str) -> list[str]:
-    """The command line that runs a playbook, with the ansible-playbook beside this Python."""
+    """The command line that runs a playbook, with the ansible-playbook next to this Python."""
     return [program(), playbook, "-e", json.dumps(dict(variables)), *more]
 
 

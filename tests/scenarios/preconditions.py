@@ -132,7 +132,7 @@ def budget(cluster: Cluster, name: str, healthy: int) -> Iterator[None]:
 
 
 def lose(cluster: Cluster, member: str) -> None:
-    """Its pod is deleted by something that asks nobody; returns when there is another one in its place."""
+    """Its pod is deleted by something that asks no one; returns when there is another one in its place."""
     with cluster.platform.client() as api:
         core: Any = client.CoreV1Api(api)
         uid = core.read_namespaced_pod(member, cluster.namespace).metadata.uid

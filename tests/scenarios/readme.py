@@ -93,7 +93,7 @@ class Shell:
         said = ""
         while self._terminal.expect([DONE, QUESTION]):
             said += self._terminal.before + self._terminal.after
-            # Ansible throws away what is typed before it listens, which it does a moment after its question.
+            # Ansible throws away what is typed before it listens, which it does shortly after its question.
             self._terminal.sendline("yes")
             while self._terminal.expect([r"\S.*\n", pexpect.TIMEOUT], timeout=5):
                 self._terminal.sendline("yes")
@@ -117,7 +117,7 @@ class Shell:
             assert typed.code == 0, (there, typed.output)
 
     def figures(self) -> str:
-        """The number of commands so far and the seconds that they took, without those of whoever types."""
+        """The number of commands so far and the seconds that they took, without those of typing."""
         return f"{len(self.typed)} commands, {sum(each.seconds for each in self.typed):.0f} s"
 
     def close(self) -> None:

@@ -47,7 +47,7 @@ def taken_too_early(looks: Iterable[Look]) -> list[str]:
     for look in looks:
         for node in sorted(look.taken - before.taken) if before is not None else ():
             assert before is not None
-            # Between two looks a shard may have become safe, or have ceased to be so.
+            # Between two looks a shard may have become safe, or stopped being so.
             shards = {*before.unsafe_without(look.taken)} & {*look.unsafe_without(look.taken)}
             found += [f"{node}: {shard}" for shard in sorted(shards)]
         before = look

@@ -1,4 +1,4 @@
-"""A reverse proxy in a thread of the tests: what stands behind it is real, what passes it can be seen and held up."""
+"""A reverse proxy in a thread of the tests: what is behind it is real, what passes it can be seen and held up."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_demo_upgrades_a_cluster_and_says_what_it_cost() -> None:
-    # Nothing of a make that runs the tests: it would tell its own options to this one.
+    # Nothing of a make that runs the tests: it would pass its own options to this one.
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     command = ["make", "--no-print-directory", "demo", "ARGS=--documents 500"]
     demo = subprocess.run(
@@ -31,7 +31,7 @@ def test_the_demo_upgrades_a_cluster_and_says_what_it_cost() -> None:
     once = [line for line in said if "   waiting" not in line]
     assert len(set(once)) == len(once)
     assert len([line for line in said if " goes down" in line]) == 3
-    # A slow machine waits more often, and elects another manager meanwhile, which hands over as well.
+    # A slow machine waits more often, and elects another manager in that time, which hands over as well.
     assert [line for line in said if " has handed over to " in line]
     rest = [line for line in said if not re.search(r"^✔| goes down|   waiting| has handed over to ", line)]
     assert not rest, "no more lines for a member than those"

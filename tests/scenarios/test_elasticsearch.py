@@ -60,7 +60,7 @@ def test_elasticsearch_is_upgraded_and_nothing_is_lost(
 
 
 class _Told:
-    """The members of the cluster, as the story asks them; nobody is stopped."""
+    """The members of the cluster, as the story asks them; none is stopped."""
 
     repository = ""
 

@@ -68,7 +68,7 @@ def said(result: Result) -> list[tuple[str, str]]:
     """The reasons of a verdict: state and code; a manager that is busy on a slow machine is none of the test's, nor
     are remarks on the last snapshot.
 
-    Each test asks for all of them, and so shows that what was wrong in the one before it is wrong no more.
+    Each test asks for all of them, and so shows that what was wrong in the one before it is no longer wrong.
     """
     reasons = [(reason["state"], reason["code"]) for reason in result["verdict"]["reasons"]]
     return [
@@ -101,7 +101,7 @@ def holder(cluster: Cluster, name: str) -> str:
 
 
 def test_above_the_low_watermark_a_member_gets_its_replicas_not_back(cluster: Cluster, tasks: Tasks) -> None:
-    """The reason for the check `disk`: a member gets no replica back even if it has kept the files of it."""
+    """The reason for the check `disk`: a member gets no replica back, even if it has kept the files of it."""
     with index(cluster, "kept", shards=1, replicas=1), full_disks(cluster):
         cancel = {"index": "kept", "shard": 0, "node": holder(cluster, "kept")}
         cluster.ask("/_cluster/reroute", "POST", {"commands": [{"cancel": cancel}]})
@@ -186,7 +186,7 @@ def test_a_running_snapshot_is_waited_for_by_name(cluster: Cluster, tasks: Tasks
 
 
 def reindex(cluster: Cluster, name: str) -> str:
-    """Begins to copy that index, one document in ten seconds; gives the task's id."""
+    """Starts to copy that index, one document in ten seconds; gives the task's id."""
     for number in range(20):
         cluster.ask(f"/{name}/_doc/{number}?refresh=true", "PUT", {"number": number})
     body = {"source": {"index": name, "size": 1}, "dest": {"index": f"{name}-copied"}}

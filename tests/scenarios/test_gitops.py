@@ -51,7 +51,7 @@ class Runs:
         objects = [*({"apiVersion": "v1", **each} for each in own), *built(GITOPS / folder)]
         for each in objects:
             if each["kind"] == "CronJob":
-                # Its own passes would begin at the next minute.
+                # Its own passes would start at the next minute.
                 each["spec"]["suspend"] = True
             each["metadata"]["namespace"] = self.cluster.namespace
             for subject in each.get("subjects", []):

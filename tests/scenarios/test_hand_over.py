@@ -18,7 +18,7 @@ FROM, TO = "2.19.6", "3.8.0"
 
 
 def elects(cluster: Cluster, name: str) -> bool:
-    """Whether it is elected; for a moment nobody is, and nobody answers."""
+    """Whether it is elected; for a short time no member is, and none answers."""
     with contextlib.suppress(OSError):
         return cluster.elected() == name
     return False
@@ -34,7 +34,7 @@ def elect_again(cluster: Cluster, elected: str, other: str) -> None:
 def test_two_managers_hand_over_and_killed_at_each_act_of_it_the_next_run_goes_on(
     lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
-    """Of two only the elected one votes, and nobody has consented to a standstill."""
+    """Of two only the elected one votes, and no one has consented to a standstill."""
     cluster = Cluster.start(lab, "hand-over", two_combined, FROM)
     try:
         elected = cluster.elected()
@@ -45,7 +45,7 @@ def test_two_managers_hand_over_and_killed_at_each_act_of_it_the_next_run_goes_o
             assert upgrade_runs.killed_at("delete", after=True, kill=KILLS["SIGKILL to the controller"]), (
                 upgrade_runs.outputs[-1]
             )
-            # Exclusions that are left are taken back at the beginning of the next run, which is killed there, too.
+            # Exclusions that are left are taken back at the start of the next run, which is killed there, too.
             for act in ("exclude", "include"):
                 assert upgrade_runs.killed_at(act, after=True, kill=kill_and_wait), (
                     f"no run came to {act}\n{upgrade_runs.outputs[-1]}"
@@ -62,7 +62,7 @@ def test_two_managers_hand_over_and_killed_at_each_act_of_it_the_next_run_goes_o
         assert f"{elected} has handed over to {other}" in played.output
         report.keeps(KILLED)
         assert cluster.excluded() == []
-        # The vote has gone over for good, although nobody is excluded any more.
+        # The vote has gone over for good, although no one is excluded any more.
         assert len(cluster.voting()["last_committed_config"]) == 1
         assert cluster.elected() == other
         concluded(upgrade_runs, played)

@@ -78,7 +78,7 @@ def alerts(tmp_path: Path) -> Iterator[Prometheus]:
 
 
 def test_a_version_of_the_same_minor_version(upgrades: Upgrades, silences: Alertmanager, tmp_path: Path) -> None:
-    """The real operator accepts the release unforced, replaces itself, and tells its progress."""
+    """The real operator accepts the release unforced, replaces itself, and reports its progress."""
     gate = looking_at(silences, tmp_path)
     played = upgrades.run(upgrades.agreed(NEW, upgrade_workload_gate=str(gate)))
     print(played.output)
@@ -97,7 +97,7 @@ def test_a_version_of_the_same_minor_version(upgrades: Upgrades, silences: Alert
 def test_a_run_that_is_killed_behind_the_desired_update_goes_on(
     upgrades: Upgrades, alerts: Prometheus, silences: Alertmanager
 ) -> None:
-    """The update has a risk that the real operator finds to apply, and takes consent by its name.
+    """The update has a risk that applies according to the real operator, and takes consent by its name.
 
     It is requested, and a critical alert holds it up before its start.
     """
@@ -131,7 +131,7 @@ def test_a_run_that_is_killed_behind_the_desired_update_goes_on(
 
 @pytest.mark.soak
 def test_an_update_that_is_not_accepted_begins_by_itself_once_it_is(upgrades: Upgrades) -> None:
-    """Nobody has signed the release. The run ends, and its pools stay held; the next run continues."""
+    """No one has signed the release. The run ends, and its pools stay held; the next run continues."""
     already = [each["version"] for each in upgrades.openshift.audit.wanted()]
     variables = upgrades.agreed(UNSIGNED)
     refused = upgrades.run(variables)

@@ -129,7 +129,7 @@ def test_no_worker_is_taken_while_a_shard_is_not_safe(
         seen = len(found.residents.looks)
         until("some time of waiting", lambda: len(found.residents.looks) >= seen + LOOKS, WAITING)
         assert not run.ended, run.so_far
-        # The one on which it starts in vain may be taken: nothing else is away without that.
+        # The one on which it fails to start may be taken: nothing else goes away with that.
         assert {each[-2] for each in found.taken()} == {found.before[member][-2]}
         assert not any(member in holders for holders in found.residents.looks[-1].copies.values())
         wide_lab.faults.mend(found.cluster.namespace, member)

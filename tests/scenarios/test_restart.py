@@ -1,4 +1,4 @@
-"""A changed setting reaches real members in the pods that they have, under traffic; Kubernetes is in memory."""
+"""A changed setting reaches real members in their existing pods, under traffic; Kubernetes is in memory."""
 
 from __future__ import annotations
 

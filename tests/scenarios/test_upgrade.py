@@ -79,7 +79,7 @@ def test_nothing_is_lost_and_all_is_put_back(lab: Lab, tmp_path: Path, ansible_e
 def test_a_pool_without_volumes_loses_nothing(lab: Lab, tmp_path: Path, ansible_environment: Mapping[str, str]) -> None:
     """One member restarts without its data, which the others give it again; the others are drained.
 
-    They are drained by somebody who has a kubeconfig, and no route to the members.
+    They are drained by someone who has a kubeconfig, and no route to the members.
     """
     cluster = Cluster.start(lab, "ephemeral", three_combined, FROM, ephemeral=True)
     try:

@@ -1,6 +1,6 @@
 """TLS and basic authentication in front of a cluster, as the security plugin gives them; the lab's servers have none.
 
-A reverse proxy in a thread of the tests: everything but the door is the real cluster.
+A reverse proxy in a thread of the tests: everything else is the real cluster.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""People pause an upgrade that is under way, resume it, and approve that it goes on, by playbook and by annotation."""
+"""People pause a running upgrade, resume it, and approve its continuation, by playbook and by annotation."""
 
 from __future__ import annotations
 

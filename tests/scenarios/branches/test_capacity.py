@@ -127,7 +127,7 @@ def test_a_pool_that_may_not_have_one_more_is_refused_with_the_plan(
 
 
 class Workers:
-    """A MachineDeployment of Cluster API beside the members, with stand-ins for its controllers."""
+    """A MachineDeployment of Cluster API next to the members, with stand-ins for its controllers."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox, version = sandbox, Version("v1beta2")

@@ -15,7 +15,7 @@ FROM, TO = "2.19.6", "3.8.0"
 
 
 def expected_order(cluster: Cluster) -> list[str]:
-    """Highest ordinal first, the elected manager last: asked of the cluster in its own way."""
+    """Highest ordinal first, the elected manager last: read from the cluster by a request of its own."""
     elected = cluster.elected()
     return sorted((f"{POOL}-{ordinal}" for ordinal in range(3)), key=lambda name: (name != elected, name), reverse=True)
 

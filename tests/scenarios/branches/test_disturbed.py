@@ -54,7 +54,7 @@ def test_a_wrong_clock_of_the_controller_does_no_harm(
 
 
 def clock_off_by(folders: pytest.TempPathFactory, hours: int) -> str:
-    """A folder that, in PYTHONPATH, sets the clock of every Python wrong: what the modules read it by."""
+    """A folder that, in PYTHONPATH, sets the clock of every Python wrong, by which the modules read the time."""
     folder = folders.mktemp("clock")
     (folder / "sitecustomize.py").write_text(
         "import datetime, time\n"

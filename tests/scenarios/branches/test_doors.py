@@ -1,4 +1,4 @@
-"""Bad input about the doors of both APIs, with TLS, passwords and an environment that are real."""
+"""Bad input about the doors of both APIs, with TLS, passwords and an environment, all of them real."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_ca_file_that_does_not_exist(tls_proxy: TlsProxy, refuse: Refuse) -> N
 
 
 def test_http_where_https_is_spoken(standing: Cluster, tls_proxy: TlsProxy, run: Run) -> None:
-    """A pass, since a run waits for such a server as for one that restarts."""
+    """A pass, since a run waits for such a server as for one that is restarting."""
     before, plain = standing.fingerprint(), tls_proxy.url.replace("https:", "http:")
     played = run(TO, upgrade_opensearch=through(tls_proxy, hosts=[plain]), upgrade_wait=False)
     assert all(each in played.output for each in (plain, "cannot be reached", "https://"))

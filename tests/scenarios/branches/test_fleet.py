@@ -35,7 +35,7 @@ class Clusters:
     """Three clusters with an inventory of which each is a host."""
 
     def __init__(self, platform: Platform, environment: Mapping[str, str], folder: Path) -> None:
-        # The namespaces of the test before may still be going.
+        # The namespaces of the test before may still be terminating.
         mark = secrets.token_hex(2)
         self.of = {name: Cluster.start(platform, f"fleet-{mark}-{name}", three_combined, FROM) for name in NAMES}
         self.folder = folder / "fleet"

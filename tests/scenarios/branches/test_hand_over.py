@@ -1,4 +1,4 @@
-"""A run that is killed while the elected manager is excluded from voting leaves nobody excluded for good."""
+"""A run that is killed while the elected manager is excluded from voting leaves no one excluded for good."""
 
 from __future__ import annotations
 

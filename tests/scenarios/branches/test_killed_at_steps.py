@@ -1,4 +1,4 @@
-"""Runs are killed behind each of their steps: whatever comes before, each thing is told, held and ended once."""
+"""Runs are killed after each of their steps: each thing is reported, held and ended once all the same."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def sized(cluster: Fingerprint, pool: str) -> tuple[int, list[str]]:
 
 
 def killers(folder: Path) -> list[dict[str, Any]]:
-    """A step behind each step of the collection, which kills the run once."""
+    """A step after each step of the collection, which kills the run once."""
     steps = []
     for name in STEPS:
         tasks = folder / f"{name}.yml"

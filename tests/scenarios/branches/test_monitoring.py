@@ -1,4 +1,4 @@
-"""An upgrade beside a real Prometheus and a real Alertmanager: it heeds alerts, and leaves no silence behind."""
+"""An upgrade with a real Prometheus and a real Alertmanager: it heeds alerts, and leaves no silence behind."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cordon(platform: Platform, name: str, *, cordoned: bool) -> None:
 def held_up_by_an_alert_and_by_a_node(
     platform: Platform, given: Mapping[str, Any], environment: Mapping[str, str], alerts: Prometheus
 ) -> None:
-    """Two passes, each of which names the thing that stands in its way, and what the silence would hide."""
+    """Two passes, each of which names the thing that holds it up, and what the silence would hide."""
     alerts.fire(LOST, KNOWN, WATCHDOG)
     with platform.client() as api:
         found: Any = client.CoreV1Api(api).list_node().items[0]
@@ -88,7 +88,7 @@ def test_alerts_are_heeded_and_the_silences_of_a_killed_run_are_taken_over_and_e
             assert stopped.code != 0
             assert silences.active() == []
             assert [each["id"] for each in silences.silences()] == [left["id"]]
-            # A warning is none of those that are heeded, and the step before the start is not taken again.
+            # A warning is not one of the alerts that are heeded, and the step before the start is not taken again.
             alerts.fire({**LOST, "severity": "warning"}, WATCHDOG)
             done = play(PLAYBOOK, given, environment)
             print(done.output)

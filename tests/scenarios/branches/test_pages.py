@@ -46,7 +46,7 @@ BEGUN = frozenset({"running.md"})
 
 
 class Reader:
-    """Somebody who has a cluster and a folder, and types what a page says."""
+    """A person who has a cluster and a folder, and types what a page says."""
 
     def __init__(self, cluster: Cluster, folder: Path, environment: Mapping[str, str]) -> None:
         self.cluster, self.folder = cluster, folder

@@ -81,7 +81,7 @@ def test_passes_that_never_wait_upgrade_the_cluster(upgrade_runs: UpgradeRuns, t
 
 
 def test_a_refusal_is_told_from_waiting(upgrade_runs: UpgradeRuns) -> None:
-    # Only work that is left counts: no throw-away pods that end by and by, and no wait for a busy manager.
+    # Only work that is left counts: no throw-away pods that are still ending, and no wait for a busy manager.
     quick = {"upgrade_skip_checks": ["images", "pending_tasks"]}
     variables = {**upgrade_runs.variables, **quick, "upgrade_wait": False, "upgrade_confirm": "p00000000000"}
     refused = play(PLAYBOOK, variables, upgrade_runs.environment)

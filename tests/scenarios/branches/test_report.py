@@ -1,4 +1,4 @@
-"""The end of a run and the report of the upgrade tell the same, from the record alone."""
+"""The end of a run and the report of the upgrade say the same, from the record alone."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_report_has_the_documents_the_longest_wait_and_how_soon_all_was_gree
 
 
 def told(output: str, found: dict[str, Any]) -> None:
-    """The end of the run and its lines tell the figures of the report."""
+    """The end of the run and its lines have the figures of the report."""
     later = [one["green_seconds"] for one in found["bars"]]
     assert None not in later, later
     assert len(re.findall(r"goes down, green within .* of the batch before", output)) == len(later) - 1

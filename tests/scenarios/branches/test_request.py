@@ -1,4 +1,4 @@
-"""An upgrade by request: all faults are told at once, each batch asks for it again, and its state stands beside it."""
+"""An upgrade by request: all faults are reported at once, each batch reads it again, its state is noted next to it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def requested(cluster: Cluster, document: Mapping[str, Any]) -> None:
 
 
 def state(cluster: Cluster) -> dict[str, Any]:
-    """The state that stands at the ConfigMap."""
+    """The state that is noted at the ConfigMap."""
     with cluster.platform.client() as api:
         found: Any = client.CoreV1Api(api).read_namespaced_config_map(NAME, cluster.namespace)
     noted: dict[str, Any] = json.loads(found.metadata.annotations["upgrade.stateful/request-state"])

@@ -1,4 +1,4 @@
-"""Runs beside one another, asked for consent, and out of time: one acts, and all is put back."""
+"""Concurrent runs, asked for consent, and out of time: one acts, and all is put back."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_of_two_runs_that_begin_together_one_acts(upgrade_runs: UpgradeRuns, kep
     assert " has held the lock since " in refused.message
     assert "upgrade_take_over" in refused.message
     idle = other if played[0].code == 0 else one
-    # That its plan is refused may stand in an event: a message, and no act.
+    # That its plan is refused may be in an event: a message, and no act.
     made = [act for act in idle.acts if act.status is not None and act.status < 300 and "/events" not in act.path]
     assert made == []
     upgraded_once(upgrade_runs)
@@ -75,7 +75,7 @@ def test_a_person_at_a_terminal_is_asked(upgrade_runs: UpgradeRuns, answer: str)
     terminal.expect("Type yes to carry out plan p[0-9a-f]{11}")
 
     def heard() -> bool:
-        # Ansible throws away what is typed before it listens, which it does a moment after its question.
+        # Ansible throws away what is typed before it listens, which it does shortly after its question.
         terminal.sendline(answer)
         return terminal.expect([pexpect.TIMEOUT, "TASK"], timeout=5) == 1
 
@@ -88,7 +88,7 @@ def test_a_person_at_a_terminal_is_asked(upgrade_runs: UpgradeRuns, answer: str)
         assert (terminal.exitstatus, versions) == (0, {"3.8.0"}), terminal.before
     else:
         assert re.search("Nothing was done: plan p[0-9a-f]{11} was not confirmed[.]", terminal.before)
-        assert "to carry it out" not in terminal.before  # advice for somebody who has just said no
+        assert "to carry it out" not in terminal.before  # advice for someone who has just said no
         assert terminal.exitstatus
         assert versions == {"2.19.6"}
     assert upgrade_runs.left_behind() == {}

@@ -1,4 +1,4 @@
-"""An upgrade with a moment and a window: nothing is touched before it and after it, and it starts in between."""
+"""An upgrade with a start time and a window: nothing is touched before it and after it, and it starts in between."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNTIL_OVER = "- ansible.builtin.debug:\n  loop: [1, 2]\n  loop_control: {pause: 
 
 
 def created(cluster: Cluster) -> datetime:
-    """The moment at which the first pod was made."""
+    """The time at which the first pod was made."""
     with cluster.platform.client() as api:
         pods: Any = client.CoreV1Api(api).list_namespaced_pod(cluster.namespace).items
     return min(pod.metadata.creation_timestamp for pod in pods)

@@ -1,4 +1,4 @@
-"""Seven members of which some are lost meanwhile, and acts of which nobody hears the answer."""
+"""Seven members of which some are lost during an upgrade, and acts whose answers are lost."""
 
 from __future__ import annotations
 

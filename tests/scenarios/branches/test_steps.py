@@ -1,4 +1,4 @@
-"""Steps beside the batches: in their order, each with its condition, waited for or ending the pass, and taken again."""
+"""Steps next to the batches: in order, each with its condition, waited for or ending the pass, and taken again."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def change(cluster: Cluster, **spec: Any) -> None:
 
 
 def annotated(cluster: Cluster) -> dict[str, str]:
-    """The moment of the restart that each pod was made for."""
+    """The time of the restart for which each pod was made."""
     with cluster.platform.client() as api:
         core: Any = client.CoreV1Api(api)
         pods = core.list_namespaced_pod(cluster.namespace).items

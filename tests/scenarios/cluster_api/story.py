@@ -168,7 +168,7 @@ class Story:
         return until(f"Run {number}", found, BEGUN)
 
     def go(self, node: str) -> None:
-        """Let the runs on a Kubernetes node go on."""
+        """Let the runs on a Kubernetes node continue."""
         (self.folder / f"go-{node}").touch()
 
     def clear(self, machine: Json) -> None:
@@ -191,7 +191,7 @@ class Story:
         return [str(each["metadata"]["name"]) for each in found["items"]]
 
     def lose(self, node: str) -> None:
-        """Have a kubelet not answer any more, and for a minute already."""
+        """Make a kubelet look as if it has not answered for a minute."""
         lost = {"type": "Ready", "status": "False", "reason": "Lost", "message": "", "lastTransitionTime": moment(-60)}
         with config.new_client_from_config(config_file=str(self.folder / "kubeconfig")) as api:
             path = f"/api/v1/nodes/{node}"

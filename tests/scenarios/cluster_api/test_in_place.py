@@ -103,7 +103,7 @@ def test_every_machine_keeps_its_uid(story: Story) -> None:
 
 
 def is_held_by_its_gate(story: Story) -> None:
-    """The gate says no: nothing is begun, and its sentence stands in a condition of the Cluster."""
+    """The gate says no: nothing is started, and its sentence is in a condition of the Cluster."""
     story.gate("no", "The index orders is yellow.")
     story.upgrade(NEW)
     until("The sentence of the gate", lambda: story.says("The index orders is yellow."), HELD)
@@ -182,7 +182,7 @@ def test_no_machine_is_worked_on_twice_whatever_is_killed_or_too_late(story: Sto
 
 
 def comes_too_late(story: Story, run: CommandRun) -> str:
-    """Its command is asked to end at the deadline, and nothing is begun until a person clears the failure."""
+    """Its command is asked to end at the deadline, and nothing is started until a person clears the failure."""
     machine = story.machine_of(run.node)
     until("A failure", lambda: story.calls("UpdateMachine", "Failure") >= ASKED_AGAIN, FAILED)
     until("The end of the command", lambda: story.journal()[0].end, BEGUN)

@@ -102,7 +102,7 @@ def test_nothing_is_lost_and_indices_made_all_along_hold_no_batch_up(
 def test_members_go_together_and_what_fails_or_is_out_of_reach_stops_the_run(
     tmp_path: Path, ansible_environment: Mapping[str, str]
 ) -> None:
-    """Of two managers only the elected one votes, and nobody has consented to a standstill."""
+    """Of two managers only the elected one votes, and no one has consented to a standstill."""
     layout = {"search": [("data", "ingest")] * 2 + [("cluster_manager",)] * 2}
     cluster = HostCluster.start(lab_directory(), layout, FROM)
     try:
@@ -121,7 +121,7 @@ def test_members_go_together_and_what_fails_or_is_out_of_reach_stops_the_run(
             assert left_behind(cluster) == NOTHING
             assert elected_of(cluster) == elected
 
-            # Somebody repairs it while the next run has begun, with the new version; then a package is broken.
+            # A person repairs it while the next run has started, with the new version; then a package is broken.
             faults = {"lab_upgraded_by_another": ["es-search-1"], "lab_broken_package": ["es-search-0"]}
             stopped = run(cluster, ansible_environment, variables, **faults)
             assert stopped.code != 0
@@ -161,7 +161,7 @@ def nothing_goes_without_a_package(
 
 
 def the_vote_has_gone_over_for_good(cluster: HostCluster) -> None:
-    """One votes, although nobody is excluded any more."""
+    """One votes, although no one is excluded any more."""
     state = json.loads(cluster.ask("/_cluster/state/metadata?filter_path=metadata.cluster_coordination"))
     coordination = state["metadata"]["cluster_coordination"]
     assert len(coordination["last_committed_config"]) == 1
@@ -169,7 +169,7 @@ def the_vote_has_gone_over_for_good(cluster: HostCluster) -> None:
 
 
 def beside_a_run_that_stopped(cluster: HostCluster, environment: Mapping[str, str], batch: str) -> None:
-    """The other playbooks tell of the run that stopped at this batch, and find nothing to put back.
+    """The other playbooks report the run that stopped at this batch, and find nothing to put back.
 
     One of them aborts the upgrade, and the last one resumes it.
     """

@@ -1,4 +1,4 @@
-"""A member that does not come back, looked at until its cause is told."""
+"""A member that does not come back, looked at until its cause is reported."""
 
 from __future__ import annotations
 

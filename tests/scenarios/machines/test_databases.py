@@ -1,7 +1,7 @@
 """An OpenSearch on machines that are upgraded: real members, moved by real evictions, under traffic.
 
-The machines are the Kubernetes nodes of the lab. Something else upgrades them (the role member_delegated): it takes
-their power away, and they come back with the kubelet of the next version.
+The machines are the Kubernetes nodes of the lab. Something else upgrades them (the role member_delegated): it
+switches them off, and they come back with the kubelet of the next version.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def run(lab: Lab, folder: Path, environment: Mapping[str, str], own: Mapping[str
 
 
 def seconds(played: Played) -> list[str]:
-    """The time of each machine, as the run has told it."""
+    """The time of each machine, as the run has reported it."""
     return re.findall(r"✔ \d/\d (?:node-\w+ +.*)", played.output)
 
 

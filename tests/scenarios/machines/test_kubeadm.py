@@ -101,7 +101,7 @@ def cordoned(upgrades: Upgrades, start: str = "") -> list[str]:
 
 
 def killed(upgrades: Upgrades, variables: Mapping[str, object], moment: Callable[[], object]) -> None:
-    """One run that is killed at a moment."""
+    """One run that is killed at a given time."""
     run = upgrades.start(variables)
     until("the moment of the kill", lambda: moment() or run.ended, MOMENT)
     assert not run.ended, run.so_far

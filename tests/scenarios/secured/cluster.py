@@ -63,7 +63,7 @@ class Secured(Cluster):
         return cluster
 
     def _knows_users(self, address: str) -> bool:
-        """Whether a member has read the plugin's index, until when it serves nobody."""
+        """Whether a member has read the plugin's index, before which it serves no one."""
         try:
             with self.open(urllib.request.Request(f"https://{address}:9200/")):
                 return True

@@ -12,7 +12,7 @@ KEEP, STRAY = "keep", "beside"
 
 
 def test_nothing_is_deleted_while_the_budget_is_spent(room: Room) -> None:
-    """Beside the pool stands a pod that is not Ready, and the budget wants three of the four."""
+    """Next to the pool there is a pod that is not Ready, and the budget wants three of the four."""
     room.up()
     room.faults.never_ready(room.namespace, STRAY)
     probe = {"httpGet": {"path": "/ready", "port": 8080}, "periodSeconds": 1}

@@ -1,4 +1,4 @@
-"""Pods that do not come back: the cause is named, nothing else is taken down, and once cured the work goes on."""
+"""Pods that do not come back: the cause is named, nothing else is taken down, and once it is fixed the work goes on."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_pod_that_a_finalizer_of_the_users_own_keeps(room: Room) -> None:
     until_stuck(room, member(1), "pod_held_by_finalizer", says="its finalizer example.com/guard keeps")
     assert room.uids() == uids
 
-    # As the sentence says it, the last way out.
+    # As the sentence says, the last resort.
     room.admin.patch(path, {"metadata": {"finalizers": None}}, "merge")
     cured = room.roll(member(1))
     assert cured.verdict.passed, cured.verdict
@@ -81,7 +81,7 @@ def test_a_kubernetes_node_that_is_dead(room: Room) -> None:
     room.faults.node_dead(node)
     try:
         until(f"{node} to be not Ready", lambda: not kubernetes_node_is_ready(room.admin, node), TIMEOUT)
-        # The Role does not include Kubernetes nodes, so it is the event of the pod that tells.
+        # The Role does not include Kubernetes nodes, so the event of the pod shows it.
         until_stuck(room, member(0), "kubernetes_node_down", says=f"{node} was lost at")
         until_stuck(room, member(0), "kubernetes_node_down", client=room.admin)
     finally:
