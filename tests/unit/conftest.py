@@ -1,4 +1,4 @@
-"""Property-based tests have no deadline: how long an example takes says nothing on a busy machine.
+"""Property-based tests have no deadline: the time of an example says nothing on a busy machine.
 
 Their examples are the same each time, so that a change is judged by what it changes. New ones are looked for by
 `make unit ARGS="--hypothesis-profile search"`.
@@ -19,7 +19,7 @@ settings.load_profile("same")
 
 @pytest.fixture
 def uncollected() -> Iterator[None]:
-    """No garbage is collected meanwhile: a test that nests to the limit has no depth left for a finalizer of another.
+    """No garbage is collected in a test: one that nests to the limit has no depth left for a finalizer of another.
 
     Such a finalizer (urllib3 closes the connections of a pool in one) would fail with a RecursionError that is no one's
     fault, and pytest would give it to whichever test it happened in.

@@ -1,4 +1,4 @@
-"""The tests that a page names as what shows its statements."""
+"""The tests that a page names as evidence of its statements."""
 
 from __future__ import annotations
 

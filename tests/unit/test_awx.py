@@ -180,7 +180,7 @@ def test_the_output_is_concise_without_an_opensearch_too() -> None:
 
 
 def test_awx_takes_the_injectors() -> None:
-    """AWX tries each template with every field filled in, and no name beside them (CredentialTypeInjectorField)."""
+    """AWX tries each template with every field filled in, and no name in addition (CredentialTypeInjectorField)."""
     files = CREDENTIAL["injectors"]["file"]
     assert all(re.fullmatch(r"template\.[a-zA-Z_]\w*", name) for name in files)
     names = {name.partition(".")[2]: f"/{name}" for name in files}

@@ -1,4 +1,4 @@
-"""The fragments of the changelog are reStructuredText: names stand between double backticks."""
+"""The fragments of the changelog are reStructuredText: names are between double backticks."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def differences(options: Json, spec: Json, path: str = "") -> Iterator[str]:
 
 
 def tasks_in(node: Any, given: Json | None = None) -> Iterator[Json]:
-    """All tasks in examples, whether they stand in a list, in blocks or in plays, with their module_defaults."""
+    """All tasks in examples, whether they are in a list, in blocks or in plays, with their module_defaults."""
     for entry in node if isinstance(node, list) else []:
         inner = [name for name in NAMES_OF_TASK_LISTS if name in entry]
         defaults = {**(given or {}), **entry.get("module_defaults", {})}

@@ -1,4 +1,4 @@
-"""A role sets variables of its own name only, and those that users and their tasks know: all of these begin alike."""
+"""A role sets variables of its own name only, and those that users and their tasks know: all of these start alike."""
 
 from __future__ import annotations
 

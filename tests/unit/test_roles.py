@@ -201,7 +201,7 @@ def test_the_role_of_a_system_knows_every_variable_that_a_user_gives() -> None:
         without |= (
             {"upgrade_lock_kept_in"} if system in ("longhorn", "machines", "openshift", "restart_hosts") else set()
         )
-        # A node is switched within the patience of its own.
+        # A node is switched within a time limit of its own.
         without |= {"upgrade_batch_timeout"} if system in ("longhorn", "machines") else set()
         # Tasks of the user that stop members do not end in the middle of a pass.
         without |= {"upgrade_wait"} if system in ("machines", "restart_hosts") else set()

@@ -153,7 +153,7 @@ class Agent:
         self.await_that(f"{text!r} in the log", lambda: self.log().count(text) >= times)
 
     def await_that(self, what: str, look: Callable[[], Found | None]) -> Found:
-        """Waits for something; its log tells more if that never comes."""
+        """Waits for something; its log says more if that never comes."""
         return until(f"{what}, after {self.log()!r},", look, PATIENCE)
 
     def await_status(self, **wanted: object) -> dict[str, Any]:

@@ -128,7 +128,7 @@ def test_the_plan_is_asked_for_first_and_that_one_is_agreed_to(
 
 
 class Superseded:
-    """The process of a plan, in whose time another target is asked for."""
+    """The process of a plan, during which another target is asked for."""
 
     pid = 0
 

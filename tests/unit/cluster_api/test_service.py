@@ -1,4 +1,4 @@
-"""The service over real TLS, beside a management cluster in memory, with the rights of its manifests and no others."""
+"""The service over real TLS, next to a management cluster in memory, with the rights of its manifests and no others."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ Body = Callable[[Caller, Management], Awaitable[None]]
 
 
 def served(folder: Path, body: Body, policy: Policy = UNGATED) -> None:
-    """Runs `body` beside the service. The management cluster is behind a socket of its own, over HTTPS."""
+    """Runs `body` next to the service. The management cluster is behind a socket of its own, over HTTPS."""
     management = Management()
     management.machine(MACHINE)
     token, authority = folder / "token", folder / "ca.crt"

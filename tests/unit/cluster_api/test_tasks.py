@@ -145,7 +145,7 @@ def test_another_target_ends_the_run_in_progress_and_waits_for_its_end() -> None
     # The first target is wanted once more.
     again = asked(ended_run, later(40), WANTED)
     assert (again.abort, again.state, again.attempts) == (False, TaskState.WAITING, 0)
-    # Or the run came to its end before it saw the request.
+    # Or the run ended before it saw the request.
     assert said(asked(done(task, later(30)), later(40), OTHER), OTHER)[2] == 15
 
 

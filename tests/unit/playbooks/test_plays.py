@@ -1,4 +1,4 @@
-"""Each play says its own course, so that no ansible.cfg and no variable of the environment says it instead."""
+"""Each play sets its own keywords, so that no ansible.cfg and no variable of the environment says it instead."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def plays() -> Iterator[Any]:
 def test_a_play_leaves_nothing_of_its_course_to_the_settings_of_the_user(play: dict[str, Any]) -> None:
     # With the strategy free, hosts would not wait for one another, and add_host is refused.
     assert play["strategy"] == "ansible.builtin.linear"
-    # The failure of one cluster of a fleet ends the others only where nothing was begun.
+    # The failure of one cluster of a fleet ends the others only where nothing was started.
     assert play["any_errors_fatal"] is (play["name"] == "Plan" and "fleet" in str(play))
     # A task waits for a member for as long as its options say, whatever task_timeout says of all tasks.
     assert play["timeout"] == 0

@@ -35,7 +35,7 @@ class Playbooks:
         with subprocess.Popen(command, env=dict(self.environment), stdin=its, stdout=its, stderr=its) as process:
             os.close(its)
             written = b""
-            with contextlib.suppress(OSError):  # so the end of a terminal is told
+            with contextlib.suppress(OSError):  # so the end of a terminal is reported
                 while more_of_it := os.read(mine, 4096):
                     written += more_of_it
             process.wait(timeout=self.longest)

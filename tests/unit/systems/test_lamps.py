@@ -56,7 +56,7 @@ class House(Playbooks):
         return found
 
     def write(self, **changes: Any) -> None:
-        """Change it, as somebody who lives there."""
+        """Change it, as someone who lives there."""
         self.file.write_text(json.dumps({**(self.read() if self.file.exists() else {}), **changes}))
 
     def bulbs(self) -> str:
@@ -273,7 +273,7 @@ def test_consent_to_a_plan_with_points_is_none_to_go_on_without_them(house: Hous
 
 
 def own_tasks(house: House, **failing: str) -> dict[str, Any]:
-    """Files of the user's own tasks, of which each notes what it knows; the named moments fail then."""
+    """Files of the user's own tasks, of which each notes what it knows; the named points fail then."""
     notes = house.file.with_name("notes")
     known = "{{ [upgrade_moment, (upgrade_batch | default({})).name | default('none'), upgrade_batches | length,"
     line = known + " upgrade_digest, target_version, upgrade_run == upgrade_lock.run] | join(' ') }}"
@@ -282,7 +282,7 @@ def own_tasks(house: House, **failing: str) -> dict[str, Any]:
         file = house.file.with_name(f"{moment}.yml")
         note = {"ansible.builtin.shell": f"echo '{line}' >> {notes}"}
         fail = {"name": "Ask", "ansible.builtin.fail": {"msg": failing.get(moment, "")}, "when": moment in failing}
-        # Tasks that lie beside a file are found from there.
+        # Tasks that lie next to a file are found from there.
         file.write_text(json.dumps([{"ansible.builtin.import_tasks": f"{moment}_more.yml"}, {**fail, "no_log": True}]))
         file.with_name(f"{moment}_more.yml").write_text(json.dumps([note]))
         given[f"upgrade_tasks_{moment}"] = str(file)
@@ -290,7 +290,7 @@ def own_tasks(house: House, **failing: str) -> dict[str, Any]:
 
 
 def noted(house: House) -> list[str]:
-    """The moments and batches that the user's own tasks have noted, once everything else is as it should be."""
+    """The points and batches that the user's own tasks have noted, once everything else is as it should be."""
     lines = [line.split() for line in house.file.with_name("notes").read_text().splitlines()]
     assert {len(line) for line in lines} == {6}, lines
     assert {(line[3][0], *line[4:]) for line in lines} == {("p", "led", "True")}, lines

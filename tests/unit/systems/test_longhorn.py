@@ -89,7 +89,7 @@ class Played(Playbooks):
         self.mend()
 
     def is_asked_to_stop(self) -> bool:
-        """Whether somebody has asked the run to stop."""
+        """Whether someone has asked the run to stop."""
         with self.listening.lock:
             leases = [item for path, item in self.driver.api.objects.items() if "/leases/" in path]
             return any(item["metadata"].get("annotations", {}).get("upgrade.stateful/stop") for item in leases)

@@ -37,7 +37,7 @@ def test_both_forms_have_the_same_contract_and_work(name: str, written: str) -> 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_secrets_of_a_contract_are_marked(name: str) -> None:
-    """AnsibleModule warns of an option that looks like a secret and is not marked; here nobody would."""
+    """AnsibleModule warns of an option that looks like a secret and is not marked; here nothing would."""
     contract = importlib.import_module(f"{COLLECTION}.modules.{name}").CONTRACT
     unmarked = []
     for option, spec in contract.argument_spec.items():

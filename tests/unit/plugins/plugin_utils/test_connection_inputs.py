@@ -34,7 +34,7 @@ def test_every_option_of_a_connection_has_a_flat_variable() -> None:
         ("upgrade_fleet_waves", True),
         ("upgrade_opensearch_username", False),
         ("upgrade_image", False),
-        # No line of a shell gives dictionaries, and the commas of a selector stand between its matchers.
+        # No line of a shell gives dictionaries, and the commas of a selector are between its matchers.
         ("upgrade_approvals", False),
         ("upgrade_alerts", False),
         ("upgrade_silences", False),

@@ -35,7 +35,7 @@ SECRET = "Never-To-Be-Seen-4711"
 
 
 def said(playbook: str = "opensearch", forced: Iterable[str] = (), **variables: Any) -> list[str]:
-    """The faults of good variables with these beside them."""
+    """The faults of good variables with these in addition."""
     return faults(playbook, {**GOOD[playbook], **variables}, set(forced), ENTRIES)
 
 
@@ -85,7 +85,7 @@ def test_what_belongs_to_another_playbook_does_nothing_and_is_refused() -> None:
         f"{name} does nothing in the playbook opensearch_hosts: take it out."
         for name in ("upgrade_pools", "upgrade_wait")
     ]
-    # One file of variables serves a run, and what is asked beside it.
+    # One file of variables serves a run, and what is asked in addition.
     assert said("settle", upgrade_batching="zones", upgrade_member_role="role", upgrade_pause_reason="frozen") == []
     assert said("opensearch", upgrade_pause_reason="frozen") == []
 

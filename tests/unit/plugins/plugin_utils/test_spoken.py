@@ -1,4 +1,4 @@
-"""The words of a task: variables of the playbooks if it stands in one of them, else options of its module."""
+"""The words of a task: variables of the playbooks if it is in one of them, else options of its module."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Files with tasks of the user's own that Ansible could not read once the run is under way.
 
-A playbook asks the lookup, for only in one are the modules known by their names.
+A playbook asks the lookup, because only there the modules are known by their names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Consent under ansible-runner, as AWX runs it: its child has a terminal, and nobody sits there."""
+"""Consent under ansible-runner, as AWX runs it: its child has a terminal, and no one sits there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small HTTP server on this machine that gives the answers it is told to."""
+"""A small HTTP server on this machine that gives the answers that a test has set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Answer = tuple[int, Any, dict[str, str]]
 
 
 class Api:
-    """Gives the answers it is told to, the last one for ever, and remembers what it was asked."""
+    """Gives the answers that a test has set, the last one for ever, and remembers what it was asked."""
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []

@@ -1,6 +1,6 @@
 """A small real proxy on this machine: CONNECT and plain forwarding, every request counted.
 
-It resolves names by itself: whatever it is asked for, it leads to one server. So a name that nobody else could resolve
+It resolves names by itself: whatever it is asked for, it leads to one server. So a name that no one else could resolve
 is reached through it, and only through it.
 """
 
@@ -28,7 +28,7 @@ class Proxying:
 
 @contextmanager
 def proxying(server_port: int, refuses: int = 0) -> Iterator[Proxying]:
-    """The proxy, which leads to a port of this machine; or `refuses` everybody with this status, such as 407."""
+    """The proxy, which leads to a port of this machine; or `refuses` everyone with this status, such as 407."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     class Handler(BaseHTTPRequestHandler):

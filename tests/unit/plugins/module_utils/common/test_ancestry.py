@@ -67,7 +67,7 @@ def test_a_number_that_was_given_again_is_another_process(child: subprocess.Pope
 
 
 def test_an_identity_without_a_start_is_alive_as_long_as_its_number(child: subprocess.Popen[str]) -> None:
-    """It was written where the process could not be looked at: rather somebody waits than two act."""
+    """It was written where the process could not be looked at: it is better that one waits than that two act."""
     assert ancestry.alive(str(child.pid))
     child.kill()
     child.wait()

@@ -1,4 +1,4 @@
-"""Reading strictly: each type, what is missing, and where in the answer it stands."""
+"""Reading strictly: each type, what is missing, and where in the answer it is."""
 
 from __future__ import annotations
 

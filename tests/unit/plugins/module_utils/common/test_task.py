@@ -43,7 +43,7 @@ WAITING = {"wait": True, "wait_timeout": 5, "wait_sleep": 1}
 
 
 class StandingClock:
-    """Time that passes when somebody sleeps."""
+    """Time that passes when a task sleeps."""
 
     def __init__(self) -> None:
         self.time = 0.0

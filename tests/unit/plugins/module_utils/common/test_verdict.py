@@ -1,4 +1,4 @@
-"""Verdicts, refusals and the words they are said in."""
+"""Verdicts, refusals and their wording."""
 
 from __future__ import annotations
 

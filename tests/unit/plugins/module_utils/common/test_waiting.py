@@ -34,7 +34,7 @@ REFUSED = Verdict((refused("broken", "It is broken.", "Mend it."),))
 
 @dataclass
 class VirtualClock:
-    """Time that passes only when somebody sleeps or works."""
+    """Time that passes only when a task sleeps or works."""
 
     time: float = 0.0
     slept: list[float] = field(default_factory=list)
@@ -112,11 +112,11 @@ BUSY = Unreachable(refused("api_unavailable", "search answers 503.", "Wait."))
 @pytest.mark.parametrize(
     ("looks", "first", "ends_at"),
     [
-        ([NOWHERE] * 30, FIRST_ANSWER, 5.0),  # nobody was ever there
+        ([NOWHERE] * 30, FIRST_ANSWER, 5.0),  # no server has ever answered
         ([NOWHERE] * 30, None, 20.0),  # a run under way waits, whoever answered it before
-        ([None, *[NOWHERE] * 29], FIRST_ANSWER, 20.0),  # somebody was there
-        ([BUSY, *[NOWHERE] * 29], FIRST_ANSWER, 20.0),  # so was somebody who is busy
-        ([*[NOWHERE] * 4, *[BUSY] * 26], FIRST_ANSWER, 20.0),  # somebody came
+        ([None, *[NOWHERE] * 29], FIRST_ANSWER, 20.0),  # a server has answered
+        ([BUSY, *[NOWHERE] * 29], FIRST_ANSWER, 20.0),  # so has one that is busy
+        ([*[NOWHERE] * 4, *[BUSY] * 26], FIRST_ANSWER, 20.0),  # one answers now
     ],
 )
 def test_an_address_where_nobody_ever_was_is_refused_at_once(

@@ -1,4 +1,4 @@
-"""A request to a web server: its certificate is verified, and nobody there is a cause in words."""
+"""A request to a web server: its certificate is verified, and a missing server is a cause in words."""
 
 from __future__ import annotations
 

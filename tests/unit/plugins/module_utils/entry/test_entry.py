@@ -22,7 +22,7 @@ SECRET = "a-secret-word"
 CONTRACT = Contract(
     {"password": {"type": "str", "no_log": True}, "lock": {"type": "dict"}, "opensearch": {"type": "dict"}}
 )
-# Newer versions of ansible-core only tell the arguments where they are asked for them.
+# Newer versions of ansible-core only give the arguments where they are asked for them.
 TOLD = {"_ansible_inject_invocation": True} if "inject_invocation" in PASS_VARS else {}
 
 
@@ -83,7 +83,7 @@ def test_a_short_secret_is_masked_as_a_value_and_not_inside_of_words(ran: Callab
 
 def test_credentials_in_a_url_are_masked(ran: Callable[..., Json]) -> None:
     result = ran(lambda _task: Outcome(Verdict()), opensearch={"hosts": [f"https://me:{SECRET}@search"]})
-    # Older versions of ansible-core keep the name beside the password.
+    # Older versions of ansible-core keep the name next to the password.
     assert result["invocation"]["module_args"]["opensearch"]["hosts"][0].endswith("********@search")
 
 

@@ -1,4 +1,4 @@
-"""The client against a small HTTP server: each failure is one sentence that names the thing, and no secret is told."""
+"""The client against a small HTTP server: each failure is one sentence that names the thing, and no secret is shown."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def put(folder: Path, name: str, content: bytes) -> str:
 
 
 def plugin(folder: Path, status: Json) -> Json:
-    """A credential plugin beside the kubeconfig, by a path that is relative to that."""
+    """A credential plugin next to the kubeconfig, by a path that is relative to that."""
     said = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": status}
     script = folder / "login"
     script.write_text(f"#!{sys.executable}\nprint({json.dumps(said)!r})\n")

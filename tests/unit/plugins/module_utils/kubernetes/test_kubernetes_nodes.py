@@ -1,4 +1,4 @@
-"""Kubernetes nodes that are unfit are named, each with its trouble."""
+"""Kubernetes nodes that are unfit are named, each with its fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists that are too long for one answer: they come in pages, and begin anew if the server forgets their moment."""
+"""Lists that are too long for one answer: they come in pages, and start anew if the server forgets their version."""
 
 from __future__ import annotations
 

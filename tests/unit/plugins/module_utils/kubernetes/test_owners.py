@@ -39,7 +39,7 @@ def test_nothing_goes_while_another_controls_a_pod_of_the_pool(taken: str) -> No
 
 
 def test_a_pod_without_a_controller_is_waited_for_until_its_set_has_taken_it_over() -> None:
-    """A set that is made again takes over what it finds within a moment; until then it has no pods."""
+    """A set that is made again takes over what it finds within a short time; until then it has no pods."""
     world = World()
     for name in NAMES:
         give(world, name)

@@ -26,7 +26,7 @@ OURS = {UNDO: json.dumps({"run": "night", "at": "t", "changes": [CHANGE]})}
 
 
 class Rolled(World):
-    """Its partition is in the hands of a run; `lost` says of each patch whether it is made, and never answered."""
+    """A run controls its partition; `lost` says of each patch whether it is made, and never answered."""
 
     def __init__(self, *lost: bool) -> None:
         super().__init__(NAMES, updateStrategy=dict(HELD), annotations=OURS)

@@ -1,4 +1,4 @@
-"""Random clusters of Longhorn, each with a fault at some moment and an act before which the run is killed."""
+"""Random clusters of Longhorn, each with a fault at some time and an act before which the run is killed."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def spoil(found: Longhorn, case: Case) -> None:
 def volumes(draw: st.DrawFn, name: str, nodes: list[str], offers: str) -> Volume:
     """A volume with replicas on some of the nodes; most are attached, and some have their engine elsewhere.
 
-    The kinds by which Longhorn upgrades its nodes do not keep such a wish.
+    The kinds by which Longhorn upgrades its nodes do not keep such a place.
     """
     copies = draw(st.sampled_from([3, 3, 2, 2, 2, 1])) if len(nodes) > 2 else 2
     replicas = tuple(draw(st.permutations(nodes))[:copies])

@@ -37,7 +37,7 @@ def three(
 
 
 def outliving(*volumes: Volume, **more: Any) -> Longhorn:
-    """The same where frontends outlive their instance manager, which nobody has shown: for what is tested besides."""
+    """The same where frontends outlive their instance manager, which no one has shown: for tests of other things."""
     return three(*volumes, frontends_outlive=True, **more)
 
 

@@ -1,4 +1,4 @@
-"""Any cluster, any fault at any moment, a kill before any act, and a run that goes on.
+"""Any cluster, any fault at any time, a kill before any act, and a run that goes on.
 
 No act leaves an attached volume without a healthy replica, or an engine without a running instance manager. Everything
 is put back, and no node is done twice. More clusters: `--hypothesis-profile search`.
@@ -141,7 +141,7 @@ def spoilt(driver: Driver, case: Case) -> None:
 
 
 def taken_by_acts(longhorn: Longhorn) -> list[Loss]:
-    """The losses by acts. Longhorn 1.13 leaves engines of standby volumes, which nobody uses, where they are."""
+    """The losses by acts. Longhorn 1.13 leaves engines of standby volumes, which no one uses, where they are."""
     standby = {each.name for each in longhorn.described.volumes if each.standby}
     passed_over = standby if longhorn.described.offers == "v1.13" else set()
     found = [each for each in longhorn.observer.by_acts if each.volume not in passed_over]
@@ -151,7 +151,7 @@ def taken_by_acts(longhorn: Longhorn) -> list[Loss]:
 def told_of_interruptions(driver: Driver, case: Case) -> None:
     """Fails if an act has interrupted a volume, and no run has named it.
 
-    Longhorn's own upgrades carry no note of how volumes were attached, so that of a killed run may be over unsaid.
+    Longhorn's own upgrades carry no note of how volumes were attached, so that of a killed run may end unreported.
     """
     if case.described.offers and case.killed_before < NEVER:
         return

@@ -1,4 +1,4 @@
-"""Nobody adopts or puts back what a run has set that still holds its lock."""
+"""What a run has set is not adopted or put back while that run still holds its lock."""
 
 from __future__ import annotations
 

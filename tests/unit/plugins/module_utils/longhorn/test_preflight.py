@@ -1,4 +1,4 @@
-"""Everything that stands in the way of a switch, all of it at once; and the order of the nodes with their proofs."""
+"""Everything that hinders a switch, all of it at once; and the order of the nodes with their proofs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ S3: Places = {"vol-1": ("n1", SPREAD), "vol-2": ("n2", SPREAD), "vol-3": ("n3", 
 
 
 def codes(seen: Longhorn, accepted: frozenset[str] = ACCEPTED) -> dict[str, State]:
-    """The codes of what stands in the way, with their states."""
+    """The codes of what hinders it, with their states."""
     return {each.code: each.state for each in preflight(seen, NODES, NEW, accepted).reasons}
 
 

@@ -92,7 +92,7 @@ def test_a_run_that_is_killed_before_any_act_is_gone_on_with(drive: type[Driver]
         done = driver.switch("n1")
         assert done.verdict.passed, (acts, done.verdict, driver.said)
         assert driver.switch(state="restored").verdict.passed
-        # The engine of the second volume was on n1 before, by its own wish.
+        # The engine of the second volume was on n1 before, as its user wants it.
         assert driver.leftovers() == ["vol-2: engine on n1"], acts
         assert driver.longhorn.observer.by_acts == [], acts
         assert driver.images()["n1"] == "v1.12.0"

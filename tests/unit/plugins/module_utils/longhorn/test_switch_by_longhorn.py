@@ -157,7 +157,7 @@ def test_a_stall_in_every_state_is_explained_and_the_next_run_goes_on(
     stalled = switch(driver, "n1", wait_timeout=60)
     assert stalled.verdict.state is State.REFUSED
     assert f"is in state {where}" in stalled.more["nodes"][0]["message"]
-    # The next run follows the upgrade, which alone cures the volumes that it has degraded.
+    # The next run follows the upgrade, which alone repairs the volumes that it has degraded.
     assert driver.plan(wait=False).verdict.passed
     driver.longhorn.faults.mend_all()
     done = switch(driver, "n1")

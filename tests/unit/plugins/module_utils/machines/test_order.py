@@ -92,7 +92,7 @@ THROUGH = (Release.parse(TO), Release.parse("1.37.2"))
 def test_each_machine_goes_to_each_version_and_all_to_one_before_one_to_the_next() -> None:
     found = turns(cluster(machine("w-2", carries_undo=True)), GROUPS, THROUGH, LEADER)
     first = [("cp-1",), ("cp-2",), ("cp-0",), ("w-2",), ("w-0",), ("w-1",)]
-    # Behind the first version nothing is half upgraded, and no one knows which member of etcd leads.
+    # After the first version nothing is half upgraded, and no one knows which member of etcd leads.
     second = [("cp-0",), ("cp-1",), ("cp-2",), ("w-0",), ("w-1",), ("w-2",)]
     assert [(each.target, tuple(each.members)) for each in found] == [
         *((TO, names) for names in first),

@@ -46,7 +46,7 @@ def judged(through: str, seen: KubeadmCluster, going: list[str]) -> list[str]:
         ("1.36.4 1.37.1 1.38.0", []),
         ("1.36.4 1.38.0", ["minor_skipped"]),
         ("1.37.1 1.38.0", ["minor_skipped"]),
-        # Versions that the cluster has left behind it are those of a run that was stopped.
+        # Versions that the cluster has passed are those of a run that was stopped.
         ("1.34.9 1.35.1 1.36.4", []),
         ("1.33.9 1.34.9", ["not_greater"]),
     ],

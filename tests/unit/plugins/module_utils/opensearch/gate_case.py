@@ -39,7 +39,7 @@ Said = set[tuple[str, State]]
 
 @dataclass
 class Case:
-    """A cluster of three members that all vote, changed by keyword, and the gate it stands before."""
+    """A cluster of three members that all vote, changed by keyword, and the gate before it."""
 
     present: str = ALL
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -127,7 +127,7 @@ class Servers:
         return {"_shards": {"failed": 0}}
 
     def _shutdown(self, method: str, path: str, body: Any) -> Json:
-        """Without the API, `shutdown` is the name of a member that nobody has."""
+        """Without the API, `shutdown` is the name of a member that does not exist."""
         if self.shutdowns is None:
             if method == "GET":
                 return {"_nodes": {"total": 0}, "nodes": {}}

@@ -42,7 +42,7 @@ def state_of(versions: Mapping[str, str], **indices: Json) -> ClusterState:
 
 
 def closed(created: int | None) -> Json:
-    """A closed index, which has no shards to be told of."""
+    """A closed index, which has no shards to report."""
     metadata = index_metadata(created or 0)
     if created is None:
         del metadata["settings"]["index"]["version"]

@@ -296,7 +296,7 @@ def test_pools_of_one_zone_each_go_zone_by_zone(batching: str) -> None:
     ]
     batches = batches_of(pools, NEW, (), Cutting(batching), Placement(across))
     assert names(batches) == [(f"data{zone}-1", f"data{zone}-0") for zone in "abc"]
-    # A group that no other zone stands in for is divided: here ingest members of a zone of their own.
+    # A group that no other zone replaces is divided: here ingest members of a zone of their own.
     lone = [pool(*(replace(each, serves=frozenset({"ingest"})) for each in pools[0].members)), *pools[1:]]
     divided = batches_of(lone, NEW, (), Cutting(batching), Placement(across))
     assert sorted(len(batch.members) for batch in divided) == [1, 1, 2, 2]

@@ -237,7 +237,7 @@ def test_a_template_that_says_nothing_is_a_free_lock() -> None:
     ],
 )
 def test_a_forged_lock_is_refused_by_its_name_with_what_to_do(meta: Any) -> None:
-    """Anybody who may write a template stopped every run with a bug."""
+    """Anyone who may write a template stopped every run with a bug."""
     for name in (f"{NAME}-000041", STOP):
         if name == STOP and isinstance(meta, dict) and meta["run"] == "x":
             meta = {"run": "x", "stop": 7}

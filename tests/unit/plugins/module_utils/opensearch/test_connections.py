@@ -1,4 +1,4 @@
-"""The ways to a cluster, against real sockets: a proxy, and port-forward in the API's own protocol."""
+"""The connections to a cluster, against real sockets: a proxy, and port-forward in the API's own protocol."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_pod_that_goes_away_is_replaced_by_another_ready_one(tmp_path: Path, a
             api.unready("data-0")
             api.cut()
         assert client.get(PATH)["port"] == second.port
-        # It says that it is Ready, and nothing listens: as in the moments before its probe fails.
+        # It says that it is Ready, and nothing listens: as in the seconds before its probe fails.
         api.ready("data-0", first.port)
         api.cut()
         assert client.get(PATH)["port"] == second.port

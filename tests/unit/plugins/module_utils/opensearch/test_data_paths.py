@@ -83,7 +83,7 @@ def test_what_is_mounted_at_the_data_path_counts(
     [
         ({}, None, False),
         ({"data-1": ("/data",)}, None, True),
-        # Members of other pools tell where this image keeps its data, while none of its own is there.
+        # Members of other pools show where this image keeps its data, while none of its own is there.
         ({"other-0": ("/data",)}, None, True),
         ({"data-0": ("/data",), "data-1": ("/data", "/scratch")}, None, False),
         ({"data-0": (DEFAULT,), "other-0": ("/data",)}, None, False),

@@ -134,7 +134,7 @@ class Room:
         return perform(extra_member.run, Task(params=given, clock=self.clock, check_mode=check_mode))
 
     def settle(self, run: str) -> None:
-        """Puts allocation back, as every run does when it begins."""
+        """Puts allocation back, as every run does when it starts."""
         given = {**shard_allocation.CONTRACT.arguments({}), "state": "restored", "lock": lock_of(run)}
         result = perform(shard_allocation.run, Task(params=given, clock=self.clock))
         assert codes(result) == []

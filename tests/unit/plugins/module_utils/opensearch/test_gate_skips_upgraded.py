@@ -22,7 +22,7 @@ LAST = [copy("i", "a", primary=True), copy("i", None)]
 
 
 def gate(monkeypatch: pytest.MonkeyPatch, versions: dict[str, str], **given: object) -> tuple[Json, list[str]]:
-    """The gate before the batch a and b: its result, and what it said meanwhile."""
+    """The gate before the batch a and b: its result, and what it said."""
     servers, lines = Servers(state=state_answer("abc", LAST, elected="c")), list[str]()
     servers.nodes = {identity(name): info(name, version) for name, version in versions.items()}
     monkeypatch.setattr(health_gate, "connect", lambda *_options: servers)

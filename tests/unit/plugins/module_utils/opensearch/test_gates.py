@@ -1,4 +1,4 @@
-"""The verdict of a gate at each moment."""
+"""The verdict of a gate at each of its moments."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_a_run_that_was_killed_can_be_run_again(settings: Settings, expected: Sa
 
 @pytest.mark.parametrize("moment", ["before_upgrade", "before_batch"])
 def test_a_member_that_is_away_is_not_judged_by_the_shards_it_left(moment: str) -> None:
-    """A real server says `no`, and not `allocation_delayed`, in the very moment in which the last other member goes."""
+    """A real server says `no`, and not `allocation_delayed`, at the very time at which the last other member goes."""
     away = case(present="a", copies=LOST, status="yellow", explanations=NO_PLACE)
     assert away.said(moment) - {("no_majority", State.WAITING)} == {("member_missing", State.WAITING)}
 
@@ -182,7 +182,7 @@ def test_of_several_broken_members_each_is_cured_by_itself() -> None:
             {"policy": Policy(allow_single_copy=EVERY)},
             {("member_missing", State.WAITING), ("single_copy", State.PASSED)},
         ),
-        # Everybody is there, so that nothing brings a replica back.
+        # Every member is there, so that nothing brings a replica back.
         ("0-1", {"present": "abc"}, {("single_copy", State.REFUSED)}),
         # The one that is away goes with the batch, and comes back after it.
         ("0-1", {"batch": "ab"}, {("single_copy", State.REFUSED)}),

@@ -1,4 +1,4 @@
-"""The elected manager hands over, on servers that vote and may be cut off: whatever happens, nobody stays excluded."""
+"""The elected manager hands over, on servers that vote and may be cut off: whatever happens, no one stays excluded."""
 
 from __future__ import annotations
 

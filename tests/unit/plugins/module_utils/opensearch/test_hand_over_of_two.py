@@ -78,7 +78,7 @@ def test_where_it_is_turned_off_nothing_is_excluded(managers: str) -> None:
         (True, {"hand_over": False}, False, "refused"),
         (True, {"hand_over": False, "allow_quorum_loss": True}, False, "passed"),
         (True, {"allow_quorum_loss": True}, True, "passed"),
-        # Nobody else votes when its data is gone, so that no consent helps where it does not hand over.
+        # No one else votes when its data is gone, so that no consent helps where it does not hand over.
         (False, {}, False, "passed"),
         (False, {"hand_over": False, "allow_quorum_loss": True}, False, "refused"),
         (False, {"allow_quorum_loss": True}, True, "refused"),

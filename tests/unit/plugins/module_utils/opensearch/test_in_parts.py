@@ -1,4 +1,4 @@
-"""A batch that goes part by part, and one that is begun again since its last proof did not hold."""
+"""A batch that goes part by part, and one that is started again because its last proof did not hold."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_the_youngest_successful_one_of_all_repositories_counts() -> None:
 
 
 def many(number: int, youngest: int) -> Json:
-    """Snapshots whose names do not tell which is the youngest."""
+    """Snapshots whose names do not show which is the youngest."""
     return {f"snap-{each:05}": ("SUCCESS", 1 if each == youngest else 100) for each in range(number)}
 
 

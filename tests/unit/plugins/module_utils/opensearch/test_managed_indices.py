@@ -26,7 +26,7 @@ EXPLAIN = ("GET", "/_plugins/_ism/explain")
 
 
 def index(name: str, action: str = "", step: str = "", status: str = "condition_not_met", **more: Any) -> Json:
-    """A managed index as the plugin tells it."""
+    """A managed index as the plugin shows it."""
     at = {"action": {"name": action, "failed": more.pop("failed", False)}} if action else {}
     on = {"step": {"name": step, "step_status": status}} if step else {}
     return {name: {"index": name, "enabled": True, **at, **on, "info": {"message": f"On {name}"}, **more}}

@@ -36,7 +36,7 @@ def test_sizes_are_told_in_the_units_of_people(count: float, text: str) -> None:
     ("moving", "text"),
     [
         (Moving(37_000_000_000, 37_000_000_000), "37.0 GB of 37.0 GB"),
-        # The first bytes tell no rate, and neither does a member to which more is written than moves away.
+        # The first bytes show no rate, and neither does a member to which more is written than moves away.
         (Moving(37_000_000_000, 36_000_000_000, 5), "36.0 GB of 37.0 GB"),
         (Moving(37_000_000_000, 37_000_000_000, 60), "37.0 GB of 37.0 GB"),
         (Moving(37_000_000_000, 14_200_000_000, 109), "14.2 GB of 37.0 GB, 209.2 MB/s, about 1 min"),

@@ -63,7 +63,7 @@ def test_a_group_of_all_members_becomes_a_pool_for_each_kind() -> None:
     assert parts == {
         "search/1": ["d-0"],
         "search/2": ["b-0"],
-        "search/3": ["m-0", "d-1"],  # it is away, and cured first wherever it is
+        "search/3": ["m-0", "d-1"],  # it is away, and brought back first wherever it is
     }
     (alike,) = named_pools.pools_named({"data": ["d-0", "d-1"]}, state_of(VERSIONS), "zone")
     assert [part.name for part in named_pools.by_kind(alike)] == ["data"]

@@ -76,7 +76,7 @@ def test_narrowing_a_new_major_to_pools_without_the_coordinating_one_takes_conse
 
 
 def test_what_was_left_behind_and_cannot_join_any_more_is_named_in_every_plan(room: Room) -> None:
-    """After the upgrade of all others its pod has died: it is Ready, for its port answers, and no member."""
+    """After the upgrade of all others its pod has died: it is Ready, because its port answers, but no member."""
     for name in ("data-0", "data-1", "managers-0", "managers-1", "managers-2"):
         room.pod(name, NEW)
     for name in ("data", "managers"):
@@ -181,7 +181,7 @@ def test_a_pool_that_keeps_no_data_and_holds_the_only_copy_is_refused(room: Room
         ("0-all", "data-1", []),
         ("0-0", "data-1", [("single_copy", "refused")]),
         ("false", "data-1", [("single_copy", "refused")]),
-        # A member without data brings no replica back, and where nobody is away there is none to come back.
+        # A member without data brings no replica back, and where no member is away there is none to come back.
         ("0-1", "managers-1", [("single_copy", "refused")]),
         ("0-1", "", [("single_copy", "refused")]),
     ],

@@ -1,4 +1,4 @@
-"""Planning waits for an answer as gates do, and tells at once what waiting would not fix."""
+"""Planning waits for an answer as gates do, and reports at once what waiting would not fix."""
 
 from __future__ import annotations
 

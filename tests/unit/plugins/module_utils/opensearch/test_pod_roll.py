@@ -135,7 +135,7 @@ def test_a_ready_pod_that_is_out_of_the_cluster_for_a_moment_is_waited_for(there
 def test_a_batch_waits_until_its_members_have_said_where_their_data_is(
     there: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The data paths of others do not stand in for those of the batch, and are not waited for."""
+    """The data paths of others do not replace those of the batch, and are not waited for."""
     get, looks = there.servers.get, [{"data-0", "data-2"}, {"data-0"}]
 
     def partial(path: str, **params: Any) -> Any:
@@ -152,7 +152,7 @@ def test_a_batch_waits_until_its_members_have_said_where_their_data_is(
 
 
 def unreadable(name: str, address: str = "") -> dict[str, Any]:
-    """A pod of another owner whose conditions nobody understands."""
+    """A pod of another owner whose conditions no one understands."""
     pod = pod_json(name, f"uid-{name}", owner="another")
     pod["status"].update(conditions=[{"type": "Ready", "status": "Perhaps"}], podIP=address)
     return pod

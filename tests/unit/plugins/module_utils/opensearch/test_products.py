@@ -66,7 +66,7 @@ def test_the_flush_before_a_member_goes(oldest: str, path: str) -> None:
 def test_the_members_say_which_server_they_are() -> None:
     state = state_of({"m-0": "8.19.4"})
     assert (state.product, str(state.named("m-0").version)) == (ELASTICSEARCH, "8.19.4")  # type: ignore[union-attr]
-    # Its own number tells it for a while; from 10 on only the field does.
+    # Its own number shows it for a while; from 10 on only the field does.
     assert state_of({"m-0": "10.0.0"}).product is ELASTICSEARCH
     assert cluster({"m-0": info("m-0", "10.0.0")}).product is OPENSEARCH
 

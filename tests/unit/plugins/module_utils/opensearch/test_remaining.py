@@ -39,7 +39,7 @@ def recovery(total: int, recovered: int, reused: int = 0, operations: tuple[int,
 
 
 class Clock:
-    """Time that passes only where somebody sleeps."""
+    """Time that passes only where a task sleeps."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

@@ -222,7 +222,7 @@ class Guard:
         self.acts = acts
 
     def before_look(self, _doing: str, stoppable: bool) -> None:
-        """Looks are not what is asked about here."""
+        """Looks are not tested here."""
 
     def before_act(self) -> None:
         if not self.acts:
@@ -241,7 +241,7 @@ def test_nothing_is_restricted_where_nothing_goes_or_it_is_not_asked_for(monkeyp
     turn = Roll(monkeypatch, ServersUnderLoad())
     assert turn.run(allocation="unchanged")["verdict"]["state"] == "passed"
     assert turn.deleted == ["data-2"]
-    # Its pod is of the new revision now: somebody has upgraded it.
+    # Its pod is of the new revision now: someone has upgraded it.
     result = turn.run()
     assert (result["verdict"]["state"], result["changed"], turn.changes) == ("passed", False, 0)
 

@@ -1,4 +1,4 @@
-"""Roles that somebody has to serve while a batch is away: in the proof, and in the plan of a whole cluster."""
+"""Roles that some member has to serve while a batch is away: in the proof, and in the plan of a whole cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONE, TOGETHER = ("role_unserved", State.PASSED), ("role_in_batch", State.REFUSE
 
 
 def state_of(**roles: Roles) -> ClusterState:
-    """Members with these roles, beside an elected manager `m`."""
+    """Members with these roles, and an elected manager `m`."""
     members = {name: info(name, roles=own) for name, own in roles.items()}
     return cluster({"m": info("m", roles=["cluster_manager"]), **members}, voting=coordination("m"))
 
@@ -65,7 +65,7 @@ def test_the_sentences_name_role_and_members() -> None:
 @pytest.mark.parametrize("role", ["ingest", "ml", "search", "warm", None])
 @pytest.mark.parametrize("away", ["", "c"])
 def test_members_of_different_pools_that_serve_one_role_do_not_all_go_at_once(role: str | None, away: str) -> None:
-    """One that is away is cured first, and serves again what its pool does: it counts as staying, and as going."""
+    """One that is away comes back first, and serves again as its pool does: it counts as staying, and as going."""
     own = (role,) if role else COORDINATES
     there = {name: own for name in "abcd" if name not in away}
     state = state_of(**there)

@@ -227,7 +227,7 @@ WAITS = ("elected_manager_not_alone", State.WAITING)
         ("abcd", "abc", "abc", "ad", [REMARK], "bc"),
         ("abcd", "abc", "abc", "a", [], "bc"),
         ("abcd", "abc", "abc", "bd", [], ""),
-        # Two of three voters, or of what is accepted: nobody could be elected.
+        # Two of three voters, or of what is accepted: no one could be elected.
         ("abcd", "abc", "abc", "ab", [("no_majority", State.REFUSED), REFUSED], ""),
         ("abcd", "abcd", "abc", "abd", [("no_majority", State.REFUSED)] * 2 + [REFUSED], ""),
         ("abcde", "abcde", "abcde", "ab", [REMARK], "cde"),
@@ -299,7 +299,7 @@ def test_writes_do_not_wait_for_copies_for_search() -> None:
     ],
 )
 def test_nothing_else_is_down(present: str, expected: str, batch: str, codes: list[str]) -> None:
-    """A batch that is away is cured whatever else is missing, but only if it is certain that it is away."""
+    """A batch that is away is brought back whatever else is missing, but only if it is certain that it is away."""
     verdict = judge_present(cluster(present, voting=coordination("")), expected, batch)
     assert [reason.code for reason in verdict.reasons] == codes
 

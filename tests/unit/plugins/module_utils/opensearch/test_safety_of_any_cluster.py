@@ -79,7 +79,7 @@ def _copy(draw: st.DrawFn, places: Iterator[str], place: str, kind: str) -> Json
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Up to seven members, beside whom others may be gone, up to five shards, and any batch of them."""
+    """Up to seven members, in addition to which others may be gone, up to five shards, and any batch of them."""
     names = [f"m{number}" for number in range(draw(st.integers(1, 7)))]
     roles = st.sampled_from(
         [("cluster_manager", "data")] * 3
@@ -202,7 +202,7 @@ class Definition:
 
 
 def healed(case: Case) -> Case:
-    """The same cluster when time has cured what it can: recoveries done, members back, an election over."""
+    """The same cluster when time has fixed what it can: recoveries done, members back, an election over."""
     answer, nodes = deepcopy(case.answer), dict(case.nodes)
     voting = answer["metadata"]["cluster_coordination"]
     names = [one["name"] for one in nodes.values()]

@@ -49,7 +49,7 @@ TWO = {"data-0": "10.0.0.1", "data-1": "10.0.0.2"}
         ({"data-0": "10.0.0.1", "data-1": "10.0.0.1"}, ["10.0.0.1", "10.0.0.1"], []),
         ({"data-1": "10.0.0.1"}, ["10.0.0.1", "10.0.0.1"], []),
         ({**TWO, "elsewhere": "10.0.0.9"}, ["10.0.0.1", "10.0.0.2"], ["members_outside"]),
-        # Both differ: whether x is data-1 cannot be told, so nothing may be taken for being away.
+        # Both differ: whether x is data-1 is unknown, so nothing may be taken for being away.
         (
             {"data-0": "10.0.0.1", "x": "192.0.2.2"},
             ["10.0.0.1", "10.0.0.2"],
@@ -81,7 +81,7 @@ def beside(own: Json, other: Json, *, is_of_cluster: bool = True, outdated: str 
     [
         (beside({}, {}), []),
         (beside(ROLLS, {}), ["data"]),
-        # A pool of the cluster that nobody plans for is rolled without any gate, too.
+        # A pool of the cluster that no one plans for is rolled without any gate, too.
         (beside({}, ROLLS), ["warm"]),
         (beside(ROLLS, ROLLS), ["data", "warm"]),
         (beside({}, ROLLS, is_of_cluster=False), []),

@@ -312,7 +312,7 @@ def test_an_undo_that_came_with_a_snapshot_is_refused(state: str) -> None:
 
 
 def test_where_the_lock_cannot_be_asked_for_nothing_is_noted() -> None:
-    """A request that was certainly not sent is not told as an act whose answer was lost."""
+    """A request that was certainly not sent is not reported as an act whose answer was lost."""
 
     class Guard:
         def before_look(self, _doing: str, _stoppable: bool) -> None:

@@ -1,4 +1,4 @@
-"""Elasticsearch is told which members restart, as long as allocation is restricted for them, and nobody else is."""
+"""Members that restart are registered at Elasticsearch as long as allocation is restricted for them, and no others."""
 
 from __future__ import annotations
 

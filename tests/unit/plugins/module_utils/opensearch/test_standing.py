@@ -1,4 +1,4 @@
-"""The pods that stand for members, and the consequences for a batch of pods that go or that no member knows."""
+"""The pods that represent members, and the consequences for a batch of pods that go or that no member knows."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_batch_that_is_away_is_cured_whoever_else_goes() -> None:
 def test_a_ready_pod_that_no_member_knows_holds_its_batch_up_while_there_are_members_without_a_pod(
     state: dict[str, str], changes: dict[str, Any], held: bool
 ) -> None:
-    """It may be out of the cluster for just a moment, so it is waited for. A plan is refused, and made again."""
+    """It may be out of the cluster for only a short time, so it is waited for. A plan is refused, and made again."""
     pods = [at("a-0", "10.0.0.1", **changes), at("a-1", "10.0.0.2")]
     verdict = judge_pods(members(**state), pods, ["a-0"])
     assert [(reason.code, reason.state) for reason in verdict.reasons] == [

@@ -168,7 +168,7 @@ def test_blocks_that_pass_and_blocks_that_stay() -> None:
 
 
 def test_a_member_that_does_not_answer_for_itself_does_not_count_as_away() -> None:
-    """Its pod held the last started copy, and was deleted as one to be cured first."""
+    """Its pod held the last started copy, and was deleted as one to be brought back first."""
     with pytest.raises(Unreachable, match="did not answer GET _nodes: hung\\.") as caught:
         parse_members({identity("a"): info("a")}, state_answer(["a", "hung"])["nodes"])
     assert [reason.code for reason in caught.value.verdict.reasons] == ["opensearch_incomplete"]

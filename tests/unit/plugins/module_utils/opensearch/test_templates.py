@@ -91,7 +91,7 @@ def test_a_narrowed_plan_names_the_others_as_left(room: Room) -> None:
 
 
 def test_in_the_middle_of_an_upgrade_a_finished_member_is_left_alone(room: Room) -> None:
-    """After the upgrade of a first member somebody has given the pool more memory, or another image."""
+    """After the upgrade of a first member someone has given the pool more memory, or another image."""
     for name, pods in (("data", 2), ("managers", 3), ("clients", 1)):
         room.add(name, pods, version=NEW)
     room.pod("data-0", OLD)

@@ -1,4 +1,4 @@
-"""Versions, the ids of index settings, and the ways between versions."""
+"""Versions, the ids of index settings, and the paths between versions."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def test_the_plan_takes_the_only_one_that_can_be_elected_alone_and_by_consent(
         ("m-0 v-0 v-1", "m-0 v-0 v-1 x y", "m-0", [("no_majority", State.WAITING)], ""),
         ("m-0 v-0 v-1 v-2", "m-0 v-0 v-1 v-2 x", "m-0", [("no_electable_manager", State.WAITING)], ""),
         ("m-0 m-1 v-0", "", "m-0", [], "m-1"),
-        # Two of five voters keep the majority of the others, of whom nobody can be elected.
+        # Two of five voters keep the majority of the others, none of whom can be elected.
         ("m-0 m-1 v-0 v-1 v-2", "", "m-0 m-1", [STANDSTILL, ("elected_manager_not_alone", State.REFUSED)], ""),
         # Of four members that can vote three do; the fourth can be elected all the same.
         ("m-0 m-1 v-0 v-1", "m-0 v-0 v-1", "m-0", [], "m-1"),

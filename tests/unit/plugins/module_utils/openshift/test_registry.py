@@ -1,4 +1,4 @@
-"""The registry of a release image: tokens, redirections, and answers that are none."""
+"""The registry of a release image: tokens, redirections, and invalid answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The APIs in use that the target has no more: who asks for them, and which count."""
+"""The APIs in use that the target no longer has: who asks for them, and which count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spare workers: of which MachineSets, as which copies, whether they are there, and the batches beside them."""
+"""Spare workers: of which MachineSets, as which copies, whether they are there, and the batches next to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ways from one version to another: which are refused, with what, and which take consent."""
+"""The paths from one version to another: which are refused, with what, and which take consent."""
 
 from __future__ import annotations
 

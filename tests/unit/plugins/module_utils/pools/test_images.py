@@ -88,7 +88,7 @@ OLD, NEW = "2.19.6", "3.8.0"
         # A member that runs the version is an example.
         ("opensearch:3.8.0-missing", [("opensearch:3.8.0", NEW), ("opensearch:2.19.6", OLD)], "opensearch:3.8.0"),
         ("opensearch:3.8.0", [("opensearch:3.8.0-fips", NEW)], "opensearch:3.8.0-fips"),
-        # A tag that does not tell the version of its member is none.
+        # A tag that does not show the version of its member is not one.
         ("opensearch:3.8.0", [("opensearch:2.19.6-own", "2.19.1")], "opensearch:3.8.0"),
     ],
 )

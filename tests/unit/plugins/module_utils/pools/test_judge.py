@@ -91,7 +91,7 @@ def test_members_that_the_pool_does_not_keep_are_named() -> None:
         ({}, {"ready": False}, True),
         ({}, {"terminating": True}, True),
         ({}, None, True),
-        # A pod that is down already is cured first, whatever else is down.
+        # A pod that is down already is brought back first, whatever else is down.
         ({"ready": False}, {"ready": False}, False),
         ({"terminating": True}, {"ready": False}, False),
     ],

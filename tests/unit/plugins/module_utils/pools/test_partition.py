@@ -45,7 +45,7 @@ def change(was: dict[str, Any], set_to: dict[str, Any]) -> dict[str, Any]:
 
 
 def held(partition: int, **spec: Any) -> StatefulSet:
-    """A pool of three whose partition a run has in its hands."""
+    """A pool of three whose partition a run controls."""
     return pool(updateStrategy=rolling(partition), annotations=undo(), **spec)
 
 
@@ -171,7 +171,7 @@ def test_a_pool_that_its_own_controller_rolls_is_told(
         (pool(updateStrategy=rolling(3), annotations=undo()), True, None),
         (pool(annotations=undo("OnDelete", partition=2)), False, "When its turn comes, its strategy becomes OnDelete."),
         (pool(updateStrategy=rolling(1), annotations=undo(partition=2)), True, "partition 2 is put back once"),
-        # Somebody has changed it since: the undo is void.
+        # Someone has changed it since: the undo is void.
         (pool(updateStrategy=rolling(2), annotations=undo("OnDelete")), False, "StatefulSet data has partition 2"),
     ],
 )

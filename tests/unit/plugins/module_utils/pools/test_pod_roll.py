@@ -1,4 +1,4 @@
-"""Rolling a batch: what is asked before a deletion, what is deleted, and what is told when it goes wrong.
+"""Rolling a batch: what is asked before a deletion, what is deleted, and what is reported when it goes wrong.
 
 The world here is scripted; what real StatefulSets do is tested on a real control plane.
 """

@@ -1,4 +1,4 @@
-"""Changing a pool's image: what is refused, what is tried again, and what is told."""
+"""Changing a pool's image: what is refused, what is tried again, and what is reported."""
 
 from __future__ import annotations
 

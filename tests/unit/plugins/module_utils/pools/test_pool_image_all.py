@@ -1,4 +1,4 @@
-"""Restoring every pool of a namespace that carries an undo, without being told their names."""
+"""Restoring every pool of a namespace that carries an undo, without being given their names."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_no_member_goes_once_the_image_was_put_back() -> None:
     put_back(world, OLD)
     (reason,) = turn(world, "data-2", as_set=True).verdict.reasons
     assert (reason.code, world.deleted) == ("image_put_back", [])
-    # A member that is cured comes back as its pool is, whatever a run before has set.
+    # A member that is brought back comes as its pool is, whatever a run before has set.
     assert turn(world, "data-2").verdict.passed
 
 

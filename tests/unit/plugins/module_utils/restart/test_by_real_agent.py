@@ -1,4 +1,4 @@
-"""The way by the agent, with a real one: it ends exactly the process that was seen, and starts on wanted content."""
+"""Control by the agent, with a real one: it ends exactly the process that was seen, and starts wanted content."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
 
 
 def way_to(of: Agent) -> ByAgent:
-    """The way to an agent at its own address, which asks nothing of Kubernetes."""
+    """The process control of an agent at its own address, which asks nothing of Kubernetes."""
     options = {"port": of.port, "token": TOKEN, "ca_cert": str(of.place.folder / "ca.pem"), "through": "pod_address"}
     return ByAgent(cast(KubernetesClient, None), options)
 

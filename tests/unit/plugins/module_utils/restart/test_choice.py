@@ -1,4 +1,4 @@
-"""The way of a run: the least that is enough for each member, all refusals at once, and one line for a setting."""
+"""The effect of a run: the least that is enough for each member, all refusals at once, and one line for a setting."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ POOLS = st.builds(
 
 @given(POOLS, st.sampled_from(RunBy))
 def test_no_choice_that_passes_leaves_a_need_unmet(pool: PoolToRestart, by: RunBy) -> None:
-    """The rules written from the definition: each setting of a member that goes gets its way or more."""
+    """The rules written from the definition: each setting of a member that goes gets its effect or more."""
     choice = chosen_restart([pool], by)
     if not choice.verdict.passed:
         return

@@ -1,4 +1,4 @@
-"""The keys of a configuration Secret: checksums, what is kept for putting back, and what nobody uses."""
+"""The keys of a configuration Secret: checksums, what is kept for putting back, and what no one uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configurations in a Secret: each write is guarded, is made once, can be put back, and tells no content."""
+"""Configurations in a Secret: each write is guarded, is made once, can be put back, and shows no content."""
 
 from __future__ import annotations
 

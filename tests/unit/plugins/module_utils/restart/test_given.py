@@ -1,4 +1,4 @@
-"""The file of a configuration is that of the user's own folder, and one that is none is refused."""
+"""The file of a configuration is that of the user's own folder, and an invalid one is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The licence of a cluster is read and changed by its API, once, and nothing of it is told but its type."""
+"""The licence of a cluster is read and changed by its API, once, and nothing of it is shown but its type."""
 
 from __future__ import annotations
 

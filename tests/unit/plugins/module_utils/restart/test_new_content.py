@@ -1,4 +1,4 @@
-"""A new content reaches a member once, whenever its run is killed, and a wish that changes meanwhile comes after it."""
+"""A new content reaches a member once, whenever its run is killed, and one that is wanted later comes after it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def checksum(content: str) -> str:
 
 @dataclass
 class ConfiguredWorld(AgentWorld):
-    """The pool with its Secret, which reaches the pods a moment after each write."""
+    """The pool with its Secret, which reaches the pods a short time after each write."""
 
     data: dict[str, str] = field(default_factory=lambda: dict.fromkeys(NAMES, OLD))
     version: int = 10
@@ -197,7 +197,7 @@ def test_a_label_that_no_pod_can_have_is_refused_before_anything(
 
 
 def test_a_secret_that_vanishes_while_a_process_is_stopped_is_waited_for(there: ConfiguredWorld) -> None:
-    """The member stays stopped meanwhile, and starts once the Secret is back."""
+    """The member stays stopped until then, and starts once the Secret is back."""
     killed(there, 3, NEW)
     assert there.stopped == ["data-1/1"]
     there.there = False
@@ -266,7 +266,7 @@ def test_a_secret_that_is_not_there_is_waited_for_with_its_name(
 
 
 def scheduled(there: ConfiguredWorld) -> None:
-    """A run begins, and notes what it has found."""
+    """A run starts, and notes what it has found."""
     assert codes(there.restart("data-1", state="scheduled", configuration=wish(NEW))) == []
 
 

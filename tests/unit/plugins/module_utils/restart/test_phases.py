@@ -1,4 +1,4 @@
-"""The phases of a restart: none goes back, none goes beside another, and no process is ended twice."""
+"""The phases of a restart: none goes back, no two go at once, and no process is ended twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of restarts, on an API server in memory: who is due, by which way, and each changed setting in one line."""
+"""Plans of restarts on an API server in memory: who is due, by which effect, and one line for each changed setting."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def plan(room: Room, added: str | None = None, **params: Any) -> dict[str, Any]:
 
 
 def begun(room: Room, result: Mapping[str, Any], completed: str = "") -> None:
-    """The note of a run that has begun with this plan."""
+    """The note of a run that has started with this plan."""
     noted = result["restart_request"]
     note = Carried(noted["digest"], noted["base"], tuple(noted["replaced"]), completed)
     room.settings[REQUEST] = note.text(room.state.uuid)

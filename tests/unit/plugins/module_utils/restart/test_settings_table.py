@@ -1,4 +1,4 @@
-"""The way that a changed setting needs: the table, the own ways of a user, and that no value is told."""
+"""The effect of a changed setting: the table, a user's own effects, and that no value is shown."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_another_member_restarts_meanwhile_if_its_proof_allows_it(there: AgentWo
 
 
 def test_a_process_that_somebody_has_started_meanwhile_is_no_part_of_the_old_request(there: AgentWorld) -> None:
-    """The old request has come to its end then. A new one stops the process."""
+    """The old request has ended then. A new one stops the process."""
     there.restart("data-1")
     agent = there.agents["data-1"]
     agent.start("by-hand", agent.mounted)

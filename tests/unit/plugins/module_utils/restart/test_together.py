@@ -1,4 +1,4 @@
-"""All processes are stopped before the first one starts, once each, whenever the run is killed and nobody answers."""
+"""All processes are stopped before the first one starts, once each, whenever the run is killed and no one answers."""
 
 from __future__ import annotations
 

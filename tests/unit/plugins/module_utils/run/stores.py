@@ -1,4 +1,4 @@
-"""A lock in memory that is written only over the version that was read, time that passes when somebody sleeps, and runs
+"""A lock in memory that is written only over the version that was read, time that passes when a task sleeps, and runs
 of the module `upgrade_lock` on both."""
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Upgrade:
         self.record = replace(self.record, conditions=conditions)
 
     def _step(self, name: str, happening: str) -> bool:
-        """Whether the run goes on behind the step."""
+        """Whether the run continues after the step."""
         if happening != "killed before":
             self._condition(name, StepState.STARTED)
         if happening in ("fails", "is not reached"):
@@ -73,7 +73,7 @@ class Upgrade:
         return not happening
 
     def _batch(self, name: str, happening: str) -> bool:
-        """Whether the run goes on behind the batch. A member may be upgraded although its run was killed."""
+        """Whether the run continues after the batch. A member may be upgraded although its run was killed."""
         member = name.rpartition(".")[2]
         if happening == "not done":
             self._end(UpgradeEvent.PAUSED)
@@ -92,7 +92,7 @@ class Upgrade:
 
 
 def told(upgrade: Upgrade) -> dict[str, Any]:
-    """All that the record tells but for its moments, its history, and the numbers of its batches."""
+    """All that the record has but for its times, its history, and the numbers of its batches."""
     record = upgrade.record
     assert record is not None
     return {
@@ -121,7 +121,7 @@ def test_any_disturbed_runs_and_one_more_end_as_one_undisturbed_run(disturbances
 
 @given(DISTURBANCES)
 def test_the_phase_on_the_way_is_that_of_an_upgrade_under_way(disturbances: list[tuple[str, str]]) -> None:
-    """One that stopped goes on with the next run, and none that has begun comes back to Pending."""
+    """One that stopped goes on with the next run, and none that has started comes back to Pending."""
     upgrade, commenced = Upgrade(), False
     for place, happening in disturbances:
         upgrade.run(place, happening)

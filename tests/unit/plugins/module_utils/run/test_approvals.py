@@ -1,4 +1,4 @@
-"""People's say holds an upgrade exactly as long as it should."""
+"""A pause or a missing approval holds an upgrade exactly as long as it should."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def batch(*results: tuple[str, dict[str, Any]], **facts: Any) -> BatchSoFar:
         ("roll_ready", True, said("waiting", STARTING), []),
         ("roll_begun", True, said("waiting", STARTING), [STARTING]),
         ("roll_soaked", True, said("waiting", STARTING), [STARTING]),
-        # The failure of a task that is refused is told, whatever else it says.
+        # The failure of a task that is refused is reported, whatever else it says.
         ("roll_ready", False, said("refused", STARTING, STUCK), []),
         ("roll_ready", False, {"failed": True, "msg": "no such module"}, []),
     ],

@@ -1,4 +1,4 @@
-"""Begin and end of a run of a system that the engine has never heard of: lamps, of which each room keeps one lit."""
+"""Start and end of a run of a system that the engine has never heard of: lamps, of which each room keeps one lit."""
 
 from __future__ import annotations
 

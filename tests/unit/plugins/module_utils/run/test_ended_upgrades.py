@@ -1,4 +1,4 @@
-"""Upgrades that have come to their end: no run goes on with them by itself."""
+"""Upgrades that have ended: no run continues them by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first record of an upgrade: the members tell whether it is under way."""
+"""The first record of an upgrade: the members show whether it is under way."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_whether_the_run_day_may_hold_it(sight: Sight, take_over: str, state: St
 
 @given(SIGHTS, RUNS, RUNS)
 def test_a_lock_of_another_is_never_free_while_its_holder_lives(sight: Sight, run: str, take_over: str) -> None:
-    """Free is what nobody holds, what is ours, what is named, and what is dead by its processes or by being watched."""
+    """Free is what no one holds, what is ours, what is named, and what is dead by its processes or by being watched."""
     lock = sight.lock
     verdict = judge_free(sight, run, take_over)
     if lock is None or lock.run in {"", run}:

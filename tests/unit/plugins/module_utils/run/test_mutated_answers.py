@@ -1,6 +1,6 @@
 """Answers with one edit, by the thousand: none ends as a bug, and none makes a proof pass that was refused.
 
-Whether an edited answer still tells of a cluster in which the batch may go is judged by an oracle of its own, on the
+Whether an edited answer still describes a cluster in which the batch may go is judged by an oracle of its own, on the
 raw JSON: it counts a copy only where every field says, without doubt, that it serves on a member outside the batch.
 """
 
@@ -100,7 +100,7 @@ def _opensearch(parse: Read) -> Read:
 
 
 def _carried(kept: Any) -> Any:
-    """The judgement of an undo of any shape, beside settings as they are."""
+    """The judgement of an undo of any shape, next to settings as they are."""
     settings = Settings({UNDO: kept if isinstance(kept, str) else json.dumps(kept)}, {})
     undo = carried_undo(settings)
     return undo and (split_ours(undo, settings), undo.text())
@@ -263,7 +263,7 @@ def test_no_edit_of_an_answer_ends_as_a_bug(name: str) -> None:
             understood += 1
         except Refusal:
             continue
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is told with the edit
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is reported with the edit
             pytest.fail(f"{'.'.join(map(str, where))} = {what!r}: {type(error).__name__}: {error}")
     assert understood < EACH or name in REMARKED, "edits are noticed"
 

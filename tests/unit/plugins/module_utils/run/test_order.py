@@ -133,7 +133,7 @@ def test_hosts_of_members_follow_their_batch() -> None:
 
 
 def test_each_version_of_a_chain_has_a_play_of_its_own_where_members_are_on_hosts() -> None:
-    """A host stands in a play once."""
+    """A host is in a play once."""
     first, second = PLAN["batches"]
     on_the_way = [{**each, "target_version": "1.35.4"} for each in (first, second)]
     again = [{**first, "name": "batch-03"}, {**second, "name": "batch-04"}]

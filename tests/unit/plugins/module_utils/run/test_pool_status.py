@@ -110,7 +110,7 @@ def test_a_member_that_was_only_brought_back_is_still_to_be_upgraded() -> None:
 
 def test_an_upgrade_that_goes_on_keeps_the_version_it_came_from() -> None:
     killed = came_to(begin(None, plan(*EACH)), "batch.b", "upgrading")
-    # The last members of the old version are away, so that nobody runs it.
+    # The last members of the old version are away, so that no member runs it.
     record = begin(killed, plan(batch("a"), upgraded="bmn", away="a"))
     assert (told(record)["data"], record.deployed_version) == (("upgrading", "a"), OLD)
     assert told(record)["managers"] == ("upgraded", "")

@@ -105,7 +105,7 @@ def test_of_many_who_write_at_once_each_is_kept_or_told(files: Files) -> None:
         thread.join()
     kept = files.read(NAME)
     assert kept is not None
-    # None is lost. One that two others build upon within an instant is told as a conflict, and made a second time.
+    # None is lost. One that two others build upon within an instant is reported as a conflict, and made a second time.
     assert int(kept.text) >= 80
     assert len(names(files)) <= 3
 

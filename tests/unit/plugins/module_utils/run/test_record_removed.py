@@ -1,4 +1,4 @@
-"""A record that somebody removes while the run is at work."""
+"""A record that someone removes while the run is at work."""
 
 from __future__ import annotations
 

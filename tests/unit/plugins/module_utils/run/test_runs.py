@@ -1,4 +1,4 @@
-"""The begin and the end of a run: what is done under the lock, given back wherever the run cannot begin."""
+"""The start and the end of a run: what is done under the lock, given back wherever the run cannot start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The moments between which an upgrade may start."""
+"""The times between which an upgrade may start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record before the start: whatever the looks before it found, the run that begins finds the same upgrade."""
+"""The record before the start: whatever the looks before it found, the run that starts finds the same upgrade."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def test_a_condition_is_true_from_its_completion_on_and_never_before(states: lis
 def test_whatever_came_before_a_pass_that_completes_ends_as_one_undisturbed(
     states: list[tuple[str, StepState]],
 ) -> None:
-    """Kills, errors and passes that wait leave other moments, and nothing else."""
+    """Kills, errors and passes that wait leave other times, and nothing else."""
     whole = [(name, state) for name in "ab" for state in (StepState.STARTED, StepState.COMPLETED)]
     kept = {(each.type, each.status, each.reason, each.message) for each in played([*states, *whole])}
     assert kept == {(each.type, each.status, each.reason, each.message) for each in played(whole)}

@@ -1,4 +1,4 @@
-"""Each state is told to the webhook once, nobody who does not listen stops anything, and the URL is never shown."""
+"""Each state is sent to the webhook once, a webhook that does not answer stops nothing, and the URL is never shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan together with all that stands in its way: which parts are asked, with which arguments, and one verdict."""
+"""The plan together with all that hinders it: which parts are asked, with which arguments, and one verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The request in each of its places: read, read again, gone, and its state beside it."""
+"""The request in each of its places: read, read again, gone, and its state next to it."""
 
 from __future__ import annotations
 
