@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class MemberTime:
-    """The moments at which a member was asked to stop, had stopped, and was Ready again, as the kubelet saw it.
+    """The times at which a member was asked to stop, had stopped, and was Ready again, as the kubelet saw it.
 
     Monotonic seconds.
     """

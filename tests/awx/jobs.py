@@ -32,7 +32,7 @@ Approve = Callable[["Job"], bool]
 
 
 class _Unsafe(yaml.SafeDumper):
-    """Writes texts as AWX does, so that nobody can have a text filled in by Ansible."""
+    """Writes texts as AWX does, so that no one can have a text filled in by Ansible."""
 
     def represent_data(self, data: Any) -> Any:
         return self.represent_scalar("!unsafe", data) if isinstance(data, str) else super().represent_data(data)

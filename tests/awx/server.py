@@ -1,6 +1,6 @@
 """A stand-in of AWX that answers its documented API (/api/v2): job templates, launches, jobs, their output, and cancel.
 
-It follows awx/api/serializers.py and awx/api/views: variables that nobody asks for are dropped and named in
+It follows awx/api/serializers.py and awx/api/views: variables that are not asked for are dropped and named in
 `ignored_fields`, a list of jobs has no artifacts, and a job at its end cannot be cancelled (405). What a job does is up
 to the test, which ends it.
 """

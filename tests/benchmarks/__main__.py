@@ -133,7 +133,7 @@ def _failure(work: Work) -> str:
 
 
 def _whole(cluster: Cluster, version: str) -> float | None:
-    """The moment when the cluster is green with every member on the version; None when it does not become so."""
+    """The time at which the cluster is green with every member on the version; None if it never is."""
     rest = Rest(cluster.url)
 
     def look() -> bool:

@@ -1,8 +1,8 @@
 """`python -m tests.benchmarks.gates`: the cost of a look of each gate in calls, bytes and seconds.
 
 The answers are made up in the shape of real ones, filtered as the gates ask for them, and served over HTTP on this
-machine to the collection's own client, compressed as OpenSearch does. So the seconds are those of the controller: a
-server needs its own on top, and for the calls that go to every member one message each.
+machine to the collection's own client, compressed as OpenSearch does. So the seconds are those of the controller
+alone: a server takes time too, and sends a message to each member for the calls that go to every member.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The phases that the seconds of an upgrade went into, the same for every way. Pure: no client, no clock.
 
-The time from begin to end is cut without rest: before the first member, the phases of each member, after the last one.
-All moments are seconds of the monotonic clock.
+The time from start to end is divided completely: before the first member, each member's phases, after the last.
+All times are seconds of the monotonic clock.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.lab.traffic.records import Health
 
 @dataclass(frozen=True)
 class Look:
-    """The cluster's own view at a moment: which members it has, and whether it may allocate everything."""
+    """The cluster's own view at one time: which members it has, and whether it may allocate everything."""
 
     at: float
     members: Mapping[str, str]
@@ -68,7 +68,7 @@ PHASES = ("stop", "start", "join", "allocation", "green", "rest")
 def course(
     times: Sequence[MemberTime], looks: Sequence[Look], samples: Sequence[Health], began: float, ended: float
 ) -> Course:
-    """The course of an upgrade from when its members were replaced and how the cluster looked meanwhile."""
+    """The course of an upgrade from the times when its members were replaced and the looks at the cluster."""
     if not times:
         return Course(ended - began, {}, 0.0)
     free = [(look.at, not look.restricted) for look in looks]
@@ -95,13 +95,13 @@ def _after(marks: Sequence[float], moment: float | None, limit: float) -> float:
 
 
 def joined(looks: Sequence[Look], member: str, asked: float) -> float | None:
-    """The moment when the cluster was first seen to have the member after a new start; None when it never was."""
+    """The time when the cluster was first seen with the member after its restart; None if it never was."""
     former = next((look.members[member] for look in reversed(looks) if look.at < asked and member in look.members), "")
     return next((look.at for look in looks if look.at >= asked and look.members.get(member, former) != former), None)
 
 
 def true_from(states: Sequence[tuple[float, bool]], since: float) -> float | None:
-    """The moment, from `since` on, at which something was first seen to be so: `since` itself, if it was so already."""
+    """The first time, from `since` on, at which something was true: `since` itself, if it was true already."""
     if next((true for at, true in reversed(states) if at <= since), False):
         return since
     return next((at for at, true in states if at > since and true), None)

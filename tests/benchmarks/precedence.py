@@ -12,10 +12,10 @@ from tests.lab.kubelet.limits import PREFIX, NotEnforced, hierarchy, remove
 
 @contextmanager
 def first_served() -> Iterator[bool]:
-    """This process, and what it starts meanwhile, is served before all others; whether it could be had.
+    """This process, and what it starts, is served before all others; gives whether that is possible.
 
     By a control group: where the kernel groups sessions (autogroup, sched(7)), a priority (nice) counts within one
-    session only, and each worker of Ansible begins one of its own.
+    session only, and each worker of Ansible starts one of its own.
     """
     found = hierarchy()
     if found is None:

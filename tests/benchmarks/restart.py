@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.restart`: a restart of each process beside a replacement of each pod, in one cluster.
+"""`python -m tests.benchmarks.restart`: a restart of each process against a new pod for each, in one cluster.
 
 The same playbook brings a changed setting to the same three members, in their pods and with new ones by turns, under
 the same traffic. The seconds are those of the whole run after its plan was confirmed, divided by the members. A first

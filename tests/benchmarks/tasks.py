@@ -14,7 +14,7 @@ _OTHER = "(between plays)"
 
 
 def seconds_by_task(log: str) -> dict[str, float]:
-    """Task → seconds from its begin to the next one's, over all hosts and repetitions, the longest first."""
+    """Task → seconds from its start to the start of the next, over all hosts and repetitions, the longest first."""
     begun = [
         (datetime.fromisoformat(found["at"].replace(",", ".")), _name(found))
         for found in map(_BEGIN.match, log.splitlines())

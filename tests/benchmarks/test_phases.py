@@ -75,7 +75,7 @@ def test_an_upgrade_that_replaced_nothing_is_all_before() -> None:
 def test_a_member_has_joined_when_it_is_there_under_a_new_id() -> None:
     assert joined(CAREFUL, "b", 10.0) == 21.0
     assert joined(CAREFUL[:3], "b", 10.0) is None
-    # Still listed for a moment after it was asked to stop: that is the former one.
+    # Still listed for a short time after it was asked to stop: that is the old process.
     assert joined(looks((9.0, BOTH, False), (10.5, BOTH, False)), "b", 10.0) is None
     # Away already before: whatever comes is new.
     assert joined(looks((9.0, {"a": "1"}, False), (12.0, BOTH, False)), "b", 10.0) == 12.0

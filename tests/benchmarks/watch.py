@@ -1,4 +1,4 @@
-"""Watches a cluster through an upgrade: which members it has, and whether it may allocate. Asks it nothing costly."""
+"""Watches a cluster through an upgrade: which members it has, and whether it may allocate. Its requests are cheap."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Watch:
 
     def _run(self) -> None:
         while not self._ended.is_set():
-            with contextlib.suppress(NoAnswer):  # nobody could tell; the next look may
+            with contextlib.suppress(NoAnswer):  # no answer; the next look may get one
                 self.looks.append(self._look())
             self._ended.wait(INTERVAL)
 

@@ -1,6 +1,6 @@
 """Builds the collection, looks into the archive and hands it to Galaxy's importer: `python -m tests.checks.build`.
 
-Users get what runs, what describes it and what licenses it; the workshop (tests, tool settings) stays at home. Galaxy
+Users get what runs, what describes it and what licenses it; tests and settings of tools are left out. Galaxy
 takes only what its importer takes; here it has to do so without a warning.
 """
 
@@ -75,7 +75,7 @@ def complaints(said: str, playbooks: Collection[str] = ()) -> list[str]:
 
 
 def imported(archive: Path, playbooks: Collection[str]) -> list[str]:
-    """The objections of the importer to the archive with these playbooks; it must have come to its end."""
+    """The objections of the importer to the archive with these playbooks; it must have finished."""
     environment = {**os.environ, "ANSIBLE_HOME": str(archive.parent / ".ansible")}
     done = subprocess.run(
         [sys.executable, "-m", "galaxy_importer.main", str(archive)],

@@ -37,8 +37,8 @@ def environment_path(lock: Path = LOCK) -> Path:
 def ensure(path: Path, lock: Path = LOCK) -> Path:
     """Makes the environment at `path` from `lock` unless it is complete; gives its Python.
 
-    A virtual environment cannot be moved, so it is made in place; the marker written last tells a complete one from
-    the rest of an interrupted run, which is thrown away.
+    A virtual environment cannot be moved, so it is made in place; the marker that is written last shows that it is
+    complete; what an interrupted run has left is removed.
 
     Raises:
         EnvironmentProblem: this Python is not supported, cannot make environments, or a package cannot be installed.

@@ -1,7 +1,7 @@
 """The limits of the house: `python -m tests.checks.limits` prints every breach as one line, path first.
 
 - Files stay under 400 lines, functions under 50. No exceptions.
-- Nothing that is true of one machine only stands in a file: no path of somebody's folders, no host of a package
+- No file has anything that is true of one machine only: no path of a user's folders, no host of a package
   registry (each user's own settings name it).
 - Tests wait for conditions, they do not sleep.
 - Pictures of docs/pictures stay small; every other file is a text.

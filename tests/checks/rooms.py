@@ -3,7 +3,7 @@
 Imports go one way: action plugins and modules → entry → systems → pools → run → kubernetes → common. A system shows the
 one data flow in its folders: observe ← judge ← act ← the work of its modules, which lies above them. A judge is
 pure: no client, no clock, no Ansible; nor is anything that it imports. Pure is every folder judge/, common/verdict.py,
-and every file whose docstring says "Pure:". The run knows no system, in words neither. Sleeping is done in one place,
+and every file whose docstring says "Pure:". The run knows no system, not even by name. Sleeping is done in one place,
 common/waiting.py.
 """
 
@@ -77,7 +77,7 @@ CLOCKS = frozenset({"now", "today", "utcnow"})
 
 
 def folder_of(path: Path) -> str:
-    """The folder within a room, such as judge; empty for a file that lies beside them."""
+    """The folder within a room, such as judge; empty for a file outside such a folder."""
     parts = path.relative_to(PLUGINS).parts
     return parts[2] if parts[0] == "module_utils" and len(parts) > 3 else ""
 
@@ -136,7 +136,7 @@ def room_breaches(files: Mapping[Path, ast.Module]) -> Iterator[str]:
 
 
 def wrong_way(imports: Mapping[Path, list[tuple[int, Path]]]) -> Iterator[str]:
-    """Imports that go up, and rooms that nobody has given a floor."""
+    """Imports that go up, and rooms without a floor."""
     for path, targets in imports.items():
         room = room_of(path)
         if room not in FLOORS:

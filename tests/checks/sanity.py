@@ -55,7 +55,7 @@ def place_bootstrap(home: Path) -> Path:
 
 
 def pip_settings(listed: str) -> configparser.RawConfigParser:
-    """The settings that `pip config list` tells, from files and from the environment, as one file would say them.
+    """The settings that `pip config list` shows, from files and from the environment, as one file would say them.
 
     ansible-test hands neither the environment nor the user's home folder on to pip.
     """
@@ -103,7 +103,7 @@ def main(options: list[str]) -> int:
 
 
 def halves(options: list[str]) -> list[list[str]]:
-    """The options of two runs at the same time. pylint takes as long as all others; ruff and mypy see to the tests."""
+    """The options of two runs at the same time. pylint takes as long as all others; ruff and mypy check the tests."""
     return [[*options, "--test", "pylint", "--exclude", "tests/"], [*options, "--skip-test", "pylint"]]
 
 

@@ -1,4 +1,4 @@
-"""The files that may stand in the archive, and the judgement of Galaxy's importer."""
+"""The files that may be in the archive, and the judgement of Galaxy's importer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words that the glossary replaces, as they stand in each kind of file, and names that only look like them."""
+"""Words that the glossary replaces, as they are in each kind of file, and names that only look like them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m tests.demo.cluster up|down`: real members without a control plane, which stay until they are told to end.
+"""`python -m tests.demo.cluster up|down`: real members without a control plane, which run until they are stopped.
 
 `up` writes how the playbooks reach them to `cluster.yml` in the directory, for `ansible-playbook -e @cluster.yml`.
 """
@@ -39,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(argv: list[str]) -> int:
-    """Run one command; 0 is success, 1 an error that was told in one sentence."""
+    """Run one command; 0 is success, 1 an error that was reported in one sentence."""
     options = _parser().parse_args(argv)
     directory = options.directory.absolute()
     command = {"up": lambda: _up(options, directory), "down": lambda: _down(directory)}[options.command]

@@ -23,7 +23,7 @@ def environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign) or name == "ANSIBLE_HOME"}
     checkout = hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]
     return {
-        # Molecule keeps its state there from command to command, and would tell checkouts apart by their name alone.
+        # Molecule keeps its state there from command to command, and would distinguish checkouts by their name alone.
         "ANSIBLE_HOME": str(cache_root() / f"molecule-{checkout}"),
         **kept,
         "ANSIBLE_COLLECTIONS_PATH": str(linked_project()),
@@ -37,7 +37,7 @@ def main(options: Sequence[str]) -> None:
     os.chdir(ROOT)
     molecule, surroundings = [sys.executable, "-m", "molecule"], environment()
     if not options:
-        # Servers that an interrupted run has left would pass for new ones.
+        # Servers that an interrupted run has left would be taken for new ones.
         subprocess.run([*molecule, "destroy"], env=surroundings, check=True)
     os.execve(sys.executable, [*molecule, *(options or EVERYTHING)], surroundings)
 

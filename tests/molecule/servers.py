@@ -1,6 +1,6 @@
 """The servers of the scenarios: `python -m tests.molecule.servers up|down DIRECTORY INVENTORY`.
 
-`up` returns when all of them serve and the inventory tells how to reach them. One process keeps them until `down`, or
+`up` returns when all of them serve and the inventory has how to reach them. One process keeps them until `down`, or
 until the process that the environment names as their owner is gone.
 """
 

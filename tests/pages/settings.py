@@ -1,4 +1,4 @@
-"""The page of the settings: the way that a change of each needs, from the rules themselves."""
+"""The page of the settings: the effect of a change of each, from the rules themselves."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ The servers know {all} settings of their own, read from the published jars of Op
 
 
 def page() -> str:
-    """The whole page. Settings with the same way and reason share a row."""
+    """The whole page. Settings with the same effect and reason share a row."""
     own = sorted(
         (rule for rule in RULES if rule.source != REGISTERED),
         key=lambda rule: (-rule.way.rank, rule.why, rule.pattern),

@@ -1,6 +1,6 @@
 """The argument specifications of the roles, from the one table of variables.
 
-The purpose of a role stands in its own file. Its options come from the table: for a playbook those that name it, and
+The purpose of a role is in its own file. Its options come from the table: for a playbook those that name it, and
 for a role of every run those that its tasks read.
 """
 
@@ -100,7 +100,7 @@ def _options(role: str, entry: str) -> dict[str, Any]:
 
 
 def _linked(option: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
-    """The option with links to those options alone that stand in the same specification."""
+    """The option with links to those options alone that are in the same specification."""
     said = option["description"]
     texts = [
         NAMED.sub(lambda found: found[0] if found[1] in known else f"C({found[1]})", each) for each in _listed(said)
@@ -133,7 +133,7 @@ def named_in(role: str) -> frozenset[str]:
 
 @cache
 def read_by(role: str) -> frozenset[str]:
-    """Those, and the variables that give an option to a task of the role, and not to every task."""
+    """The variables of `named_in`, and those that give an option to a task of the role, and not to every task."""
     tasks = sorted((ROOT / "roles" / role / "tasks").glob("*.yml"))
     given = {name for path in tasks for name, *_option in handed_by(path)}
     given |= {name for name, *_option in handed_to_system(role)}

@@ -51,7 +51,7 @@ _SENTENCE = re.compile(r"(?<=[.)])\s+(?=[A-Z])")
 
 
 def page() -> str:
-    """The whole page: the everyday variables first, then the others by the file of the table that they stand in."""
+    """The whole page: the everyday variables first, then the others by the file of the table that they are in."""
     given = [each for each in table().values() if each.playbooks]
     everyday = sorted((each for each in given if each.everyday), key=lambda each: not each.option.get("required"))
     parts = [_HEAD, "\n## Everyday\n", _COLUMNS, *_rows(everyday), _EXPERT]

@@ -137,7 +137,7 @@ def make_collections(path: Path) -> None:
 
 
 def comparable(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result without what depends on the moment, or on how the shipped module's Python was found."""
+    """A result without what depends on the time, or on how the shipped module's Python was found."""
     kept = {name: value for name, value in result.items() if name not in OF_THE_MOMENT}
     if "ansible_job_id" in kept:  # asynchronous: the identity of the job is in all of these
         kept = {name: value for name, value in kept.items() if name not in OF_THE_JOB}

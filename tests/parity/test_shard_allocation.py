@@ -17,7 +17,7 @@ MODULE = "stateful.upgrade.shard_allocation"
 GATE = "stateful.upgrade.cluster_health_gate"
 PASSWORD = "pa55word-Zx"
 ENABLE = "cluster.routing.allocation.enable"
-# Nothing here cures with time.
+# Nothing here is fixed by time.
 RESTRICT = {"state": "restricted", "wait_timeout": 10}
 RESTORE = {"state": "restored", "wait_timeout": 10}
 

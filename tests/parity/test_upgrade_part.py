@@ -1,4 +1,4 @@
-"""The parts of a run, both ways: in the controller process, and as the module that an other Python runs."""
+"""The parts of a run, both ways: in the controller process, and as the module that another Python runs."""
 
 from __future__ import annotations
 

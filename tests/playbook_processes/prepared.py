@@ -2,7 +2,7 @@
 
 `python -m tests.playbook_processes.prepared <descriptor>` gets one message for each run over a socket with that
 descriptor, together with three open files: the request (`Request` as JSON), the output, and a socket. The new process
-writes its number to that, and this one its exit code later. It ends after its last run, once nobody can ask it for
+writes its number to that, and this one its exit code later. It ends after its last run, once no one can ask it for
 more.
 
 The settings of Ansible are read at its import, so one such process serves all runs whose variables of Ansible and
@@ -65,7 +65,7 @@ class Prepared:
         self._running: dict[int, socket.socket] = {}
 
     def serve(self) -> Request | None:
-        """Fork for each message. A request is returned in the new process, None in this one once nobody asks more."""
+        """Fork for each message. A request is returned in the new process, None in this one once no more can come."""
         woken, wakes = socket.socketpair()
         wakes.setblocking(False)
         signal.set_wakeup_fd(wakes.fileno())

@@ -182,5 +182,5 @@ def run(
 
 
 def program() -> str:
-    """The script ansible-playbook beside the Python that runs the tests."""
+    """The script ansible-playbook next to the Python that runs the tests."""
     return str(Path(sys.executable).with_name("ansible-playbook"))

@@ -50,7 +50,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Arrow:
-    """A line through points with a head at its end, and a word beside it."""
+    """A line through points with a head at its end, and a word next to it."""
 
     points: Sequence[tuple[int, int]]
     word: str = ""
