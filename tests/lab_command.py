@@ -23,7 +23,7 @@ from tests.lab.opensearch.layouts import seven_members, three_combined
 from tests.lab.opensearch.locks import locked_versions, read_lock
 
 OPEN = [version for version in locked_versions() if not read_lock(version).secured]
-"""The versions that serve everybody."""
+"""The versions that serve everyone."""
 LAYOUTS = {"three": three_combined, "seven": seven_members}
 
 

@@ -53,7 +53,7 @@ class Launch:
     env: Mapping[str, str]
     cwd: Path
     as_lab: bool = False
-    """Whether it begins as the lab's own user and not as that of the pods, to give up its rights by itself."""
+    """Whether it starts as the lab's own user and not as that of the pods, and then gives up its rights itself."""
     folders: Mapping[str, Path] = field(default_factory=dict)
     """Host path by path in the container, for the commands of users."""
 

@@ -55,7 +55,7 @@ def _identity(user: tuple[int, int] | None) -> tuple[str, str]:
 def obstacle() -> str:
     """The reason why containers have no process namespaces on this machine; empty if they have."""
     if not _children(os.getpid()).exists():
-        return f"the kernel does not tell the children of a process ({_children(os.getpid())})"
+        return f"the kernel does not list the children of a process ({_children(os.getpid())})"
     tried = subprocess.run(around(("true",), None), capture_output=True, text=True, check=False)
     return tried.stderr.strip() if tried.returncode else ""
 

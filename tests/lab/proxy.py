@@ -45,7 +45,7 @@ class Listener:
 
 
 def endpoints_of(service: Json, port: Json, pods: list[Json]) -> list[Endpoint]:
-    """The endpoints of a Service port, sorted; a terminating pod is none, an unready one only where published."""
+    """The endpoints of a Service port, sorted; without terminating pods, with unready ones only where published."""
     selector = service["spec"].get("selector") or {}
     unready_too = bool(service["spec"].get("publishNotReadyAddresses"))
     found = []

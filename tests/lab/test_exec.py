@@ -61,7 +61,7 @@ def test_commands_run_beside_the_process_of_their_container(namespace: Namespace
     assert said == "said\n"
 
     assert _run(namespace, "sh", "-c", "kill -9 1").code == 0, "the kernel keeps a first process from its own children"
-    assert _run(namespace, "kill", "-TERM", "1").code in {0, 137}, "it may end before it is told of"
+    assert _run(namespace, "kill", "-TERM", "1").code in {0, 137}, "it may end before that is reported"
     after = namespace.until_pod(
         "one", "a restart", lambda pod: is_ready(pod) and pod.status.container_statuses[0].restart_count == 1
     )

@@ -46,7 +46,7 @@ from tests.scenarios.playbook import Played
 
 display = Display()
 OF_RUN = "run"
-"""Stands before the number of a run in the identity of its process."""
+"""The prefix of the number of a run in the identity of its process."""
 _runs = itertools.count(1)
 _living: set[int] = set()
 """The numbers of the runs that go on."""

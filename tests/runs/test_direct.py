@@ -44,7 +44,7 @@ class Told:
 
 
 def told(driver: Driver, layout: Any, variables: Mapping[str, Any], killed: int) -> Told:
-    """A plan and a run with a driver, and another run if that is killed behind an act of this number."""
+    """A plan and a run with a driver, and another run if that is killed after an act of this number."""
     with world(driver) as here:
         cluster = here.cluster(OLDER if "upgrade_hops" in variables else FROM, layout)
         given = {**here.confirmed(cluster.variables(TO, **variables)), **variables}

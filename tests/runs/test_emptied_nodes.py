@@ -23,7 +23,7 @@ PATH = "/api/v1/nodes"
 LABEL = "upgrade.stateful/empties-for"
 WEB = "web"
 KILLS = (36, 37, 38, 44, 46, 47, 48, 49, 50, 51, 53, 60, 78, 98, 101, 107, 109, 111)
-"""Acts of a run behind which it is killed: around a cordon, an eviction, the deletions, the hand-over, the way back."""
+"""Acts of a run after which it is killed: around a cordon, an eviction, the deletions, the hand-over, the way back."""
 
 OFTEN = (37, 38, 48, 50)
 """Those of them that are not left to `make soak`."""
@@ -192,7 +192,7 @@ def test_without_the_tasks_the_mark_of_a_failed_run_goes(emptied: Emptied) -> No
 
 
 def killed_behind(emptied: Emptied, number: int) -> bool:
-    """Whether a run had so many acts. It was killed behind that one, and further runs have emptied what was left."""
+    """Whether a run had so many acts. It was killed after that one, and further runs have emptied what was left."""
     here = emptied.here
     given = here.confirmed(emptied.variables())
     if here.killed_behind(number, given) is not None:

@@ -22,7 +22,7 @@ from tests.scenarios.playbook import PLAN, PLAYBOOK, Played, digest_in, without_
 FROM, BETWEEN, TO = "2.11.1", "2.19.6", "3.8.0"
 STATUS, ABORT, RESUME = (f"stateful.upgrade.{name}" for name in ("status", "abort", "resume"))
 KILLS = (1, 8, 17, 30, 47, 62, 66, 74, 85, 100, 112)
-"""The acts of a run behind which it is killed: in each hop, and between the two."""
+"""The acts of a run after which it is killed: in each hop, and between the two."""
 MEMBERS = 3
 
 

@@ -17,7 +17,7 @@ from tests.scenarios.playbook import Played, digest_in
 FROM, BETWEEN, TO = "2.11.1", "2.19.6", "3.8.0"
 NOTHING = '{"persistent": {}, "transient": {}}'
 KILLS = (7, 16, 24, 32, 40, 48)
-"""The acts of a run behind which it is killed: in each hop, and between the two."""
+"""The acts of a run after which it is killed: in each hop, and between the two."""
 POOL = Pool("members", 3, ("cluster_manager", "data", "ingest"))
 
 

@@ -65,7 +65,7 @@ def settled(tasks: Tasks) -> Played:
 
 
 def killed(tasks: Tasks, given: dict[str, Any], number: int) -> bool:
-    """Whether a run was killed behind its act of this number; else it has ended well."""
+    """Whether a run was killed after its act of this number; else it has ended well."""
     with tasks.here.killing_behind(number):
         try:
             ended = tasks.play(given)

@@ -150,7 +150,7 @@ def test_one_run_takes_all_machines_from_version_to_version(chained: Chained) ->
 
 
 def goes_on_behind(chained: Chained, number: int, **more: Any) -> None:
-    """Fails unless a run that is killed behind an act is continued at the right version by the next one."""
+    """Fails unless a run that is killed after an act is continued at the right version by the next one."""
     given = agreed(chained, **more)
     with chained.found.here.killing_behind(number), pytest.raises(Killed):
         play(chained, given)

@@ -165,7 +165,7 @@ def test_the_report_tells_what_was_done_and_where_it_stopped(found: Machines, tm
 
 
 def killed_in_a_drain(found: Machines) -> None:
-    """A run that is killed behind its first cordon."""
+    """A run that is killed after its first cordon."""
     before = found.here.calling.after
 
     def kill(request: Request) -> None:

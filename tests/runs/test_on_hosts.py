@@ -21,7 +21,7 @@ from tests.scenarios.playbook import Played, digest_in
 FROM, TO = "2.19.6", "3.8.0"
 NOTHING = '{"persistent": {}, "transient": {}}'
 KILLS = (7, 16, 24)
-"""The acts of a run behind which it is killed."""
+"""The acts of a run after which it is killed."""
 POOL = Pool("members", 3, ("cluster_manager", "data", "ingest"))
 
 

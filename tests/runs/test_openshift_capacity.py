@@ -126,7 +126,7 @@ def test_ansible_asks_again_for_the_rest_of_a_batch_and_the_record_has_all_acts(
     ended = cluster.upgrade(upgrade_workload_gate=str(gate))
     assert ended.code == 0, ended.output
     cluster.is_upgraded()
-    # Once for each of four batches, and again behind two of the three spare workers.
+    # Once for each of four batches, and again after two of the three spare workers.
     assert ended.output.count(": Asked]") == 6
     pool = [each for each in cluster.record()["events"] if each["about"] == "MachineConfigPool worker"]
     assert {each["kind"]: each["times"] for each in pool} == {"changed": 6, "put_back": 6}

@@ -294,7 +294,7 @@ def test_the_history_of_an_upgradeconfig_has_one_entry_for_the_whole_chain(here:
     ]
     assert {each["status"] for each in entry["conditions"]} == {"True"}
     assert first[-1] == ("SendCompletedNotification", "True")
-    # The workers of the version on the way have begun before the control plane has come to its last one.
+    # The workers of the version on the way have started before the control plane has come to its last one.
     assert first.index(("ControlPlaneUpgraded", "False")) < first.index(("AllWorkersUpgraded", "False"))
     assert first.count(("AllWorkersUpgraded", "False")) == 1
 

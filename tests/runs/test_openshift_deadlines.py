@@ -1,4 +1,4 @@
-"""The deadlines of an upgrade of OpenShift: one that reports once, and one behind which a run waits no more."""
+"""The deadlines of an upgrade of OpenShift: one that reports once, and one after which a run no longer waits."""
 
 from __future__ import annotations
 

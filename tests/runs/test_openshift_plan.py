@@ -213,7 +213,7 @@ def test_a_run_that_goes_on_does_not_wait_for_what_the_machine_config_operator_d
     cluster = CalledOpenShift(here)
     given = cluster.agreed(upgrade_record_kept_in="none")
     cluster.openshift.want(TARGET)
-    # Another user has begun the upgrade, and the masters are taken.
+    # Another user has started the upgrade, and the masters are taken.
     assert cluster.openshift.until(
         lambda: any(cluster.openshift.node(f"master-{number}")["spec"].get("unschedulable") for number in range(3))
     )

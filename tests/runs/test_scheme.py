@@ -1,4 +1,4 @@
-"""A run that switches TLS on or off is killed behind any of its acts, and the next one ends with one scheme."""
+"""A run that switches TLS on or off is killed after any of its acts, and the next one ends with one scheme."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An upgrade of three members as one call, and killed behind an act and run again."""
+"""An upgrade of three members as one call, and killed after an act and run again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.scenarios.playbook import PLAYBOOK
 FROM, TO = "2.19.6", "3.8.0"
 REPORT, STATUS = "stateful.upgrade.report", "stateful.upgrade.status"
 KILLS = (1, 5, 9, 13, 18, 23, 29, 36, 44, 53, 62)
-"""The acts of a run behind which it is killed; `make soak` does it behind each."""
+"""The acts of a run after which it is killed; `make soak` does it after each."""
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_a_batch_has_few_tasks_and_none_that_only_skips(with_executor: World) ->
 
 
 def killed_behind(here: World, number: int) -> bool:
-    """Whether a run had so many acts; it was killed behind that one, and the next run has completed the upgrade."""
+    """Whether a run had so many acts; it was killed after that one, and the next run has completed the upgrade."""
     cluster = here.cluster(FROM)
     before = cluster.fingerprint()
     given = here.confirmed(cluster.variables(TO))

@@ -124,7 +124,7 @@ class Upgrader:
         self.began: list[tuple[str, int]] = []
         self.fails: list[Json] = []
         self.hangs = False
-        """It works, and comes to no end before it is aborted."""
+        """It works, and does not end before it is aborted."""
         tasks.here.calling.after = self.look
 
     def look(self, request: Request) -> None:

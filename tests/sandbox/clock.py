@@ -20,7 +20,7 @@ class Clock:
         self._due: list[tuple[float, int, Action]] = []
         self._numbers = itertools.count()
         self.listeners: list[Action] = []
-        """Called after each action that fell due."""
+        """Called after each action that was due."""
 
     def now(self) -> float:
         """The present time."""

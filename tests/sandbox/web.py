@@ -23,7 +23,7 @@ class Request:
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     repeated: Sequence[tuple[str, str]] = ()
-    """The whole query, in which a name may stand several times."""
+    """The whole query, in which a name may occur several times."""
     secure: bool = False
     """Whether it comes over TLS."""
 

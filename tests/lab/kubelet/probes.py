@@ -12,7 +12,7 @@ import aiohttp
 from tests.lab.api import Json
 
 Execute = Callable[[list[str], float], Awaitable[tuple[int, str]]]
-"""Runs a command beside the container's process within a time in seconds; gives exit code and output."""
+"""Runs a command next to the container's process within a time in seconds; gives exit code and output."""
 BODY_LIMIT = 10 * 1024
 
 

@@ -26,7 +26,7 @@ _OF_REINDEX = (
     "commons-logging",
     "slf4j-",
 )
-"""The artifacts that only the module for reindexing needs, by how their names begin."""
+"""The artifacts that only the module for reindexing needs, by how their names start."""
 _EXTENDS = "extended.plugins="
 _DESCRIPTOR = """\
 description={description}

@@ -101,7 +101,7 @@ class Layout:
     secrets: dict[str, str] = field(default_factory=dict)
     """Secrets that every member mounts: name → path."""
     ready: dict[str, Any] | None = None
-    """The probe that tells the kubelet that a member is ready, if not that of the product; empty: it is Ready as soon
+    """The probe that shows the kubelet that a member is ready, if not that of the product; empty: it is Ready as soon
     as it runs."""
     product: Product = OPENSEARCH
     configured: bool = False

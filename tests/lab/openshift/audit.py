@@ -27,7 +27,7 @@ from tests.sandbox.openshift.kinds import (
 from tests.sandbox.openshift.observer import TAKEN_WHILE_PAUSED, TOO_MANY
 
 _SECONDS = 2
-"""Seconds after which a watch is begun anew, where it has ended."""
+"""Seconds after which a watch that has ended is started again."""
 _KINDS = (VERSIONS, POOLS, NODES, MACHINE_SETS, MACHINES)
 
 

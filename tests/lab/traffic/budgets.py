@@ -24,7 +24,7 @@ class Budget:
     searches: float
     """The share of searches that may fail or lack shards, between 0 and 1."""
     unknown: float
-    """The seconds during which no member can tell the health of the cluster."""
+    """The seconds during which no member can report the health of the cluster."""
     reason: str
     red: float = 0.0
     """The seconds for which the cluster may be red: none where each shard has a copy elsewhere."""

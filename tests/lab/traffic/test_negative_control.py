@@ -22,7 +22,7 @@ from tests.lab.waiting import until
 VERSION = "2.19.6"
 DOCUMENTS = 2_000
 BUSY = 40.0
-"""Operations a second, so that some fall into every moment."""
+"""Operations a second, so that some fall into every second."""
 PODS = tuple(f"opensearch-members-{ordinal}" for ordinal in range(3))
 PATIENCE = 240.0
 

@@ -25,7 +25,7 @@ RATE = 6.0
 """Operations a second: enough to see a gap, and little enough to leave the cores to the upgrade."""
 TIMEOUT = 10.0
 LONGEST = 2000
-"""Characters of what a failed generator has said that are told."""
+"""The characters of a failed generator's output that are shown."""
 
 
 def seed(target: Target, directory: Path, documents: int = DOCUMENTS) -> None:

@@ -13,7 +13,7 @@ CONTROLLER = ("stateful.upgrade", "opensearch-py")
 """The beginnings of the User-Agent of a controller's requests."""
 ASKING = frozenset({"GET", "HEAD"})
 _FREE = re.compile(r"/apis/(authorization|coordination)\.k8s\.io/|/api/v1/namespaces/[^/]+/events|/_component_template")
-"""Reviews are questions; the lock is written to be held; an event tells what was done."""
+"""Reviews are questions; the lock is written to be held; an event reports what was done."""
 _QUESTIONS = re.compile(r"/_cluster/allocation/explain|(/[^/]+)?/_(search|count|msearch|mget)|/_snapshot/[^/]+/_verify")
 """They may be asked with POST."""
 _PULLS = re.compile(r"/api/v1/namespaces/[^/]+/pods(/[^/]*-image-pull-[^/]*)?")

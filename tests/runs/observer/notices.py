@@ -10,7 +10,7 @@ from tests.sandbox.web import Answer, Request
 HOOK = "/hook"
 """Its path."""
 OF_UPGRADE = ("started", "paused", "failed", "completed")
-"""The states that an upgrade with a record comes to. Others may be sent before there is a record to know of them."""
+"""The states that an upgrade with a record reaches. Others may be sent before there is a record to know of them."""
 
 
 class Notices:

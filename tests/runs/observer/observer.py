@@ -18,7 +18,7 @@ from tests.sandbox.web import Request
 from tests.scenarios.cluster import Cluster
 
 PROOF_AGE = 10.0
-"""The most seconds for which a run that is held up may go by its last look: a proof is made again when it is five
+"""The most seconds for which a run that is held up may rely on its last look: a proof is made again when it is five
 seconds old, and a deletion whose answer is lost is asked for again for as long."""
 
 

@@ -30,7 +30,7 @@ from tests.sandbox.sandbox import Sandbox
 from tests.sandbox.web import Request
 
 LOOK_AGE = 10.0
-"""The most seconds for which a run that is held up may go by its last look at the lock."""
+"""The most seconds for which a run that is held up may rely on its last look at the lock."""
 GROUPS = {each.group for each in OWN}
 OUTSIDE = ("/api/v2/", HOOK, "/apis/upgrade.managed.openshift.io/")
 """The beginnings of the paths of an Alertmanager, a webhook and requests, which are no part of the cluster.
@@ -57,7 +57,7 @@ class OpenShiftObserver(Watching[Sight]):
         self._hidden: Callable[[], list[str]] = list
         self.forced = ForcedDrains(openshift)
         self.told: Callable[..., list[tuple[str, str]]] = lambda **_whole: []
-        """The rules that are broken by what others were told of the upgrade, each with a sentence."""
+        """The rules that are broken by what was reported of the upgrade, each with a sentence."""
         self.without_lock: tuple[str, ...] = ()
         """The beginnings of further paths that are written without the lock."""
 

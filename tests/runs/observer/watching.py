@@ -228,7 +228,7 @@ class Watching(Generic[Seen]):
 
 
 _ALONE = OneRun(0)
-"""Stands for whoever asks without being a run in this process."""
+"""In place of a run, for requests that no run of this process makes."""
 
 
 def asking() -> OneRun:

@@ -24,7 +24,7 @@ from tests.sandbox.web import Request
 from tests.scenarios.playbook import PLAN, Played, digest_in
 
 START = 1_800_000_000.0
-"""The time at which each story begins."""
+"""The time at which each story starts."""
 BROKEN_RUNS, RUNS = 2, 8
 """The runs after which all is mended, and the most that an upgrade takes here. A story may take some passes more before
 all is mended, and as many after it."""

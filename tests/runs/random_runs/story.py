@@ -13,7 +13,7 @@ Told = TypeVar("Told", bound="Story")
 
 PATIENCE = "_timeout"
 """The end of the names of the variables that let a run give up soon, so that stories in which nothing comes back end.
-A person need not be told of them."""
+They are not shown to a person."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Story:
 
 
 SOON = 8
-"""The acts within which events come that come together."""
+"""The number of acts within which events of one cluster of events come."""
 
 
 def events_of(

@@ -78,7 +78,7 @@ def test_some_stories_have_their_members_on_hosts_and_such_a_story_happens_in_on
     ("way", "options"), [(OUTSIDE, {"upgrade_nodes": ["n1"]}), (DESIGN, {"upgrade_one_object": True})]
 )
 def test_passes_come_to_an_end_although_a_recurring_job_is_due_every_minute(way: str, options: dict[str, Any]) -> None:
-    # Found by seed 135: each pass let the job go that the pass before had held off, and never started the node.
+    # Found by seed 135: each pass let the job go that the pass before had held off, and never started work on the node.
     places, job = ("n1", "n2", "n3"), Recurring("daily", ("default",), 1)
     volumes = (Volume("v1", places, "n1", groups=job.groups), Volume("v2", places[1:], "n3", groups=job.groups))
     given = {"upgrade_wait": False, "upgrade_accept_unverified": [REPLACEMENT] if way == OUTSIDE else [], **options}

@@ -31,9 +31,9 @@ class Agent:
         self.files: dict[str, str] = {}
         """The files that were written on the machine by `tee`."""
         self.documents: list[dict[str, Any]] = []
-        """The host configurations that were begun, in their order."""
+        """The host configurations that were started, in their order."""
         self.fails: list[dict[str, str]] = []
-        """The failures of the next operations, as the agent tells them."""
+        """The failures of the next operations, as the agent reports them."""
         self.hangs = False
         self.forgets = False
         """Whether it knows nothing of its operation after the next restart, and does not go on with it."""

@@ -36,7 +36,7 @@ class Commands:
         """Each with what it writes to its standard error; nothing is done."""
         self.hangs: set[str] = set()
         self.cut_off_after: int | None = None
-        """The machine cuts off its connections when kubeadm has begun to replace so many components."""
+        """The machine cuts off its connections when kubeadm has started to replace so many components."""
         self.ran: list[str] = []
         """The commands that were run, by their words."""
         self.snapshots: dict[str, dict[str, int]] = {}

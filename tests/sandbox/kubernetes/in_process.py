@@ -46,7 +46,7 @@ class InProcess:
     server: ApiServer = field(default_factory=_alone)
     token: str = TOKEN
     namespaces: Sequence[str] = ("search",)
-    """Those that are there from the beginning."""
+    """Those that are there from the start."""
     asked: list[tuple[str, str]] = field(default_factory=list)
     before: list[Callable[[], None]] = field(default_factory=list)
     """The acts of something else before the next requests, one each."""

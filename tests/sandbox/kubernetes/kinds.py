@@ -130,7 +130,7 @@ class Kinds:
             self._schemas[kind] = (schema, int(definition["metadata"]["resourceVersion"]))
 
     def forget(self, definition: Json) -> None:
-        """Serve it no more."""
+        """No longer serve it."""
         spec = definition["spec"]
         for each in [each for each in self if each.key == (spec["group"], spec["names"]["plural"])]:
             del self._known[each.group, each.version, each.plural]

@@ -36,7 +36,7 @@ class Writing:
     """The manager of a write, and the options of the write."""
 
     manager: str = ""
-    """Empty: what it sets is noted as nobody's."""
+    """Empty: no one is noted as owner of what it sets."""
     dry_run: bool = False
     strict: str = "Warn"
     """The treatment of fields that a schema does not know: `Strict`, `Warn` or `Ignore`."""
@@ -253,7 +253,7 @@ class Resources:
             raise modified(kind, name)
 
     def delete(self, kind: Kind, namespace: str, name: str, options: Json | None = None) -> tuple[Json, bool]:
-        """Remove an object, or begin to; gives it as it was last, and whether it is gone."""
+        """Remove an object, or start to; gives it as it was last, and whether it is gone."""
         item = self.get(kind, namespace, name)
         options = options or {}
         deletion.check_preconditions(kind, item, options)

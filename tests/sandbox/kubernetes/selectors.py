@@ -40,7 +40,7 @@ _FIELDS = {
 
 
 def labels_match(selector: str, labels: Mapping[str, str]) -> bool:
-    """Whether labels meet a selector of a query. Raises Refused where it is none."""
+    """Whether labels meet a selector of a query. Raises Refused where it is invalid."""
     return all(_requirement(each, selector)(labels) for each in _split(selector))
 
 

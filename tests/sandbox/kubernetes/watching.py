@@ -23,7 +23,7 @@ class Watch:
         self._store, self._kind, self._namespace, self._fits = store, kind, namespace, fits
 
     def answer(self, since: str, seconds: float, *, bookmarks: bool) -> Answer | Pending:
-        """The answer to a watch since a version; without one it begins with the objects that are there."""
+        """The answer to a watch since a version; without one it starts with the objects that are there."""
         if since in {"", "0"}:
             present = [("ADDED", each) for each in self._store.list(self._kind, self._namespace) if self._fits(each)]
             if present:

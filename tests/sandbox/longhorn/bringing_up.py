@@ -28,7 +28,7 @@ from tests.sandbox.longhorn.objects import Objects
 from tests.sandbox.longhorn.unverified.definitions import of_the_design, of_v1_13
 
 Until = Callable[[str, Callable[[], object]], None]
-"""Wait until something is so; the text says of what it is."""
+"""Wait until a condition is true; the text says what is waited for."""
 
 
 def offered(described: Described) -> list[Json]:

@@ -29,7 +29,7 @@ SETTINGS = {
     "replica-soft-anti-affinity": "false",
     "kubernetes-cluster-autoscaler-enabled": "false",
 }
-"""Those that somebody reads, with the defaults of `types/setting.go`."""
+"""Those that are read, with the defaults of `types/setting.go`."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Machine:
     image: str = OLD_IMAGE
     """The image that its v2 instance manager runs."""
     images: tuple[str, ...] = (OLD_IMAGE, NEW_IMAGE)
-    """The images that are told in the status of the Kubernetes node."""
+    """The images that are in the status of the Kubernetes node."""
     huge_pages: str = "4Gi"
     schedulable: bool = True
     """`spec.allowScheduling`."""
@@ -101,7 +101,7 @@ class Described:
     offers: str = ""
     """The unverified kinds that it has: `design`, `v1.13`, or none."""
     frontends_outlive: bool = False
-    """Whether a frontend outlives the pod of its instance manager. Nobody has shown this; see the README."""
+    """Whether a frontend outlives the pod of its instance manager. No one has shown this; see the README."""
     jobs: tuple[Recurring, ...] = ()
 
 
@@ -116,7 +116,7 @@ class Durations:
     phase: float = 0.2
     """One phase of a switch of a frontend."""
     rebuild: float = 8.0
-    """To rebuild a replica; it is told in four steps."""
+    """To rebuild a replica; it is shown in four steps."""
     snapshot: float = 0.5
     disk: float = 2.0
     """Until the disks of a Kubernetes node are found by a new instance manager. In truth it is 30 s."""

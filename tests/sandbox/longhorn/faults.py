@@ -76,7 +76,7 @@ class Faults:
         self._controllers.data_plane_changed(node)
 
     def manager_never_runs(self, node: str) -> None:
-        """The pod of the default instance manager of a Kubernetes node never becomes Ready, or is so no more."""
+        """The pod of the default instance manager of a Kubernetes node never becomes Ready, or is no longer Ready."""
         name = manager_name(node, self._objects.setting("default-instance-manager-image"))
         if state_of(self._objects.get(MANAGERS, name) or {}) == "running":
             self._observer.taken[node] = "manager_never_runs"
@@ -128,7 +128,7 @@ class Faults:
         self._objects.clock.later(seconds, back)
 
     def backup_starts(self, volume: str) -> str:
-        """A backup of a volume begins, as by a recurring job; gives its name."""
+        """A backup of a volume starts, as by a recurring job; gives its name."""
         self._backups += 1
         name = f"backup-{volume}-{self._backups}"
         labels = {"backup-volume": volume}

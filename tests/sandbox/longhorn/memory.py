@@ -9,7 +9,7 @@ from tests.sandbox.longhorn.kinds import NAMESPACE
 from tests.sandbox.longhorn.objects import FOLLOWED, Change, Objects
 
 _MANAGER = ""
-"""Nobody's: to keep who owns which field takes half of all time, and nobody applies Longhorn's objects."""
+"""No manager: to note the owner of each field takes half of all time, and no one applies Longhorn's objects."""
 
 
 class InMemory:

@@ -3,8 +3,8 @@
 The invariant: no act leaves an attached volume without a healthy replica (RW in the modes of its active engine), or
 with an engine whose instance manager does not run, and none interrupts it: an attached volume that is faulted, or
 that is detached while a ticket wants it where it was. Nor does one remove an instance manager with parts of a volume
-on which a recurring job is at work. A loss that a fault alone made is named as such: all that went
-last was on Kubernetes nodes that a fault had taken. Until its volume is healthy again, such a part may come and go.
+on which a recurring job is at work. A loss by a fault alone is named as such: all that was lost last was on
+Kubernetes nodes that a fault had taken. Until the volume is healthy again, such a part may come and go.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NO_REPLICA = "no healthy replica"
 AT_WORK = "a recurring job at work"
 """The loss of a volume on which a recurring job works while an instance manager with a part of it is removed."""
 INTERRUPTED = "interrupted"
-"""The loss of an attached volume that is faulted or detached without the will of its workload."""
+"""The loss of an attached volume that is faulted or detached although its workload wants it."""
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ class Controllers:
             self.delete(place[0], name)
 
     def delete(self, namespace: str, name: str) -> None:
-        """Begin to delete a machine, whoever wants that."""
+        """Start to delete a machine, whoever wants that."""
         self._resources.delete(self.version.machines, namespace, name)
         self._resources.store.clock.later(self.pace.leave, lambda: self._left(namespace, name))
 

@@ -32,7 +32,7 @@ class Allocation:
     def __init__(self, state: State) -> None:
         self._state = state
         self._alarm = float("inf")
-        """The moment at which the next copy has waited for long enough."""
+        """The time at which the next copy has waited for long enough."""
         self._is_due = False
         self._files, self._staying = Files(state), Staying(state)
 
@@ -187,7 +187,7 @@ class Allocation:
         self._state.clock.later(seconds, lambda: self._arrived(copy, node, token))
 
     def _arrived(self, copy: Copy, node: Member, token: str | None) -> None:
-        """A copy is started, if it still is the one that was begun."""
+        """A copy is started, if it still is the one that was started."""
         state = self._state
         if copy.state != "INITIALIZING" or (copy.node, copy.allocation) != (node.id, token) or not node.alive:
             return

@@ -30,7 +30,7 @@ RETRIES = 2
 JSON = "application/json"
 
 Watch = Callable[[Request], None]
-"""Is told of every request before it is answered; it may raise `CutOff`."""
+"""Called with every request before it is answered; it may raise `CutOff`."""
 
 
 def client_of(handler: Handler, clock: Clock, watch: Watch = lambda _request: None) -> OpenSearchClient:

@@ -102,7 +102,7 @@ class Cluster:
         return self.members[name].said
 
     def remove_disk(self, data_key: str) -> None:
-        """The data is gone for good: the next process with that key begins with an empty disk."""
+        """The data is gone for good: the next process with that key starts with an empty disk."""
         self.disks.pop(data_key, None)
 
     def handler(self, name: str = "") -> Handler:

@@ -13,7 +13,7 @@ from tests.sandbox.sandbox import Sandbox
 PER_INDEX = 50
 """Shards of an index; each has one replica."""
 OF_NODE = 10
-"""Members on one Kubernetes node, beside those that every sandbox has."""
+"""Members on one Kubernetes node, in addition to those that every sandbox has."""
 
 
 def pools_of(members: int) -> tuple[Pool, ...]:

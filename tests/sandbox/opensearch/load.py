@@ -40,7 +40,7 @@ class Load:
         """Recoveries from another member."""
         self.out_of: Counter[str] = Counter()
         self.primaries: Counter[str] = Counter()
-        """Primaries that begin."""
+        """Primaries that start."""
         self.states: Counter[tuple[str, bool]] = Counter()
         """Copies by their state, and whether they are primaries."""
         self.filters: Filters = {}

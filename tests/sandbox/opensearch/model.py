@@ -203,7 +203,7 @@ class Copy:
     allocation: str | None = None
     target_allocation: str | None = None
     new: bool = True
-    """Whether its recovery begins with an empty store."""
+    """Whether its recovery starts with an empty store."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         """A change of a copy is one of its index, too."""

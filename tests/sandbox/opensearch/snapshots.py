@@ -85,7 +85,7 @@ class Snapshots:
     def begin(
         self, repository: str, name: str, indices: Sequence[Index], body: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Begin to take one, as the body of the request says.
+        """Start to take one, as the body of the request says.
 
         Raises:
             ServerError: there is no such repository, it is read-only, there is one of that name already, or a primary

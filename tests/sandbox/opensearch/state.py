@@ -16,7 +16,7 @@ from tests.sandbox.opensearch.versions import Version
 from tests.sandbox.opensearch.voting import Exclusion
 
 NOT_FORMED = "_na_"
-"""The identity of a cluster that nobody has founded."""
+"""The identity of a cluster that no one has founded."""
 DELAY_OF_SERVER = 60.0
 NOT_RECOVERED, NO_MANAGER = "1", "2"
 

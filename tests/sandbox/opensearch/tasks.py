@@ -51,7 +51,7 @@ class Tasks:
         self._running: dict[str, Running] = {}
 
     def begin(self, member: Member, action: str, description: str, seconds: float | None = None) -> Running:
-        """Begin one; without `seconds` it lasts until it is ended."""
+        """Start one; without `seconds` it lasts until it is ended."""
         task = Running(next(self._numbers), member, action, description, self._clock.now())
         self._running[task.id] = task
         if seconds is not None:

@@ -163,7 +163,7 @@ def _holds(room: Written) -> None:
 
 
 def _are_counted(state: State) -> None:
-    """Counts that are kept up are those of a count from the beginning."""
+    """Counts that are kept up are those of a count from scratch."""
     afresh = Load()
     afresh.follow(state.indices)
     for name in ("every", "into", "out_of", "primaries", "states"):

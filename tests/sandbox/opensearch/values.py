@@ -13,7 +13,7 @@ _SECONDS = {"nanos": 1e-9, "micros": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h":
 _BYTES = re.compile(r"(-?\d+(?:\.\d+)?)\s*([kmgtp]?b|[kmgtp])", re.IGNORECASE)
 
 Check = Callable[[str, str], None]
-"""Is given name and value; raises `ServerError` where that is none."""
+"""Called with name and value; raises `ServerError` where the value is invalid."""
 
 
 def seconds(text: str, name: str = "timeout") -> float:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 NOBODY = "_absent_"
-"""The id, or the name, in an exclusion of somebody who was not there."""
+"""The id, or the name, in an exclusion of a member that was not there."""
 
 
 @dataclass(frozen=True)

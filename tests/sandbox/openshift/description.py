@@ -95,7 +95,7 @@ class Pool:
 
 @dataclass(frozen=True)
 class MachineSet:
-    """One MachineSet of workers in a zone. Its machines are Ready from the beginning."""
+    """One MachineSet of workers in a zone. Its machines are Ready from the start."""
 
     name: str
     zone: str = "a"

@@ -49,7 +49,7 @@ class Habits:
     stale_spec: bool = True
     """Whether the event of a change of the ClusterVersion is lost, so that `observedGeneration` lags by `resync`."""
     backup: float = 600.0
-    """Until etcd is backed up once a minor update is refused for that, as up to 4.14; 0: nobody asks for it
+    """Until etcd is backed up once a minor update is refused for that, as up to 4.14; 0: no backup is needed
     (`pkg/payload/precondition/clusterversion/etcdbackup.go` of cluster-version-operator of that time,
     `pkg/operator/upgradebackupcontroller` of cluster-etcd-operator)."""
     keeps_refusal: bool = True
@@ -85,4 +85,4 @@ KIND = Habits(
     flap=0.0,
     slow_reboot=0.0,
 )
-"""None of them: everything is told at once, and nothing fails."""
+"""None of them: everything is reported at once, and nothing fails."""

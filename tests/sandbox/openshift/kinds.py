@@ -54,7 +54,7 @@ DESIRED_DRAIN, LAST_DRAIN = f"{MACHINE_CONFIG}/desiredDrain", f"{MACHINE_CONFIG}
 POST_ACTION = f"{MACHINE_CONFIG}/post-config-action"
 """Annotations of Kubernetes nodes (`pkg/daemon/constants/constants.go` of machine-config-operator)."""
 DONE, WORKING, DEGRADED, UNRECONCILABLE = "Done", "Working", "Degraded", "Unreconcilable"
-"""Values of `STATE`. There is none for a reboot: that is told by `POST_ACTION`."""
+"""Values of `STATE`. There is none for a reboot: that is shown by `POST_ACTION`."""
 REQUIRED = "operator.machineconfiguration.openshift.io/required-for-upgrade"
 """The label of pools that have to be updated before the operator says its version (`pkg/operator/sync.go`)."""
 ROLE = "node-role.kubernetes.io"

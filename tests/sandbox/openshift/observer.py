@@ -39,11 +39,11 @@ _FOLLOWED = (VERSIONS, POOLS, MACHINE_SETS, NODES)
 
 @dataclass(frozen=True)
 class Write:
-    """A client has written something; stand-ins are none."""
+    """A client has written something; stand-ins are not clients."""
 
     time: float
     manager: str
-    """Its field manager; empty where nothing tells, as after a deletion, also of a field that it alone owned."""
+    """Its field manager; empty where nothing shows it, as after a deletion, also of a field that it alone owned."""
     kind: Kind
     name: str
     fields: tuple[str, ...]

@@ -39,7 +39,7 @@ from tests.sandbox.openshift.registry import Registry
 from tests.sandbox.openshift.update_service import UpdateService
 
 SETTLED = 30.0
-"""Seconds of its own time in which the status of everything is told."""
+"""Seconds of its own time in which the status of everything is written."""
 
 
 class OpenShift:

@@ -75,15 +75,15 @@ class Registry:
     def __init__(self, versions: Callable[[], Iterable[str]]) -> None:
         self._versions = versions
         self.away = False
-        """Whether no connection comes about."""
+        """Whether no connection is possible."""
         self.status = 200
-        """Another one is answered to everything."""
+        """The status of the answers; any other one answers every request."""
         self.other_labels: dict[str, str] = {}
         """By version: the version that the label of its image says instead."""
         self.asks_token = True
         """Whether nothing is given without a token."""
         self.user: tuple[str, str] | None = None
-        """The name and the password of the one user who gets a token; None: anybody does."""
+        """The name and the password of the one user who gets a token; None: anyone does."""
         self.has_store = True
         """Whether the blobs are in a store."""
         self.changed: set[str] = set()

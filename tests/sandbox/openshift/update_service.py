@@ -21,9 +21,9 @@ class UpdateService:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.away = False
-        """Whether no connection comes about."""
+        """Whether no connection is possible."""
         self.status = 200
-        """Another one is answered to everything."""
+        """The status of the answers; any other one answers every request."""
         self.asked: list[Request] = []
 
     def __call__(self, request: Request) -> Answer:
@@ -82,7 +82,7 @@ class Found:
 
     @property
     def failed(self) -> bool:
-        """Whether the answer was none: only then updates that were found before may be kept."""
+        """Whether there was no usable answer: only then updates that were found before may be kept."""
         return self.reason in {"RemoteFailed", "ResponseFailed", "ResponseInvalid"}
 
 

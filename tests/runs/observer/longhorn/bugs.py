@@ -84,7 +84,7 @@ def engines_stay() -> Iterator[None]:
 
 @contextmanager
 def not_waited_for_whole() -> Iterator[None]:
-    """The next node is started while replicas of the one before it are not rebuilt."""
+    """Work on the next node starts while replicas of the one before it are not rebuilt."""
     with ExitStack() as patches:
         for judge in (stages, upgrades, gate):
             patches.enter_context(patch.object(judge, "is_whole", lambda _seen, _volume: True))

@@ -23,7 +23,7 @@ from tests.sandbox.sandbox import Sandbox
 from tests.sandbox.web import Request
 
 LOOK_AGE = 10.0
-"""The most seconds for which a run that is held up may go by its last look: a request that has no answer is made again
+"""The most seconds for which a run that is held up may use its last look: a request that has no answer is made again
 for as long."""
 NOTICED = 60.0
 """The seconds within which Kubernetes and Longhorn have noticed all that a fault has done."""
@@ -79,13 +79,13 @@ class LonghornObserver(Watching[Sight]):
         self._lives: dict[str, float] = {}
         """Other runs that hold the lock, until this time."""
         self._done: set[str] = set()
-        """The Kubernetes nodes that this run has begun."""
+        """The Kubernetes nodes on which this run has started work."""
         self._late: set[str] = set()
         """The volumes that have come to a Kubernetes node which Longhorn itself was upgrading."""
         self._snapshots_stay = kept
         self._workload: Workload | None = None
         self._asked_workload, self._begun_last = -1, -1
-        """The last look at the workload, and the last node that a run has begun."""
+        """The last look at the workload, and the last node on which a run has started work."""
         self._refused: Mapping[str, tuple[str, ...]] = {}
         """The reasons of the workload at that look, by Kubernetes node."""
         self._remember()

@@ -10,7 +10,7 @@ OURS = "upgrade.stateful/"
 """The beginning of the annotations and labels of runs."""
 UNDO = f"{OURS}undo"
 MARK = f"{OURS}engine-switch"
-"""The annotation on a Longhorn node that a run has begun."""
+"""The annotation on a Longhorn node on which a run has started work."""
 RUN = f"{OURS}run"
 """The label on everything that a run makes."""
 
@@ -76,7 +76,7 @@ class Sight:
     image: str = ""
     """The image that all instance managers should have."""
     marks: Mapping[str, str] = field(default_factory=dict)
-    """The Kubernetes nodes that runs have begun, with their marks."""
+    """The Kubernetes nodes on which runs have started work, with their marks."""
     upgrades: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The upgrades of Longhorn's own that have not ended, with their Kubernetes nodes."""
     at_work: frozenset[str] = frozenset()

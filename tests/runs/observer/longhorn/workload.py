@@ -48,7 +48,7 @@ def _has_primary(copies: list[Copy]) -> bool:
 
 
 def asked(node: str, look: int, begun: int, refused: tuple[str, ...]) -> Iterator[str]:
-    """Before a node is started, the workload is asked since the one before it, and does not say no.
+    """Before work on a node starts, the workload is asked since the one before it, and does not say no.
 
     `look` and `begun` are numbers in the order of all requests: of the last look at it, and of the node before.
     `refused` has the reasons that there were to be seen at that look.

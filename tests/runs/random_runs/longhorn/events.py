@@ -65,7 +65,7 @@ class HappeningToLonghorn(Happening):
     database: Database | None = None
     """The one that is asked before each Kubernetes node, if there is one."""
     _undone: list[Callable[[], None]] = field(default_factory=list)
-    """The ways back of all that people have done."""
+    """The functions that undo all that people have done."""
 
     def happen(self, event: Event) -> None:
         """Let one event happen, some of them a little later. Raises Killed: it is the end of the controller."""

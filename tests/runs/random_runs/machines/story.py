@@ -154,4 +154,4 @@ OF_AGENT: dict[str, int] = {
 }
 """That of those that happen to the agent of a machine."""
 NOT_OF_AGENT = ("kubeadm_fails", "kubeadm_cut_off", "repository_away")
-"""The events that are none where an agent runs kubeadm, and fetches no packages."""
+"""The events that cannot happen where an agent runs kubeadm, and fetches no packages."""

@@ -58,7 +58,7 @@ class HappeningToOpenShift(HappeningForAWhile):
         return nodes[event.subject % len(nodes)]
 
     def pool_of(self, event: Event) -> str:
-        """The pool that the event is about: none of the control plane, and none that is paused from the beginning."""
+        """The pool that the event is about: none of the control plane, and none that is paused from the start."""
         names = [pool.name for pool in self.story.pools[1:] if not pool.paused]
         return names[event.subject % len(names)]
 

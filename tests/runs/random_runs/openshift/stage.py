@@ -29,7 +29,7 @@ from tests.scenarios.cluster import USER
 from tests.scenarios.playbook import Played
 
 MISSED = '"window_missed"'
-"""A reason with which a run ends that would begin too late."""
+"""A reason with which a run ends that would start too late."""
 
 
 class OpenShiftStage(ByPlaybook):

@@ -53,7 +53,7 @@ RUNGS = (("evict", 60), ("delete", 300), ("delete_now", 900))
 """The rungs that a user may allow, with the seconds after which each is due at the earliest."""
 FORCED = "upgrade_allow_forced_drains"
 SWITCHES = ("database", "windows", "requested")
-"""The fields that a story has or not."""
+"""The fields that are on or off in a story."""
 SPARE = ("upgrade_extra_workers", "upgrade_capacity_policy")
 """The variables of spare workers."""
 

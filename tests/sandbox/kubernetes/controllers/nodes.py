@@ -13,7 +13,7 @@ CAPACITY = {"cpu": "32", "memory": "128Gi", "pods": "110", "ephemeral-storage": 
 _LEASES = "kube-node-lease"
 _STATUS = Writing(manager="kubelet", subresource="status")
 _INFO = ("bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "machineID", "osImage", "systemUUID")
-"""Fields that each Kubernetes node has, and of which nobody here knows a value."""
+"""Fields that each Kubernetes node has, and whose values are unknown here."""
 _KNOWN = {"kubeletVersion": "v1.36.3", "operatingSystem": "linux", "architecture": "amd64"}
 _PRESSURES = ("Memory", "Disk", "PID")
 _UNREACHABLE = "node.kubernetes.io/unreachable"

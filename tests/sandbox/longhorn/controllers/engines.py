@@ -9,7 +9,7 @@ from tests.sandbox.longhorn.kinds import ENGINES, MANAGERS, REPLICAS
 from tests.sandbox.longhorn.objects import Drafts
 
 STEPS = 4
-"""The steps in which the progress of a rebuild is told."""
+"""The steps in which the progress of a rebuild is shown."""
 
 
 class Engines:

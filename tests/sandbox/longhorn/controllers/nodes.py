@@ -29,7 +29,7 @@ class Nodes:
         self.lost: set[str] = set()
         """Kubernetes nodes whose disks are not found after the next start of an instance manager."""
         self.beside = True
-        """Whether a default instance manager is made beside an old one; v1.13 changes the old one in its place."""
+        """Whether a default instance manager is made next to an old one; v1.13 changes the old one in its place."""
         self._served: dict[str, str] = {}
         """The instance manager, and its pod's address, by which the disks of a Kubernetes node were found."""
         self._searching: set[tuple[str, str]] = set()

@@ -11,7 +11,7 @@ from tests.sandbox.longhorn.description import Durations
 from tests.sandbox.longhorn.objects import Objects
 
 AGAIN = 1.0
-"""Until a controller tries again that was refused."""
+"""Until a controller that was refused tries again."""
 
 
 class Queue:
@@ -57,7 +57,7 @@ class Shared:
     objects: Objects
     durations: Durations
     dead: Callable[[str], bool]
-    """Whether a Kubernetes node has no power, whoever has noticed."""
+    """Whether a Kubernetes node has no power, noticed or not."""
     closed: set[str] = field(default_factory=set)
     """Kubernetes nodes to which nothing is scheduled or rebuilt because Longhorn itself upgrades them (v1.13)."""
 

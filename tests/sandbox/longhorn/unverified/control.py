@@ -1,7 +1,7 @@
 """`InstanceManagerUpgradeControl` of v1.13, unverified: one node at a time, in the order of their names.
 
 It is there while the setting allows an upgrade and a node runs another image. When the setting is turned off, the node
-under way is finished, and no other one is started. A node that failed is tried again, five times.
+under way is finished, and work on no other one starts. A node that failed is tried again, five times.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class Drains:
         self._events = Recorder(shared.resources, "machineconfigcontroller-nodecontroller")
         self._work = Work(shared.resources, shared.pace.pool, self._sync)
         self._since: dict[str, float] = {}
-        """The time at which each drain began that is not over."""
+        """The time at which each drain that is not over has started."""
         self._in_round: set[str] = set()
         self._again: set[str] = set()
         """Those that something has happened to in a round: they are looked at as soon as it is over."""

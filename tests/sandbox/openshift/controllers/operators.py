@@ -49,10 +49,10 @@ class Operators:
         self._shared = shared
         self._hand = shared.hand("operators")
         self.stays_degraded: dict[str, str] = {}
-        """By operator: the message with which it stays degraded once its upgrade has begun."""
+        """By operator: the message with which it stays degraded once its upgrade has started."""
         self._held_back: dict[str, str] = {}
         self.machine_config: Callable[[str], None] = lambda _version: None
-        """Upgrade the pools, then tell the version of the machine-config operator."""
+        """Upgrade the pools, then report the version of the machine-config operator."""
 
     def upgrade(self, name: str, version: str) -> None:
         """Start the upgrade of an operator; its object shows the progress."""

@@ -23,7 +23,7 @@ class Updates:
         self._asked_for: tuple[str, str, str] | None = None
         """Version, channel and upstream of the last question, whatever was answered."""
         self._told_for: tuple[str, str] | None = None
-        """Channel and upstream of what is kept here: nothing is told to a ClusterVersion with others."""
+        """Channel and upstream of what is kept here: nothing is written to a ClusterVersion with others."""
         self._found = Found()
         self._condition: Json = {}
         self._evaluated_at = 0.0

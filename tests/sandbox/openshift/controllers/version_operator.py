@@ -19,7 +19,7 @@ from tests.sandbox.openshift.update_service import UpdateService
 
 BACKUP = "RecentBackup"
 OWN_MANIFESTS = 2
-"""The manifests of a release before those of the operators, as far as they are told: its own, and acknowledgements."""
+"""A release's manifests before those of the operators, as far as they matter here: its own, and acknowledgements."""
 TICK = 5.0
 """Seconds between two looks at the operator whose turn it is."""
 Target = tuple[str, str, bool]
@@ -44,18 +44,18 @@ class VersionOperator:
         self.updates = Updates(shared, service, self._write_soon)
         self._progress = Progress("", "")
         self._accepted = self._before = Acceptance("True", "PayloadLoaded", "")
-        """The judgement of the release that is wanted, and the last one that was no question any more."""
+        """The judgement of the release that is wanted, and the last one that was settled."""
         self._loading: Target | None = None
         self._queue: list[str] = []
         self._began: dict[str, float] = {}
         self._said: tuple[object, ...] = ()
         """The progress that was written last."""
         self._generation = self._seen = 1
-        """The generation that the status tells, and the one that was looked at last."""
+        """The generation that the status shows, and the one that was looked at last."""
         self._away_until = 0.0
         self._writes_soon = False
         self.unsigned: set[str] = set()
-        """Versions whose releases nobody has signed."""
+        """Versions whose releases no one has signed."""
         shared.resources.store.listeners.append(self._changed)
 
     def begin(self, version: str) -> None:

@@ -27,7 +27,7 @@ class Progress:
     """The operator whose turn it is, or that is not well."""
     health: Health = field(default_factory=Health)
     waited: float = 0.0
-    """Seconds since the upgrade of that operator began."""
+    """Seconds since the upgrade of that operator started."""
     accepted_risks: str = ""
 
 
