@@ -5,8 +5,8 @@ the same traffic. The seconds are those of the whole run after its plan was conf
 run with new pods warms up and is not counted. Since each restart comes after new pods, the back-off of the kubelet
 never counts.
 
-A new pod costs nothing here: no scheduling by a busy cluster, no image, no volume that is attached anew. These seconds
-come on top in a cluster of a user, and the last line says how many make a restart worth the goal.
+A new pod costs nothing here: no scheduling by a busy cluster, no image, no volume that is attached anew. A user's
+cluster takes these seconds in addition; the last line says how many of them a new pod must take to meet the goal.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _compare(options: argparse.Namespace, directory: Path) -> int:
             print(_row(done) + ("   (not counted)" if number == 0 else ""), flush=True)
             results += [done] if number else []
     process, pod = (_mean(results, by) for by in WAYS)
-    print(f"ratio: {process / pod:.2f} (a restart of the process beside a replacement of the pod; goal: below {GOAL})")
+    print(f"ratio: {process / pod:.2f} (a restart of the process against a replacement of the pod; goal: below {GOAL})")
     print(f"The goal is met if a new pod takes {max(0.0, process / GOAL - pod):.1f} s more than here.")
     for each in results:
         print(each.report.beside(RESTARTED), *each.report.harm(RESTARTED), sep="\n")

@@ -36,7 +36,7 @@ DELIVERED = frozenset(
         "roles",
     ]
 )
-"""The names that may stand at the top of the archive."""
+"""The names that may be at the top of the archive."""
 
 NEEDED = frozenset(
     {

@@ -41,7 +41,7 @@ FLOORS = {
 }
 """A room imports from its own floor or one below."""
 FOLDERS = {"observe": 0, "judge": 1, "act": 2, "": 3}
-"""Within a system a file imports from its own folder or one before; what lies beside them imports from all."""
+"""Within a system a file imports from its own folder or one before; what is outside them imports from all."""
 RUN_KNOWS_NOT = re.compile(
     r"shard|(?<!context)(?<!alert)manager|\belected\b|index\b|indices|opensearch|elasticsearch|longhorn|openshift|machineset",
     re.IGNORECASE,
@@ -73,7 +73,7 @@ IMPURE = frozenset(
 )
 IMPURE_PARTS = frozenset({("urllib", "request")})
 CLOCKS = frozenset({"now", "today", "utcnow"})
-"""Ways of datetime to ask for the time."""
+"""The functions of datetime that read the clock."""
 
 
 def folder_of(path: Path) -> str:

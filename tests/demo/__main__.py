@@ -23,7 +23,7 @@ from tests.scenarios.playbook import PLAN, PLAYBOOK, play
 RATE = 40.0
 """Operations a second, so that every gap is seen."""
 DIGEST = re.compile(r"\bp[0-9a-f]{11}\b")
-"""The name of a plan, by which it is confirmed."""
+"""The digest of a plan, by which it is confirmed."""
 
 
 def main(argv: list[str]) -> int:
@@ -80,7 +80,7 @@ def _upgrade(
 
 
 def _planned(variables: Mapping[str, Any], surroundings: Mapping[str, str]) -> str:
-    """Show the plan, and give its name: whoever watches confirms what stands there."""
+    """Show the plan, and give its digest, which confirms exactly this plan."""
     print(f"\n$ ansible-playbook {PLAN} -e target_version={variables['target_version']} …\n")
     played = play(PLAN, variables, surroundings, live=True)
     found = DIGEST.search(played.output)

@@ -15,8 +15,8 @@ NEXT = """To do next:
   make demo ARGS="--members seven"     the same with managers and data members of their own
   README.md, "First plan"              a plan for a cluster of your own; it changes nothing
   tests/demo/README.md                 a cluster like this one that stays, to try every playbook on"""
-AGAIN = """To do next: run it again on a machine that does nothing else meanwhile. If it fails in the same way,
-report it with everything that stands above."""
+AGAIN = """To do next: run it again on a machine that does nothing else. If it fails in the same way,
+report it with everything above."""
 
 
 @dataclass(frozen=True)

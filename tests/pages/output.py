@@ -33,7 +33,7 @@ KIND = "data with manager"
 PROOF = "Every shard of the batch keeps a started copy elsewhere ({count} of {count}), {voters} voting members stay"
 NIGHT = datetime(2026, 11, 21, 2, 0, 0, tzinfo=timezone.utc)
 SHOWN = 3
-"""Lines of the progress of a large upgrade at its begin and at its end that the page shows."""
+"""Lines of the progress of a large upgrade at its start and at its end that the page shows."""
 
 
 @dataclass

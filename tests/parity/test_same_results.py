@@ -94,7 +94,7 @@ TASKS = [
 ]
 NAMES = [task["name"] for task in TASKS]
 OTHER_WORDS = {"time is up", "no plain data"}
-"""Failures of both forms that ansible-core tells in different words for a process and for a plugin."""
+"""Failures of both forms that ansible-core reports in different words for a process and for a plugin."""
 
 ELSEWHERE_TOO = ("every kind of secret", "unsupported", "refused", "environment", "check mode")
 """Enough to know that a connection that is not local gets the same shipped module."""

@@ -49,7 +49,7 @@ class Request:
 _PREPARED: dict[Settings, socket.socket] = {}
 """The socket over which runs with these settings are asked for."""
 _STARTED: list[subprocess.Popen[bytes]] = []
-"""All of them, kept until this process ends: each ends after its last run, once nobody can ask it for more."""
+"""All of them, kept until this process ends: each ends after its last run, once no one can ask it for more."""
 _ONE_AT_A_TIME = threading.Lock()
 
 

@@ -23,7 +23,7 @@ OPTIONAL_ROLE = ROLE.with_name("optional_role.yml")
 MACHINES_ROLE = ROLE.parents[2] / "steps/files/machines_role.yml"
 """The Role that additional machines of Cluster API need, in the namespace of their MachineDeployments."""
 RESTART_ROLE = ROLE.parents[2] / "restart/files/role.yml"
-"""The Role that a restart of processes needs beside that of an upgrade."""
+"""The Role that a restart of processes needs in addition to that of an upgrade."""
 BOOT = 240.0
 """Seconds a cluster may take to be green on a busy machine."""
 USER = "upgrader"

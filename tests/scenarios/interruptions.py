@@ -27,11 +27,11 @@ from tests.scenarios.playbook import PLAYBOOK, Played, Playing, confirmed, play,
 END = 120.0
 """Seconds a controller may take to end after its signal."""
 PATIENCE = 45.0
-"""Seconds from its signal after which it is killed whose end does not come."""
+"""Seconds after its signal until a controller that has not ended is killed."""
 STOP = 12.0
 """Seconds that a slow member takes to stop."""
 CANCEL = 0.2
-"""Seconds between two looks of ansible-runner whether to cancel: less than a run goes on in meanwhile."""
+"""Seconds between two looks of ansible-runner whether to cancel: so few that a run hardly goes on."""
 
 ENABLE = "cluster.routing.allocation.enable"
 EXCLUDE = "cluster.routing.allocation.exclude._name"
@@ -75,7 +75,7 @@ ACTS: Mapping[str, Pattern] = {
     "strategy": ("PATCH", r"/statefulsets/", lambda body: not _template(body)),
     "release": ("DELETE", r"/leases/", lambda body: True),
 }
-"""Every act of a run, in the order of their first times: method, path, and what else tells it from others."""
+"""Every act of a run, in the order of their first times: method, path, and what else distinguishes it from others."""
 DRAIN: Pattern = (
     "PUT",
     r"/_cluster/settings",
@@ -88,7 +88,7 @@ MORE_ACTS: Mapping[str, Pattern] = {
     "exclude": ("POST", VOTING, lambda body: True),
     "include": ("DELETE", rf"{VOTING}\?wait_for_removal=false", lambda body: True),
 }
-"""The acts that not every run comes to: the elected manager hands over once in an upgrade."""
+"""The acts that not every run makes: the elected manager hands over once in an upgrade."""
 
 
 @dataclass

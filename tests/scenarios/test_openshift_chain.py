@@ -38,7 +38,7 @@ DESCRIBED = Described(
     gates={GATE: REMOVALS},
 )
 PATIENCE = 900.0
-"""Seconds for two updates of the control plane: an operator that was just replaced lets none begin for two minutes."""
+"""Seconds for two updates of the control plane: an operator that was just replaced lets none start for two minutes."""
 
 
 @pytest.fixture

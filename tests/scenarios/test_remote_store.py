@@ -21,7 +21,7 @@ from tests.scenarios.cluster import BOOT, Cluster
 from tests.scenarios.interruptions import KILLS, UpgradeRuns
 
 FROM, TO = "3.6.0", "3.8.0"
-"""From 3.x, for there the plan refuses to go on from 2.x."""
+"""From 3.x, because the plan refuses to go on from 2.x there."""
 STORE = "node.attr.remote_store"
 
 

@@ -32,7 +32,7 @@ SETTING = "indices.query.bool.max_clause_count"
 PHASE = "upgrade.stateful/restart-phase"
 NAMED = 'cluster.name: "'
 WHILE_KILLED = 3.0
-"""Seconds that a changed Secret takes to reach its pod, so that a run can be killed meanwhile."""
+"""Seconds that a changed Secret takes to reach its pod, so that a run can be killed before it does."""
 
 
 SERVERS = ((OPENSEARCH, "2.19.6", "kubelet"), (OPENSEARCH, "3.8.0", "agent"), (ELASTICSEARCH, STOCKED[-1], "kubelet"))

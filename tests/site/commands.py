@@ -62,7 +62,7 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
     Elsewhere(
         "ansible-playbook stateful.upgrade.restart ",
         "restart.md",
-        "It needs a Role beside that of an upgrade, which the test binds.",
+        "It needs a Role in addition to that of an upgrade, which the test binds.",
         f"{_RESTART}test_the_playbook_restarts_all_members_one_after_the_other",
     ),
     Elsewhere(
@@ -143,14 +143,14 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
         "ansible-playbook stateful.upgrade.opensearch -e upgrade_namespace=search -e target_version=3.8.0"
         " -e upgrade_at=",
         "running.md",
-        "The moment on a page is over. The test gives one that comes.",
+        "The time on a page has passed. The test gives a later one.",
         "tests/scenarios/branches/test_schedule.py::test_an_upgrade_starts_in_its_window_and_not_before",
     ),
     Elsewhere(
         "ansible-playbook stateful.upgrade.opensearch -e upgrade_namespace=search -e upgrade_wait=false"
         " -e upgrade_request=",
         "running.md",
-        "The moment of its request is over. The test requests one that comes.",
+        "The time of its request has passed. The test requests a later one.",
         "tests/scenarios/branches/test_request.py"
         "::test_a_request_in_a_config_map_is_checked_waited_for_and_carried_out",
     ),

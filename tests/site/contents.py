@@ -20,7 +20,7 @@ OF_REFERENCE = ("Reference", f"Modules, plugins and roles <{REFERENCE}>")
 SECTION = re.compile(r"^## (?P<title>.+)$", re.M)
 LINK = re.compile(r"^- \[(?P<title>[^]]+)\]\((?P<page>[\w-]+)\.md\)", re.M)
 OWN_CONTENTS = re.compile(r"^\.\. contents::\n(?: +:.*\n)+", re.M)
-"""A list of the sections of the page itself, which the theme shows beside each page."""
+"""A list of the sections of the page itself, which the theme shows next to each page."""
 ENTRY = re.compile(r"^( +)(?P<page>(?P<name>\w+)_(?P<kind>module|role|callback|filter|inventory|lookup))$", re.M)
 
 

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MOST = 150
 """The lines of README.md."""
 JSON = re.compile(r"(?:-e|--extra-vars)[ =]\\?[\"']\{(?!\{)")
-"""Variables as JSON. A template is none."""
+"""Variables as JSON. A template does not count."""
 SHOWN = ("README.md", "changelogs", "docs", "extensions", "meta", "playbooks", "plugins", "roles")
 
 

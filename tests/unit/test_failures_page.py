@@ -28,7 +28,7 @@ def faults(text: str) -> Iterator[str]:
         if not named and not row[3].startswith(REASONS):
             yield f"{thing}: neither a test nor a reason"
         elif named and ", ".join(f"`{path}::{name}`" for path, name in named) != row[3]:
-            yield f"{thing}: something else stands beside the tests"
+            yield f"{thing}: something else is next to the tests"
         yield from missing(row[3])
 
 
@@ -65,7 +65,7 @@ HERE = "tests/unit/test_failures_page.py"
         ("| a | b | c | Does not apply: d. |", ["a: no issue is named"]),
         (
             f"| a | b #1 | c | `{HERE}::test_every_table_has_the_same_head` and more |",
-            ["a: something else stands beside the tests"],
+            ["a: something else is next to the tests"],
         ),
     ],
 )

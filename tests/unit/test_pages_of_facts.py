@@ -52,7 +52,7 @@ MANAGED = {
 BESIDE = re.compile(
     r"^(?:not_confirmed|inputs_wrong|(?:upgrade|before|after)_\w+|target_version|cluster_role|validate_certs)$"
 )
-"""Words of these pages that are no codes of a verdict: the code of a run, inputs, an option."""
+"""Words of these pages that are not codes of a verdict: the code of a run, inputs, an option."""
 
 
 def page(name: str) -> str:

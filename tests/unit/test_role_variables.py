@@ -11,9 +11,9 @@ import yaml
 
 ROLES = Path(__file__).resolve().parents[2] / "roles"
 OF_USERS = "upgrade_"
-"""The beginning of the names of the collection's documented variables."""
+"""The start of the names of the collection's documented variables."""
 OF_MEMBER_ROLES = "member_"
-"""The beginning of the names that the roles share which know how to take a step on the host of a member."""
+"""The start of the names that roles share which can take a step on the host of a member."""
 HANDED_OVER = {"steps_moment", "roll_is_back", "begin_lined_up", "begin_sizes"}
 """Parameters of the role steps, which begin and finish include, of the tasks of the user in the role roll, and of the
 batches of the next version of a chain, which roll has begin line up."""

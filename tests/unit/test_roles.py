@@ -31,7 +31,7 @@ ROLES = sorted((*SHELLS, *SYSTEMS, "fleet"))
 MEMBER_ROLES = sorted(path.name for path in (ROOT / "roles").glob("member_*"))
 STEPS = ("prepare", "stop", "install", "start")
 FURTHER = {"member_service": ("look", "forget")}
-"""The steps of a role beside these, since only a restart takes them."""
+"""The steps of a role in addition to these, since only a restart takes them."""
 OF_MACHINES = dict.fromkeys(
     ("member_delegated", "member_kubeadm", "member_os_image"), ("look", "prepare", "before_drain", "after_drain")
 )

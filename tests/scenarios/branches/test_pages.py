@@ -42,7 +42,7 @@ FILES = {
 }
 """Files that a reader of any page has, unless the page shows them."""
 BEGUN = frozenset({"running.md"})
-"""Pages for somebody whose upgrade has begun."""
+"""Pages for someone whose upgrade has started."""
 
 
 class Reader:

@@ -45,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True)
 class CommandRun:
-    """One run of the command: its Kubernetes node, its process, and when it began and ended; None if it was killed."""
+    """One run of the command: its Kubernetes node, its process, its start and its end; None if it was killed."""
 
     node: str
     pid: str

@@ -41,7 +41,7 @@ class Killed(BaseException):
 
 @dataclass
 class KillingConnection(InProcess):
-    """A connection behind one of whose acts the controller is killed."""
+    """A connection at one of whose acts the controller is killed, after it was made."""
 
     acts_left: int = 1_000_000
     sent: list[str] = field(default_factory=list)

@@ -11,7 +11,7 @@ from tests.sandbox.kubernetes.kinds import PODS
 from tests.unit.plugins.module_utils.draining.drained_cluster import HERE, UNDO, DrainedCluster, Killed, codes
 
 MENDED = 15.0
-"""Seconds after which what keeps a pod comes to its end."""
+"""Seconds after which nothing keeps a pod any more."""
 STATIC = {"kubernetes.io/config.mirror": "abc"}
 
 
@@ -59,7 +59,7 @@ class AnyDrain:
             assert self.cluster.kubernetes.ask("PATCH", path, body, media_type=MERGE).status == 200
 
     def carry_out(self, kills: list[int]) -> list[str]:
-        """The codes of the last run. Each number is that of the act behind which a run is killed."""
+        """The codes of the last run. Each number is that of the act after which a run is killed."""
         for number, act in enumerate([*kills, 1_000_000]):
             self.cluster.run, self.cluster.api.acts_left = f"run-{number}", act
             try:

@@ -196,7 +196,7 @@ def test_it_is_renewed_several_times_while_it_lasts(seconds: int) -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 30), st.booleans()), max_size=30))
 def test_whenever_it_is_asked_it_was_renewed_a_short_while_ago(steps: list[tuple[float, bool]]) -> None:
-    """So that an act begun with it ends while it still holds."""
+    """So that an act that relies on it ends while it still holds."""
     holder = Holder()
     renewed_at, text = 0.0, OURS.renewed
     for seconds, acts in steps:

@@ -51,7 +51,7 @@ class Killing:
 
 @dataclass
 class Connection(InProcess):
-    """A connection behind whose acts the controller may be killed, and before whose acts something may happen."""
+    """A connection: the controller may be killed after any of its acts, and something may happen before them."""
 
     acts_left: int = 1_000_000
     before_act: Callable[[Request], None] = lambda _request: None

@@ -22,7 +22,7 @@ WAITS = """
 
 @pytest.fixture
 def surroundings(ansible_environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Those of a controller that has begun a fleet."""
+    """Those of a controller that has started a fleet."""
     monkeypatch.setattr(forked, "_FORKS", [])
     for name, value in ansible_environment.items():
         monkeypatch.setenv(name, value)

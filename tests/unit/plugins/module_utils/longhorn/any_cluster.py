@@ -13,7 +13,7 @@ from tests.sandbox.longhorn.kinds import MANAGER_UPGRADES, NODE_UPGRADES, NODES,
 from tests.sandbox.longhorn.longhorn import Longhorn
 
 NEVER = 1_000
-"""An act that no run comes to."""
+"""An act that no run reaches."""
 AT_ONCE = 3
 """Nodes that are switched in one example, however large the cluster is."""
 
@@ -83,7 +83,7 @@ BY_LONGHORN: Mapping[str, Mapping[str, Spoil]] = {
 
 
 UNHEEDED: Mapping[str, frozenset[str]] = {"": frozenset(), "design": frozenset({"a node dies"}), "v1.13": frozenset()}
-"""The faults that Longhorn's own controllers do not heed, as far as the design tells, once an upgrade is under way."""
+"""The faults that Longhorn's own controllers do not heed, as far as the design says, once an upgrade is under way."""
 
 
 def spoil(found: Longhorn, case: Case) -> None:

@@ -28,7 +28,7 @@ SAYS = "no engine runs. Waiting for the volume to be attached"
 
 
 def resting(**more: Any) -> Longhorn:
-    """A node that a run has begun, with a snapshot of its attached volume, and a detached volume."""
+    """A node on which a run has started work, with a snapshot of its attached volume, and a detached volume."""
     seen = world({"v": ("n1", ("n1", "n2")), "rest": ("n1", ("n1", "n3"))})
     seen = replace(seen, engines=tuple(each for each in seen.engines if each.volume != "rest"))
     return marked(with_volume(seen, "rest", **{**DETACHED, **more}), "n1", "v")

@@ -1,4 +1,4 @@
-"""An attached volume that a switch interrupts: it is named, and no further node is started.
+"""An attached volume that a switch interrupts: it is named, and work on no further node starts.
 
 The stand-in ends the frontends with their instance manager here, as the sources of Longhorn 1.12 expect it.
 """
@@ -58,7 +58,7 @@ def test_the_first_interrupted_volume_is_named_and_no_further_node_is_begun(
     # While its only volume is detached, Longhorn itself replaces the instance managers in which nothing runs.
     assert driver.images() == ONLY_N1 or volumes is ONLY_FRONTEND
     assert lost(driver) == [("vol-1", INTERRUPTED)]
-    # The node that was started is completed.
+    # The node on which work was started is completed.
     assert driver.switch(state="restored").verdict.passed
     assert driver.longhorn.volume("vol-1")["status"]["robustness"] == "healthy"
 

@@ -135,7 +135,7 @@ def with_managers(seen: Longhorn, name: str, *managers: InstanceManager) -> Long
 
 
 def marked(seen: Longhorn, name: str, *snapshots: str, ready: bool = True) -> Longhorn:
-    """The same with a node that a run has begun, and its snapshots of these volumes."""
+    """The same with a node on which a run has started work, and its snapshots of these volumes."""
     made = tuple(VolumeSnapshot(f"s-{each}", f"u-{each}", each, "run-1", "t", ready, "") for each in snapshots)
     return replace(with_node(seen, name, mark="run-1", allow_scheduling=False), snapshots=made)
 

@@ -133,7 +133,7 @@ def _with_a_primary(copies: list[Json]) -> None:
 
 
 STRANGER = "retired"
-"""The name of nobody: somebody has excluded it all the same."""
+"""A name that no member has; it is excluded all the same."""
 
 
 def coordination(

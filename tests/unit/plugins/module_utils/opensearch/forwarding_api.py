@@ -22,7 +22,7 @@ class ForwardingApi:
         self.port = 0
         self.denied = False
         self.forwarded: list[str] = []
-        """The pods of all connections that came about."""
+        """The pods of all connections that were made."""
         self._pods: dict[str, Any] = {}
         self._forwarder = Forwarder(self._pods)
         self._open: set[asyncio.Task[Any]] = set()

@@ -63,7 +63,7 @@ class Servers:
     lost_answer: bool = False
     """Whether the request at which the line was cut has still been carried out."""
     product: Product | None = None
-    """As the answers have told it."""
+    """As the answers have shown it."""
     shutdowns: dict[str, Json] | None = None
     """The members that are registered to go, by id; None if the servers do not have that API."""
     waited_for: str | None = None

@@ -29,7 +29,7 @@ class Guarded:
     """Servers whose indices may be flushed in part."""
 
     protected: frozenset[str] = frozenset({SYSTEM})
-    """Naming one of these is forbidden to everybody; where all are flushed, their shards fail alone."""
+    """Naming one of these is forbidden to everyone; where all are flushed, their shards fail alone."""
     forbidden: Mapping[str, str] = field(default_factory=dict)
     """The cause for which the shards of an index may not be flushed, by index."""
     error: Refusal | None = None

@@ -22,7 +22,7 @@ STATE = cluster({name: info(name) for name in "abc"}, [copy("logs", "a", primary
 
 @dataclass
 class Planned:
-    """A plan whose looks fail as the lists say, one after the other, and then no more."""
+    """A plan whose looks fail as the lists say, one after the other, and after that no longer."""
 
     monkeypatch: pytest.MonkeyPatch
     search: list[Refusal] = field(default_factory=list)

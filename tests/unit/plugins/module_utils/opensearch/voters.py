@@ -32,9 +32,9 @@ class Voters(Servers):
     votes: list[str] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
     stubborn: bool = False
-    """Whether nobody else is elected."""
+    """Whether no one else is elected."""
     stranger: str = ""
-    """The member that someone else excludes at the same moment."""
+    """The member that someone else excludes at the same time."""
     parameters: Json = field(default_factory=dict)
 
     def __post_init__(self) -> None:

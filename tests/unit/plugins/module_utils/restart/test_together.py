@@ -24,7 +24,7 @@ class OfAgents(Servers):
 
     agents: Mapping[str, Agent] = field(default_factory=dict)
     answers: bool = True
-    """Whether processes answer that were started anew."""
+    """Whether processes that were started again answer."""
 
     def _served(self, method: str, path: str, body: Any = None) -> Json:
         if not any(agent.running for agent in self.agents.values()):

@@ -88,7 +88,7 @@ class World:
         found = (self.sets if "/statefulsets/" in path else self.pods)[path.rpartition("/")[2]]
         metadata, wanted = found["metadata"], body["metadata"]
         if (wanted["uid"], wanted["resourceVersion"]) != (metadata["uid"], metadata["resourceVersion"]):
-            raise Conflict(refused("kubernetes_conflict", "It was changed at this moment.", "Run again."))
+            raise Conflict(refused("kubernetes_conflict", "It was changed at this time.", "Run again."))
 
         def merge() -> None:
             self.version += 1

@@ -38,7 +38,7 @@ HERE: Json = {
 }
 """A holder that lives on this machine."""
 DEAD = "999999999.1"
-"""A process that never was."""
+"""A process that never existed."""
 OTHER = Lock(
     run="day",
     who="dev@laptop",

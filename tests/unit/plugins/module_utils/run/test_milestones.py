@@ -74,8 +74,8 @@ def test_a_schedule_and_skipped_checks_and_notices_stand_there_too() -> None:
     (scheduled,) = conditions_of(waits)
     assert (scheduled.type, scheduled.status, scheduled.start_time) == ("Scheduled", "False", "t1")
     assert scheduled.message == "from t5 to t6, soon, late since t7"
-    missed = noted(waits, UpgradeEvent.FAILED, "Nobody began it.", "t8")
-    assert told(missed)["Scheduled"] == ("False", "from t5 to t6, soon, late since t7. Nobody began it.")
+    missed = noted(waits, UpgradeEvent.FAILED, "No one started it.", "t8")
+    assert told(missed)["Scheduled"] == ("False", "from t5 to t6, soon, late since t7. No one started it.")
     begun = replace(first("b", "a"), start=start).with_events(
         happened(EventKind.SKIPPED, "t1", about="disk"),
         *(happened(EventKind.NOTICED, "t1", about=key) for key in ("started-1a2b", "failed-3c4d")),

@@ -48,7 +48,7 @@ LOOKS = st.lists(
     ),
     max_size=6,
 )
-"""Whether the moment has come, what stands in the way, and whether the upgrade is late."""
+"""Whether the time has come, what hinders the start, and whether the upgrade is late."""
 
 
 def looked(looks: list[Any], record: Record | None = None, schedule: Schedule = NIGHT) -> Record | None:
