@@ -50,7 +50,7 @@ class Pools:
         poll(f"Pool {pool} to be seen", lambda: self._status(pool).observed_generation >= generation)
 
     def rolled_out(self, pool: str) -> bool:
-        """The condition that `kubectl rollout status` waits for."""
+        """Whether a pool is as `kubectl rollout status` waits for it."""
         one = self._apps.read_namespaced_stateful_set(pool, self._namespace)
         status, wanted = one.status, one.spec.replicas
         return bool(

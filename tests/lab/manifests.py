@@ -38,7 +38,7 @@ def apply(api: client.ApiClient, manifests: Sequence[dict[str, Any]], cache: Pat
 
 
 def _has_account(api: client.ApiClient, namespace: str) -> bool:
-    """Pods are refused until the controller has made their ServiceAccount."""
+    """Whether the namespace has its ServiceAccount, without which pods are refused."""
     try:
         client.CoreV1Api(api).read_namespaced_service_account("default", namespace)
     except ApiException:

@@ -121,7 +121,7 @@ def ansible_playbook() -> list[str]:
 
 
 def make_collections(path: Path) -> None:
-    """The collection itself, and the fixture collection over the same base."""
+    """Make a folder with the collection itself, and the fixture collection over the same base."""
     (path / "ansible_collections" / "stateful").mkdir(parents=True)
     (path / "ansible_collections" / "stateful" / "upgrade").symlink_to(ROOT)
     fixture = path / "ansible_collections" / "parity" / "fixture"

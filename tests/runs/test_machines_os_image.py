@@ -200,7 +200,7 @@ class _AtUrl(BaseHTTPRequestHandler):
         """Say nothing."""
 
     def do_GET(self) -> None:
-        """The status."""
+        """Answer with the status."""
         self.tokens.add(self.headers["Authorization"])
         content = json.dumps(self.told).encode()
         self.send_response(200)
@@ -209,7 +209,7 @@ class _AtUrl(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def do_PUT(self) -> None:
-        """A host configuration."""
+        """Take a host configuration, and carry it out at once."""
         document = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.submitted.append(document)
         self.told.update(operation=document["operation"], state="Succeeded", image=IMAGE["sha256"])

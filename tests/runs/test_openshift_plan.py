@@ -121,7 +121,7 @@ def test_a_server_that_does_not_count_requests_is_no_failure(here: World) -> Non
 
 
 def database(cluster: CalledOpenShift, replicas: int = 3, **spec: Any) -> None:
-    """A StatefulSet of pods in the namespace `search`, with further fields of the spec of its pods."""
+    """Make a StatefulSet of pods in the namespace `search`, with further fields of the spec of its pods."""
     labels = {"app": "data", "app.kubernetes.io/name": "opensearch", "app.kubernetes.io/instance": "logs"}
     pod = {"containers": [{"name": "server", "image": "probe:1"}], **spec}
     template = {"metadata": {"labels": labels}, "spec": pod}
@@ -134,7 +134,7 @@ def database(cluster: CalledOpenShift, replicas: int = 3, **spec: Any) -> None:
 
 
 def budget(cluster: CalledOpenShift, name: str, **spec: object) -> None:
-    """A budget of the pods of that StatefulSet."""
+    """Make a budget of the pods of that StatefulSet."""
     body = {"metadata": {"name": name}, "spec": {"selector": {"matchLabels": {"app": "data"}}, **spec}}
     cluster.openshift.resources.create(BUDGETS, "search", body)
     cluster.openshift.clock.advance(60)
@@ -269,7 +269,7 @@ def test_the_clusters_on_the_kubernetes_nodes_of_a_batch_are_named(here: World) 
 
 
 def volume(cluster: CalledOpenShift, name: str, *places: str) -> None:
-    """A volume of Longhorn of the claim `search/NAME`, with a healthy replica on each of these Kubernetes nodes."""
+    """Make a volume of Longhorn for claim `search/NAME`, with a healthy replica on each of these Kubernetes nodes."""
     resources = cluster.openshift.resources
     csi = {"driver": "driver.longhorn.io", "volumeHandle": f"pvc-{name}"}
     spec = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "csi": csi}

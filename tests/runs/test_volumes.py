@@ -33,7 +33,7 @@ def here() -> Iterator[World]:
 
 
 def storage_class(here: World, name: str = "lab", **own: Any) -> None:
-    """A StorageClass whose claims may grow, once their pods restart."""
+    """Make a StorageClass whose claims may grow, once their pods restart."""
     default = {"storageclass.kubernetes.io/is-default-class": json.dumps(name == "lab")}
     body = {
         "apiVersion": "storage.k8s.io/v1",

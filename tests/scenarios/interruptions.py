@@ -127,7 +127,7 @@ class UpgradeRuns:
             return trap.sprung
 
     def cancelled_at(self, act: str, directory: Path) -> bool:
-        """One run under ansible-runner, as AWX runs it, that is cancelled when an act has been made."""
+        """One run under ansible-runner, as AWX runs it, that is cancelled after an act; gives whether it was."""
         method, path, holds = ACTS[act]
         asked = threading.Event()
         directory.mkdir()

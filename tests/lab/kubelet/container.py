@@ -125,7 +125,7 @@ class Container:
         await happens(self._stopping, delay)
 
     async def _start(self, image: images.Image) -> bool:
-        """Start the process; on a fault of the pod's description, show it and try again later."""
+        """Start the process; gives whether it was tried, which a fault of the pod's description prevents."""
         try:
             context = await self._context()
         except environment.ConfigError as error:

@@ -180,7 +180,7 @@ def remove(group: Path) -> bool:
 
 
 async def removed(group: Path) -> bool:
-    """Remove a group as soon as its processes are gone, if they go soon."""
+    """Remove a group as soon as its processes are gone; gives whether they went in time."""
     deadline = time.monotonic() + PATIENCE
     while not (done := remove(group)) and time.monotonic() < deadline:
         await asyncio.sleep(CHECK)

@@ -24,17 +24,17 @@ class Noted(Changes):
         self._version = 0
 
     def add(self, kind: object, item: Json, change: str = "MODIFIED") -> None:
-        """The next change."""
+        """Add the next change."""
         self._version += 1
         metadata = {**item["metadata"], "resourceVersion": str(self._version)}
         self.note(kind, change, {**item, "metadata": metadata})  # type: ignore[arg-type]
 
     def pool(self, *, paused: bool) -> None:
-        """The pool of the workers."""
+        """Add a change of the pool of the workers."""
         self.add(POOLS, pool_object(Pool("worker", paused=paused), OLD))
 
     def node(self, name: str, version: str = OLD) -> None:
-        """A worker that is to have the configuration of a version."""
+        """Add a change of a worker that is to have the configuration of a version."""
         item: Json = {"metadata": {"name": name, "labels": {}}, "spec": {}}
         join(item, "worker", rendered("worker", OLD))
         item["metadata"]["annotations"][DESIRED] = rendered("worker", version)

@@ -40,7 +40,7 @@ def _told(system: System, seed: int) -> int:
 
 
 def _found(system: System, bug: str, seeds: range) -> int:
-    """Whether a bug stays unnoticed by all of these seeds."""
+    """The exit code: 0 if the observer finds the bug with one of these seeds, else 1."""
     put_in, rules = system.bugs[bug]
     for number, seed in enumerate(seeds, start=1):
         with put_in():
@@ -53,7 +53,7 @@ def _found(system: System, bug: str, seeds: range) -> int:
 
 
 def _shared(given: argparse.Namespace) -> int:
-    """Each process has seeds of its own; a process that plays has no time of its own to wait for others."""
+    """Play in several processes, each with seeds of its own; gives the highest exit code."""
     share, end = -(-given.count // given.jobs), given.first + given.count
     command = [sys.executable, "-m", "tests.runs.random_runs", "--system", given.system, "--jobs", "1"]
     processes = [

@@ -20,7 +20,7 @@ _DNS_TOLERATIONS = [{"key": ROLE, "effect": "NoSchedule"}, {"key": "CriticalAddo
 
 
 def join_control_plane(node: Json) -> None:
-    """The label and the taint of a Kubernetes node of the control plane."""
+    """Add the label and the taint of a Kubernetes node of the control plane."""
     node["metadata"]["labels"] |= {ROLE: "", "node.kubernetes.io/exclude-from-external-load-balancers": ""}
     node["spec"]["taints"] = [{"key": ROLE, "effect": "NoSchedule"}]
 

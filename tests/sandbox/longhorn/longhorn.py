@@ -103,13 +103,13 @@ class Longhorn:
         self._resources.change(SETTINGS, NAMESPACE, setting, lambda item: item.update(value=value), writing)
 
     def attach(self, volume: str, node: str) -> None:
-        """A workload on a Kubernetes node starts to use a volume."""
+        """Let a workload on a Kubernetes node start to use a volume."""
         key = f"csi-{checksum(volume + node)[:16]}"
         ticket = {"id": key, "type": "csi-attacher", "nodeID": node, "generation": 0, "parameters": {}}
         self.objects.change(ATTACHMENTS, volume, lambda item: item["spec"].update(attachmentTickets={key: ticket}))
 
     def detach(self, volume: str) -> None:
-        """The workload of a volume is gone."""
+        """End the use of a volume by its workload."""
         self.objects.change(ATTACHMENTS, volume, lambda item: item["spec"].update(attachmentTickets={}))
 
     def until(self, holds: Callable[[], object], seconds: float = 120.0) -> bool:

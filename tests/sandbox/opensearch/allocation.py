@@ -37,7 +37,7 @@ class Allocation:
         self._files, self._staying = Files(state), Staying(state)
 
     def soon(self) -> None:
-        """The state has changed; all changes of one time are published together, as servers batch them."""
+        """Publish a change of the state soon: all changes of one time go together, as servers batch them."""
         if not self._is_due:
             self._is_due = True
             self._state.clock.later(0.0, self._publish_all)
@@ -47,7 +47,7 @@ class Allocation:
         self.publish()
 
     def publish(self) -> None:
-        """The state has changed: a new version of it, and the copies given anew."""
+        """Publish a new version of the state, and give the copies to members again."""
         self._state.changed()
         self.reroute()
 
@@ -95,7 +95,7 @@ class Allocation:
         self.reroute()
 
     def make(self, index: Index) -> None:
-        """The copies of a new index, which no member has yet."""
+        """Make the copies of a new index, which no member has yet."""
         why = Unassigned("INDEX_CREATED", self._state.clock.now())
         for shard in range(int(index.settings["number_of_shards"])):
             index.shards[shard] = [Copy(index, shard, primary=True, why=why)]
@@ -175,7 +175,7 @@ class Allocation:
         return BALANCE_OF_SHARDS * load.every[node.id] + BALANCE_OF_INDEX * load.own(index)[node.id], node.name
 
     def _begin(self, copy: Copy, node: Member) -> None:
-        """A copy is initialized on a member."""
+        """Start to initialize a copy on a member."""
         lasts = self._state.durations
         store = node.disk.stores.get(key_of(copy))
         resumed = store is not None and not copy.new
@@ -187,7 +187,7 @@ class Allocation:
         self._state.clock.later(seconds, lambda: self._arrived(copy, node, token))
 
     def _arrived(self, copy: Copy, node: Member, token: str | None) -> None:
-        """A copy is started, if it still is the one that was started."""
+        """Mark a copy as started, if it still is the one whose recovery has ended."""
         state = self._state
         if copy.state != "INITIALIZING" or (copy.node, copy.allocation) != (node.id, token) or not node.alive:
             return
@@ -307,7 +307,7 @@ class Allocation:
         self._fail(copy, Unassigned("REROUTE_CANCELLED", self._state.clock.now()))
 
     def retry(self) -> None:
-        """A copy that has failed too often may be tried again."""
+        """Let copies that have failed too often be tried again."""
         for copy in self._state.copies:
             if copy.why is not None:
                 copy.why = replace(copy.why, failed=0)

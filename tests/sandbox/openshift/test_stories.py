@@ -73,7 +73,7 @@ def test_workers_that_are_held_skip_a_minor_version() -> None:
 
 
 def _members(found: OpenShift, zones: int = 3) -> None:
-    """A StatefulSet of three pods that keep apart, under a budget that lets one of them be away."""
+    """Make a StatefulSet of three pods that keep apart, under a budget that lets one of them be away."""
     labels = {"app": "data"}
     apart = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}

@@ -120,7 +120,7 @@ def test_a_kubernetes_node_is_lost_and_comes_back(upgrade_runs: UpgradeRuns) -> 
 
 
 def names_the_loss(output: str, kubernetes_node: str) -> bool:
-    """Its member is missed; or, where it was taken down next before anyone knew, the machine is named."""
+    """Whether its member is reported as missing, or the machine as lost if the member was taken down next anyway."""
     return "Members are missing from the cluster: " in output or f"{kubernetes_node} was lost at" in output
 
 

@@ -104,7 +104,7 @@ class Management:
         return sorted(self.objects(LEASES))
 
     def gate(self, cluster: str, **data: str) -> None:
-        """An answer of a gate, over the one before."""
+        """Write an answer of a gate over the one before."""
         name = f"gate-default.{cluster}"
         if name in self.objects(CONFIG_MAPS):
             self.resources.delete(CONFIG_MAPS, NAMESPACE, name)

@@ -14,7 +14,7 @@ _SHORT = {"cpu": "requests.cpu", "memory": "requests.memory"}
 
 
 def defaults(item: Json) -> None:
-    """The controller of quotas counts at once."""
+    """Give a quota a status, as if its controller had counted at once."""
     item.setdefault("status", {"hard": item.get("spec", {}).get("hard", {}), "used": {}})
 
 

@@ -30,7 +30,7 @@ class Nodes:
         """By Kubernetes node: what was to happen after a death does not once it has returned."""
 
     def register(self, name: str, zone: str) -> None:
-        """A Kubernetes node of a zone."""
+        """Make a Kubernetes node in a zone."""
         labels = {
             "kubernetes.io/hostname": name,
             "kubernetes.io/os": "linux",

@@ -131,7 +131,7 @@ class Scheduler:
         return ""
 
     def _provide(self, claim: Json, node: Json) -> None:
-        """A volume in the zone of the Kubernetes node, and the claim bound to it."""
+        """Make a volume in the zone of the Kubernetes node, and bind the claim to it."""
         metadata, storage_class = claim["metadata"], claim["spec"].get("storageClassName", "")
         key = _HOST if storage_class == LOCAL_CLASS else ZONE
         name = f"pvc-{metadata['uid']}"

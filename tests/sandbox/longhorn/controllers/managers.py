@@ -117,7 +117,7 @@ class Managers:
             status["currentState"] = "error"
 
     def _may_start(self, manager: Json) -> bool:
-        """`canProceedWithInstanceManagerSync`."""
+        """Whether its pod may be started (`canProceedWithInstanceManagerSync`)."""
         for each in self._objects.of_node(MANAGERS, manager["spec"]["nodeID"]):
             if each["metadata"]["name"] == manager["metadata"]["name"]:
                 continue
@@ -180,7 +180,7 @@ class Managers:
             self._objects.create(BUDGETS, body)
 
     def _may_lift(self, manager: Json) -> bool:
-        """`canDeleteInstanceManagerPDB`."""
+        """Whether its budget may be lifted (`canDeleteInstanceManagerPDB`)."""
         node, policy = manager["spec"]["nodeID"], self._objects.setting("node-drain-policy")
         for each in self._objects.of_node(MANAGERS, node):
             status = each.get("status", {})

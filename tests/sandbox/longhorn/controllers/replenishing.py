@@ -63,7 +63,7 @@ def _in_step(parts: Parts, engine: Json) -> bool:
 
 
 def _reusable(replica: Json) -> bool:
-    """`IsPotentiallyReusableReplica`."""
+    """Whether a failed replica may be used again (`IsPotentiallyReusableReplica`)."""
     spec = replica["spec"]
     if not spec.get("failedAt") or not spec.get("nodeID") or spec.get("evictionRequested"):
         return False

@@ -56,7 +56,7 @@ class Volumes:
                 self.queue.add(volume["metadata"]["name"])
 
     def _clear(self, volume: str) -> None:
-        """All that a deleted volume consisted of goes with it; a snapshot loses its finalizer by itself."""
+        """Remove all that a deleted volume consisted of; a snapshot loses its finalizer by itself."""
         for kind in (FRONTENDS, ENGINES, REPLICAS, SNAPSHOTS):
             for each in self._objects.of_volume(kind, volume):
                 self._objects.delete(kind, each["metadata"]["name"])

@@ -88,13 +88,13 @@ class DrainedCluster:
         self.kubernetes.apply([{**item, "metadata": {**item["metadata"], "namespace": HERE}}])
 
     def budget(self, name: str = "data", **spec: Any) -> None:
-        """A budget of the set, which lets one pod go if nothing else is given."""
+        """Make a budget of the set, which lets one pod go if nothing else is given."""
         rule = {"selector": {"matchLabels": {"app": "data"}}, **(spec or {"maxUnavailable": 1})}
         self.apply({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": rule})
         self.clock.advance(1)
 
     def pod(self, name: str, owner: str = "", **metadata: Any) -> None:
-        """A pod at the Kubernetes node that is drained, of an owner of this kind if one is given."""
+        """Make a pod at the Kubernetes node that is drained, of an owner of this kind if one is given."""
         if owner:
             made = self.kubernetes.ask(
                 "POST", f"/apis/apps/v1/namespaces/{HERE}/{owner.lower()}s", self._owner(owner, name)
@@ -116,14 +116,14 @@ class DrainedCluster:
         return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
 
     def attach(self, name: str, volume: str, node: str = NODE, **status: Any) -> None:
-        """An attachment of a volume to a Kubernetes node."""
+        """Attach a volume to a Kubernetes node."""
         source = {"persistentVolumeName": volume}
         spec = {"attacher": "csi.example", "nodeName": node, "source": source}
         body = {"metadata": {"name": name}, "spec": spec, "status": {"attached": True, **status}}
         self.api.put_there(f"{ATTACHMENTS}/{name}", body)
 
     def detach(self, name: str) -> None:
-        """The end of the attachment."""
+        """End the attachment."""
         del self.api.objects[f"{ATTACHMENTS}/{name}"]
 
     def task(self, *, check_mode: bool = False, **given: Any) -> Task:

@@ -90,7 +90,7 @@ class OfKubernetes:
         return found
 
     def end(self, name: str, ok: bool, output: str, **statistics: Any) -> None:
-        """The pod and the Job at their end, as the kubelet and the Job controller leave them."""
+        """End the pod and the Job, as the kubelet and the Job controller leave them."""
         job = self.api.objects[f"{JOBS}/{name}"]
         ended = {"exitCode": 0 if ok else 2, "message": json.dumps(statistics) if statistics else ""}
         status = {

@@ -58,7 +58,7 @@ class Room:
             self.add(name, replicas)
 
     def add(self, name: str, replicas: int, *, version: str = OLD, **changes: Any) -> None:
-        """A set with its pods, all in the cluster."""
+        """Add a set with its pods, all in the cluster."""
         container: Json = {"name": "server", "image": f"opensearch:{version}", "readinessProbe": {}}
         container.update(changes.pop("container", {"readinessProbe": {"tcpSocket": {"port": 9200}}}))
         container["volumeMounts"] = [{"name": "data", "mountPath": "/usr/share/opensearch/data"}]
@@ -70,7 +70,7 @@ class Room:
             self.pod(f"{name}-{number}", version)
 
     def pod(self, name: str, version: str | None, **changes: Any) -> None:
-        """A pod; in the cluster where a version is given."""
+        """Add a pod, and its member to the cluster if a version is given."""
         made = pod_json(name, f"uid-of-{name}", labels={"app": name.rpartition("-")[0]}, **changes)
         made["status"]["podIP"] = self.addresses.setdefault(name, f"10.0.0.{len(self.addresses)}")
         made["spec"]["containers"] = [{"name": "server", "image": f"opensearch:{version or OLD}"}]
@@ -81,7 +81,7 @@ class Room:
             self.versions[name] = version
 
     def out(self, name: str) -> None:
-        """A pod that is Ready and no member, such as one that is not let in."""
+        """Add a pod that is Ready and no member, such as one that is not let in."""
         self.pod(name, None)
 
     @property

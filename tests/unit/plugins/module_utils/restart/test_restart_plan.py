@@ -44,7 +44,7 @@ def room(monkeypatch: pytest.MonkeyPatch) -> Room:
 
 
 def keep(room: Room, contents: Mapping[str, str]) -> None:
-    """The Secret with these keys."""
+    """Write the Secret with these keys."""
     data = {name: base64.b64encode(text.encode()).decode() for name, text in contents.items()}
     metadata = {"name": "data-configuration", "labels": {"upgrade.stateful/configuration": "data"}}
     room.api.put_there(SECRET, {"metadata": metadata, "data": data})
@@ -65,7 +65,7 @@ def plan(room: Room, added: str | None = None, **params: Any) -> dict[str, Any]:
 
 
 def begun(room: Room, result: Mapping[str, Any], completed: str = "") -> None:
-    """The note of a run that has started with this plan."""
+    """Note a run that has started with this plan."""
     noted = result["restart_request"]
     note = Carried(noted["digest"], noted["base"], tuple(noted["replaced"]), completed)
     room.settings[REQUEST] = note.text(room.state.uuid)
