@@ -27,9 +27,7 @@ def test_a_proxy_that_refuses_is_the_cause(scheme: str, monkeypatch: pytest.Monk
     with proxying(9, refuses=407) as proxy:
         monkeypatch.setenv(f"{scheme.upper()}_PROXY", proxy.url)
         monkeypatch.delenv("NO_PROXY", raising=False)
-        with pytest.raises(
-            NoAnswer, match=r"^the proxy http.* refuses access to search\.example\.com: it answers 407"
-        ):
+        with pytest.raises(NoAnswer, match=r"^the proxy http.* refuses access to search\.example\.com: it answers 407"):
             fetch(f"{scheme}://search.example.com/", 5, 100)
 
 

@@ -180,8 +180,7 @@ def test_a_pod_that_may_run_nowhere_else_is_told_from_one_without_room() -> None
     stays = pod("data-0", rules=PlacementRules(labels=(("kubernetes.io/hostname", "w-0"),)), requests=CPU)
     reasons = judge_room(workloads([node("w-0"), node("w-1")], stays), BATCH).reasons
     assert reasons[0].message == (
-        "Batch nodes-02: 1 pod (search/data-0) finds no other Kubernetes node to run on, by labels, taints or"
-        " volumes."
+        "Batch nodes-02: 1 pod (search/data-0) finds no other Kubernetes node to run on, by labels, taints or volumes."
     )
 
 
