@@ -14,7 +14,7 @@ options:
     type: dict
     suboptions:
       url:
-        description: The URL in front of C(/api/v1). It holds no user name and no password.
+        description: The URL before C(/api/v1), without user name and password.
         type: str
         required: true
       username:

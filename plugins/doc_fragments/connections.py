@@ -22,7 +22,7 @@ options:
     suboptions:
       kubeconfig:
         description:
-          - A kubeconfig file, or several with colons between them. Of what several of them name, the first one counts.
+          - A kubeconfig file, or several with colons between them. Of entries with the same name the first one counts.
           - Taken from the environment variable E(K8S_AUTH_KUBECONFIG) or E(KUBECONFIG) if not given.
         type: path
       context:
@@ -160,7 +160,7 @@ options:
         description:
           - The connection to members that have restarted, where a run switches TLS on or off at the REST port, or
             security as a whole. Each request goes to the connection that has answered last, and to the other one if
-            that one fails. Every member that restarts has to answer here, before the next one goes.
+            that one fails. Every member that restarts has to answer here before the next one goes.
           - The proxy, O(opensearch.port_forward) and O(opensearch.request_timeout) serve both connections.
         type: dict
         suboptions:
@@ -175,7 +175,7 @@ options:
             description:
               - The user name for basic authentication.
               - If it is not given and the new addresses have TLS, O(opensearch.username) and O(opensearch.password)
-                are used. Without TLS no user is named that is not given here.
+                are used. Without TLS only a user that is given here is named.
             type: str
           password:
             description: The password for basic authentication.
@@ -199,13 +199,13 @@ options:
         default: 30
   alertmanager:
     description:
-      - The address of the Alertmanager that holds silences for the run, and the credentials for it. The task makes the
-        silences of its run last longer, see M(stateful.upgrade.alert_silence). Without O(alertmanager.url) none is
+      - The address of the Alertmanager that holds silences for the run, and the credentials for it. The task renews the
+        silences of its run, see M(stateful.upgrade.alert_silence). Without O(alertmanager.url) none is
         asked.
     type: dict
     suboptions:
       url:
-        description: The URL in front of C(/api/v2). It holds no user name and no password.
+        description: The URL before C(/api/v2), without user name and password.
         type: str
       username:
         description: The user name for basic authentication.
@@ -251,7 +251,7 @@ options:
       - The lock of the run that the task belongs to, as M(stateful.upgrade.upgrade_lock) returns it.
       - The task renews the lock first. It stops without acting once another run holds the lock, and between members
         once someone has asked the run to stop.
-      - Without this option the task belongs to no run, and heeds no lock.
+      - Without this option the task belongs to no run, and ignores locks.
     type: dict
     suboptions:
       run:

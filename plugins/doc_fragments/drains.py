@@ -24,7 +24,7 @@ options:
         required: true
         choices: [evict, delete, delete_now]
       after:
-        description: Seconds since the start of the drain, whatever becomes of a cordon or of a run.
+        description: Seconds since the start of the drain, over new cordons and runs.
         type: int
         required: true
       namespaces:

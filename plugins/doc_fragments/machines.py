@@ -51,7 +51,7 @@ options:
 options:
   extra_machines:
     description:
-      - The MachineDeployments of Cluster API that get more machines for the time of the upgrade, see
+      - The MachineDeployments of Cluster API that get more machines during the upgrade, see
         M(stateful.upgrade.extra_machines). The plan says whether that is possible, as long as no batch has begun.
     type: list
     elements: dict
@@ -66,7 +66,7 @@ options:
         type: str
         required: true
       extra:
-        description: The machines that it gets on top of those that it has.
+        description: The machines that it gets in addition to those that it has.
         type: int
         default: 1
 """

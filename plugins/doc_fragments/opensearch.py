@@ -48,8 +48,8 @@ options:
         asterisk stands for any characters. V([temp=cold, temp=warm]) names the pools whose members all have that node
         attribute. Pools that are not named go after them.
       - It holds among pools of one kind, which is data without manager, data with manager, and the rest. An order that
-        has a kind before one of these that goes earlier is refused. The pool with the elected manager is the last of
-        its kind nevertheless, which a remark names.
+        breaks the order of the kinds is refused. The pool with the elected manager is the last of
+        its kind in any case, which a remark says.
       - Only with O(batching=serial).
     type: list
     elements: str
@@ -58,9 +58,9 @@ options:
     description:
       - The members that go down together. V(serial) takes one member at a time, pool after pool. V(zones) takes members
         of one zone together. V(disjoint) takes any members together, in as few batches as it finds. V(node)
-        takes members of one machine together, which is their Kubernetes node, or the address of their host. Where the
-        proof does not hold for all of them, the reason of the later batch says why. A canary takes along the members
-        of its machine.
+        takes members of one machine together, which is their Kubernetes node, or the address of their host. If the
+        proof does not hold for all of them, the reason of the later batch says why. The members of its machine go
+        with a canary.
       - With V(zones), V(disjoint) and V(node) members of several pools share a batch, so that managers are upgraded
         with data members and not after all of them.
       - In each batch every shard keeps a copy elsewhere, every pool a member, and every voting configuration its
@@ -83,8 +83,8 @@ options:
     description:
       - Whether an elected manager will hand over to another one before its batch goes down. For a member that is a pod
         M(stateful.upgrade.pod_ondelete_roll) or M(stateful.upgrade.process_restart) does it, for any other
-        M(stateful.upgrade.cluster_health_gate). Without a hand-over a cluster of two manager-eligible members stands
-        still while the elected one restarts, and the plan asks for O(allow_quorum_loss).
+        M(stateful.upgrade.cluster_health_gate). Without a hand-over a cluster of two manager-eligible members has
+        no manager while the elected one restarts, and the plan asks for O(allow_quorum_loss).
     type: bool
     default: true
   raise_replicas:
@@ -92,8 +92,8 @@ options:
       - Names and patterns of indices that get one replica for the time of the run if they have none and a shard of them
         is on a member that goes; V(true) is every index. The plan is then made as if they had it. An index that cannot
         get one is refused with its cause, unless O(allow_single_copy) covers it.
-      - A run makes the replicas before its first batch, and waits for them. The cluster carries what was before under
-        the setting C(cluster.metadata.stateful_upgrade.replicas), and M(stateful.upgrade.shard_allocation) puts it
+      - A run makes the replicas before its first batch, and waits for them. The cluster keeps the former numbers in
+        the setting C(cluster.metadata.stateful_upgrade.replicas), and M(stateful.upgrade.shard_allocation) puts them
         back.
     type: list
     elements: str
@@ -114,8 +114,8 @@ options:
       - For an image of its own for each pool, a mapping of pool to image, or a text such as V(hot=IMAGE,warm=IMAGE). An
         asterisk in the name of a pool stands for any characters. A name that no pool has is refused.
       - The default, also for a pool that is not named, is the repository of its present image with
-        O(target_version) as its tag. A leading v and an ending such as V(-fips) stay; an ending that may belong to one
-        version alone, such as V(-2), is refused.
+        O(target_version) as its tag. A leading v and an ending such as V(-fips) stay; an ending that may belong to
+        a single version, such as V(-2), is refused.
       - If all members of a pool run that version, its present image stays if its tag, or a member, shows that it holds
         it.
     type: raw
@@ -127,14 +127,14 @@ options:
     type: str
   extra_member:
     description:
-      - The pool that is to have one member more for the time of the upgrade. The
+      - The pool that has one member more during the upgrade. The
         plan says whether that is possible.
     type: str
   snapshot:
     description:
       - The repository in which the run takes a snapshot before its first batch. The plan says whether that is
         possible. It is waited for and proven, and it is the only way back from the upgrade.
-      - The record of the upgrade names it, so a run after one that was killed finds it, and takes no other one.
+      - The record of the upgrade names it, so the run after a killed one finds it, and takes no other one.
     type: str
   snapshot_indices:
     description:
@@ -214,7 +214,7 @@ options:
   proof_timeout:
     description:
       - Seconds to wait for the proof before anything goes down. When they are over, a task with a gate for the rest of
-        its batch begins again there. Any other task ends with the verdict V(waiting) and without a failure. The caller
+        its batch starts again there. Any other task ends with the verdict V(waiting) and without a failure. The caller
         can then change what keeps the proof from holding, such as restricted allocation. By default O(wait_timeout) is
         the limit of this wait, too.
       - Only time in which the cluster answers counts. For a cluster that does not answer, O(wait_timeout) is the limit.
@@ -251,7 +251,7 @@ options:
     description:
       - Names of indices of which a shard with a single configured copy may be away while its member restarts.
         V(true) is consent for every index.
-      - An asterisk stands for any characters, and a name after a minus is taken out again, as in
+      - An asterisk stands for any characters, and a name after a minus is excluded again, as in
         V([logs-*, -logs-keep]). V(*) covers hidden indices and those that begin with a dot, too. The plan names the
         indices that are covered.
     type: list
@@ -259,7 +259,7 @@ options:
     default: []
   allow_quorum_loss:
     description:
-      - Consent to the cluster standing still while the only member that can be elected restarts, or the elected one
+      - Consent to a cluster without a manager while the only member that can be elected restarts, or the elected one
         of two that cannot hand over to the other.
     type: bool
     default: false
@@ -289,12 +289,12 @@ options:
   snapshot_age:
     description:
       - The greatest age of the last successful snapshot before the upgrade, such as V(24h). An older one is
-        refused, and so is none. By default the verdict only names the last snapshot.
+        refused, and so is a missing one. By default the verdict only names the last snapshot.
     type: str
   add_checks:
     description:
       - Checks to make also at the moments at which they are made only on request.
-      - V(progress) waits before the upgrade, and before each batch, until no shard is under way any more. V(disk) and
+      - V(progress) waits before the upgrade, and before each batch, until no shard is under way. V(disk) and
         V(overrides) are made before and after each batch too, V(index_management) before each batch.
     type: list
     elements: str
@@ -309,9 +309,9 @@ options:
       - The gate at which the rest of O(batch) waits, if only a part of it went, or if the proof did not hold
         immediately before it would have gone. Allocation is put back first. The gate is that of C(before_batch) in
         M(stateful.upgrade.cluster_health_gate), whose checks are chosen with O(skip_checks) and O(add_checks).
-      - A batch that is begun again pauses before, for up to 10 seconds. It is refused after the twelfth attempt in vain
-        for want of a copy, or of a member whose pod is Ready.
-      - Without this option, and with O(wait=false), the task ends with the verdict V(waiting), and the caller begins
+      - A batch that starts again pauses before, for up to 10 seconds. It is refused after the twelfth attempt without
+        success because a copy is missing, or a member whose pod is Ready.
+      - Without this option, and with O(wait=false), the task ends with the verdict V(waiting), and the caller starts
         again.
     type: dict
     suboptions:
@@ -322,7 +322,7 @@ options:
       wait_limit:
         description:
           - Seconds from the start of this task after which no further member is taken down. The task then fails.
-            Members that are down are waited for all the same.
+            Members that are down are still waited for.
         type: int
         default: 7200
       split_after:
@@ -359,8 +359,8 @@ options:
         M(stateful.upgrade.shard_allocation) does it, with the same undo. Allocation is restricted once the proof holds,
         and the proof is made again. If it does not hold then, allocation is put back at once.
       - If only a copy is missing that the restriction itself keeps away, such as a copy of an index made since, the
-        batch is begun again after a pause, twelve times at the most.
-      - With V(unchanged) allocation stays as it is, as it does if nothing is to be replaced. The module
+        batch starts again after a pause, twelve times at most.
+      - With V(unchanged) allocation stays as it is, and also if nothing is to be replaced. The module
         M(stateful.upgrade.cluster_health_gate) restricts it at the moment C(before_stop) only.
     type: str
     default: unchanged

@@ -26,7 +26,7 @@ options:
     elements: str
     default: ['severity=~"warning|info",namespace=~"openshift.*|kube-.*|default"']
   extra_workers:
-    description: Whether MachineSets of workers have spare ones for the time of the upgrade.
+    description: Whether MachineSets of workers have spare ones during the upgrade.
     type: bool
     default: false
   extra_worker_pools:
@@ -38,7 +38,7 @@ options:
     default: [worker]
   capacity_policy:
     description:
-      - With V(stop) a MachineSet that can have no spare one is refused.
+      - With V(stop) a MachineSet that cannot have a spare one is refused.
       - With V(continue) it is named in a remark, and the others have theirs.
     type: str
     choices: [stop, continue]

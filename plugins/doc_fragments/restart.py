@@ -73,10 +73,10 @@ options:
   configuration:
     description:
       - The configurations that the processes are to run with, one entry for each pool that is to have another one.
-      - Each pool has a Secret with one key for each member, called as its pod is. The Secret is mounted as a directory,
+      - Each pool has a Secret with one key for each member, named as its pod. The Secret is mounted as a directory,
         without C(subPath), and each server reads the file of its own pod.
-      - The new content is written once the restart of its member has begun. The process reads it only after the mounted
-        file has its checksum. The content of before stays in the Secret until the run is complete.
+      - The new content is written once the restart of its member has started. The process reads it only after the
+        mounted file has its checksum. The former content stays in the Secret until the run is complete.
     type: list
     elements: dict
     default: []
@@ -93,7 +93,7 @@ options:
         type: str
       file:
         description:
-          - A file with the content for every member. A relative path begins in the folder where the playbook was
+          - A file with the content for every member. A relative path starts in the folder where the playbook was
             started.
         type: path
       content:
@@ -111,8 +111,8 @@ options:
       labels:
         description:
           - Labels for each pod of the pool that restarts, such as those of its new roles. They are set when its process
-            starts. A null takes a label away.
-          - Labels by which the controller of the pool knows its pods are refused.
+            starts. A null removes a label.
+          - Labels by which the controller of the pool finds its pods are refused.
         type: dict
       replicas:
         description:

@@ -40,7 +40,7 @@ options:
     default: {}
   at:
     description:
-      - The time from which on the run may start, as RFC 3339 writes it, such as V(2026-11-21T02:00:00Z). By
+      - The time from which the run may start, in the form of RFC 3339, such as V(2026-11-21T02:00:00Z). By
         default it may start at any time.
       - Before that time the verdict is V(waiting). With O(wait) the task waits for it, up to 15 minutes. If no batch
         has begun after a quarter of O(window), the record reports that once with its causes, and a single pass ends
@@ -53,7 +53,7 @@ options:
     default: 120
   window_policy:
     description:
-      - With V(start_only) the window limits the start alone. With V(pause) no batch is begun after the window, and the
+      - With V(start_only) the window limits the start alone. With V(pause) no batch starts after the window, and the
         next run continues in the next window. With V(must_fit) it starts only if its predicted end is in the window.
         With V(open) it starts after the window, too.
     type: str
@@ -61,11 +61,11 @@ options:
     default: start_only
   early_look:
     description:
-      - Minutes before O(at) from which on a pass reports the problems before the start, with those that are new or
+      - Minutes before O(at) from which a pass reports the problems before the start, with those that are new or
         fixed since the pass before. By default every pass does.
     type: int
   supersede:
-    description: Whether the run takes the place of an upgrade that was aborted, which no one has to resume before then.
+    description: Whether the run replaces an aborted upgrade, which then needs no resume.
     type: bool
     default: false
   approvals:
@@ -146,8 +146,8 @@ options:
     choices: [kubernetes, file, none]
   record_path:
     description:
-      - With O(record_kept_in=file), the folder of the records. It is made if it is missing, and only its user can read
-        its files.
+      - With O(record_kept_in=file), the folder of the records. It is made if it is missing, and only its owner can read
+        the files.
       - If there is a namespace, its records are in a folder of its name there.
       - Each version of a record is a file of its own, C(NAME.NUMBER.json), of which the last two are kept.
     type: path
@@ -160,14 +160,14 @@ options:
     description:
       - A folder in which a file C(NAME.prom) has the figures of the upgrade, as the textfile collector of Prometheus'
         node exporter reads it. It is made if it is missing. The file is written whenever the record is.
-      - This needs the Python package C(prometheus-client). Figures that cannot be written are a warning.
+      - This needs the Python package C(prometheus-client). If the figures cannot be written, that is only a warning.
     type: path
   push_gateway:
     description: A push gateway of Prometheus, which gets the same figures, and the credentials for it.
     type: dict
     suboptions:
       url:
-        description: The URL in front of C(/metrics). It holds no user name and no password.
+        description: The URL before C(/metrics), without user name and password.
         type: str
       username:
         description: The user name for basic authentication.

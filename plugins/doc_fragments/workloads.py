@@ -57,7 +57,7 @@ options:
             description: Hosts, domains, addresses and networks, separated by commas, for which no proxy is used.
             type: str
           port_forward:
-            description: Reaches the members through the Kubernetes API.
+            description: Reach the members through the Kubernetes API.
             type: dict
             suboptions:
               namespace:
@@ -84,7 +84,7 @@ options:
         elements: str
         default: []
       allow_quorum_loss:
-        description: Whether the cluster may lose its elected manager for a while.
+        description: Whether the cluster may be without an elected manager for a while.
         type: bool
         default: false
       allow_red_indices:

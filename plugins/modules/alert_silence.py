@@ -9,10 +9,10 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: alert_silence
-short_description: Hold silences at an Alertmanager for the time of an upgrade
+short_description: Hold silences at an Alertmanager during an upgrade
 description:
   - Makes the silences of an upgrade, and ends them. Each lasts a short time (O(alertmanager.silence_duration)), and
-    every task of the run makes it last longer while it looks. So the silences of a run that dies end by themselves.
+    every task of the run renews it at each look. So the silences of a run that dies expire.
   - A silence names the lock of the upgrade and the run. The next run finds it by that, and takes it over without a gap.
     Silences of others are never touched.
 author:
@@ -23,8 +23,8 @@ options:
     description:
       - V(shown) shows the alerts that the silences would hide now.
       - V(present) makes each of O(silences) that is not there, and ends others of the same upgrade.
-      - V(absent) ends all silences of the upgrade. An Alertmanager that gives no answer is a remark then, since the
-        silences end by themselves.
+      - V(absent) ends all silences of the upgrade. An Alertmanager that gives no answer is then only a remark,
+        since the silences expire.
     type: str
     choices: [shown, present, absent]
     default: present

@@ -45,7 +45,7 @@ options:
       - V(before_stop) proves the same once more, immediately before O(batch) is stopped, with allocation restricted for
         it, by O(allocation) or before. Only the proof is made, since the other checks of V(before_batch) would refuse
         the effects of the restriction itself. If the proof cannot hold until allocation is put back, or has not held
-        for 15 seconds in which the cluster answered, the batch is begun again through O(gate). Without that option the
+        for 15 seconds in which the cluster answered, the batch starts again at O(gate). Without that option the
         task ends with C(waiting). If the cluster does not answer, O(wait_timeout) is the limit.
       - V(joined) checks that O(batch) is in the cluster on O(target_version), each member as another process than
         O(former_processes) says. The shards are not judged.
@@ -68,8 +68,8 @@ options:
   kubernetes_nodes:
     description:
       - Names of Kubernetes nodes that are about to go down, in place of O(batch). The batch is the members whose pods
-        run on them when the gate passes, and no member if there is none. All others are expected, and so are members of
-        the same StatefulSets that are away. A pool of which no member at all is in the cluster is not known by this, so
+        run on them when the gate passes, or empty if there are none. All others are expected, and so are members of
+        the same StatefulSets that are away. A pool without any member in the cluster cannot be found this way, so
         name its members in O(expected).
       - For the subject V(longhorn) they are those of its nodes that are named here.
       - For V(before_batch) and V(before_stop), and for V(longhorn) also for V(after_batch).
@@ -105,9 +105,9 @@ options:
   hands_over:
     description:
       - Whether an elected manager in O(batch) will hand over before the batch is taken down, as
-        M(stateful.upgrade.pod_ondelete_roll) does it. It may then share the batch with others if those who stay can
-        elect another one. If it alone votes, it may go, too, since another one then votes in its place. By default an
-        elected manager goes alone.
+        M(stateful.upgrade.pod_ondelete_roll) does it. It may then share the batch with others if the members that stay
+        can elect another one. If it alone votes, it may go, too, since another one then votes in its place. By default
+        an elected manager goes alone.
       - For V(before_batch) it is only taken into account. For V(before_stop) the module makes it hand over, in the same
         way and with the same undo, proves the batch again, and then restricts allocation.
     type: bool
@@ -137,14 +137,14 @@ options:
     default: []
   former_processes:
     description:
-      - For V(joined), the value of C(before.processes) that the gate V(before_batch) returned. By it, a member that has
-        not been stopped yet is not taken for one that is back.
+      - For V(joined), the value of C(before.processes) that the gate V(before_batch) returned. So a member that has
+        not been stopped yet does not count as one that is back.
     type: dict
     default: {}
   snapshot:
     description:
       - The repository in which the run takes a snapshot before its first batch. Before the upgrade a snapshot that it
-        has started there is then no hindrance, and no older one is judged.
+        has started there then stops nothing, and no older one is judged.
     type: str
   raise_replicas:
     description:
@@ -217,13 +217,13 @@ EXAMPLES = r"""
     target_version: 3.8.0
     former_processes: "{{ proof.before.processes }}"
 
-- name: Begin although a snapshot is being taken, which the restart of its members makes partial
+- name: Start although a snapshot is being taken, which the restart of its members makes partial
   stateful.upgrade.cluster_health_gate:
     moment: before_upgrade
     target_version: 3.8.0
     skip_checks: [snapshots]
 
-- name: Ask whether Kubernetes node worker-2 may go down now, for the sake of its Longhorn volumes
+- name: Ask whether Kubernetes node worker-2 may go down now, because of its Longhorn volumes
   stateful.upgrade.cluster_health_gate:
     subject: longhorn
     moment: before_batch
@@ -242,7 +242,7 @@ RETURN = r"""
 verdict:
   description:
     - The verdict. C(refused) fails the task; C(waiting) is only returned with O(wait=false), and at V(before_stop).
-    - The reasons each have a stable code, one sentence, a remedy, and the state that one alone would lead to.
+    - The reasons each have a stable code, one sentence, a remedy, and the state to which it alone would lead.
   returned: always
   type: dict
   sample:

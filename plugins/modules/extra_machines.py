@@ -13,10 +13,10 @@ short_description: Give MachineDeployments more machines while an upgrade lasts
 description:
   - Gives MachineDeployments of Cluster API more machines, and waits until all of their machines are Ready. The undo is
     written into the MachineDeployment with the same request (annotation C(upgrade.stateful/undo)).
-  - Takes exactly as many machines away afterwards. Machines on whose Kubernetes node a pod of a StatefulSet of
+  - Removes exactly as many machines afterwards. Machines on whose Kubernetes node a pod of a StatefulSet of
     O(namespace) runs are never chosen. The others are marked with the annotation C(cluster.x-k8s.io/delete-machine),
     and only then the number of machines is lowered. Cluster API drains and deletes the marked ones.
-  - A machine that is to go counts as free also if pods of other namespaces run on it. Cluster API drains it.
+  - A machine also counts as free if pods of other namespaces run on it. Cluster API drains it.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
@@ -37,7 +37,7 @@ options:
         required: true
       extra:
         description:
-          - The machines that it gets on top of those that it has.
+          - The machines that it gets in addition to those that it has.
           - This is only looked at if it carries no undo, and not with O(state=absent). One that carries an undo has
             its extra machines already.
         type: int
@@ -91,7 +91,7 @@ EXAMPLES = r"""
       - {name: workers-a, namespace: clusters}
       - {name: workers-b, namespace: clusters}
 
-- name: Take them away again
+- name: Remove them again
   stateful.upgrade.extra_machines:
     namespace: search
     management: {context: management}

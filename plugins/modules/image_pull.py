@@ -44,7 +44,7 @@ options:
     default: every
     choices: [every, one]
   left_out:
-    description: Kubernetes nodes on which nothing is pulled, such as those that a run which was killed has cordoned.
+    description: Kubernetes nodes on which nothing is pulled, such as those that a killed run has cordoned.
     type: list
     elements: str
     default: []
@@ -98,7 +98,7 @@ changed:
   returned: always
   type: bool
 verdict:
-  description: The verdict. It is passed if the image is on all the Kubernetes nodes, and else holds the reasons.
+  description: The verdict. It is passed if the image is on all the Kubernetes nodes; otherwise it has the reasons.
   returned: always
   type: dict
   sample: {state: passed, reasons: []}

@@ -34,15 +34,15 @@ options:
         allocation with its undo in the same request, and proves once more that the O(batch) may go down.
       - V(drained) cordons the machines of the O(batch) and evicts their pods, and waits until their volumes are
         detached. A machine that a person has cordoned keeps that cordon.
-      - V(delegated) has the O(step) of the machines of the O(batch) carried out by something else, by an object
+      - V(delegated) has another program carry out the O(step) of the machines of the O(batch), by an object
         NodeUpdate in the O(namespace), and waits until that has ended. Work under way is aborted once O(wait_timeout)
-        is over or its UpgradeTask is aborted, and has as long again to come to its end.
+        is over or its UpgradeTask is aborted, and has as long again to end.
       - V(returned) waits until the O(batch) is Ready on O(target_version), and uncordons what the run has cordoned.
       - V(rejoined) puts allocation back in each of the O(workloads) once the members of the O(proof) have joined again.
-        With O(wait=false) nothing is done where they have not.
+        With O(wait=false) nothing is done for those that have not.
       - V(whole) waits until each of the O(workloads) with members in the O(proof) is whole, and all volumes are.
       - V(proven) waits until all machines are on O(target_version), and well.
-      - V(restored) uncordons the machines that runs have cordoned, and takes the marks of runs off their Machines at
+      - V(restored) uncordons the machines that runs have cordoned, and removes the marks of runs from their Machines at
         O(management). One that is not Ready, or has failed, stays as it is, and a remark says so. All that runs have
         changed in the O(workloads) is put back.
       - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back.
@@ -72,14 +72,14 @@ options:
     type: dict
   machines:
     description:
-      - The facts of each machine by its name, as its role has seen them there. C(kubeadm) is the version of kubeadm.
+      - The facts of each machine by its name, as its role has found them there. C(kubeadm) is the version of kubeadm.
       - On the control plane C(certificates) is a list with the C(name) of each and the time when it C(expires), and
         C(etcd) has the ids C(member) and C(leader), and the C(revision).
     type: dict
     default: {}
   failed_members:
     description:
-      - The causes of the steps that have failed on the hosts of machines of O(batch), by the names of these. With
+      - The causes of failed steps on the hosts of machines of O(batch), by the names of the machines. With
         O(state=returned) such a machine is looked at once, and not waited for.
     type: dict
     default: {}
@@ -98,7 +98,7 @@ options:
     type: bool
     default: false
   allow_unmanaged_pods:
-    description: Patterns of the namespaces whose pods without a controller are deleted by a drain, for ever.
+    description: Patterns of the namespaces whose pods without a controller a drain may delete for ever.
     type: list
     elements: str
     default: []
@@ -128,7 +128,7 @@ options:
     type: str
     default: ''
   retries:
-    description: With O(state=delegated) the retries of failures that their upgrader calls passing.
+    description: With O(state=delegated) the retries by the class of the failure.
     type: dict
     default: {}
     suboptions:
@@ -145,8 +145,8 @@ options:
       - The connection to the management cluster, if Cluster API owns the machines. It may be the same cluster. No
         environment variable is read for its suboptions.
       - With it each Machine of the plan gets the annotation C(upgrade.stateful/task) and the condition
-        C(MachineUpToDate), and before work on it begins C(cluster.x-k8s.io/skip-remediation), so that no
-        MachineHealthCheck replaces it. All are taken off once the machine is back.
+        C(MachineUpToDate), and before work on it starts C(cluster.x-k8s.io/skip-remediation), so that no
+        MachineHealthCheck replaces it. The annotations are removed once the machine is back.
   batch:
     description: The machines of the current batch.
     type: list
@@ -212,7 +212,7 @@ EXAMPLES = r"""
     batch: [worker-0]
     lock: "{{ begun.lock }}"
 
-- name: Have something else upgrade a machine whose pods have left
+- name: Have another program upgrade a machine whose pods have left
   stateful.upgrade.machine_upgrade:
     state: delegated
     step: after_drain
@@ -292,7 +292,7 @@ kubeadm:
   type: dict
   sample: {cp-0: apply}
 workloads:
-  description: The members that go of each of the O(workloads) with its name, and the processes before that.
+  description: The members that go down, by the name of each of the O(workloads), and their processes before that.
   returned: with O(state=ready)
   type: dict
   sample: {}

@@ -12,7 +12,7 @@ module: node_engine_plan
 short_description: Plan the switch of Longhorn's v2 data engine, and begin and end the run that carries it out
 description:
   - Orders the Longhorn nodes that do not run the default instance manager image yet. Nodes that an interrupted run has
-    begun come first. Nodes that run it are done.
+    started come first. Nodes that run it are done.
   - One verdict names all problems, each with volume, node and remedy.
   - Planning changes nothing in Longhorn. Throw-away pods prove the image on Kubernetes nodes that do not name it; they
     are removed. Once the plan is agreed to, the run that carries it out begins with O(state=begun), and
@@ -52,7 +52,7 @@ options:
   one_object:
     description:
       - Whether Longhorn is asked once for all nodes, by one C(DataEngineUpgradeManager). It then goes from node to node
-        by itself, and nothing between nodes stops it. It is refused where the API server does not offer this kind.
+        by itself, and cannot be stopped between nodes. It is refused where the API server does not offer this kind.
     type: bool
     default: false
   accept_unverified:

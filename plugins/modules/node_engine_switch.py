@@ -21,12 +21,12 @@ description:
     detached, since Longhorn then replaces the instance manager by itself; and O(state=evacuated) moves engines away
     for maintenance."
   - Every change carries its undo in an annotation of the same patch, and marks on the node and on the volumes say what
-    is begun. So a run that takes over after a kill continues in the same state.
+    was started. So a run that takes over after a kill continues in the same state.
   - If a step fails, the engines that were moved away come home where their instance manager runs. The others stay, and
     are named in the result. Everything else that the task has changed waits for the next run, or for
     O(state=restored).
   - No engine is moved and no instance manager replaced while a volume that it concerns has no other healthy replica,
-    is rebuilt, expanded, migrated, cloned or backed up. It is waited for.
+    is rebuilt, expanded, migrated, cloned or backed up. The task waits for that.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
@@ -62,14 +62,14 @@ options:
     elements: str
     default: []
   data_engine:
-    description: The data engine. V(v1) is refused, for its volumes are upgraded one by one.
+    description: The data engine. V(v1) is refused, because its volumes are upgraded one by one.
     type: str
     default: v2
     choices: [v1, v2]
   image:
     description:
       - The instance manager image that O(nodes) are to run, as the plan has it. If Longhorn has another one as its
-        default, nothing further is begun.
+        default, no further node is started.
       - Without it, it is the one that Longhorn has as its default at the first look.
     type: str
     default: ''
@@ -89,8 +89,8 @@ options:
     choices: [instance_manager_replacement, unknown_versions, unlisted_images, detached_without_snapshot]
   extra_replicas:
     description:
-      - Whether volumes with a single replica get a second one before their node is changed. O(state=restored) takes it
-        away again.
+      - Whether volumes with a single replica get a second one before their node is changed. O(state=restored) removes
+        it again.
     type: bool
     default: false
   keep:

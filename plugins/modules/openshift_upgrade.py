@@ -13,7 +13,7 @@ short_description: Plan an upgrade of OpenShift, and begin, carry out and end th
 description:
   - The cluster version operator upgrades the control plane, and the machine config operator the Kubernetes nodes. A run
     starts the first one, and lets the second one take one batch of Kubernetes nodes after the other. In between the
-    pools are paused, so that clusters on the Kubernetes nodes can be asked before each batch.
+    pools are paused, so that databases on the Kubernetes nodes can be asked before each batch.
   - One verdict names all problems of a plan.
   - Planning changes nothing. A run that carries the plan out begins with O(state=begun) and ends with O(state=ended).
 author:
@@ -30,12 +30,12 @@ options:
       - V(fit) waits until the operators are well and the Kubernetes nodes Ready.
       - V(taken) has the O(batch) taken. For the control plane it pauses the pools, sets the O(channel) if it is another
         one, waits until OpenShift has retrieved its updates, and sets the desired update, unless the ClusterVersion is
-        on its way already. For Kubernetes nodes it lets their pool go until they are taken, and
+        on its way already. For Kubernetes nodes it releases their pool until they are taken, and
         pauses it again. It waits for that even with O(wait=false).
       - V(updated) waits until the O(batch) is on O(target_version), and back.
       - V(proven) waits until everything is on O(target_version), and well.
-      - V(restored) lets the pools go that runs have paused. With a O(batch), a pool in which some Kubernetes nodes are
-        left to update stays paused, and a remark says so. So it does with O(aborted).
+      - V(restored) releases the pools that runs have paused. With a O(batch), or with O(aborted), a pool with
+        Kubernetes nodes left to update stays paused, and a remark says so.
       - V(expanded) makes a copy with one machine of each MachineSet of workers that has none yet, and waits until each
         machine is a Kubernetes node that takes pods. Once the update is commenced it makes none, and waits for none.
       - V(reduced) removes the copies that runs have made, and waits until their machines and Kubernetes nodes are gone.
@@ -94,22 +94,22 @@ options:
         C(maxUnavailable) is more has this one until the run has put it back. By default that of the pool counts.
     type: str
   control_plane_late_after:
-    description: Seconds after which the batch of the control plane is late, over all runs and passes. V(0) is never.
+    description: Seconds after which the batch of the control plane is late, over all runs and passes. V(0) means never.
     type: int
     default: 5400
   control_plane_timeout:
-    description: Seconds after which a run waits for that batch no more. V(0) is the limit of every batch.
+    description: Seconds after which a run no longer waits for that batch. With V(0) the limit of every batch counts.
     type: int
     default: 14400
   batch_late_after:
-    description: Seconds after which any other batch is late, over all runs and passes. V(0) is never.
+    description: Seconds after which any other batch is late, over all runs and passes. V(0) means never.
     type: int
     default: 1800
   late_in:
     description: Seconds after which O(state=updated) ends with RV(late), if the batch is not updated. By default never.
     type: int
   late:
-    description: The RV(late) that was given, with which O(state=updated) continues.
+    description: The RV(late) that was returned, so that O(state=updated) continues and does not end with it again.
     type: dict
     default: {}
   wait_limit:
@@ -130,7 +130,7 @@ options:
     choices: [UpgradeDelayedCheck, IsUpgradeable, PostUpgradeProcedures]
     default: []
   fedramp:
-    description: Whether the File Integrity Operator is to make its baseline again after the upgrade.
+    description: Whether the File Integrity Operator makes its baseline again after the upgrade.
     type: bool
     default: false
   batch:

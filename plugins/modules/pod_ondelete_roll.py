@@ -9,7 +9,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: pod_ondelete_roll
-short_description: Replace the pods of one batch, proven safe immediately before, and followed until they have joined
+short_description: Replace the pods of one batch after a proof that this is safe, and follow them until they have joined
 description:
   - Brings the members of one batch onto the revision that the StatefulSet of each wants, by deleting their pods. Then
     it follows the new pods until they are Ready and OpenSearch says that they have joined.
@@ -20,8 +20,8 @@ description:
     (C(state=restored), C(part=batch)) when the batch is back, or after a failure.
   - If the deletions of a large batch take longer than 5 seconds, the proof is made again between them. The members
     deleted so far then count as down. If the proof does not hold any more, the rest of the batch stays up, and the
-    deleted members are followed until they are back. With O(gate) the rest goes after them. Else the verdict is that of
-    the proof, V(waiting) as a rule, and you call again for the rest.
+    deleted members are followed until they are back. With O(gate) the rest goes after them. Otherwise the verdict is
+    that of the proof, usually V(waiting), and you call again for the rest.
   - The proof looks at all pods of the namespace. A member outside the batch whose pod is being deleted, has been
     evicted or has no running container does not count as staying, and is waited for.
   - If the elected manager is in the batch, and others can elect one of themselves, it hands over first. All
@@ -29,14 +29,14 @@ description:
     removed, and the proof made again. The undo of the exclusion is written before it. If this task is killed in
     between, M(stateful.upgrade.shard_allocation) puts it back.
   - Of two members that can be elected, only the elected one votes. When it hands over, the other one votes instead, so
-    that the cluster does not stand still during the restart.
+    that the cluster has a manager during the restart.
   - If no one takes over, or the user may not exclude, an elected manager that is alone goes as it is. One that
     shares its batch is waited for, up to O(proof_timeout). One that alone votes is refused, unless
-    O(allow_quorum_loss) consents to the standstill.
+    O(allow_quorum_loss) consents to the time without a manager.
   - A deletion carries the UID of the pod that was observed. So a pod that something else has replaced is never deleted.
-  - Members that are on the wanted revision already are left alone, but for those of O(replace_marked). A member
+  - Members that are on the wanted revision already are left alone, except those of O(replace_marked). A member
     on its way there, for example because an earlier run was killed, is followed. A broken pod of an older
-    revision is replaced, which is its fix.
+    revision is replaced, which fixes it.
   - If a pod is stuck, the cause is named (image, scheduling, crash, memory, probe, Kubernetes node), with its last
     events and log lines. A cause that time cannot fix is refused at once.
 author:
@@ -163,7 +163,7 @@ changed:
   returned: always
   type: bool
 verdict:
-  description: The verdict. It is passed once the batch is back, and else holds the reasons.
+  description: The verdict. It is passed once the batch is back; otherwise it has the reasons.
   returned: always
   type: dict
   sample: {state: passed, reasons: []}

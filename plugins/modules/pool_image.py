@@ -16,7 +16,7 @@ description:
   - The undo travels in the same patch, as one JSON string in the annotation C(upgrade.stateful/undo) of the
     StatefulSet. Any later run, or a person, can apply it, even after the controller has died.
   - An undo that exists is adopted, never overwritten, as long as the strategy is the one it was written for. If
-    something else has changed the strategy since, that change is what counts, and the result says so.
+    something else has changed the strategy since, that change counts, and the result says so.
   - The patch is guarded by what was observed (C(resourceVersion)). If the StatefulSet changed in between, it is
     observed and judged again.
   - A pool that a controller owns (an operator) is refused. One that Argo CD, Flux or Helm deploys is refused unless
@@ -28,15 +28,15 @@ options:
   pool:
     description:
       - Name of the StatefulSet. Required with O(state=present).
-      - With O(state=restored) and no name, every pool of the namespace that carries an undo is restored. One that fails
-        does not keep the others from it. RV(before) and the diff are then by the name of the pool.
+      - With O(state=restored) and no name, every pool of the namespace that carries an undo is restored. If one fails,
+        the others are still restored. RV(before) and the diff are then by the name of the pool.
     type: str
   state:
     description:
       - V(present) makes image and update strategy as wanted.
       - V(restored) puts the update strategy back exactly as it was, once every pod of the pool is Ready on the
-        revision that the pool wants. Before that it would start a roll that no one controls, so it stays, and the
-        verdict carries a remark with the reason. The image stays as it is.
+        revision that the pool wants. Before that it would start a roll without gates, so it stays, and the
+        verdict has a remark with the reason. The image stays as it is.
     type: str
     default: present
     choices: [present, restored]

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: process_restart
-short_description: Restart the server processes of one batch of pods, which stay, proven safe immediately before
+short_description: Restart the server processes of one batch after a proof that this is safe, while the pods stay
 description:
   - Restarts the processes of the pods of one batch. The pods, their claims and their addresses stay.
   - An annotation of each pod holds the phase of its restart (O(annotation)). It is first V(schedule-rolling), then
-    V(stop), then V(start), and then it is removed. A phase never goes back. So a run that was killed at any place is
-    gone on with, and no process is stopped twice.
+    V(stop), then V(start), and then it is removed. A phase never goes back. So the next run continues a run
+    that was killed anywhere, and no process is stopped twice.
   - With O(state=scheduled) the pods are marked. With O(state=restarted) the marked pods of the batch are restarted, and
     a pod without a mark is left alone.
   - A person may set the annotation, too, on a pod or on a StatefulSet for all its pods. The annotation
@@ -36,19 +36,19 @@ options:
       - V(scheduled) gives each pod of the batch that has no phase the one in O(phase), or the one of its StatefulSet,
         whose annotation is then removed. It also makes the new members of O(configuration[].replicas).
       - V(restarted) restarts the pods of the batch that have a phase, and follows them until they have joined.
-      - V(unscheduled) removes the phase from pods to whose processes nothing was done yet.
-      - V(resumed) looks for a restart of all members at once that was interrupted, in all pools of the namespace, and
-        brings it to its end. It works while no server answers, and needs no lock.
-      - V(completed) ends a run with O(configuration). It removes the contents of before and the keys of members that
-        are gone. Secrets with configurations that no pod has used for 15 minutes are deleted. It also brings the
+      - V(unscheduled) removes the phase from pods whose restart has not started.
+      - V(resumed) looks for an interrupted restart of all members at once, in all pools of the namespace, and
+        finishes it. It works while no server answers, and needs no lock.
+      - V(completed) ends a run with O(configuration). It removes the former contents and the keys of members that
+        are gone. Secrets with configurations that no pod has used for 15 minutes are deleted. It also installs the
         O(licence), which is used with this state only.
       - V(removed) removes the one member of the batch, for O(configuration[].replicas). It proves that the others can
         do without it and that it holds no shard, gives its StatefulSet one replica fewer, and waits until it is gone.
         M(stateful.upgrade.shard_allocation) with C(state=drained) has its shards moved away before.
-      - V(started) starts the processes of all pods of the namespace that an interrupted restart of one member after
-        the other has stopped, and waits until these pods are Ready. It stops nothing and leaves the phases, so that
+      - V(started) starts all processes in the namespace that an interrupted rolling restart has stopped, and
+        waits until these pods are Ready. It stops nothing and leaves the phases, so that
         the next run continues. After a restart of all members at once it starts none, and refuses if one is stopped.
-      - V(seen) has a remark for each pod of the namespace whose restart has begun, and fails if one of them is not
+      - V(seen) has a remark for each pod of the namespace whose restart has started, and fails if one of them is not
         Ready, since its process may be stopped. It asks the Kubernetes API alone.
     type: str
     choices: [scheduled, restarted, resumed, unscheduled, completed, removed, started, seen]
@@ -127,7 +127,7 @@ changed:
   returned: always
   type: bool
 verdict:
-  description: The verdict. It is passed once the batch is back, and else holds the reasons.
+  description: The verdict. It is passed once the batch is back; otherwise it has the reasons.
   returned: always
   type: dict
   sample: {state: passed, reasons: []}
@@ -157,7 +157,7 @@ downtime_seconds:
 members:
   description:
     - The members of the batch. C(action) is V(restarted) by this task, V(followed) on its way, V(stopped) to stay so,
-      V(removed) or V(untouched). C(total_seconds) last from the mark V(stop) until it has joined
+      V(removed) or V(untouched). C(total_seconds) is the time from the mark V(stop) until it has joined
       again; null if it has not.
     - When the verdict is refused, C(events) and C(log) are the last events and log lines of a pod that is stuck, and
       C(cause) is a sentence about the cause that the log names.

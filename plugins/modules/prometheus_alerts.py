@@ -12,7 +12,7 @@ module: prometheus_alerts
 short_description: Prove that none of the selected alerts fires
 description:
   - Asks Prometheus for the alerts that fire, and waits until none of them stops the upgrade. All that do are named.
-  - An alert is ignored until a day, for a reason that is shown. One that fired at the time of O(baseline) already
+  - An alert can be ignored until a day, for a reason that is shown. One that already fired at the time of O(baseline)
     stops nothing.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
@@ -27,8 +27,8 @@ options:
     type: str
   watchdog:
     description:
-      - The name of an alert that always fires, such as V(Watchdog). If it does not, no alert can be relied on, and
-        that is waited for.
+      - The name of an alert that always fires, such as V(Watchdog). If it does not fire, no alert can be relied on, and
+        the task waits until it does.
     type: str
   wait:
     description: Whether to wait until no alert stops the upgrade.

@@ -12,7 +12,7 @@ module: restart_plan
 short_description: Plan the restart of the processes of an OpenSearch cluster, and begin and end its run
 description:
   - Orders the members whose processes are to be restarted. These are the ones that are marked with a phase
-    (M(stateful.upgrade.process_restart)), by a person or by a run that was killed. If none is marked, they are all.
+    (M(stateful.upgrade.process_restart)), by a person or by a killed run, or all members if none is marked.
   - At the same time it asks the gate C(before_upgrade) of M(stateful.upgrade.cluster_health_gate), and checks whether
     the lock (M(stateful.upgrade.upgrade_lock)) is free, and whether the user has all rights.
   - One verdict names all problems. Planning changes nothing.
@@ -42,7 +42,7 @@ options:
   agreed:
     description:
       - The digest of a plan that the user has agreed to before. A consent covers one request once, so no member is due
-        if the last restart was that of this plan. Marked members and those with another configuration are due anyhow.
+        if the last restart was that of this plan. Marked members and those with another configuration are always due.
       - The last request is noted in the cluster setting C(cluster.metadata.stateful_upgrade.restart_request).
     type: str
   target_version:
@@ -53,7 +53,7 @@ options:
       - Whether the process of a member restarts in its pod, or its pod is replaced.
       - V(auto) takes the least that is enough for each member. A pod is replaced for a setting that is part of it,
         for a configuration that does not come into a running pod, and for a changed pod template. Everything else is
-        a restart of the process. Settings that the members take while they run restart no one.
+        a restart of the process. Settings that the members take while they run restart nothing.
       - V(never) leaves all pods. A change that needs new pods is refused, and a changed template is left for later.
       - V(always) replaces all pods that are due, also for a change for which a restart of the process is enough.
     type: str
@@ -61,8 +61,8 @@ options:
     default: auto
   setting_needs:
     description:
-      - The need of a change of a setting needs, by the name of the setting or a pattern with an asterisk. It comes
-        before the collection's own table of settings. The ways are V(dynamic), V(rolling), V(new_pod), V(coordinated)
+      - The way in which a changed setting is applied, by the name of the setting or a pattern with an asterisk. It
+        comes before the collection's own table of settings. The ways are V(dynamic), V(rolling), V(new_pod), V(coordinated)
         and V(never).
     type: dict
     default: {}
@@ -199,7 +199,7 @@ restart_request:
   sample: {digest: p5f0c1d2e3a4, base: p1f0c33a9b21, replaced: [], completed: ''}
 course:
   description:
-    - The way of the run. V(nothing) means that no one is due, and V(dynamic) that the members take all changes while
+    - The way of the run. V(nothing) means that no member is due, and V(dynamic) that the members take all changes while
       they run. With V(rolling) processes restart in batches, with V(replaced) at least one pod is replaced with them,
       and with V(coordinated) all processes stop before the first one starts.
   returned: unless O(state=ended)
@@ -237,7 +237,7 @@ plugins:
   sample:
     data: {stay: false, why: '/usr/share/opensearch/plugins is on no volume, so it is that of the image'}
 licence_first:
-  description: Whether the licence changes before the restarts; else it is brought after them, if at all.
+  description: Whether the licence changes before the restarts; otherwise it changes after them, if at all.
   returned: unless O(state=ended)
   type: bool
   sample: false

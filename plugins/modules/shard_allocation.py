@@ -15,14 +15,14 @@ description:
     not rebuilt elsewhere, and puts it back exactly as it was - the same scope, the same value, or absent.
   - On request it also switches rebalancing off and raises the limits of recoveries, for a whole run.
   - Moves the shards away from members that keep no data over a restart, by adding their names to
-    C(cluster.routing.allocation.exclude._name), and takes exactly these names out again.
+    C(cluster.routing.allocation.exclude._name), and removes exactly these names again.
   - The change and its undo are written in one atomic request. The cluster itself carries the undo, as one JSON string
-    under the setting C(cluster.metadata.stateful_upgrade.undo). Any later run, or a person, can apply it, even after
+    in the setting C(cluster.metadata.stateful_upgrade.undo). Any later run, or a person, can apply it, even after
     the controller has died.
   - A setting is put back only if its value is still the one that this module set. If something else has changed it
     since, it is left as it is and reported.
   - M(stateful.upgrade.pod_ondelete_roll) excludes members from voting for a short time. If it was killed in between,
-    putting back lets them vote again. Exclusions of others are never removed.
+    they vote again once this is put back. Exclusions of others are never removed.
   - An undo that exists is never overwritten. The run that wrote it extends it by further changes, and removes the
     parts that it puts back.
 author:
@@ -42,7 +42,7 @@ options:
         place, it refuses and names the shards and the deciders. Members that are not in the cluster hold no shard.
         Elasticsearch keeps only the exclusions in force that were changed last, so there those by other attributes are
         written again in the same request.
-      - V(undrained) takes out again the names that V(drained) has added, and leaves others.
+      - V(undrained) removes the names that V(drained) has added, and leaves others.
       - V(restored) applies the undo that the cluster carries, if there is one, as a whole or the O(part) asked for.
     type: str
     required: true
@@ -78,7 +78,7 @@ options:
   rebalance:
     description:
       - With V(none), no shard is moved only to even out the members (C(cluster.routing.rebalance.enable)). Otherwise
-        the servers begin to as soon as a member is back, and the next member waits for it.
+        the servers start to do so as soon as a member is back, and the next member waits for it.
     type: str
     default: unchanged
     choices: [unchanged, none]
@@ -114,8 +114,8 @@ options:
     default: []
   keep_replicas:
     description:
-      - With O(state=restored), whether indices keep the replicas that a run has given them, since a later run goes on
-        with them. Otherwise they get back the number that they had, where it is still the one of the run.
+      - With O(state=restored), whether indices keep the replicas that a run has given them, since a later run
+        needs them. Otherwise they get back the number that they had, where it is still the one of the run.
     type: bool
     default: false
   before:
@@ -130,7 +130,7 @@ options:
   reset:
     description:
       - With O(state=restored), the consent to set these settings to null. They have a value that a run sets, and no
-        undo names them. If this is given, also as an empty list, every other such setting is named by a remark.
+        undo names them. If this is given, even as an empty list, a remark names every other such setting.
       - With V(cluster.metadata.stateful_upgrade.undo) an undo that cannot be read is removed.
     type: list
     elements: str

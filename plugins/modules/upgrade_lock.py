@@ -24,7 +24,7 @@ version_added: 0.1.0
 options:
   state:
     description:
-      - V(free) checks that no other run that lives holds the lock.
+      - V(free) checks that no other living run holds the lock.
       - V(held) takes the lock, even from a dead run.
       - V(stopped) asks the run that holds the lock to stop after its current member, and waits until the lock is free.
       - V(released) gives up the lock that O(lock) names, if it is still held.

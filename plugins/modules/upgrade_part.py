@@ -19,8 +19,8 @@ version_added: 0.1.0
 options:
   part:
     description:
-      - V(alert_silence) holds the silences of the upgrade, and V(prometheus_alerts) proves that no alert fires that the
-        upgrade has to heed, as the modules of these names.
+      - V(alert_silence) holds the silences of the upgrade, and V(prometheus_alerts) proves that no alert fires that
+        stops the upgrade, as the modules of these names.
       - V(external_dependencies) proves that the registries, web servers, ports and names in C(upgrade_dependencies) are
         available, and V(kubernetes_nodes) that Kubernetes nodes are neither cordoned nor under pressure.
       - V(extra_member) gives a pool one member more for the time of the upgrade, and removes it.
@@ -63,7 +63,7 @@ options:
       - upgrade_request
 attributes:
   check_mode:
-    description: Looks and judges as otherwise, and changes nothing.
+    description: Looks and judges as in a run, and changes nothing.
     support: full
   diff_mode:
     description: The changes of V(extra_member) are shown; no other part has any to show.

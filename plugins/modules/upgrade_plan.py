@@ -25,7 +25,7 @@ options:
     description:
       - V(planned) plans, and looks for all problems.
       - V(begun) takes the lock, plans again, puts back the changes that an interrupted run has left, and records the
-        begin of the run. If the plan is not the O(confirmed) one any more, or anything else goes wrong, the lock is
+        start of the run. If the plan is no longer the O(confirmed) one, or anything else fails, the lock is
         given back. In check mode no lock is taken, and nothing is recorded.
       - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back. The lock is given back
         even if the record cannot be written.
@@ -89,7 +89,7 @@ options:
       - With V(false), look at the cluster once and return the verdict. O(state=begun) and O(state=ended) wait
         nevertheless.
       - The proof of the images, and the watch on a lock whose holder may be dead, are waited for in any case, since
-        another call would begin them anew.
+        another call would start them again.
   wait_timeout:
     description:
       - Seconds to wait for an answer of OpenSearch and of the Kubernetes API, then for the cluster to be fit for the
@@ -267,7 +267,7 @@ kubernetes_nodes:
   type: dict
   sample: {data-0: worker-1}
 marked_nodes:
-  description: The Kubernetes nodes that an interrupted run has begun to empty, if there are O(tasks_emptied).
+  description: The Kubernetes nodes that an interrupted run has started to empty, if there are O(tasks_emptied).
   returned: unless O(state=ended)
   type: list
   elements: str

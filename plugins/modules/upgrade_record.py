@@ -32,7 +32,7 @@ options:
       - V(absent) removes the records of the request O(request), which was withdrawn, once they are O(retention) days
         old. A record of an upgrade under way stays.
       - V(paused) pauses the upgrade on request, for the reason O(summary). No batch begins any more until V(resumed).
-        V(approved) notes that someone approves the point O(approval). These need no lock, whoever is at work.
+        V(approved) notes that someone approves the point O(approval). These need no lock, whichever run is at work.
     type: str
     choices: [read, begun, step, batch, ended, settled, absent, paused, resumed, approved]
     default: read
@@ -91,7 +91,7 @@ options:
         type: int
         default: 0
       retries_unreachable:
-        description: The times that it may fail since a host or a server gave no answer.
+        description: The times that it may fail because a host or a server gave no answer.
         type: int
         default: 0
       before:
@@ -124,8 +124,8 @@ options:
   event:
     description:
       - The end of the run. The upgrade is V(completed), or V(paused) until the next pass. A run that was V(stopped),
-        since a batch could not be finished or the whole not be proven, leaves it under way for the next run. One that a
-        person has V(aborted) continues once it is resumed.
+        because a batch could not be finished or the whole cluster not be proven, leaves it under way for the next run.
+        One that a person has V(aborted) continues once it is resumed.
     type: str
     choices: [completed, paused, stopped, aborted]
   summary:
@@ -214,14 +214,14 @@ options:
     default: []
   deadline:
     description:
-      - With O(batch_state=upgrading), the time from which on no batch is begun any more, in seconds since 1970.
+      - With O(batch_state=upgrading), the time from which no further batch is started, in seconds since 1970.
         0 sets no limit.
     type: int
     default: 0
   pause_at:
     description:
-      - With O(batch_state=upgrading), the time from which on the upgrade is paused, in seconds since 1970. Then the
-        verdict is V(waiting), and nothing is noted. 0 sets none.
+      - With O(batch_state=upgrading), the time from which the upgrade is paused, in seconds since 1970. Then the
+        verdict is V(waiting), and nothing is noted. 0 sets no such time.
     type: int
     default: 0
   locks:
@@ -289,7 +289,7 @@ records:
       begins, V(upgraded) when no member is left, and V(upgrading) in between. C(left) are its members that do not run
       the target version yet. C(outside) are such members of the cluster that are in none of the pools.
     - C(deployed_version) is the version that all members ran at the end of the last upgrade that completed. Before the
-      first one it is the lowest version that any of them ran at its begin. It becomes the target version when an
+      first one it is the lowest version that any of them ran at its start. It becomes the target version when an
       upgrade completes and no member is left. C(deployed) says it in words, with the version on the way.
     - C(phase) is V(New) (planned, no one has agreed), V(Pending) (agreed to or scheduled, no batch has begun),
       V(Upgrading), V(Paused) (until the next pass), V(Completed), V(Failed) (no run began in its window) or V(Aborted).
@@ -355,7 +355,7 @@ usual_seconds:
 step:
   description:
     - The seconds since which the step is not completed, and how often it has failed since, by class.
-      One that an earlier run has gone on without has the cause as C(skipped).
+      One that an earlier run has left out has the cause as C(skipped).
     - With O(tried) also C(next), which is C(done), C(again), C(waiting), C(skipped) or C(failed), with the C(reason) to
       wait, the C(failure), the C(notice) that is due, C(remarks), and whether its changes are to be taken back
       (C(takes_back)).
