@@ -62,8 +62,8 @@ options:
   setting_needs:
     description:
       - The way in which a changed setting is applied, by the name of the setting or a pattern with an asterisk. It
-        comes before the collection's own table of settings. The ways are V(dynamic), V(rolling), V(new_pod), V(coordinated)
-        and V(never).
+        comes before the collection's own table of settings. The ways are V(dynamic), V(rolling), V(new_pod),
+        V(coordinated) and V(never).
     type: dict
     default: {}
   announce:

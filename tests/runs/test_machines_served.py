@@ -125,7 +125,7 @@ def test_passes_that_never_wait_upgrade_the_machines(found: Machines) -> None:
             break
         waited += 1
         assert '"upgrade_state": "waiting"' in ended.output
-        assert "no machine is left cordoned but those that this names" in ended.output
+        assert "no machine is left cordoned except those named here" in ended.output
         assert "Kubernetes node worker-3 is under memory pressure." in ended.output
     assert waited == 6
     is_upgraded(found)

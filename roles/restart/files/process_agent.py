@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A process manager as the entry point of a container: it stops and starts the server in it on request, over HTTPS.
 
-It and supervised_process.py beside it need Python 3.10 or later on Linux, and nothing else. The API is that of the
+It and supervised_process.py next to it need Python 3.10 or later on Linux, and nothing else. The API is that of the
 design of cloud-on-k8s for restarts of processes in pods (2019). docs/restart_agent.md has all options and answers.
 """
 
@@ -47,18 +47,18 @@ LENGTH = re.compile(r"[0-9]{1,15}")
 
 
 class Drips(io.RawIOBase):
-    """The bytes that come over a connection until a moment, however slowly they come."""
+    """The bytes that come over a connection until a given time, however slowly they come."""
 
     def __init__(self, connection: ssl.SSLSocket) -> None:
         super().__init__()
         self._connection, self.end = connection, 0.0
 
     def readable(self) -> bool:
-        """They are there to be read."""
+        """Whether it can be read: always."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read some of them. A TimeoutError tells that the moment has come."""
+        """Read some of them. A TimeoutError means that the time is over."""
         self._connection.settimeout(max(0.001, self.end - time.monotonic()))
         return self._connection.recv_into(buffer)
 
@@ -132,13 +132,13 @@ def written(status: HTTPStatus, said: Mapping[str, object], headers: Mapping[str
 
 
 class Door:
-    """Speaks HTTPS with those who may come in, and with others only as far as it takes to refuse them."""
+    """Answers callers with a token or certificate over HTTPS, and refuses all others."""
 
     def __init__(self, options: argparse.Namespace, process: Process) -> None:
         self._options, self._process = options, process
         self._context: ssl.SSLContext | None = None
         self._seen: list[tuple[int, int]] = []
-        """The files of which the context was made, by the time of their last change and their number."""
+        """The files of the context, by the time of their last change and their inode."""
         self._tls()
         host, port = options.listen
         both = not host and socket.has_dualstack_ipv6()
@@ -152,7 +152,7 @@ class Door:
             threading.Thread(target=self._serve, daemon=True).start()
 
     def _tls(self) -> ssl.SSLContext:
-        """The context of the files as they are: certificates are renewed while the agent runs."""
+        """The context from the present files: certificates are renewed while the agent runs."""
         files = [
             self._options.certificate,
             self._options.key,

@@ -25,7 +25,7 @@ REMEMBERED = 64
 """The most requests that are remembered as carried out."""
 CHUNK = 65_536
 AGAIN = 1.0
-"""Seconds until a process that its parent has left behind is told again to end."""
+"""Seconds until a process that its parent has left behind gets SIGTERM again."""
 
 
 class Refused(Exception):
@@ -42,7 +42,7 @@ def log(text: str) -> None:
 
 
 def pass_on(target: int, data: bytes) -> None:
-    """Write everything. If nobody takes it any more, it is lost, and the process runs on."""
+    """Write everything. If no one reads it any more, it is lost, and the process continues."""
     try:
         while data:
             data = data[os.write(target, data) :]
@@ -70,7 +70,7 @@ def checksum(files: Sequence[str]) -> str | None:
 def descendants() -> set[int]:
     """The living processes below this one; the kernel gives it those whose parents have died (PID 1, or subreaper).
 
-    There are none if /proc shows another PID namespace, for its numbers would be those of foreign processes.
+    There are none if /proc shows another PID namespace, because its numbers would be those of foreign processes.
     """
     below: dict[int, list[int]] = {}
     try:
@@ -94,7 +94,7 @@ def descendants() -> set[int]:
 
 
 def send(number: int, pids: Iterable[int]) -> None:
-    """Send a signal to processes. One that is gone meanwhile needs none."""
+    """Send a signal to processes. One that is already gone is left out."""
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -135,7 +135,7 @@ class Output:
 
 
 class Memory:
-    """The facts that outlive the container if there is a folder for them, as an emptyDir is; else they live as long."""
+    """The facts that outlive the container if there is a folder for them, as an emptyDir is; else they end with it."""
 
     def __init__(self, folder: str | None) -> None:
         self._path = os.path.join(folder, "state.json") if folder else None
@@ -167,7 +167,7 @@ class Memory:
         return [*(each for each in self.requests if each not in added), *added][-REMEMBERED:]
 
     def keep(self, **changes: Any) -> None:
-        """Note changes. They count once they are on the disk, so that no container that restarts acts against them."""
+        """Note changes. They count once they are on the disk, so that a restarted container follows them."""
         facts = {**self.facts(), **changes}
         if self._path:
             try:
@@ -234,7 +234,7 @@ class Process:
             }
 
     def begin(self, awaited: str | None) -> None:
-        """The container begins. An OSError tells that the command cannot be run."""
+        """The start of the container. An OSError means that the command cannot be run."""
         with self._lock:
             if self._memory.stopped:
                 log("The process stays stopped, as it was when this container began.")
@@ -323,7 +323,7 @@ class Process:
 
     def _spawn(self, mounted: str | None) -> None:
         self._output.lines.clear()
-        # Not by subprocess: that runs Python between fork and exec to set the mask of signals, beside other threads.
+        # Not by subprocess: that runs Python between fork and exec to set the mask of signals, with other threads.
         self._pid = os.posix_spawnp(
             self._command[0],
             self._command,
@@ -344,7 +344,7 @@ class Process:
                 return
             if pid == self._pid:
                 code = os.waitstatus_to_exitcode(status)
-                # As shells and Kubernetes count the end by a signal.
+                # Shells and Kubernetes count an end by a signal like this.
                 self._code = code if code >= 0 else 128 - code
 
     def _ended(self, code: int) -> int | None:
