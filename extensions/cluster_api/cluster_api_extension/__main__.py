@@ -38,13 +38,13 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     serving.add_argument("--health-port", type=int, default=8081, help="the port of /healthz and /readyz, without TLS")
     working = commands.add_parser("work", help="carry out tasks by a command")
     working.add_argument("--once", action="store_true", help="end after one task, or if there is none")
-    working.add_argument("--claim-seconds", type=int, default=60, help="a claim ends so long after a sign of life")
+    working.add_argument("--claim-seconds", type=int, default=60, help="seconds after which a claim not renewed ends")
     working.add_argument("--look-seconds", type=int, default=10, help="the time between two looks for a task")
     working.add_argument("--side-by-side", type=int, default=1, help="the most machines of one cluster at a time")
     working.add_argument(
         "--confirm-plan",
         action="store_true",
-        help="the command is a playbook of stateful.upgrade: show its plan, and agree to that one",
+        help="the command is a playbook of stateful.upgrade: show its plan, and agree to exactly that plan",
     )
     working.add_argument("run", nargs="+", metavar="COMMAND", help="the command, with placeholders such as {version}")
     for each in (serving, working):
@@ -92,7 +92,7 @@ async def until_stopped(found: argparse.Namespace) -> None:
 
 
 async def work(found: argparse.Namespace, api: KubernetesApi, store: Store, stop: asyncio.Event) -> None:
-    """Carries out task after task. A task in progress comes to its end before the process does."""
+    """Carries out task after task. The process finishes a task in progress before it ends."""
     claimant = Claimant(f"{socket.gethostname()}-{os.getpid()}", found.claim_seconds, found.side_by_side)
     claims = Claims(api, store, claimant, utc_now)
     worker = Worker(claims, found.run, found.claim_seconds, utc_now, confirms=found.confirm_plan)

@@ -55,7 +55,7 @@ def part(body: Mapping[str, Any], *path: str) -> Json:
 
 
 def optional_part(body: Mapping[str, Any], *path: str) -> Json:
-    """The same, empty if there is none."""
+    """The object at a path; empty if there is none."""
     found: Any = body
     for name in path:
         found = found.get(name) if isinstance(found, Mapping) else None
@@ -79,7 +79,7 @@ def text(body: Mapping[str, Any], *path: str) -> str:
 
 
 def optional_text(body: Mapping[str, Any], *path: str) -> str:
-    """The same, empty if there is none."""
+    """The text at a path; empty if there is none."""
     value = optional_part(body, *path[:-1]).get(path[-1])
     if value is not None and not isinstance(value, str):
         raise BadBody(f"The request has no text {'.'.join(path)}.")

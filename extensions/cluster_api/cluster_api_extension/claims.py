@@ -26,7 +26,7 @@ class ClaimLost(Exception):
 
 @dataclass(frozen=True)
 class Claimant:
-    """One worker: its name, which is no other's, and the seconds for which a claim holds without a sign of life."""
+    """One worker: its unique name, and the seconds for which a claim holds without renewal."""
 
     holder: str
     seconds: int = 60
@@ -85,7 +85,7 @@ class Claims:
             await self._api.make(self._store.leases(), item)
 
     async def renew(self, task: Task) -> Task:
-        """Shows a sign of life; gives the task as it is now, in which an abort may stand.
+        """Renews the claim; gives the task as it is now, which may have an abort.
 
         Raises:
             ClaimLost: another one has it, or the task is no longer this run's.

@@ -104,7 +104,7 @@ def _named(desired: Json, names: Mapping[str, str]) -> str:
 
 
 def declined(hook: str, uncovered: Sequence[str], uncovered_means: str, name: str) -> Json:
-    """The answer where not all is covered: one without patches, or a failure, at which nothing is replaced."""
+    """The answer if not all is covered: a success without patches, or a failure, after which nothing is replaced."""
     listed = f"The allow-list does not cover {', '.join(uncovered)} of {name}."
     if uncovered_means == HOLD:
         return failure(

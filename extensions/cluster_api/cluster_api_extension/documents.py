@@ -69,12 +69,12 @@ def task_of(config_map: Mapping[str, Any]) -> Task:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         name = (config_map.get("metadata") or {}).get("name", "")
         raise NotUnderstood(
-            f"The ConfigMap {name} holds no task that can be read: delete it, and it is made anew."
+            f"The ConfigMap {name} holds no task that can be read: delete it, and it is made again."
         ) from error
 
 
 def cleared_in(config_map: Mapping[str, Any]) -> str:
-    """The word of the person who clears the failure; empty if no one does."""
+    """The person who clears the failure, or the cause that is given; empty if no one does."""
     found = (config_map["metadata"].get("annotations") or {}).get(CLEAR)
     return str(found or "a person") if found is not None else ""
 

@@ -1,7 +1,7 @@
-"""ExternalUpgrade: machines of one owner are requested all at once, and accepted or declined. Pure: no I/O.
+"""ExternalUpgrade: all machines of one owner are requested at once, and accepted or declined. Pure: no I/O.
 
 This is the request of the design that came before the hooks of Cluster API. Cluster API itself does not make it; it is
-for a controller of your own, and answered beside the other hooks.
+for a controller of your own, and is answered like the other hooks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The difference of two specs, the allow-list that covers it, and the patch that carries it out. Pure: no I/O.
 
-Cluster API applies the patches to the current objects and compares the rest. Anything that is left over means that the
-machine cannot be updated in place, and it is replaced. So the judgement here is of all or nothing.
+Cluster API applies the patches to the current objects and compares the rest. If anything is left over, the machine
+cannot be updated in place, and is replaced. So the answer here is all or nothing.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ def _paths_below(value: Any, path: Segments) -> Iterator[Segments]:
 
 
 def covers(allowed: Segments, path: Segments) -> bool:
-    """Whether a path of the allow-list stands for a field: it is the field or lies above it; * is any one name."""
+    """Whether a path of the allow-list covers a field: it is the field or above it; * is any one name."""
     return len(allowed) <= len(path) and all(name in ("*", part) for name, part in zip(allowed, path, strict=False))
 
 
 def not_covered(changes: Sequence[Difference], allow_list: Sequence[Segments]) -> list[Segments]:
-    """The fields that differ and that no path of the allow-list stands for, in the order of their names."""
+    """The fields that differ and that no path of the allow-list covers, in the order of their names."""
     touched = {path for change in changes for path in leaves(change)}
     return sorted(path for path in touched if not any(covers(allowed, path) for allowed in allow_list))
 

@@ -1,6 +1,6 @@
 """The answers to lifecycle hooks: an upgrade is held while a gate says no. Pure: no I/O.
 
-An answer that cannot be had, or that is too old, is not a pass.
+A missing answer, or one that is too old, is not a pass.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _held(rule: GateRule, found: GateAnswer | str, now: datetime) -> str:
     if isinstance(found, str):
         return found
     if found.seen > now + AHEAD:
-        return "The time of its answer lies ahead."
+        return "The time of its answer is in the future."
     if now - found.seen > timedelta(seconds=rule.max_age):
         return f"Its answer is older than {rule.max_age} s."
     if not found.fit:

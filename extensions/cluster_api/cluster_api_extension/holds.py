@@ -42,7 +42,7 @@ class Holds:
         await self._annotated(wanted, lambda found: found is None, OURS)
 
     async def release(self, wanted: Wanted) -> None:
-        """Takes off the hold of this extension. Any other one stays, and a Machine that is gone has none."""
+        """Removes the hold of this extension. Any other one stays, and a Machine that is gone has none."""
         try:
             await self._annotated(wanted, lambda found: found == OURS, None)
         except MachineGone:

@@ -85,7 +85,7 @@ def failure_in(code: int, statistics: Mapping[str, Any]) -> dict[str, str]:
 
 
 def kind_of(codes: Sequence[str], cause: str) -> str:
-    """The kind of a failure with these codes. One that a person has to fix makes all of it such a failure."""
+    """The kind of a failure with these codes. If a person has to fix one of them, the failure is `refused`."""
     if not codes or not frozenset().union(*KINDS.values()).issuperset(codes):
         return "refused"
     found = next(kind for kind, its in KINDS.items() if its.intersection(codes))

@@ -27,7 +27,7 @@ from .tasks import HOOK, Wanted, reply
 LARGEST = 4 * 1024 * 1024
 """The most bytes of a request; an object of Kubernetes has 1.5 MiB at most."""
 MARGIN = 1.0
-"""Seconds by which an answer comes before the time of the caller has ended."""
+"""Seconds by which an answer comes before the time limit of the caller."""
 LOG = logging.getLogger("cluster_api_extension")
 
 Answering = Callable[[Json], Awaitable[Json]]
@@ -124,7 +124,7 @@ class HookService:
         return reply(task, wanted, clearing(wanted, self._store.namespace))
 
     async def external_upgrade(self, body: Json) -> Json:
-        """The answer to ExternalUpgrade: what runs for the same owner is aborted first, then it is decided.
+        """The answer to ExternalUpgrade: runs for the same owner are aborted first, then the request is decided.
 
         Raises:
             BadBody: the request names no machines.

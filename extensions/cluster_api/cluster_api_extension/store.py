@@ -1,4 +1,4 @@
-"""Machines, tasks, claims and gates in the management cluster; each write is over what was read."""
+"""Machines, tasks, claims and gates in the management cluster; each write is over the version that was read."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from .tasks import BUSY, Task, TaskState, Wanted, aborted, digest_of, judged
 GATE_TIMEOUT = 4.0
 """Seconds for the answer of a gate behind an address."""
 OPEN = f"{TASK_LABEL}=true,{STATE_LABEL} in ({TaskState.WAITING.value},{','.join(state.value for state in BUSY)})"
-"""The selector of the tasks that are neither done nor failed, so that a look costs nothing for those that are."""
+"""The selector of the tasks that are neither done nor failed, so that ended tasks cost nothing in a look."""
 TRIES = 3
-"""Attempts to write a task that another replica or a run has written meanwhile."""
+"""Attempts to write a task that another replica or a run writes at the same time."""
 CONTROL_PLANE = "cluster.x-k8s.io/control-plane"
 OWNERS = {"cluster.x-k8s.io/control-plane-name": "control-plane", "cluster.x-k8s.io/deployment-name": "deployment"}
-"""The labels of a Machine that name its owner, and the word that stands before the name of one."""
+"""The labels of a Machine that name its owner, each with the word before the name."""
 
 
 class BeingDeleted(Exception):

@@ -117,7 +117,7 @@ def new_task(wanted: Wanted, budget: Budget, now: datetime, events: tuple[str, .
 def judged(task: Task | None, wanted: Wanted, budget: Budget, now: datetime, alive: bool, cleared: str = "") -> Task:
     """The task after a request for `wanted`.
 
-    `alive` says whether a run still holds the claim; `cleared` is the word of the person who clears a failure.
+    `alive` says whether a run still holds the claim; `cleared` names the person who clears a failure.
     """
     if task is None:
         return new_task(wanted, budget, now)
@@ -128,7 +128,7 @@ def judged(task: Task | None, wanted: Wanted, budget: Budget, now: datetime, ali
     if task.state is TaskState.DONE:
         return task
     if task.abort and task.state is TaskState.WAITING:
-        # The run has come to its end, and the target that was to take its place is no longer wanted.
+        # The run has ended, and the target that was to replace it is no longer wanted.
         return new_task(wanted, budget, now, task.events)
     if task.state in BUSY and not alive:
         task = ended(task, "lost", f"the run {task.holder} has given no sign of life", now)
@@ -154,7 +154,7 @@ def _too_late(task: Task) -> str:
 
 
 def aborted(task: Task, now: datetime) -> Task:
-    """The task once it is no longer wanted: no run claims it any more, and one that has it comes to its end."""
+    """The task once it is no longer wanted: no further run claims it, and a run that has it finishes."""
     return task if task.abort else _noted(replace(task, abort=True), now, "abort requested")
 
 
@@ -197,7 +197,7 @@ def _noted(task: Task, now: datetime, event: str) -> Task:
 
 
 def reply(task: Task, wanted: Wanted, clearing: str) -> Json:
-    """The answer to UpdateMachine. It is the same for the same task, for Cluster API writes it into a condition.
+    """The answer to UpdateMachine. It is the same for the same task, because Cluster API writes it into a condition.
 
     `clearing` is the command with which a person clears the failure.
     """

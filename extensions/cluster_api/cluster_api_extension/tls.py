@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class TlsFiles:
-    """The certificate of the service with its key, and the authority that callers' certificates are of."""
+    """The certificate of the service with its key, and the authority of the callers' certificates."""
 
     certificate: Path
     key: Path
@@ -28,7 +28,7 @@ class ServerTls:
     """The settings of TLS of the service.
 
     Raises:
-        OSError: a file cannot be read, when it is made and from `renew`.
+        OSError: a file cannot be read, from the constructor and from `renew`.
         TlsProblem: a file holds something else.
     """
 
@@ -52,7 +52,7 @@ class ServerTls:
             raise TlsProblem(f"{files.client_ca} is no authority of certificates, in PEM.") from error
 
     def renew(self) -> bool:
-        """Takes the files again if they have changed; new connections see them. Gives whether they had."""
+        """Takes the files again if they have changed; new connections see them. Says whether they have."""
         stamp = self._files.stamp()
         if stamp == self._stamp:
             return False

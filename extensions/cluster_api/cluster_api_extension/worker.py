@@ -27,11 +27,11 @@ LOG = logging.getLogger("cluster_api_extension")
 RESULT = "MACHINE_TASK_RESULT"
 """The variable of the environment with the file into which a command may write its result: a kind and a reason."""
 LASTING_CODES = frozenset({1, 5, 126, 127, 250})
-"""Exit codes of commands that another attempt does not change: options that are wrong, a program that is not there."""
+"""Exit codes that another attempt does not change: wrong options, a missing program."""
 GRACE = 60.0
-"""Seconds that a command has to come to its end after its claim is lost."""
+"""Seconds that a command has to end after its claim is lost."""
 SIGNS_OF_LIFE = 3
-"""Signs of life in the time for which a claim holds."""
+"""Renewals in the time for which a claim holds."""
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -59,7 +59,7 @@ def filled(command: Sequence[str], words: Mapping[str, str]) -> list[str]:
 
 
 def missing(command: Sequence[str], words: Mapping[str, str]) -> list[str]:
-    """The placeholders of a command for which a machine has no value: an empty word may stand for all machines."""
+    """The placeholders of a command for which a machine has no value: an empty word could mean all machines."""
     return [name for name, value in words.items() if not value and any(f"{{{name}}}" in each for each in command)]
 
 
@@ -169,7 +169,7 @@ class Worker:
             except NotStarted as error:
                 code, written = 1, json.dumps({"kind": error.kind, "reason": str(error)})
         if code == 0:
-            # Before the end of the task is written, after which no one would look for a hold that is left.
+            # Before the end of the task is written: after that no one would look for a hold that is left.
             await self._claims.holds.release(task.wanted)
         await self._claims.change(task, lambda current: self._judged(current, code, written))
 
@@ -215,9 +215,9 @@ class Worker:
         return ended(task, "aborted" if task.abort else kind, reason, self._now())
 
     async def _watched(self, task: Task, process: Process) -> int:
-        """Shows signs of life until the command has ended. It is asked to end once the claim is lost.
+        """Renews the claim until the command has ended. It is asked to end once the claim is lost.
 
-        An abort lets it come to its end, since a machine is worse off in the middle of an upgrade than after it.
+        After an abort it still finishes, because a half-upgraded machine is worse than an upgraded one.
         """
         loop = asyncio.get_running_loop()
         last = loop.time()
@@ -232,7 +232,7 @@ class Worker:
                     last = loop.time()
                 except Unanswered as error:
                     if loop.time() - last >= self._seconds * (SIGNS_OF_LIFE - 1) / SIGNS_OF_LIFE:
-                        raise ClaimLost(f"There was no sign of life for the claim: {error}") from error
+                        raise ClaimLost(f"The claim could not be renewed: {error}") from error
         finally:
             for number in (signal.SIGTERM, signal.SIGKILL):
                 if not waiting.done():

@@ -33,7 +33,7 @@ def test_a_gate_that_says_yes_lets_the_upgrade_pass() -> None:
         ({"fit": "no", "reason": "red\x1b[2J", "seen": SEEN}, "red [2J."),
         ({"fit": "no", "reason": "", "seen": SEEN}, "It says no."),
         ({"fit": "yes", "reason": "", "seen": "2026-11-28T11:49:59Z"}, "Its answer is older than 600 s."),
-        ({"fit": "yes", "reason": "", "seen": "2026-11-28T12:02:00Z"}, "The time of its answer lies ahead."),
+        ({"fit": "yes", "reason": "", "seen": "2026-11-28T12:02:00Z"}, "The time of its answer is in the future."),
         (
             {"fit": "yes", "reason": "", "seen": "2026-11-28T11:59:00"},
             "The time in the field seen of the gate has no zone.",

@@ -258,7 +258,7 @@ def test_a_task_that_others_wrote_is_left_alone_and_named_to_whoever_asks() -> N
         place.management.resources.replace(CONFIG_MAPS, NAMESPACE, name, {**item, "data": {"task.json": "[]"}})
         answer = await place.ask("one")
         assert answer["message"] == (
-            f"The ConfigMap {name} holds no task that can be read: delete it, and it is made anew."
+            f"The ConfigMap {name} holds no task that can be read: delete it, and it is made again."
         )
         assert await place.claims("run-1").claim_next() is None
 
