@@ -11,6 +11,7 @@ from tests.sandbox.kubernetes.selectors import selected
 
 _UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _NO_SCHEDULE = frozenset({"NoSchedule", "NoExecute"})
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def quantity(text: str | int | float) -> Decimal:
@@ -52,25 +53,36 @@ def refusals(pod: Json, node: Json, volumes: Sequence[Json], there: Sequence[Jso
         yield "Too many pods"
 
 
-def spread_refusal(pod: Json, node: Json, nodes: Sequence[Json], pods: Sequence[Json]) -> str | None:
-    """The reason why its spread or anti-affinity keeps a pod from a Kubernetes node; `nodes` are all it may use."""
-    for rule in pod["spec"].get("topologySpreadConstraints", []):
-        if rule.get("whenUnsatisfiable") != "DoNotSchedule":
-            continue
-        counted = _counted(pod, rule["topologyKey"], rule.get("labelSelector"), nodes, pods)
-        place = node["metadata"]["labels"].get(rule["topologyKey"])
-        if place is None or counted[place] + 1 - min(counted.values()) > rule.get("maxSkew", 1):
-            return "node(s) didn't match pod topology spread constraints"
-    rules = pod["spec"].get("affinity", {}).get("podAntiAffinity", {})
-    for rule in rules.get("requiredDuringSchedulingIgnoredDuringExecution", []):
-        counted = _counted(pod, rule["topologyKey"], rule.get("labelSelector"), nodes, pods)
-        if counted[node["metadata"]["labels"].get(rule["topologyKey"], "")]:
-            return "node(s) didn't match pod anti-affinity rules"
-    return None
+class Spread:
+    """The rules of a pod for its spread and anti-affinity, with the pods that each counts on the `nodes` it may use."""
+
+    def __init__(self, pod: Json, nodes: Sequence[Json], pods: Sequence[Json]) -> None:
+        spec = pod["spec"]
+        spreads = [
+            each
+            for each in spec.get("topologySpreadConstraints", [])
+            if each.get("whenUnsatisfiable") == "DoNotSchedule"
+        ]
+        apart = spec.get("affinity", {}).get("podAntiAffinity", {}).get(_REQUIRED, [])
+        self._spreads = [(each, _counted(pod, each, nodes, pods)) for each in spreads]
+        self._apart = [(each, _counted(pod, each, nodes, pods)) for each in apart]
+
+    def refusal(self, node: Json) -> str | None:
+        """The reason why a rule keeps the pod from a Kubernetes node."""
+        labels = node["metadata"]["labels"]
+        for rule, counted in self._spreads:
+            place = labels.get(rule["topologyKey"])
+            if place is None or counted[place] + 1 - min(counted.values()) > rule.get("maxSkew", 1):
+                return "node(s) didn't match pod topology spread constraints"
+        for rule, counted in self._apart:
+            if counted[labels.get(rule["topologyKey"], "")]:
+                return "node(s) didn't match pod anti-affinity rules"
+        return None
 
 
-def _counted(pod: Json, key: str, selector: Json | None, nodes: Sequence[Json], pods: Sequence[Json]) -> Counter[str]:
+def _counted(pod: Json, rule: Json, nodes: Sequence[Json], pods: Sequence[Json]) -> Counter[str]:
     """The number of pods that a rule counts in each place."""
+    key, selector = rule["topologyKey"], rule.get("labelSelector")
     places = {each["metadata"]["name"]: each["metadata"]["labels"].get(key) for each in nodes}
     found: Counter[str] = Counter({place: 0 for place in places.values() if place is not None})
     for each in pods:
@@ -87,7 +99,7 @@ def _is_wanted(pod: Json, node: Json) -> bool:
     if not (pod["spec"].get("nodeSelector") or {}).items() <= labels.items():
         return False
     affinity = pod["spec"].get("affinity", {}).get("nodeAffinity", {})
-    return fits_terms(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"), node)
+    return fits_terms(affinity.get(_REQUIRED), node)
 
 
 def fits_terms(required: Json | None, node: Json) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from tests.sandbox.kubernetes.controllers.placement import refusals, spread_refusal
+from tests.sandbox.kubernetes.controllers.placement import Spread, refusals
 from tests.sandbox.kubernetes.controllers.work import Durations, Place, Recorder, Work, with_condition
 from tests.sandbox.kubernetes.kinds import CLAIMS, NODES, PODS, VOLUMES
 from tests.sandbox.kubernetes.objects import Json, condition_of, timestamp
@@ -83,12 +83,15 @@ class Scheduler:
             for claim in self._claims(pod)
             if (volume := self._resources.store.get(VOLUMES, "", claim["spec"].get("volumeName", "")))
         ]
+        by_node: dict[str, list[Json]] = {}
+        for each in pods:
+            by_node.setdefault(each["spec"].get("nodeName", ""), []).append(each)
         why: Counter[str] = Counter()
-        fitting = []
+        fitting, rules = [], Spread(pod, nodes, pods)
         for node in nodes:
-            there = [each for each in pods if each["spec"].get("nodeName") == node["metadata"]["name"]]
+            there = by_node.get(node["metadata"]["name"], [])
             found = list(refusals(pod, node, volumes, there))
-            spread = None if found else spread_refusal(pod, node, nodes, pods)
+            spread = None if found else rules.refusal(node)
             found += [spread] if spread else []
             why.update(found)
             if not found:
