@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from ..common.errors import refusal
 from ..common.timestamps import now_text
@@ -24,7 +24,6 @@ from .waves import Wave
 PRIVATE = 0o700
 _FLEET, _CANCELLED = "fleet.json", "cancelled.json"
 _CLUSTERS, _PLANS = "clusters", "plans"
-_UNFIT = re.compile(r"[^\w.-]", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -132,5 +131,5 @@ class Folder:
 
 
 def _file(cluster: str) -> str:
-    """The name of a cluster as the name of a file. Names that differ only in characters replaced here share one."""
-    return _UNFIT.sub("_", cluster)
+    """The name of a cluster as the name of a file, another one for each cluster."""
+    return quote(cluster, safe="")

@@ -31,6 +31,15 @@ def test_a_fleet_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert found.clusters == {"eu/one": ONE}, "a cluster of another run is none of this one"
 
 
+def test_clusters_with_similar_names_have_files_of_their_own(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    names = ["eu/one", "eu one", "eu_one"]
+    for name in names:
+        folder.put(Cluster(name, "done"))
+    assert [*folder.clusters(names)] == names
+    assert len({folder.log_of(name) for name in names}) == len(names)
+
+
 def test_a_folder_that_cannot_be_used_is_refused_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Refusal, match="cannot be written"):
