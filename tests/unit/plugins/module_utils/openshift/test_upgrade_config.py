@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.upgrade_config import (
+    FIELDS,
     faults_in,
     variables_of,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.upgrade_config import UpgradeConfig
+
+from tests.checks.tree import ROOT
 
 AT = "2026-11-21T02:00:00Z"
 GOOD: dict[str, Any] = {"type": "OSD", "upgradeAt": AT, "PDBForceDrainTimeout": 60, "desired": {"version": "4.18.2"}}
@@ -33,6 +37,17 @@ def test_its_namespace_is_that_of_the_run_or_a_written_one(given: str, namespace
 def test_without_any_namespace_it_is_refused() -> None:
     with pytest.raises(Refusal, match="no namespace is given"):
         UpgradeConfig.named("upgradeconfig/next", connect, {"kubernetes": {}, "namespace": None})
+
+
+def test_the_shipped_definition_has_each_field_that_is_read() -> None:
+    definition = yaml.safe_load((ROOT / "roles/openshift/files/upgrade_config.yml").read_text(encoding="utf-8"))
+    version = definition["spec"]["versions"][0]
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    for each in FIELDS:
+        field = spec
+        for name in each.path.split("."):
+            assert name in field["properties"], f"an API server would drop {each.path}"
+            field = field["properties"][name]
 
 
 def test_a_good_one_gives_its_variables() -> None:
