@@ -116,7 +116,7 @@ def run(task: Task, changed: Callable[[Drawn, Version], Drawn] = lambda drawn, _
 def to_restart(task: Task, state: ClusterState, names: Collection[str]) -> tuple[Task, Version, frozenset[str]]:
     """The task that plans a restart of these members on their version, that version, and all versions that they run."""
     versions = frozenset(str(each.version) for each in state.members.values() if each.name in names)
-    target = target_of(max(versions, default="0.0.0"))
+    target = target_of(max(versions, key=Version.parse, default="0.0.0"))
     params = CONTRACT.arguments(task.params, target_version=str(target))
     return replace(task, params={**params, "skip_checks": task.params["skip_checks"]}), target, versions
 
