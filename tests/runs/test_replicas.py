@@ -119,7 +119,7 @@ def test_a_plan_that_single_copies_refuse_passes_with_it_and_all_is_as_before(
     assert {number for each in seen for number in each.values()} == {"1"}
     assert (replicas(cluster), undo(cluster)) == (before, "")
     assert cluster.ask("/_cluster/settings") == NOTHING
-    assert "has a replica for the time of the upgrade" in done.output
+    assert "Indices with a replica for the time of the upgrade" in done.output
 
 
 def acts_of(here: World, cluster: CalledCluster) -> tuple[list[int], int]:

@@ -59,7 +59,7 @@ def delegated(task: Task) -> Outcome:
         Refusal: an object cannot be had, or not be written.
     """
     if task.params["step"] is None:
-        raise refusal("step_missing", "No step to delegate is given.", f"Give one of {', '.join(STEPS)}.")
+        raise refusal("step_missing", "The step to delegate is missing.", f"Give one of {', '.join(STEPS)}.")
     if task.check_mode or task.params["step"] == PREPARE:
         return Outcome(task.ask(lambda: _served(connect(task.params["kubernetes"]), task.params["namespace"])))
     seconds = float(task.params["wait_timeout"])

@@ -45,7 +45,7 @@ DISK = "disk"
 """The check of the watermarks."""
 FILE_SYSTEMS = 30.0
 """Seconds for the members to see a file system that has grown. They look once a second (server source, FsService)."""
-STAYS = "Kubernetes makes no volume claim smaller: {} keeps its new size, whatever becomes of the upgrade."
+STAYS = "Kubernetes makes no volume claim smaller. The new size stays, whatever becomes of the upgrade: {}."
 
 
 def run(task: Task) -> Outcome:

@@ -253,7 +253,7 @@ def _told(batch: Mapping[str, Any], choice: ChosenRestart, request: PodsToRestar
     mixed = choice.replaced and choice.due - choice.replaced
     words = f"; {'its pod is' if len(batch['members']) == 1 else 'their pods are'} replaced"
     stops = [name for name in batch["members"] if name in request.to_stop]
-    stay = f"; {enumerate_few(stops)} stays stopped" if stops else ""
+    stay = f"; stopped for good: {enumerate_few(stops)}" if stops else ""
     return {**batch, "by": by, "reason": batch["reason"] + (words if mixed and by == "pod" else "") + stay}
 
 

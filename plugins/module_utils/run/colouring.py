@@ -47,7 +47,7 @@ class Placement:
     labels: Sequence[str] = ()
     """The words for the sets of `holders`, in the same order, as far as there are any."""
     held: Mapping[str, Sequence[int]] = field(init=False)
-    """For each unit, the indices in `holders` of the sets of which it holds a copy."""
+    """For each unit, the positions in `holders` of the sets of which it holds a copy."""
 
     def __post_init__(self) -> None:
         """Find the sets of each unit."""

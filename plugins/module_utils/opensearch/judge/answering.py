@@ -48,7 +48,7 @@ def judge_answers(seen: NewAddressAnswers, batch: Collection[str]) -> Iterator[R
     cause = f" {seen.silence}" if seen.silence else ""
     yield waiting(
         "not_at_new_address",
-        f"{who} has joined the cluster and has not answered at {seen.where} yet.{cause}",
+        f"In the cluster, without an answer at {seen.where} yet: {who}.{cause}",
         f"See in the log of {who} whether its REST port has opened with the new scheme, and check"
         " opensearch.after.hosts.",
     )

@@ -58,9 +58,9 @@ def judge_unseen(
     if nowhere:
         yield refused(
             "ephemeral_last_copy",
-            f"No member of the cluster holds {enumerate_few(nowhere)}. {enumerate_few(away)} is not in the cluster, but"
-            f" its pod is there, and may hold the last copy. Pool {pool} keeps no data over a restart, so it would be"
-            " lost for good.",
+            f"No member of the cluster holds {enumerate_few(nowhere)}. Pods of members that are not in"
+            f" the cluster may hold the last copy: {enumerate_few(away)}. Pool {pool} keeps no data over a restart, so"
+            " it would be lost for good.",
             "Read the log of that member, and let it join again without deleting its pod. To give the copy up, name the"
             " index in allow_red_indices.",
         )

@@ -316,7 +316,7 @@ def judge_started(
 def judge_raised(names: Collection[str]) -> Iterator[Reason]:
     """The remark on indices that have got a replica."""
     if names:
-        yield remark("replicas_raised", f"{enumerate_few(sorted(names))} has a replica for the time of the upgrade.")
+        yield remark("replicas_raised", f"Indices with a replica for the time of the upgrade: {enumerate_few(names)}.")
 
 
 def not_safe_to_lower(state: ClusterState, names: Iterable[str]) -> list[str]:

@@ -71,7 +71,7 @@ def judge_safe(names: Collection[str]) -> Iterator[Reason]:
     if names:
         yield waiting(
             "replicas_needed",
-            f"{enumerate_few(names)} keeps the replica of the upgrade until its primary is started.",
+            f"The replica of the upgrade is kept until the primary is started: {enumerate_few(names)}.",
             "Bring the missing member back, then settle.",
         )
 

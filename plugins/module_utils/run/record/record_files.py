@@ -5,8 +5,8 @@ each version is a file of its own, `NAME.NUMBER.json`, and the highest number is
 7 makes number 8 in one step, which fails if another was faster. No lock is needed, and a killed run leaves the former
 version.
 
-Plain hosts have only the cluster and the controller. In the cluster, a record would need an index of its own, or a
-place in the state that every member copies. So it is below the home of the controller's user, where state belongs (XDG
+Plain hosts have only the cluster and the controller. In the cluster, a record would need a place among the data, or
+in the state that every member copies. So it is below the home of the controller's user, where state belongs (XDG
 Base Directory: `~/.local/state`). The condition is that of link(2), which every file system has.
 """
 

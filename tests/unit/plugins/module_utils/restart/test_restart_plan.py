@@ -376,7 +376,7 @@ def test_a_pod_that_is_to_stay_stopped_is_refused_by_the_kubelet_and_goes_alone_
     assert codes(plan(room))["stop_needs_agent"] == "refused"
     result = plan(room, way="agent")
     assert order_of(result) == ["data-0"]
-    assert "data-0 stays stopped" in result["batches"][0]["reason"]
+    assert "stopped for good: data-0" in result["batches"][0]["reason"]
     assert "data-0" not in result["members"]
     annotate(room, "data-0", stop="true", restart_phase="stop", restart_process="x")
     resting = plan(room, way="agent")
