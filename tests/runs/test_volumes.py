@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,8 +19,6 @@ from tests.scenarios.playbook import PLAN, PLAYBOOK, digest_in, without_images
 FROM, TO = "2.19.6", "3.8.0"
 SETTLE, ABORT = "stateful.upgrade.settle", "stateful.upgrade.abort"
 SMALL, LARGE = "1Gi", "2Gi"
-GIBI = 1024**3
-THRESHOLD = "cluster.routing.allocation.disk.threshold_enabled"
 
 
 @pytest.fixture(scope="module")
@@ -191,14 +188,6 @@ def test_killed_behind_each_act_the_set_is_made_again_by_the_next_run_and_by_set
         grown.is_whole(grown.set_["spec"]["volumeClaimTemplates"][0]["spec"]["resources"]["requests"]["storage"])
 
 
-@pytest.fixture
-def stopping(tmp_path: Path) -> list[dict[str, str]]:
-    """A step of the user behind that of the volumes, which fails."""
-    file = tmp_path / "stops.yml"
-    file.write_text("---\n- name: Stop\n  ansible.builtin.fail:\n    msg: It stops here.\n", encoding="utf-8")
-    return [{"name": "stops", "after_step": "volumes", "tasks": str(file)}]
-
-
 def test_a_set_that_is_deleted_is_in_the_next_plan_with_its_pods_and_abort_makes_it_again(
     here: World, grown: Grown, numbered: list[int]
 ) -> None:
@@ -246,39 +235,6 @@ def test_a_set_that_a_person_has_made_again_is_left_as_it_is(here: World, grown:
     assert done.code == 0, done.output
     assert (grown.set_["metadata"]["uid"], grown.set_["spec"]) == (made["metadata"]["uid"], made["spec"])
     assert grown.kept() == []
-
-
-def test_a_watermark_is_judged_as_if_the_disk_had_grown_and_then_for_real(
-    here: World, grown: Grown, stopping: list[dict[str, str]]
-) -> None:
-    cluster = grown.cluster
-    cluster.ask("/_cluster/settings", "PUT", {"persistent": {THRESHOLD: True}})
-    servers = here.sandbox.members.clusters_in(grown.namespace)[0]
-    for member in servers.members.values():
-        member.disk.total, member.disk.available = GIBI, GIBI // 20
-    refused = here.play(PLAN, cluster.variables(TO))
-    assert refused.code != 0
-    assert "the run makes volume claims larger" in refused.message
-    given = here.confirmed(grown.variables("4Gi", upgrade_steps=stopping))
-
-    def grow() -> None:
-        for member in servers.members.values():
-            member.disk.total, member.disk.available = 4 * GIBI, 3 * GIBI + GIBI // 20
-
-    storage_class(here, parameters={"online": "yes"})
-    try:
-        # The disks of the members do not follow the claims here.
-        full = here.play(PLAYBOOK, given)
-        assert full.code != 0
-        assert "are above" in full.output
-        assert set(grown.claims().values()) == {("4Gi", "4Gi")}
-        grow()
-        done = here.play(PLAYBOOK, given)
-        assert "It stops here." in done.output
-    finally:
-        storage_class(here, parameters={})
-    assert grown.set_["metadata"]["uid"] != grown.before
-    grown.is_whole("4Gi")
 
 
 def test_a_pass_waits_for_claims_and_the_next_one_goes_on(here: World, grown: Grown) -> None:

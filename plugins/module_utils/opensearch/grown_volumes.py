@@ -25,9 +25,12 @@ from ..run.lock.lease import lease_at
 from ..run.lock.lock_watch import Writers
 from .gate import SELECTION
 from .judge.disk import judge_disks
-from .observe.client import connect
-from .observe.cluster import observe_disks
+from .judge.progress import judge_places_on_grown
+from .observe.client import OpenSearchClient, connect
+from .observe.cluster import observe, observe_disks
+from .observe.copies import unassigned
 from .observe.disk import with_gains
+from .observe.explaining import explain
 
 CONTRACT = Contract(
     argument_spec={
@@ -45,6 +48,9 @@ DISK = "disk"
 """The check of the watermarks."""
 FILE_SYSTEMS = 30.0
 """Seconds for the members to see a file system that has grown. They look once a second (server source, FsService)."""
+PLACES = 120.0
+"""Seconds for the cluster to allocate copies to disks that have grown. It looks at them every 30 s, and allocates again
+at most once a minute (server source, InternalClusterInfoService and DiskThresholdMonitor)."""
 STAYS = "Kubernetes makes no volume claim smaller. The new size stays, whatever becomes of the upgrade: {}."
 
 
@@ -114,7 +120,10 @@ class _Growing:
         )
         if not verdict.passed or DISK in task.params["skip_checks"]:
             return verdict
-        return combine((verdict, self._below_watermarks(seen, members)))
+        search = connect(task.params["opensearch"], task.params["kubernetes"])
+        below = self._below_watermarks(search, seen, members)
+        grown = frozenset(members[each.name] for each in seen.claims if each.settled)
+        return combine((verdict, below, self._with_places(search, grown) if below.passed else Verdict()))
 
     def _look(self) -> VolumesLook:
         return self._task.ask(lambda: look_at_volumes(self._client, self._namespace, self._wanted))
@@ -126,10 +135,19 @@ class _Growing:
             claims, {name: (now - timestamp_of(since)).total_seconds() for name, since in pending.items()}
         )
 
-    def _below_watermarks(self, seen: _FollowedLook, members: Mapping[str, str]) -> Verdict:
+    def _with_places(self, search: OpenSearchClient, grown: frozenset[str]) -> Verdict:
+        """Whether replicas that only full disks kept away have a place on these members, whose disks have grown."""
+
+        def judged() -> Verdict:
+            state = observe(search)
+            kept_away = [copy for copy in unassigned(state) if not copy.primary]
+            return judge_places_on_grown(explain(search, state, kept_away), state.ids(grown))
+
+        return self._task.wait_apart(judged, lambda found: found, Patience(PLACES))[1]
+
+    def _below_watermarks(self, search: OpenSearchClient, seen: _FollowedLook, members: Mapping[str, str]) -> Verdict:
         """Whether the members see that they have room. A file system that grows with a restart counts as grown."""
         gains = {members[each.name]: int(each.requested - each.capacity) for each in seen.claims if not each.settled}
-        search = connect(self._task.params["opensearch"], self._task.params["kubernetes"])
 
         def judged() -> Verdict:
             disks = observe_disks(search)

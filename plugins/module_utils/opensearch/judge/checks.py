@@ -81,7 +81,9 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check("roles", (BEFORE_BATCH,), ("role_in_batch", "role_unserved"), proof=True),
     Check("primaries", MOMENTS, ("primary_unassigned",), proof=True),
-    Check("unassigned", MOMENTS, ("allocation_failed", "unassigned", "yellow_until_upgraded")),
+    Check(
+        "unassigned", MOMENTS, ("allocation_failed", "unassigned", "unassigned_until_grown", "yellow_until_upgraded")
+    ),
     Check("progress", _AFTER, ("allocating", "not_green", "recovering"), on_request=_BEFORE),
     Check("allocation", (BEFORE_UPGRADE,), ("allocation_disabled",)),
     Check("overrides", (BEFORE_UPGRADE,), ("index_allocation_disabled",), on_request=(BEFORE_BATCH, *_AFTER)),

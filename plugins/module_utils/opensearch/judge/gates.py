@@ -79,6 +79,11 @@ class _Gate:
         restricted = scope.moment == BEFORE_UPGRADE and self.seen.settings.effective(ENABLE) not in ALLOCATING
         return not restricted and all(self.state.named(name) for name in scope.members | scope.batch)
 
+    @property
+    def growing(self) -> frozenset[str]:
+        """The ids of the members whose disks the run makes larger."""
+        return self.state.ids(name for name, gain in self.scope.gains.items() if gain)
+
     @cached_property
     def progress(self) -> tuple[Reason, ...]:
         """The reasons about the shards.
@@ -89,7 +94,7 @@ class _Gate:
         if not self.settled:
             return ()
         before, may_be_red = self.scope.moment == BEFORE_UPGRADE, self.scope.policy.allow_red_indices
-        expectation = Expectation(_outdated(self.state, self.scope), may_be_red, complete=before)
+        expectation = Expectation(_outdated(self.state, self.scope), may_be_red, self.growing, complete=before)
         return judge_progress(self.state, self.seen.health, self.seen.explanations, expectation).reasons
 
 
@@ -134,7 +139,8 @@ def _judge_copies(gate: _Gate) -> Verdict:
     Before the upgrade there is only that refusal, unless the check `unassigned` reports it.
     """
     scope = gate.scope
-    hopeless = without_place(gate.seen.explanations, _outdated(gate.state, scope)) if gate.settled else {}
+    outdated = _outdated(gate.state, scope)
+    hopeless = without_place(gate.seen.explanations, outdated, gate.growing) if gate.settled else {}
     if scope.moment == BEFORE_BATCH:
         proof = BATCH_RULES["copies"](gate.state, gate.down, gate.policy)
         stuck = judge_last_copies(gate.state, gate.down, hopeless, scope.policy.allow_red_indices)

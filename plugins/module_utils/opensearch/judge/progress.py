@@ -23,6 +23,8 @@ from ..observe.explanation import Explanation
 from ..observe.recoveries import Recoveries
 from ..observe.state import ClusterState, Health, ShardCopy
 
+UNTIL_GROWN = "unassigned_until_grown"
+"""The code of replicas that get a place once disks are larger."""
 _RETRY = "Look at the allocation explanation, fix the cause, then POST _cluster/reroute?retry_failed=true"
 
 
@@ -39,13 +41,42 @@ def cured_by_upgrade(explanation: Explanation, outdated: Collection[str]) -> boo
     return explanation.can_allocate == "no" and curable and too_old <= set(outdated)
 
 
-def without_place(explanations: Iterable[Explanation], outdated: Collection[str]) -> Mapping[tuple[str, int], str]:
+def fits_once_grown(explanation: Explanation, growing: Collection[str]) -> bool:
+    """Whether this replica can be allocated once the disks of the members `growing` (ids) are larger.
+
+    Only the watermarks keep it from one of them (decider `disk_threshold`).
+    """
+    only = frozenset({"disk_threshold"})
+    return explanation.can_allocate == "no" and any(explanation.refusing.get(each) == only for each in growing)
+
+
+def without_place(
+    explanations: Iterable[Explanation], outdated: Collection[str], growing: Collection[str] = ()
+) -> Mapping[tuple[str, int], str]:
     """The shards with a replica that has no place, now and after the upgrade, each with the deciders that say so."""
     return {
         (one.index, one.shard): _deciders(_counted(one))
         for one in explanations
-        if not one.primary and one.can_allocate == "no" and not cured_by_upgrade(one, outdated)
+        if not one.primary
+        and one.can_allocate == "no"
+        and not cured_by_upgrade(one, outdated)
+        and not fits_once_grown(one, growing)
     }
+
+
+@as_verdict
+def judge_places_on_grown(explanations: Iterable[Explanation], growing: Collection[str]) -> Iterator[Reason]:
+    """Whether each replica that only full disks kept away has a place, once disks of `growing` (ids) are larger.
+
+    A server knows the sizes of disks for half a minute (`cluster.info.update.interval`), and allocates then.
+    """
+    names = [f"{one.index}[{one.shard}]" for one in explanations if not one.primary and fits_once_grown(one, growing)]
+    if names:
+        yield waiting(
+            UNTIL_GROWN,
+            f"The cluster has not allocated replicas to the members with larger disks yet: {enumerate_few(names)}.",
+            "See cluster.info.update.interval and the watermarks (cluster.routing.allocation.disk.watermark.low).",
+        )
 
 
 @dataclass(frozen=True)
@@ -56,6 +87,8 @@ class Expectation:
     """The ids of the members that the upgrade has yet to reach."""
     may_be_red: Container[str] = frozenset()
     """The indices whose shards may be missing, by the user's consent."""
+    growing: frozenset[str] = frozenset()
+    """The ids of the members whose disks the run makes larger before its first batch."""
     complete: bool = False
     """Whether all members are there, so that a copy that no member holds does not come back by itself."""
 
@@ -69,6 +102,7 @@ class _CopyKind(IntEnum):
     UNEXPLAINED = 4
     EXPECTED = 5
     ALLOWED = 6
+    GROWING = 7
 
 
 @dataclass(frozen=True, order=True)
@@ -110,6 +144,8 @@ def _situation(copy: ShardCopy, explanation: Explanation | None, expectation: Ex
         return _Situation(_CopyKind.UNEXPLAINED, copy.primary)
     if not copy.primary and cured_by_upgrade(explanation, expectation.outdated):
         return _Situation(_CopyKind.EXPECTED, primary=False)
+    if not copy.primary and fits_once_grown(explanation, expectation.growing):
+        return _Situation(_CopyKind.GROWING, primary=False)
     answer = explanation.can_allocate
     if copy.primary and answer == "no_valid_shard_copy":
         return _Situation(_CopyKind.WITHOUT_COPY, primary=True)
@@ -143,6 +179,8 @@ def _of_replica(situation: _Situation, subject: str, _expectation: Expectation, 
     if situation.kind is _CopyKind.EXPECTED:
         text = f"{subject} {fit} on no member until the next one is upgraded (node_version)."
         return remark("yellow_until_upgraded", text)
+    if situation.kind is _CopyKind.GROWING:
+        return remark(UNTIL_GROWN, f"{subject} {fit} on no member until disks are larger (disk_threshold).")
     if situation.kind is _CopyKind.UNEXPLAINED:
         return waiting(
             "unassigned", f"The server has not explained yet why {subject[0].lower()}{subject[1:]} {are} not assigned."

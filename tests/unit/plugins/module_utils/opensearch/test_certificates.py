@@ -73,10 +73,10 @@ def test_without_tls_nothing_is_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("left", "state", "words"),
     [
-        (-1, State.PASSED, "has ended"),
-        (0, State.PASSED, "has ended"),
-        (3600, State.REFUSED, "may not reach the cluster"),
-        (DAY - 1, State.REFUSED, "may not reach the cluster"),
+        (-1, State.PASSED, "ended at"),
+        (0, State.PASSED, "ended at"),
+        (3600, State.REFUSED, "may lose the cluster"),
+        (DAY - 1, State.REFUSED, "may lose the cluster"),
         (DAY, State.PASSED, "ends in 1 day,"),
         (30 * DAY - 1, State.PASSED, "ends in 30 days"),
         (30 * DAY, None, ""),

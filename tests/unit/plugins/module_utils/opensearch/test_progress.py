@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
     Expectation,
     cured_by_upgrade,
     judge_overrides,
+    judge_places_on_grown,
     judge_progress,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.cluster import parse_state
@@ -101,6 +102,34 @@ def progress(state: ClusterState, explanations: Sequence[Explanation] = (), stat
 def test_why_a_replica_has_no_place(refusing: dict[str, str], expected: tuple[str, State]) -> None:
     state = cluster({**MIXED, "old-2": info("old-2")}, STUCK)
     assert said(progress(state, [explained(refusing)])) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("refusing", "growing", "expected"),
+    [
+        ({"new": "same_shard", "old": "disk_threshold"}, {"old"}, ("unassigned_until_grown", State.PASSED)),
+        ({"new": "same_shard", "old": "disk_threshold"}, {"new"}, ("unassigned", State.REFUSED)),
+        ({"new": "same_shard", "old": "disk_threshold"}, set(), ("unassigned", State.REFUSED)),
+        ({"new": "same_shard", "old": "awareness disk_threshold"}, {"old"}, ("unassigned", State.REFUSED)),
+        ({"new": "disk_threshold", "old": "node_version"}, {"new"}, ("yellow_until_upgraded", State.PASSED)),
+    ],
+)
+def test_a_replica_that_only_a_full_disk_keeps_away_has_a_place_once_it_has_grown(
+    refusing: dict[str, str], growing: set[str], expected: tuple[str, State]
+) -> None:
+    state, ids = cluster(MIXED, STUCK), frozenset(map(identity, growing))
+    outdated = frozenset(each.id for each in state.members.values() if each.version.major < 3)
+    expectation = Expectation(outdated, growing=ids)
+    assert said(judge_progress(state, health("yellow"), [explained(refusing)], expectation)) == [expected]
+
+
+def test_replicas_are_waited_for_until_the_cluster_has_seen_the_larger_disks() -> None:
+    waits = [explained({"new": "same_shard", "old": "disk_threshold"}), explained({"old": "filter"}, place="other")]
+    (reason,) = judge_places_on_grown(waits, frozenset({identity("old")})).reasons
+    assert (reason.code, reason.state) == ("unassigned_until_grown", State.WAITING)
+    assert "i[0]" in reason.message
+    assert "other" not in reason.message
+    assert judge_places_on_grown(waits, frozenset({identity("new")})).passed
 
 
 @pytest.mark.parametrize("answer", ["yes", "throttled", "awaiting_info", "allocation_delayed", "worse_balance"])

@@ -1,0 +1,108 @@
+"""Larger volume claims as the fix of full disks: what only the watermarks keep away is judged as if disks had grown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.runs.test_volumes import Grown, storage_class
+from tests.runs.world import world
+from tests.sandbox.opensearch import deciders
+from tests.scenarios.playbook import PLAN, PLAYBOOK, digest_in, without_images
+
+TO = "3.8.0"
+GIBI = 1024**3
+THRESHOLD = "cluster.routing.allocation.disk.threshold_enabled"
+
+
+class _NoticedLate:
+    """Disks that grow with their claims. The cluster notices half a minute later (`cluster.info.update.interval`)."""
+
+    def __init__(self, grown: Grown, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._grown, self._clock = grown, grown.here.calling.clock
+        self._servers = grown.here.sandbox.members.clusters_in(grown.namespace)[0]
+        self._monkeypatch = monkeypatch
+        monkeypatch.setattr(deciders, "is_above", lambda _member, watermark: watermark == "85%")
+        self._of_all(100, 12)
+
+    def follow(self) -> None:
+        """Grow once all claims have grown."""
+        if set(self._grown.claims().values()) != {("4Gi", "4Gi")}:
+            self._clock.later(1.0, self.follow)
+            return
+        self._of_all(400, 312)
+        self._clock.later(30.0, self._notice)
+
+    def _of_all(self, total: int, available: int) -> None:
+        for member in self._servers.members.values():
+            member.disk.total, member.disk.available = total, available
+
+    def _notice(self) -> None:
+        self._monkeypatch.undo()
+        self._servers.allocation.soon()
+
+
+@pytest.fixture
+def grown() -> Iterator[Grown]:
+    """A cluster of three members with a claim each, which heeds its disks."""
+    with world() as here:
+        storage_class(here, parameters={"online": "yes"})
+        found = Grown(here)
+        found.cluster.ask("/_cluster/settings", "PUT", {"persistent": {THRESHOLD: True}})
+        yield found
+
+
+@pytest.fixture
+def stopping(tmp_path: Path) -> list[dict[str, str]]:
+    """A step of the user behind that of the volumes, which fails."""
+    file = tmp_path / "stops.yml"
+    file.write_text("---\n- name: Stop\n  ansible.builtin.fail:\n    msg: It stops here.\n", encoding="utf-8")
+    return [{"name": "stops", "after_step": "volumes", "tasks": str(file)}]
+
+
+def test_a_watermark_is_judged_as_if_the_disk_had_grown_and_then_for_real(
+    grown: Grown, stopping: list[dict[str, str]]
+) -> None:
+    here, cluster = grown.here, grown.cluster
+    servers = here.sandbox.members.clusters_in(grown.namespace)[0]
+    for member in servers.members.values():
+        member.disk.total, member.disk.available = GIBI, GIBI // 20
+    refused = here.play(PLAN, cluster.variables(TO))
+    assert refused.code != 0
+    assert "the run makes volume claims larger" in refused.message
+    given = here.confirmed(grown.variables("4Gi", upgrade_steps=stopping))
+
+    def grow() -> None:
+        for member in servers.members.values():
+            member.disk.total, member.disk.available = 4 * GIBI, 3 * GIBI + GIBI // 20
+
+    # The disks of the members do not follow the claims here.
+    full = here.play(PLAYBOOK, given)
+    assert full.code != 0
+    assert "are above" in full.output
+    assert set(grown.claims().values()) == {("4Gi", "4Gi")}
+    grow()
+    done = here.play(PLAYBOOK, given)
+    assert "It stops here." in done.output
+    assert grown.set_["metadata"]["uid"] != grown.before
+    grown.is_whole("4Gi")
+
+
+def test_replicas_that_full_disks_keep_away_get_a_place_before_the_first_batch(
+    grown: Grown, stopping: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, cluster, disks = grown.here, grown.cluster, _NoticedLate(grown, monkeypatch)
+    cluster.ask("/waits", "PUT", {"settings": {"number_of_shards": 1, "number_of_replicas": 1}})
+    refused = here.play(PLAN, cluster.variables(TO))
+    assert refused.code != 0
+    assert "disk_threshold on 3" in refused.message
+    disks.follow()
+    planned = here.play(PLAN, without_images(grown.variables("4Gi")))
+    assert "waits[0] fits on no member until disks are larger" in planned.output
+    given = {**grown.variables("4Gi", upgrade_steps=stopping), "upgrade_confirm": digest_in(planned)}
+    done = here.play(PLAYBOOK, given)
+    assert "It stops here." in done.output
+    assert "not allocated replicas to the members with larger disks yet: waits[0]" in done.output
+    assert cluster.health()["status"] == "green"
