@@ -20,21 +20,22 @@ from tests.lab.opensearch.homes import fetch_home
 from tests.lab.waiting import until
 from tests.scenarios.cluster import BOOT, USER
 from tests.scenarios.interruptions import VOTING
-from tests.scenarios.playbook import PLAYBOOK, confirmed, play, upgrade
+from tests.scenarios.playbook import PLAYBOOK, Played, confirmed, play, upgrade
 from tests.scenarios.secured.cluster import DOCUMENTED, Secured
 from tests.scenarios.tasks import Step, Tasks, step
 
 FROM, TO = "2.19.1", "3.4.0"
 OTHER = "3.8.0"
 """A version whose image in the lab has no security plugin."""
-INDEX = "orders"
+INDEX, SINGLE = "orders", "single"
 DOCUMENTS = 200
-ROLE, LOCK_ROLE, _REPLICAS_ROLE, _SNAPSHOT_ROLE = DOCUMENTED
+ROLE, LOCK_ROLE, REPLICAS_ROLE, _SNAPSHOT_ROLE = DOCUMENTED
 READING = [each for each in DOCUMENTED[ROLE]["cluster_permissions"] if each.startswith("cluster:monitor/")]
 ON_SHARDS = "indices:admin/flush[s]"
 FLUSH, CHANGE = "indices:admin/flush", "cluster:admin/settings/update"
 EXPLAIN = "cluster:monitor/allocation/explain"
 COUNT = "indices:monitor/stats"
+REPLICAS = "indices:admin/settings/update"
 EXCLUDE, INCLUDE = (f"cluster:admin/voting_config/{each}_exclusions" for each in ("add", "clear"))
 CHECKED = {"cluster:monitor/nodes/stats", "cluster:monitor/tasks/lists"}
 """The permissions that only one check needs, which can be skipped."""
@@ -70,6 +71,7 @@ FEWER = {
 def cluster(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     users = {USER: [ROLE], **{name: [name] for name in FEWER}}
     users[user_without(EXCLUDE)].append(LOCK_ROLE)
+    users[user_without(INCLUDE)].append(REPLICAS_ROLE)
     cluster = Secured.begin(lab, "secured", FROM, tmp_path_factory.mktemp("secured"), users, {**DOCUMENTED, **FEWER})
     cluster.ask(f"/{INDEX}", "PUT", {"settings": {"number_of_shards": 3, "number_of_replicas": 1}})
     for number in range(DOCUMENTS):
@@ -176,16 +178,16 @@ def elect(cluster: Secured, member: str) -> None:
     until("all to vote", lambda: len(cluster.voting()["last_committed_config"]) == len(everybody), BOOT)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize(("permission", "kept_in"), [(INCLUDE, "kubernetes"), (EXCLUDE, "opensearch")])
-def test_who_may_not_vote_out_or_back_in_goes_on_with_the_elected_manager_as_it_is(
-    permission: str, kept_in: str, cluster: Secured, tasks: Tasks, ansible_environment: Mapping[str, str]
-) -> None:
-    elected, way = next(outdated(cluster)), cluster.by_password(user_without(permission))
+def of_elected(cluster: Secured, **more: Any) -> tuple[str, dict[str, Any]]:
+    """A member that becomes the elected manager, and the variables of an upgrade of it alone."""
+    elected = next(outdated(cluster))
     elect(cluster, elected)
     narrowed: dict[str, Any] = {"upgrade_members": [elected], "upgrade_allow_left_behind": True}
-    variables = cluster.variables(TO, upgrade_lock_kept_in=kept_in, **narrowed)
-    played = upgrade({**variables, "upgrade_opensearch": way}, ansible_environment)
+    return elected, cluster.variables(TO, **narrowed, **more)
+
+
+def goes_as_it_is(cluster: Secured, elected: str, played: Played, permission: str) -> None:
+    """Fails unless the elected manager was upgraded without a hand-over, for want of this permission."""
     print(played.output)
     assert played.code == 0, played.message
     lines = [line for line in played.output.splitlines() if "No hand-over: " in line]
@@ -193,8 +195,40 @@ def test_who_may_not_vote_out_or_back_in_goes_on_with_the_elected_manager_as_it_
     assert all(permission in line for line in lines)
     assert cluster.excluded() == []
     assert cluster.versions()[elected] == TO
+
+
+@pytest.mark.soak
+def test_who_may_not_vote_out_goes_on_with_the_elected_manager_as_it_is(
+    cluster: Secured, tasks: Tasks, ansible_environment: Mapping[str, str]
+) -> None:
+    elected, variables = of_elected(cluster, upgrade_lock_kept_in="opensearch")
+    way = cluster.by_password(user_without(EXCLUDE))
+    played = upgrade({**variables, "upgrade_opensearch": way}, ansible_environment)
+    goes_as_it_is(cluster, elected, played, EXCLUDE)
     missing = [counts(cluster, tasks)[moment]["missing"] for moment in ("before", "after")]
-    assert [COUNT in each for each in missing] == [permission == EXCLUDE] * 2, missing
+    assert all(COUNT in each for each in missing), missing
+
+
+@pytest.mark.soak
+def test_who_may_not_vote_back_in_and_may_set_replicas_raises_them_for_the_time_of_the_upgrade(
+    cluster: Secured, tasks: Tasks, ansible_environment: Mapping[str, str]
+) -> None:
+    cluster.ask(f"/{SINGLE}", "PUT", {"settings": {"number_of_shards": 1, "number_of_replicas": 0}})
+    elected, variables = of_elected(cluster, upgrade_raise_replicas=True)
+    before = cluster.fingerprint()
+    denied = upgrade({**variables, "upgrade_opensearch": cluster.by_password()}, ansible_environment)
+    print(denied.output)
+    assert denied.code != 0
+    assert REPLICAS in denied.message
+    assert cluster.fingerprint() == before
+    way = cluster.by_password(user_without(INCLUDE))
+    played = upgrade({**variables, "upgrade_opensearch": way}, ansible_environment)
+    goes_as_it_is(cluster, elected, played, INCLUDE)
+    assert "Indices with a replica for the time of the upgrade" in played.output
+    settings = json.loads(cluster.ask(f"/{SINGLE}/_settings?flat_settings=true"))[SINGLE]["settings"]
+    assert settings["index.number_of_replicas"] == "0"
+    assert cluster.fingerprint().settings == before.settings
+    assert [counts(cluster, tasks)[moment]["missing"] for moment in ("before", "after")] == ["", ""]
 
 
 def test_the_documented_permissions_are_enough(
