@@ -12,7 +12,7 @@ from tests.runs.on_hosts import CHECK, PLAYBOOK_OF_HOSTS, ClusterOnHosts, cluste
 from tests.runs.test_on_hosts import POOL
 from tests.runs.turns import Killed
 from tests.runs.world import CalledCluster, World, world
-from tests.sandbox.web import Request
+from tests.sandbox.web import Answer, Request
 from tests.scenarios.cluster import RESTART_ROLE, bound
 from tests.scenarios.playbook import PLAN, PLAYBOOK, digest_in
 
@@ -310,6 +310,26 @@ def test_replicas_that_do_not_start_are_put_back_and_stop_the_run(here: World, c
     assert "; no place for .ds-logs-000001[0], closed[0], never[0], orders[0], orders[1]: " in done.output
     assert "disk_threshold on 3" in done.output
     assert (replicas(cluster), undo(cluster), cluster.fingerprint().pods) == (before, "", pods)
+
+
+def test_replicas_that_the_server_refuses_leave_nothing_and_are_not_said_to_be_there(
+    here: World, cluster: CalledCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, consent = replicas(cluster), here.confirmed(given(cluster))
+    ask, reason = here.calling.ask, "no permissions for [indices:admin/settings/update]"
+
+    def asked(host: str, port: int, request: Request) -> Answer:
+        if request.method == "PUT" and request.path.endswith("/_settings"):
+            return Answer(403, {"error": {"type": "security_exception", "reason": reason}, "status": 403})
+        return ask(host, port, request)
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(here.calling, "ask", asked)
+        done = here.play(PLAYBOOK, consent)
+    assert done.code != 0
+    assert reason in done.output
+    assert "keep the replica" not in done.output
+    assert (replicas(cluster), undo(cluster)) == (before, "")
 
 
 def test_in_check_mode_nothing_is_changed(here: World, cluster: CalledCluster) -> None:

@@ -143,8 +143,8 @@ def wanted_replicas(params: Mapping[str, Any]) -> IndexNames:
 def lower_replicas(task: Task, client: OpenSearchClient, settings: Settings) -> Lowered:
     """Put the replicas back that runs have changed, where they are still theirs, and remove the undo.
 
-    With the option `keep_replicas` they stay for the next run. An index keeps its replica while a primary of it is not
-    started.
+    With the option `keep_replicas` they stay for the next run, if there are any: a server that has refused each change
+    leaves only the undo. An index keeps its replica while a primary of it is not started.
 
     Raises:
         Refusal: the undo cannot be read, its run has not ended, or the answers are missing.
@@ -152,11 +152,12 @@ def lower_replicas(task: Task, client: OpenSearchClient, settings: Settings) -> 
     undo = replicas_undo(client, settings)
     if undo is None:
         return Lowered()
-    if task.params["keep_replicas"]:
-        return Lowered(judge_kept(undo, reported=task.params["before"] is not None))
-    _judge_writer(task, client, undo)
-    present, state = observe_replicas(client), observe(client)
+    present = observe_replicas(client)
     back = fate_of(undo, present)
+    if task.params["keep_replicas"] and back.names:
+        return Lowered(judge_kept(back.names, reported=task.params["before"] is not None))
+    _judge_writer(task, client, undo)
+    state = observe(client)
     unsafe = judge_safe(not_safe_to_lower(state, back.names))
     if not unsafe.passed:
         return Lowered(unsafe)

@@ -89,10 +89,9 @@ def judge_left(undo: Undo, names: Collection[str], said: Mapping[str, str]) -> I
 
 
 @as_verdict
-def judge_kept(undo: Undo, *, reported: bool) -> Iterator[Reason]:
-    """The remark on replicas that stay, since a later run of the upgrade goes on with them."""
+def judge_kept(names: Collection[str], *, reported: bool) -> Iterator[Reason]:
+    """The remark on indices whose replica stays, since a later run of the upgrade goes on with it."""
     if reported:
-        names = sorted({change.path[0] for change in undo.changes})
         yield remark(
             "replicas_stay",
             f"Until the upgrade is completed, aborted or settled, these indices keep the replica that it has given"
