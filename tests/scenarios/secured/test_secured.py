@@ -84,13 +84,13 @@ def cluster(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secu
 
 
 @contextlib.contextmanager
-def yellow(cluster: Secured) -> Iterator[None]:
-    """An index with more replicas than members, about which the allocation has to be explained."""
-    cluster.ask("/wide", "PUT", {"settings": {"number_of_shards": 1, "number_of_replicas": 3}})
+def index(cluster: Secured, name: str, shards: int, replicas: int) -> Iterator[None]:
+    """An index until the block ends."""
+    cluster.ask(f"/{name}", "PUT", {"settings": {"number_of_shards": shards, "number_of_replicas": replicas}})
     try:
         yield
     finally:
-        cluster.ask("/wide", "DELETE")
+        cluster.ask(f"/{name}", "DELETE")
 
 
 @pytest.fixture
@@ -107,7 +107,8 @@ def planned(cluster: Secured, way: Mapping[str, Any], **more: Any) -> Step:
 
 def test_each_permission_to_read_that_is_missing_is_named_in_the_plan(cluster: Secured, tasks: Tasks) -> None:
     asked = [planned(cluster, cluster.by_password(user_without(permission))) for permission in READING]
-    with yellow(cluster):
+    # With more replicas than members the allocation has to be explained.
+    with index(cluster, "wide", shards=1, replicas=3):
         results = tasks.play(*asked)
     for permission, result in zip(READING, results, strict=True):
         assert result["failed"]
@@ -201,21 +202,21 @@ def goes_as_it_is(cluster: Secured, elected: str, played: Played, permission: st
 def test_who_may_not_vote_back_in_and_may_set_replicas_raises_them_for_the_time_of_the_upgrade(
     cluster: Secured, tasks: Tasks, ansible_environment: Mapping[str, str]
 ) -> None:
-    cluster.ask(f"/{SINGLE}", "PUT", {"settings": {"number_of_shards": 3, "number_of_replicas": 0}})
-    elected, variables = of_elected(cluster, upgrade_raise_replicas=True)
-    before = cluster.fingerprint()
-    denied = upgrade({**variables, "upgrade_opensearch": cluster.by_password()}, ansible_environment)
-    print(denied.output)
-    assert denied.code != 0
-    assert REPLICAS in denied.message
-    assert cluster.fingerprint() == before
-    way = cluster.by_password(user_without(INCLUDE))
-    played = upgrade({**variables, "upgrade_opensearch": way}, ansible_environment)
-    goes_as_it_is(cluster, elected, played, INCLUDE)
-    assert "Indices with a replica for the time of the upgrade" in played.output
-    settings = json.loads(cluster.ask(f"/{SINGLE}/_settings?flat_settings=true"))[SINGLE]["settings"]
-    assert settings["index.number_of_replicas"] == "0"
-    assert cluster.fingerprint().settings == before.settings
+    with index(cluster, SINGLE, shards=3, replicas=0):
+        elected, variables = of_elected(cluster, upgrade_raise_replicas=True)
+        before = cluster.fingerprint()
+        denied = upgrade({**variables, "upgrade_opensearch": cluster.by_password()}, ansible_environment)
+        print(denied.output)
+        assert denied.code != 0
+        assert REPLICAS in denied.message
+        assert cluster.fingerprint() == before
+        way = cluster.by_password(user_without(INCLUDE))
+        played = upgrade({**variables, "upgrade_opensearch": way}, ansible_environment)
+        goes_as_it_is(cluster, elected, played, INCLUDE)
+        assert "Indices with a replica for the time of the upgrade" in played.output
+        settings = json.loads(cluster.ask(f"/{SINGLE}/_settings?flat_settings=true"))[SINGLE]["settings"]
+        assert settings["index.number_of_replicas"] == "0"
+        assert cluster.fingerprint().settings == before.settings
     assert [counts(cluster, tasks)[moment]["missing"] for moment in ("before", "after")] == ["", ""]
 
 
