@@ -10,6 +10,7 @@ import pytest
 from tests.runs.test_volumes import Grown, storage_class
 from tests.runs.world import world
 from tests.sandbox.opensearch import deciders
+from tests.sandbox.opensearch.cluster import Cluster
 from tests.scenarios.playbook import PLAN, PLAYBOOK, digest_in, without_images
 
 TO = "3.8.0"
@@ -17,31 +18,38 @@ GIBI = 1024**3
 THRESHOLD = "cluster.routing.allocation.disk.threshold_enabled"
 
 
+def servers_of(grown: Grown) -> Cluster:
+    """The members' own cluster."""
+    (servers,) = grown.here.sandbox.members.clusters_in(grown.namespace)
+    return servers
+
+
+def set_disks(grown: Grown, total: int, available: int) -> None:
+    """Give the disk of each member this size, with so much free."""
+    for member in servers_of(grown).members.values():
+        member.disk.total, member.disk.available = total, available
+
+
 class _NoticedLate:
     """Disks that grow with their claims. The cluster notices half a minute later (`cluster.info.update.interval`)."""
 
     def __init__(self, grown: Grown, monkeypatch: pytest.MonkeyPatch) -> None:
         self._grown, self._clock = grown, grown.here.calling.clock
-        self._servers = grown.here.sandbox.members.clusters_in(grown.namespace)[0]
         self._monkeypatch = monkeypatch
         monkeypatch.setattr(deciders, "is_above", lambda _member, watermark: watermark == "85%")
-        self._of_all(100, 12)
+        set_disks(grown, 100, 12)
 
     def follow(self) -> None:
         """Grow once all claims have grown."""
         if set(self._grown.claims().values()) != {("4Gi", "4Gi")}:
             self._clock.later(1.0, self.follow)
             return
-        self._of_all(400, 312)
+        set_disks(self._grown, 400, 312)
         self._clock.later(30.0, self._notice)
-
-    def _of_all(self, total: int, available: int) -> None:
-        for member in self._servers.members.values():
-            member.disk.total, member.disk.available = total, available
 
     def _notice(self) -> None:
         self._monkeypatch.undo()
-        self._servers.allocation.soon()
+        servers_of(self._grown).allocation.soon()
 
 
 @pytest.fixture
@@ -56,7 +64,7 @@ def grown() -> Iterator[Grown]:
 
 @pytest.fixture
 def stopping(tmp_path: Path) -> list[dict[str, str]]:
-    """A step of the user behind that of the volumes, which fails."""
+    """A step of the user after that of the volumes, which fails."""
     file = tmp_path / "stops.yml"
     file.write_text("---\n- name: Stop\n  ansible.builtin.fail:\n    msg: It stops here.\n", encoding="utf-8")
     return [{"name": "stops", "after_step": "volumes", "tasks": str(file)}]
@@ -66,24 +74,18 @@ def test_a_watermark_is_judged_as_if_the_disk_had_grown_and_then_for_real(
     grown: Grown, stopping: list[dict[str, str]]
 ) -> None:
     here, cluster = grown.here, grown.cluster
-    servers = here.sandbox.members.clusters_in(grown.namespace)[0]
-    for member in servers.members.values():
-        member.disk.total, member.disk.available = GIBI, GIBI // 20
+    set_disks(grown, GIBI, GIBI // 20)
     refused = here.play(PLAN, cluster.variables(TO))
     assert refused.code != 0
     assert "the run makes volume claims larger" in refused.message
     given = here.confirmed(grown.variables("4Gi", upgrade_steps=stopping))
-
-    def grow() -> None:
-        for member in servers.members.values():
-            member.disk.total, member.disk.available = 4 * GIBI, 3 * GIBI + GIBI // 20
 
     # The disks of the members do not follow the claims here.
     full = here.play(PLAYBOOK, given)
     assert full.code != 0
     assert "are above" in full.output
     assert set(grown.claims().values()) == {("4Gi", "4Gi")}
-    grow()
+    set_disks(grown, 4 * GIBI, 3 * GIBI + GIBI // 20)
     done = here.play(PLAYBOOK, given)
     assert "It stops here." in done.output
     assert grown.set_["metadata"]["uid"] != grown.before

@@ -42,12 +42,13 @@ def cured_by_upgrade(explanation: Explanation, outdated: Collection[str]) -> boo
 
 
 def fits_once_grown(explanation: Explanation, growing: Collection[str]) -> bool:
-    """Whether this replica can be allocated once the disks of the members `growing` (ids) are larger.
+    """Whether this copy is a replica that can be allocated once the disks of the members `growing` (ids) are larger.
 
     Only the watermarks keep it from one of them (decider `disk_threshold`).
     """
     only = frozenset({"disk_threshold"})
-    return explanation.can_allocate == "no" and any(explanation.refusing.get(each) == only for each in growing)
+    no_place = not explanation.primary and explanation.can_allocate == "no"
+    return no_place and any(explanation.refusing.get(each) == only for each in growing)
 
 
 def without_place(
@@ -70,7 +71,7 @@ def judge_places_on_grown(explanations: Iterable[Explanation], growing: Collecti
 
     A server knows the sizes of disks for half a minute (`cluster.info.update.interval`), and allocates then.
     """
-    names = [f"{one.index}[{one.shard}]" for one in explanations if not one.primary and fits_once_grown(one, growing)]
+    names = [f"{one.index}[{one.shard}]" for one in explanations if fits_once_grown(one, growing)]
     if names:
         yield waiting(
             UNTIL_GROWN,
@@ -144,7 +145,7 @@ def _situation(copy: ShardCopy, explanation: Explanation | None, expectation: Ex
         return _Situation(_CopyKind.UNEXPLAINED, copy.primary)
     if not copy.primary and cured_by_upgrade(explanation, expectation.outdated):
         return _Situation(_CopyKind.EXPECTED, primary=False)
-    if not copy.primary and fits_once_grown(explanation, expectation.growing):
+    if fits_once_grown(explanation, expectation.growing):
         return _Situation(_CopyKind.GROWING, primary=False)
     answer = explanation.can_allocate
     if copy.primary and answer == "no_valid_shard_copy":
