@@ -25,7 +25,7 @@ from jinja2 import sandbox
 from tests.awx.configuration import PROJECT, Configuration, questions_of
 
 LOOK = 0.2
-"""Seconds between two looks of ansible-runner whether to cancel: so few that a run hardly goes on."""
+"""Seconds between two checks of ansible-runner for a cancel: so few that a run does almost nothing in between."""
 ENDED_WELL = "successful"
 Approve = Callable[["Job"], bool]
 """The decision of a person, who sees the job before."""

@@ -46,7 +46,7 @@ class Supervisor:
         self.watch_over(self._until_it_ends(process.record.name, start), process.record.name)
 
     async def restart(self, name: str, pause: float) -> None:
-        """Kill a component, and let it be started again after some seconds. The lab goes on.
+        """Kill a component, and let it be started again after some seconds. The rest of the lab keeps running.
 
         Others that end because of that are started again too, as the kubelet does it with the pods of a control plane.
         """

@@ -41,7 +41,7 @@ def upgraded(found: Machines, tenant: Tenant, **more: Any) -> Played:
 
 @contextmanager
 def killing_behind(found: Machines, method: str, path: str, number: int) -> Iterator[None]:
-    """A run is killed after its act of this number with this method, on a path that begins so."""
+    """A run is killed after its act of this number with this method, on a path that starts so."""
     before, left = found.here.calling.after, number
 
     def count(request: Request) -> None:

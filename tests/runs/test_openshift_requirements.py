@@ -1,4 +1,4 @@
-"""An update of OpenShift that a person has started: a run goes on with it, and its checks count as satisfied."""
+"""An update of OpenShift that a person has started: a run continues it, and its checks count as satisfied."""
 
 from __future__ import annotations
 

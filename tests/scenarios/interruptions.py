@@ -31,7 +31,7 @@ PATIENCE = 45.0
 STOP = 12.0
 """Seconds that a slow member takes to stop."""
 CANCEL = 0.2
-"""Seconds between two looks of ansible-runner whether to cancel: so few that a run hardly goes on."""
+"""Seconds between two checks of ansible-runner for a cancel: so few that a run does almost nothing in between."""
 
 ENABLE = "cluster.routing.allocation.enable"
 EXCLUDE = "cluster.routing.allocation.exclude._name"

@@ -74,7 +74,7 @@ def _wanted(task: Task, client: OpenSearchClient) -> SnapshotWanted:
 
 
 def _foreseen(task: Task, client: OpenSearchClient) -> Outcome:
-    """The verdict on taking it. An upgrade that goes on has its own already, or has started to take it."""
+    """The verdict on taking it. An upgrade that continues has its own already, or has started to take it."""
     params = task.params
     fit = _judge_fit(task, client, recorded=params["recorded"])
     if not fit.passed:

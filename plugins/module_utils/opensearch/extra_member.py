@@ -1,7 +1,7 @@
 """The work of the module `extra_member`: a pool has one more member for the time of an upgrade.
 
 The member is made on the new version, so it needs no batch. It goes when its shards have moved to others, and its
-volumes go with it. A run that was killed leaves its mark on the StatefulSet, from which any later one goes on.
+volumes go with it. A run that was killed leaves its mark on the StatefulSet, from which any later run continues.
 """
 
 from __future__ import annotations

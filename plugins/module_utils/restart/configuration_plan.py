@@ -119,7 +119,7 @@ class _ComparedConfiguration:
     def condition(self) -> str:
         """The words that consent covers: the contents, and those that they replace.
 
-        Both stay the same while the run goes on, since the former contents are kept until it is completed.
+        Both stay the same during the run, since the former contents are kept until it is completed.
         """
         pool, wanted = self._pool, self._wanted
         if wanted.previous:

@@ -127,7 +127,7 @@ class LonghornOnLab:
         until("The end of Longhorn", self._cleared, READY_TIMEOUT)
 
     def _cleared(self) -> bool:
-        """Whether nothing of it is there any more. The API server goes on asking the webhook for a short time."""
+        """Whether nothing of it is there any more. The API server still asks the webhook for a short time."""
         unverified = {each.plural: each.resource for each in UNVERIFIED}
         with self._platform.client() as api:
             paths = [f"{CONFIGURATIONS}/{NAME}"] if self._platform.real else []

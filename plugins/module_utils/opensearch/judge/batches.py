@@ -23,8 +23,8 @@ from .pools import TEMPLATE_CHANGED, Member, Pool, PoolKind, order_members
 
 BATCHING = ("serial", "zones", "disjoint", "node")
 
-CURED, CANARY = "cured", "canary"
-"""Why a batch goes before others: its member is brought back first, or it is the canary."""
+DOWN, CANARY = "down", "canary"
+"""Why a batch goes before others: its member is not in the cluster, or it is the canary."""
 Step = tuple[Member, ...]
 """The members of one batch."""
 
@@ -100,7 +100,7 @@ def batches_of(
     if deferred is not None:
         steps = [*(step for step in steps if step is not deferred), deferred]
     first = [
-        _batch(number, (member,), known, target, first_as=CURED if member in cured else "")
+        _batch(number, (member,), known, target, first_as=DOWN if member in cured else "")
         for number, member in enumerate(broken, start=1)
     ]
     return (
@@ -291,7 +291,7 @@ def _batch(
         pools=tuple(dict.fromkeys(member.pool for member in step)),
         members=tuple(member.name for member in step),
         reason=reason,
-        cures=first_as == CURED,
+        cures=first_as == DOWN,
         kind=_kinds(step, pools),
         outdated=outdated,
     )
@@ -314,7 +314,7 @@ def _kinds(step: Step, pools: Mapping[str, Pool]) -> str:
 def _reason(
     step: Step, pools: Mapping[str, Pool], outdated: Collection[str], first_as: str, *, by_machine: bool
 ) -> str:
-    """The reason for the place of a batch. `first_as` says why it goes first: as `CURED` or as `CANARY`."""
+    """Why a batch has its place in the plan. `first_as` is why it goes first: `DOWN`, `CANARY`, or empty."""
     first, words = step[0], _kinds(step, pools)
     if outdated:
         words += f"; {TEMPLATE_CHANGED}"
@@ -324,7 +324,7 @@ def _reason(
         return f"{words}; {len(step)} members {_common(step, pools, by_machine=by_machine)}"
     if first_as == CANARY:
         return f"{words}; the canary goes first"
-    if first_as == CURED:
+    if first_as == DOWN:
         return f"{words}; not in the cluster, so it is brought back first, on {pools[first.pool].image}"
     if first.version is None:
         return f"{words}; not in the cluster, so it is brought back first"

@@ -90,7 +90,7 @@ def judge_left(undo: Undo, names: Collection[str], said: Mapping[str, str]) -> I
 
 @as_verdict
 def judge_kept(names: Collection[str], *, reported: bool) -> Iterator[Reason]:
-    """The remark on indices whose replica stays, since a later run of the upgrade goes on with it."""
+    """The remark on indices whose replica stays, since a later run of the upgrade uses it."""
     if reported:
         yield remark(
             "replicas_stay",

@@ -132,7 +132,7 @@ class Snapshots:
 
 
 class Backups:
-    """A backup goes on for a while, and is shown in the status of the engine as well (`backupStatus`)."""
+    """A backup takes a while, and is shown in the status of the engine as well (`backupStatus`)."""
 
     def __init__(self, shared: Shared) -> None:
         self._shared, self._objects = shared, shared.objects

@@ -1,4 +1,4 @@
-"""Pods that do not come back: the cause is named, nothing else is taken down, and once it is fixed the work goes on."""
+"""Pods that do not come back: the cause is named, nothing else goes down, and the work continues once it is fixed."""
 
 from __future__ import annotations
 

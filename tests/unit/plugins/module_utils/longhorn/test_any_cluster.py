@@ -1,4 +1,4 @@
-"""Any cluster, any fault at any time, a kill before any act, and a run that goes on.
+"""Any cluster, any fault at any time, a kill before any act, and a run that continues.
 
 No act leaves an attached volume without a healthy replica, or an engine without a running instance manager. Everything
 is put back, and no node is done twice. More clusters: `--hypothesis-profile search`.

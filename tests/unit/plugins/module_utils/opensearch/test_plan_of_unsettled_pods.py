@@ -46,7 +46,7 @@ def test_a_member_whose_pod_is_not_ready_is_taken_first(room: Room) -> None:
     result = room.plan()
     assert said(result) == []
     assert order_of(result)[:2] == ["data-0", "data-1"]
-    # One that is away and is brought back goes on in its turn, with others where it may.
+    # One that is away and is brought back is upgraded in its turn, with others where it may.
     for name in ("managers-1", "data-0"):
         room.pod(name, OLD)
     room.pod("managers-1", None, ready=False)

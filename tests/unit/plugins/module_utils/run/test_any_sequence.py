@@ -121,7 +121,7 @@ def test_any_disturbed_runs_and_one_more_end_as_one_undisturbed_run(disturbances
 
 @given(DISTURBANCES)
 def test_the_phase_on_the_way_is_that_of_an_upgrade_under_way(disturbances: list[tuple[str, str]]) -> None:
-    """One that stopped goes on with the next run, and none that has started comes back to Pending."""
+    """One that stopped continues with the next run, and none that has started comes back to Pending."""
     upgrade, commenced = Upgrade(), False
     for place, happening in disturbances:
         upgrade.run(place, happening)
