@@ -6,9 +6,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.lab.opensearch.layouts import ELASTICSEARCH
 from tests.runs import chosen, executor
@@ -90,6 +92,33 @@ def test_killed_behind_an_act_and_run_again(here: World, number: int) -> None:
     done = here.play(PLAYBOOK, consent)
     assert done.code == 0, f"killed behind {last}\n{done.output}"
     is_done(here, cluster, before.settings)
+
+
+@pytest.mark.parametrize("single_passes", [False, True])
+def test_a_request_names_the_versions_between_and_is_completed_with_the_last_hop(
+    here: World, tmp_path: Path, *, single_passes: bool
+) -> None:
+    cluster, request = here.cluster(FROM), tmp_path / "request.yml"
+    before = cluster.fingerprint()
+    asked = {"type": "opensearch", "target_version": TO, "upgrade_hops": BETWEEN}
+    request.write_text(yaml.safe_dump(asked), encoding="utf-8")
+    run = {name: value for name, value in cluster.variables(TO).items() if name not in asked}
+    run |= {"upgrade_request": str(request), "upgrade_wait": not single_passes}
+    run, states = here.confirmed(run), list[str]()
+    for _pass in range(60):
+        played = here.play(PLAYBOOK, run)
+        assert played.code == 0, played.output
+        states.append(json.loads((tmp_path / "request.yml.state.json").read_text(encoding="utf-8"))["state"])
+        if states[-1] == "completed":
+            break
+        assert single_passes, states
+        here.later(20)
+    assert states[-1] == "completed"
+    is_done(here, cluster, before.settings)
+    here.later(20)
+    again = here.play(PLAYBOOK, run)
+    assert "Nothing to do: every member runs 3.8.0." in again.output
+    assert set(deletions(here, cluster).values()) == {2}
 
 
 def make_old(here: World, cluster: CalledCluster, name: str, version: str) -> None:
