@@ -9,8 +9,8 @@ import pytest
 
 from tests.runs.test_volumes import Grown, storage_class
 from tests.runs.world import world
-from tests.sandbox.opensearch import deciders
 from tests.sandbox.opensearch.cluster import Cluster
+from tests.sandbox.opensearch.model import Durations
 from tests.scenarios.playbook import PLAN, PLAYBOOK, digest_in, without_images
 
 TO = "3.8.0"
@@ -25,31 +25,23 @@ def servers_of(grown: Grown) -> Cluster:
 
 
 def set_disks(grown: Grown, total: int, available: int) -> None:
+    """Give the disk of each member this size, with so much free, and wait until the cluster has noticed."""
+    resize_disks(grown, total, available)
+    grown.here.later(Durations().disks)
+
+
+def resize_disks(grown: Grown, total: int, available: int) -> None:
     """Give the disk of each member this size, with so much free."""
-    for member in servers_of(grown).members.values():
-        member.disk.total, member.disk.available = total, available
+    for name in servers_of(grown).members:
+        servers_of(grown).resize(name, available, total)
 
 
-class _NoticedLate:
-    """Disks that grow with their claims. The cluster notices half a minute later (`cluster.info.update.interval`)."""
-
-    def __init__(self, grown: Grown, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._grown, self._clock = grown, grown.here.calling.clock
-        self._monkeypatch = monkeypatch
-        monkeypatch.setattr(deciders, "is_above", lambda _member, watermark: watermark == "85%")
-        set_disks(grown, 100, 12)
-
-    def follow(self) -> None:
-        """Grow once all claims have grown."""
-        if set(self._grown.claims().values()) != {("4Gi", "4Gi")}:
-            self._clock.later(1.0, self.follow)
-            return
-        set_disks(self._grown, 400, 312)
-        self._clock.later(30.0, self._notice)
-
-    def _notice(self) -> None:
-        self._monkeypatch.undo()
-        servers_of(self._grown).allocation.soon()
+def grow_with_claims(grown: Grown) -> None:
+    """Grow the disks once all claims have grown."""
+    if set(grown.claims().values()) == {("4Gi", "4Gi")}:
+        resize_disks(grown, 4 * GIBI, 3 * GIBI)
+    else:
+        grown.here.calling.clock.later(1.0, lambda: grow_with_claims(grown))
 
 
 @pytest.fixture
@@ -93,14 +85,15 @@ def test_a_watermark_is_judged_as_if_the_disk_had_grown_and_then_for_real(
 
 
 def test_replicas_that_full_disks_keep_away_get_a_place_before_the_first_batch(
-    grown: Grown, stopping: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+    grown: Grown, stopping: list[dict[str, str]]
 ) -> None:
-    here, cluster, disks = grown.here, grown.cluster, _NoticedLate(grown, monkeypatch)
+    here, cluster = grown.here, grown.cluster
+    set_disks(grown, GIBI, GIBI // 8)
     cluster.ask("/waits", "PUT", {"settings": {"number_of_shards": 1, "number_of_replicas": 1}})
     refused = here.play(PLAN, cluster.variables(TO))
     assert refused.code != 0
     assert "disk_threshold on 3" in refused.message
-    disks.follow()
+    grow_with_claims(grown)
     planned = here.play(PLAN, without_images(grown.variables("4Gi")))
     assert "waits[0] fits on no member until disks are larger" in planned.output
     given = {**grown.variables("4Gi", upgrade_steps=stopping), "upgrade_confirm": digest_in(planned)}

@@ -12,6 +12,7 @@ from tests.runs.on_hosts import CHECK, PLAYBOOK_OF_HOSTS, ClusterOnHosts, cluste
 from tests.runs.test_on_hosts import POOL
 from tests.runs.turns import Killed
 from tests.runs.world import CalledCluster, World, world
+from tests.sandbox.opensearch.model import TOTAL
 from tests.sandbox.web import Answer, Request
 from tests.scenarios.cluster import RESTART_ROLE, bound
 from tests.scenarios.playbook import PLAN, PLAYBOOK, digest_in
@@ -301,7 +302,7 @@ def test_replicas_that_do_not_start_are_put_back_and_stop_the_run(here: World, c
         after(request)
         if request.path == "/_cluster/settings" and request.method == "PUT":
             for member in servers.members.values():
-                member.disk.available = 1
+                member.disk.available, member.disk.known = 1, (1, TOTAL)
 
     here.calling.after = fill
     done = here.play(PLAYBOOK, {**consent, "upgrade_steps": [{"name": "replicas", "timeout": 60}]})

@@ -12,7 +12,7 @@ from tests.sandbox.opensearch.model import Durations as OpenSearchDurations
 Of = TypeVar("Of", KubernetesDurations, OpenSearchDurations)
 
 
-_NOT_DRAWN = ("resized",)
+_NOT_DRAWN = ("resized", "disks")
 """Durations that no random story meets: each one drawn would change all stories by their seeds."""
 
 

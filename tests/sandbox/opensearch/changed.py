@@ -108,7 +108,7 @@ class Staying:
         state, load = self._state, self._state.load
         counts = {attribute: number for attribute, (_values, number) in load.places.items()}
         rules = load.filters, counts, heeds_disks(state), str(state.setting(f"{DISK}.watermark.high"))
-        members = {node.id: (node, node.disk.available, node.disk.total) for node in state.nodes.values()}
+        members = {node.id: (node, node.disk.known) for node in state.nodes.values()}
         other = {each for each, facts in members.items() if self._members.get(each) != facts}
         known = {} if rules != self._rules else self._revisions
         found = [

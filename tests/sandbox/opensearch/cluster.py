@@ -10,7 +10,7 @@ from tests.sandbox.opensearch.coordination import Coordination
 from tests.sandbox.opensearch.documents import Documents
 from tests.sandbox.opensearch.indices import Indices
 from tests.sandbox.opensearch.lagging import applied
-from tests.sandbox.opensearch.model import Disk, Durations, Member, MemberSpec
+from tests.sandbox.opensearch.model import TOTAL, Disk, Durations, Member, MemberSpec
 from tests.sandbox.opensearch.rest.router import Router
 from tests.sandbox.opensearch.security import has_tls
 from tests.sandbox.opensearch.snapshots import Snapshots
@@ -104,6 +104,17 @@ class Cluster:
     def remove_disk(self, data_key: str) -> None:
         """The data is gone for good: the next process with that key starts with an empty disk."""
         self.disks.pop(data_key, None)
+
+    def resize(self, name: str, available: int, total: int = TOTAL) -> None:
+        """The disk of a member has that many bytes, of which some are free. The elected manager notices it later."""
+        disk = self.members[name].disk
+        disk.available, disk.total = available, total
+
+        def notice() -> None:
+            disk.known = disk.available, disk.total
+            self.allocation.soon()
+
+        self.clock.later(self.state.durations.disks, notice)
 
     def handler(self, name: str = "") -> Handler:
         """A handler by which that member answers, or where none is named, each that is up in its turn."""

@@ -138,12 +138,13 @@ def _same_shard(_state: State, copy: Copy, node: Member) -> Said | None:
 
 def is_above(node: Member, watermark: str) -> bool:
     """Whether a disk is fuller than a watermark: a share in use, or bytes that stay free."""
-    used = 1 - node.disk.available / node.disk.total
+    available, total = node.disk.known
+    used = 1 - available / total
     if watermark.endswith("%"):
         return used * 100 > float(watermark[:-1])
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmgtp]?)b?", watermark.strip().lower())
     if found:
-        return bool(node.disk.available < float(found[1]) * 1024 ** _UNITS[found[2] or "b"])
+        return bool(available < float(found[1]) * 1024 ** _UNITS[found[2] or "b"])
     return used > float(watermark)
 
 
@@ -160,7 +161,8 @@ def _disk_threshold(state: State, copy: Copy, node: Member) -> Said | None:
     watermark = str(state.setting(f"{DISK}.watermark.{level}"))
     if not heeds_disks(state) or not is_above(node, watermark):
         return None
-    free = 100 * node.disk.available / node.disk.total
+    available, total = node.disk.known
+    free = 100 * available / total
     setting = f"{level} watermark cluster setting [{DISK}.watermark.{level}={watermark}]"
     said = f"the node is above the {setting}, using more disk space than the maximum allowed, actual free: [{free}%]"
     return Said("disk_threshold", "NO", said)

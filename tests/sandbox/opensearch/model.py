@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tests.sandbox.opensearch.state import State
 
 COMBINED = ("cluster_manager", "data", "ingest")
+TOTAL, AVAILABLE = 100 * 1024**3, 60 * 1024**3
+"""The bytes of a disk, and those of it that are free."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Durations:
     """The recovery of a replica that has the files already."""
     copied: float = 0.5
     """The recovery of a replica that has to be copied."""
+    disks: float = 30.0
+    """From a change of a disk until the elected manager knows it (cluster.info.update.interval, at its default)."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +97,10 @@ class Disk:
     version: Version | None = None
     accepted: Accepted | None = None
     stores: dict[tuple[str, int], Store] = field(default_factory=dict)
-    total: int = 100 * 1024**3
-    available: int = 60 * 1024**3
+    total: int = TOTAL
+    available: int = AVAILABLE
+    known: tuple[int, int] = (AVAILABLE, TOTAL)
+    """Both as the elected manager knows them, which decides by them where shards may be (InternalClusterInfoService)."""
 
 
 @dataclass

@@ -251,7 +251,8 @@ def test_a_full_disk_gets_no_replica_and_one_above_the_high_watermark_is_left() 
     room = Room()
     room.index(replicas=1)
     (holder,) = replicas(room)
-    room.cluster.disks[f"data-{next(n for n in THREE if n not in room.places())}"].available = 1
+    room.cluster.resize(next(name for name in THREE if name not in room.places()), available=1)
+    room.clock.advance(Durations().disks)
     watermarks = "cluster.routing.allocation.disk.watermark"
     room.configure(**{f"{watermarks}.low": "1%"})
     cancel = {"index": "logs", "shard": 0, "node": room.cluster.members[holder].id}

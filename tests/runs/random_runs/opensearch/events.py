@@ -18,7 +18,7 @@ from tests.runs.world import CalledCluster
 from tests.sandbox.kubernetes.cluster import NODES
 from tests.sandbox.opensearch.cluster import Cluster as Servers
 from tests.sandbox.opensearch.lagging import LONGEST
-from tests.sandbox.opensearch.model import Disk
+from tests.sandbox.opensearch.model import AVAILABLE
 
 REQUESTS = (
     ("DELETE", "/pods/"),
@@ -63,7 +63,7 @@ class HappeningToMembers(Happening):
         self.mend_places()
         until("A member to answer", self._is_answered, ANSWERED)
         for member in self.members:
-            self.disk_of(member).available = ROOM
+            self.servers.resize(member, AVAILABLE)
             self.servers.keeps_up(member)
         for name, number in self.edited.items():
             self.cluster.ask(f"/{name}/_settings", "PUT", {"index": {"number_of_replicas": number}})
@@ -99,10 +99,6 @@ class HappeningToMembers(Happening):
         (servers,) = self.world.sandbox.members.clusters_in(self.cluster.namespace)
         return servers
 
-    def disk_of(self, member: str) -> Disk:
-        """The disk of a member."""
-        return self.servers.members[member].disk
-
     def correct_images(self, version: str) -> None:
         """Set the image of a version in every manifest, as a person does."""
         for pool in self.story.pools:
@@ -128,8 +124,6 @@ BY_PERSON = {
     "cluster.max_shards_per_node": 2000,
 }
 """The settings that a person sets."""
-ROOM = Disk("").available
-"""The bytes that are free on a disk."""
 WITHOUT_REPLICAS = "without-replicas"
 """The index that a person makes."""
 
@@ -207,9 +201,9 @@ def _cordoned(here: HappeningToMembers, event: Event) -> None:
 
 def disk_full(here: HappeningToMembers, event: Event) -> None:
     """The disk of a member is full."""
-    disk = here.disk_of(here.member_of(event))
-    disk.available = 1
-    here.later(event, lambda: setattr(disk, "available", ROOM))
+    member = here.member_of(event)
+    here.servers.resize(member, available=1)
+    here.later(event, lambda: here.servers.resize(member, AVAILABLE))
 
 
 def _lock_removed(here: HappeningToMembers, _event: Event) -> None:

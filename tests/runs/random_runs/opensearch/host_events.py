@@ -17,7 +17,6 @@ from tests.runs.random_runs.opensearch.events import (
 )
 from tests.runs.random_runs.story import Event
 from tests.sandbox.opensearch.cluster import Cluster as Servers
-from tests.sandbox.opensearch.model import Disk
 from tests.sandbox.plain_hosts.host import PlainHost
 
 LOCKS = "stateful-upgrade-lock-*"
@@ -60,11 +59,6 @@ class HappeningToHosts(HappeningToMembers):
     def servers(self) -> Servers:
         """See `HappeningToMembers`."""
         return self.cluster.servers
-
-    def disk_of(self, member: str) -> Disk:
-        """See `HappeningToMembers`."""
-        disk: Disk = self.cluster.servers.members[member].disk
-        return disk
 
 
 def _mend_later(here: HappeningToHosts, event: Event) -> None:
