@@ -14,6 +14,7 @@ from tests.scenarios.playbook import PLAN, PLAYBOOK
 
 FROM, TO = "2.19.6", "3.8.0"
 REPORT, STATUS = "stateful.upgrade.report", "stateful.upgrade.status"
+ATTEMPTS = 3
 SLOW = {"type": "fs", "settings": {"location": "/snapshots/backup", "max_snapshot_bytes_per_sec": "1kb"}}
 
 
@@ -133,5 +134,27 @@ def test_one_that_is_partial_keeps_every_member_as_it_is(here: World, cluster: C
     assert f"Snapshot backup/{partial['snapshot']} is no way back: it is PARTIAL" in refused.message
     after = cluster.fingerprint()
     assert (after.pods, after.settings) == (before.pods, before.settings)
+    assert refused.message.endswith("Fix the cause, and run again: another one is taken.")
     again = here.play(PLAN, given(cluster))
-    assert f"DELETE _snapshot/backup/{partial['snapshot']}" in again.message
+    assert again.code == 0, again.output
+    assert f"{partial['snapshot']}-2 takes its place" in again.output
+    assert here.play(PLAYBOOK, consent).code != 0
+    third = here.play(PLAYBOOK, consent)
+    assert f"delete it (DELETE _snapshot/backup/{partial['snapshot']}-3)" in third.message
+    assert len(snapshots(cluster)) == ATTEMPTS
+    assert "snapshot_incomplete" in here.play(PLAN, given(cluster)).output
+    assert cluster.fingerprint().pods == before.pods
+
+
+def test_a_run_behind_one_that_is_partial_takes_another_one(here: World, cluster: CalledCluster) -> None:
+    # Found by seed 167: a member went away, and each later run refused until a person had deleted the snapshot.
+    consent, servers = here.confirmed(given(cluster)), here.sandbox.members.clusters_in(cluster.namespace)[0]
+    servers.snapshots.failing = {"orders"}
+    assert here.play(PLAYBOOK, consent).code != 0
+    servers.snapshots.failing = set()
+    (partial,) = snapshots(cluster)
+    done = here.play(PLAYBOOK, consent)
+    assert done.code == 0, done.output
+    cluster.is_upgraded(TO)
+    assert [each["snapshot"] for each in snapshots(cluster)] == [partial["snapshot"], f"{partial['snapshot']}-2"]
+    assert f"Snapshot backup/{partial['snapshot']}-2 holds 2 indices with 2 shards" in done.output

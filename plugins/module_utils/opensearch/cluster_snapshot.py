@@ -17,6 +17,8 @@ from ..common.verdict import Reason, State, Verdict, as_verdict, combine, remark
 from .judge.cluster_snapshot import (
     SnapshotLook,
     SnapshotWanted,
+    attempt_due,
+    judge_earlier,
     judge_planned,
     judge_repository,
     judge_taken,
@@ -26,7 +28,7 @@ from .judge.cluster_snapshot import (
 )
 from .observe.client import OpenSearchClient, connect
 from .observe.cluster import cluster_uuid
-from .observe.cluster_snapshot import MARK
+from .observe.cluster_snapshot import MARK, OwnSnapshot
 from .observe.finding_cluster_snapshot import (
     observe_own,
     observe_repositories,
@@ -65,12 +67,14 @@ def run(task: Task) -> Outcome:
     return _present(task, client)
 
 
-def _wanted(task: Task, client: OpenSearchClient) -> SnapshotWanted:
+def _wanted(task: Task, client: OpenSearchClient) -> tuple[SnapshotWanted, dict[str, OwnSnapshot]]:
+    """The snapshot that counts for this run, and all whose names start as those of upgrades."""
     params = task.params
-    cluster = cluster_uuid(client)
-    return wanted_of(
+    cluster, own = cluster_uuid(client), observe_own(client, params["snapshot"])
+    wanted = wanted_of(
         params["snapshot"], params["target_version"], params["started"], cluster, params["snapshot_indices"]
     )
+    return attempt_due(wanted, own, task.run), own
 
 
 def _foreseen(task: Task, client: OpenSearchClient) -> Outcome:
@@ -79,12 +83,15 @@ def _foreseen(task: Task, client: OpenSearchClient) -> Outcome:
     fit = _judge_fit(task, client, recorded=params["recorded"])
     if not fit.passed:
         return Outcome(fit)
-    wanted = _wanted(task, client) if params["started"] else None
-    found = observe_own(client, params["snapshot"]).get(wanted.name) if wanted else None
-    there = judge_taken(wanted, SnapshotLook(found)) if wanted and found else Verdict()
+    planned = partial(judge_planned, repository=params["snapshot"], indices=params["snapshot_indices"])
+    if not params["started"]:
+        return Outcome(planned(None))
+    wanted, own = _wanted(task, client)
+    found = own.get(wanted.name)
+    there = judge_taken(wanted, SnapshotLook(found)) if found else Verdict()
     if there.state is State.REFUSED:
         return Outcome(there)
-    return Outcome(judge_planned(wanted, params["snapshot"], params["snapshot_indices"]))
+    return Outcome(combine((judge_earlier(wanted, own), planned(wanted))))
 
 
 def _judge_fit(task: Task, client: OpenSearchClient, *, recorded: bool) -> Verdict:
@@ -107,7 +114,7 @@ def _judge_fit(task: Task, client: OpenSearchClient, *, recorded: bool) -> Verdi
 def _present(task: Task, client: OpenSearchClient) -> Outcome:
     params = task.params
     passed_or_raise(task.ask(lambda: _judge_fit(task, client, recorded=bool(params["started"]))))
-    wanted = task.ask(lambda: _wanted(task, client))
+    wanted, own = task.ask(lambda: _wanted(task, client))
     taking = _Taking(task, client, wanted)
     look, verdict = task.wait(taking.look, partial(judge_taken, wanted), stoppable=True, remaining=remaining)
     if not verdict.passed or look.found is None:
@@ -116,7 +123,8 @@ def _present(task: Task, client: OpenSearchClient) -> Outcome:
     fit = passed_or_raise(task.ask(lambda: _judge_fit(task, client, recorded=True)))
     removed = _remove_old(task, client, wanted)
     more = {"snapshot": {"name": wanted.full_name, "indices": len(look.found.indices), "shards": look.found.shards}}
-    return Outcome(combine((verdict, fit, removed)), changed=bool(task.journal.as_result()), more=more)
+    earlier = judge_earlier(wanted, own)
+    return Outcome(combine((verdict, fit, earlier, removed)), changed=bool(task.journal.as_result()), more=more)
 
 
 @dataclass

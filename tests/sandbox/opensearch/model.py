@@ -100,7 +100,7 @@ class Disk:
     total: int = TOTAL
     available: int = AVAILABLE
     known: tuple[int, int] = (AVAILABLE, TOTAL)
-    """Both as the elected manager knows them, which decides by them where shards may be (InternalClusterInfoService)."""
+    """What is free, and all of it, as the elected manager knows it, which decides by it where shards may be."""
 
 
 @dataclass

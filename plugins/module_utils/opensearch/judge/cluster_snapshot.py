@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from ...common.verdict import Reason, as_verdict, refused, remark, waiting
@@ -14,8 +14,11 @@ from .drain import size_text
 
 LONGEST = 400
 """Characters of the names and patterns that a snapshot keeps in its metadata, which may have 1,024 bytes."""
+INCOMPLETE = "snapshot_incomplete"
 TAKING = "snapshot_being_taken"
 """The code of the reason to wait for the snapshot of the upgrade."""
+ATTEMPTS = 3
+"""The most snapshots of one upgrade, each taken by another run. The last one stays until it is deleted."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +26,18 @@ class SnapshotWanted:
     """The snapshot that an upgrade takes."""
 
     repository: str
-    name: str
+    base: str
+    """The name of the first attempt."""
     cluster: str
     upgrade: str
     """The time at which the upgrade started, which its record keeps over all its runs."""
     indices: tuple[str, ...] = ("*",)
+    attempt: int = 1
+
+    @property
+    def name(self) -> str:
+        """The name of this attempt."""
+        return self.base if self.attempt == 1 else f"{self.base}-{self.attempt}"
 
     @property
     def full_name(self) -> str:
@@ -56,6 +66,25 @@ def wanted_of(repository: str, target: str, started: str, cluster: str, indices:
     time = re.sub(r"[^0-9t]", "", started.lower())
     name = f"{PREFIX}{target.lower()}-{time}"
     return SnapshotWanted(repository, name, cluster, started, tuple(indices) or ("*",))
+
+
+def attempt_due(wanted: SnapshotWanted, own: Mapping[str, OwnSnapshot], run: str) -> SnapshotWanted:
+    """The attempt that counts for a run: the last one, or the next if that ended incomplete and is of another run.
+
+    So what a member that goes away has spoilt costs a run, and not a visit to the repository. A run that keeps no lock
+    has no name, and takes no further attempt.
+    """
+    attempts = [replace(wanted, attempt=number) for number in range(1, ATTEMPTS + 1)]
+    last = next((each for each in reversed(attempts) if each.name in own), wanted)
+    found = own.get(last.name)
+    if found is None or last.attempt == ATTEMPTS or found.runs or found.whole or not is_of(found, last):
+        return last
+    return replace(last, attempt=last.attempt + 1) if found.run not in {"", run} else last
+
+
+def is_of(found: OwnSnapshot, wanted: SnapshotWanted) -> bool:
+    """Whether a snapshot was taken by this upgrade, for the same indices."""
+    return (found.cluster, found.upgrade, found.asked) == (wanted.cluster, wanted.upgrade, wanted.asked)
 
 
 def covered(indices: Sequence[str]) -> str:
@@ -115,7 +144,7 @@ def judge_taken(wanted: SnapshotWanted, look: SnapshotLook) -> Iterator[Reason]:
     if found is None:
         behind = f" It comes after {enumerate_few(look.others)}." if look.others else ""
         yield waiting(TAKING, f"Snapshot {name} is not started yet.{behind}", "", about=name)
-    elif (found.cluster, found.upgrade, found.asked) != (wanted.cluster, wanted.upgrade, wanted.asked):
+    elif not is_of(found, wanted):
         yield refused(
             "snapshot_not_own",
             f"Snapshot {name} was not taken by this upgrade for {covered(wanted.indices)}.",
@@ -124,14 +153,29 @@ def judge_taken(wanted: SnapshotWanted, look: SnapshotLook) -> Iterator[Reason]:
     elif found.runs:
         yield waiting(TAKING, f"Snapshot {name} is being taken: {_progress(look.shards)}.", "", about=name)
     elif incomplete(found, look.shards):
+        retried = bool(found.run) and wanted.attempt < ATTEMPTS
+        first = "" if retried else f", delete it (DELETE _snapshot/{name})"
         yield refused(
-            "snapshot_incomplete",
-            f"Snapshot {name} is no way back: it is {found.state}, and {found.failed:,} of {found.shards:,} shards"
-            f" have failed{_causes(found.failures)}.",
-            f"Fix the cause, delete it (DELETE _snapshot/{name}), and run again: another one is taken.",
+            INCOMPLETE, _lacking(wanted, found), f"Fix the cause{first}, and run again: another one is taken."
         )
     else:
         yield remark("snapshot_taken", _proven(wanted, found, look.shards))
+
+
+@as_verdict
+def judge_earlier(wanted: SnapshotWanted, own: Mapping[str, OwnSnapshot]) -> Iterator[Reason]:
+    """A remark on each earlier attempt, which ended incomplete."""
+    for number in range(1, wanted.attempt):
+        earlier = replace(wanted, attempt=number)
+        if found := own.get(earlier.name):
+            yield remark(INCOMPLETE, f"{_lacking(earlier, found)} {wanted.full_name} takes its place.")
+
+
+def _lacking(wanted: SnapshotWanted, found: OwnSnapshot) -> str:
+    return (
+        f"Snapshot {wanted.full_name} is no way back: it is {found.state}, and {found.failed:,} of {found.shards:,}"
+        f" shards have failed{_causes(found.failures)}."
+    )
 
 
 def incomplete(found: OwnSnapshot, shards: SnapshotShards | None) -> bool:

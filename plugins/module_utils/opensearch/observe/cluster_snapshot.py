@@ -38,6 +38,8 @@ class OwnSnapshot:
     """The UUID of the cluster whose upgrade has taken it; empty where it has no mark of an upgrade."""
     upgrade: str = ""
     """The time at which that upgrade started."""
+    run: str = ""
+    """The run that has taken it; empty if that had no lock."""
     asked: str = ""
     """The names and patterns of the indices that it was asked for."""
     indices: tuple[str, ...] = ()
@@ -89,6 +91,7 @@ def own_of(each: Json) -> OwnSnapshot:
         state=text(each, "state"),
         cluster=optional_text(mark, "cluster") or "",
         upgrade=optional_text(mark, "upgrade") or "",
+        run=optional_text(mark, "run") or "",
         asked=optional_text(mark, "indices") or "",
         indices=texts(each, "indices", ()),
         shards=whole(shards, "total", 0),

@@ -9,6 +9,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import cluster_snapshot
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.background import judge_snapshots
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.cluster_snapshot import (
+    attempt_due,
     outlived,
     wanted_of,
 )
@@ -269,3 +270,36 @@ def test_the_newest_whole_one_and_those_of_others_never_go() -> None:
     assert [each.name for each in outlived(own, wanted, 1)] == ["lacking", "old", "broken"]
     assert [each.name for each in outlived(own, wanted, 2)] == ["lacking", "broken"]
     assert outlived(own, wanted, 0) == []
+
+
+@pytest.mark.parametrize(
+    ("states", "run", "due"),
+    [
+        ({}, "b", 1),
+        ({1: ("PARTIAL", "a")}, "a", 1),
+        ({1: ("PARTIAL", "a")}, "b", 2),
+        ({1: ("PARTIAL", "a")}, "", 2),
+        ({1: ("PARTIAL", "")}, "b", 1),
+        ({1: ("IN_PROGRESS", "a")}, "b", 1),
+        ({1: ("SUCCESS", "a")}, "b", 1),
+        ({1: ("PARTIAL", "a"), 2: ("FAILED", "b")}, "c", 3),
+        ({2: ("SUCCESS", "b")}, "c", 2),
+        ({1: ("PARTIAL", "a"), 2: ("PARTIAL", "b"), 3: ("PARTIAL", "c")}, "d", 3),
+    ],
+)
+def test_another_run_takes_another_one_up_to_the_third(states: dict[int, tuple[str, str]], run: str, due: int) -> None:
+    wanted = wanted_of("backup", TO, STARTED, "here", ())
+    names = {number: f"{NAME}-{number}" if number > 1 else NAME for number in states}
+    own = {
+        names[number]: OwnSnapshot(names[number], state, "here", STARTED, of, "*")
+        for number, (state, of) in states.items()
+    }
+    assert attempt_due(wanted, own, run).attempt == due
+
+
+def test_one_of_another_upgrade_is_no_attempt() -> None:
+    wanted = wanted_of("backup", TO, STARTED, "here", ())
+    for other in (("there", STARTED, "*"), ("here", "2025", "*"), ("here", STARTED, "logs")):
+        cluster, upgrade, asked = other
+        found = OwnSnapshot(NAME, "PARTIAL", cluster, upgrade, "a", asked)
+        assert attempt_due(wanted, {NAME: found}, "b").attempt == 1
