@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runs.test_volumes import Grown, storage_class
+from tests.runs.test_volumes import Grown
 from tests.runs.world import world
 from tests.sandbox.opensearch.cluster import Cluster
 from tests.sandbox.opensearch.model import Durations
@@ -48,7 +48,7 @@ def grow_with_claims(grown: Grown) -> None:
 def grown() -> Iterator[Grown]:
     """A cluster of three members with a claim each, which heeds its disks."""
     with world() as here:
-        storage_class(here, parameters={"online": "yes"})
+        here.storage_class(parameters={"online": "yes"})
         found = Grown(here)
         found.cluster.ask("/_cluster/settings", "PUT", {"persistent": {THRESHOLD: True}})
         yield found

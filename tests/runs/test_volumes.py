@@ -25,22 +25,8 @@ SMALL, LARGE = "1Gi", "2Gi"
 def here() -> Iterator[World]:
     """One world for all tests of this module, each with a cluster of its own."""
     with world() as made:
-        storage_class(made)
+        made.storage_class()
         yield made
-
-
-def storage_class(here: World, name: str = "lab", **own: Any) -> None:
-    """Make a StorageClass whose claims may grow, once their pods restart."""
-    default = {"storageclass.kubernetes.io/is-default-class": json.dumps(name == "lab")}
-    body = {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {"name": name, "annotations": default},
-        "provisioner": "stateful.upgrade/sandbox",
-        "volumeBindingMode": "WaitForFirstConsumer",
-        "allowVolumeExpansion": True,
-    }
-    here.sandbox.apply([{**body, **own}])
 
 
 def is_deletion(method: str, path: str) -> bool:
@@ -253,11 +239,11 @@ def test_a_pass_waits_for_claims_and_the_next_one_goes_on(here: World, grown: Gr
 
 def test_a_volume_that_cannot_be_as_large_stops_the_run_with_the_words_of_its_driver(here: World, grown: Grown) -> None:
     pods, given = grown.pods(), here.confirmed(grown.variables())
-    storage_class(here, parameters={"infeasible": "yes"})
+    here.storage_class(parameters={"infeasible": "yes"})
     try:
         done = here.play(PLAYBOOK, given)
     finally:
-        storage_class(here, parameters={})
+        here.storage_class(parameters={})
     assert done.code != 0
     assert "cannot have 2Gi (ControllerResizeInfeasible): the disk cannot be as large" in done.output
     assert grown.pods() == pods
@@ -267,11 +253,11 @@ def test_a_volume_that_cannot_be_as_large_stops_the_run_with_the_words_of_its_dr
 
 
 def test_all_that_cannot_be_is_said_at_once_and_missing_rights_are_named(here: World, grown: Grown) -> None:
-    storage_class(here, allowVolumeExpansion=False)
+    here.storage_class(allowVolumeExpansion=False)
     try:
         refused = here.play(PLAN, grown.variables())
     finally:
-        storage_class(here)
+        here.storage_class()
     assert refused.code != 0
     for number in range(3):
         assert f"does not let volume claim data-{grown.pool}-{number} grow from 1Gi to 2Gi" in refused.message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -57,6 +58,19 @@ class World:
         cluster = CalledCluster(self.sandbox, f"runs-{next(self._numbers)}")
         cluster.rise(layout, version, **options)
         return cluster
+
+    def storage_class(self, name: str = "lab", **own: Any) -> None:
+        """Make a StorageClass whose claims may grow, once their pods restart."""
+        default = {"storageclass.kubernetes.io/is-default-class": json.dumps(name == "lab")}
+        body = {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": name, "annotations": default},
+            "provisioner": "stateful.upgrade/sandbox",
+            "volumeBindingMode": "WaitForFirstConsumer",
+            "allowVolumeExpansion": True,
+        }
+        self.sandbox.apply([{**body, **own}])
 
     def play(self, playbook: str, variables: Mapping[str, Any], *more: str) -> Played:
         """A run of a playbook, to its end."""

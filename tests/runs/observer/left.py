@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -52,9 +53,23 @@ def named_by_undo(before: Sight, now: Sight) -> Iterator[str]:
     for name, pool in now.pools.items():
         was = before.pools.get(name)
         if was is not None and pool.strategy != was.strategy:
-            held = changes_in(pool.annotations.get(ANNOTATION, "")).get(("spec", "updateStrategy"))
-            if held is None or held[0] != was.strategy:
+            held = _strategy_in_undo(pool)
+            # One that was made again is under OnDelete until its revision is known to be that of before.
+            kept = now.kept_sets.get(name)
+            if was.strategy not in (held, *([_strategy_in_undo(kept) or kept.strategy] if kept else [])):
                 yield f"the strategy of {name} is {pool.strategy}, was {was.strategy}, and its undo says {held}"
+
+
+def _strategy_in_undo(pool: Pool) -> Any:
+    was, _set_to = changes_in(pool.annotations.get(ANNOTATION, "")).get(("spec", "updateStrategy"), (None, None))
+    return was
+
+
+def sets_kept(before: Sight, now: Sight) -> Iterator[str]:
+    """The manifest of a StatefulSet that is gone is kept."""
+    lost = before.pools.keys() - now.pools.keys() - now.kept_sets.keys()
+    if lost:
+        yield f"the StatefulSet of {listed(lost)} is gone, and no manifest of it is kept"
 
 
 REPLICAS = ("number_of_replicas", "auto_expand_replicas")
@@ -74,8 +89,8 @@ def replicas_named(before: Sight, now: Sight) -> Iterator[str]:
                 yield f"{setting} of index {name} is {present!r}, was {was!r}, and its undo says {held}"
 
 
-def all_put_back(before: Sight, now: Sight) -> Iterator[str]:
-    """After a whole upgrade everything is as before, but for the images and versions."""
+def all_put_back(before: Sight, now: Sight, size: str = "") -> Iterator[str]:
+    """After a whole upgrade everything is as before, but for images, versions, and the `size` of claims if given."""
     for (scope, name), (was, present) in sorted(differing(before, now).items()):
         yield f"the {scope} setting {name} was {was!r} and is {present!r}"
     if now.undo:
@@ -94,10 +109,12 @@ def all_put_back(before: Sight, now: Sight) -> Iterator[str]:
         found = now.indices.get(name)
         if found is not None and found["uuid"] == own["uuid"] and found != own:
             yield f"the settings of index {name} were {dict(own)} and are {dict(found)}"
-    yield from _pools_put_back(before, now)
+    yield from _pools_put_back(before, now, size)
 
 
-def _pools_put_back(before: Sight, now: Sight) -> Iterator[str]:
+def _pools_put_back(before: Sight, now: Sight, size: str) -> Iterator[str]:
+    if now.kept_sets:
+        yield f"the manifests of {listed(now.kept_sets)} are still kept"
     if before.pools.keys() != now.pools.keys():
         yield f"the pools were {listed(before.pools)} and are {listed(now.pools)}"
     for name in before.pools.keys() & now.pools.keys():
@@ -106,13 +123,15 @@ def _pools_put_back(before: Sight, now: Sight) -> Iterator[str]:
             yield f"the strategy of {name} was {was.strategy} and is {pool.strategy}"
         if was.annotations != pool.annotations:
             yield f"the annotations of {name} were {was.annotations} and are {pool.annotations}"
-        if _without_images(was) != _without_images(pool):
+        if _without_images(was, size) != _without_images(pool):
             yield f"the spec of {name} is another one, in more than its images and its strategy"
 
 
-def _without_images(pool: Pool) -> Any:
+def _without_images(pool: Pool, size: str = "") -> Any:
     kept = {name: value for name, value in pool.spec.items() if name != "updateStrategy"}
     text = json.dumps(kept, sort_keys=True)
+    if size:
+        text = re.sub(r'("requests": {"storage": )"[^"]*"', rf'\1"{size}"', text)
     for image in sorted({*pool.images.values()}, key=len, reverse=True):
         text = text.replace(json.dumps(image), '""')
     return text

@@ -21,6 +21,8 @@ MANAGED = "app.kubernetes.io/managed-by"
 LOCK = "stateful-upgrade-lock-"
 """The beginning of the names of the component templates that are the lock where it is kept in the cluster."""
 RECORD = "record.json"
+MANIFEST = "manifest.json"
+"""The key of a ConfigMap with the manifest of a StatefulSet that is made again."""
 SCOPES = ("persistent", "transient")
 
 
@@ -56,7 +58,7 @@ class Looking:
         if not changed and not news:
             return False
         if CONFIG_MAPS.plural in changed:
-            self._kubernetes["upgrading"] = self._upgrading()
+            self._kubernetes |= {"upgrading": self._upgrading(), "kept_sets": self._kept_sets()}
         if changed - {CONFIG_MAPS.plural}:
             self._kubernetes |= self._of_kubernetes()
         if news:
@@ -80,6 +82,11 @@ class Looking:
     def _upgrading(self) -> tuple[frozenset[str], ...]:
         maps = [each for each in self._store.each(CONFIG_MAPS, self._namespace) if RECORD in (each.get("data") or {})]
         return upgrading_in(*(found["data"][RECORD] for found in maps))
+
+    def _kept_sets(self) -> dict[str, Pool]:
+        maps = (each for each in self._store.each(CONFIG_MAPS, self._namespace) if MANIFEST in (each.get("data") or {}))
+        pools = [_pool(json.loads(each["data"][MANIFEST])) for each in maps]
+        return {each.name: each for each in pools}
 
     def _of_kubernetes(self) -> dict[str, Any]:
         pods = {each["metadata"]["name"]: _pod(each) for each in self._store.each(PODS, self._namespace)}

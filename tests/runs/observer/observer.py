@@ -34,12 +34,15 @@ class Observer(Watching[Sight]):
         consents: Consents | None = None,
         batching: str = "serial",
         saved: str = "",
+        size: str = "",
     ) -> None:
-        """`consents` and `batching` are those of the runs, `saved` the version to which they go after a snapshot."""
+        """`consents` and `batching` are those of the runs, `saved` the version to which they go after a snapshot, and
+        `size` that of the claims in the end, if they grow.
+        """
         looking = self._looking_at(sandbox, cluster)
         super().__init__(sandbox, looking, Progress())
         self._namespace, self._consents, self._batching = cluster.namespace, consents or Consents(), batching
-        self._saved = saved
+        self._saved, self._size = saved, size
         self._first = self._now
         self._documents = looking.documents()
         self._away: dict[str, str] = {}
@@ -70,7 +73,7 @@ class Observer(Watching[Sight]):
         if self.is_held_by_other:
             return
         if code == 0 and target:
-            self._note("end", left.all_put_back(self._first, self._now))
+            self._note("end", left.all_put_back(self._first, self._now, self._size))
             besides = self._hit | {name for name, run in self._made_by.items() if run.is_at_work}
             self._note("end", left.all_there(self._first, self._now, target, besides, self._holders))
             self._note("end", left.documents_kept(self._documents, self._looking.documents()))
@@ -140,6 +143,7 @@ class Observer(Watching[Sight]):
         self._keep("served", rules.served(now, self._holders, self._hit, self._consents))
         self._keep("quorum", rules.kept_majority(now, self._hit, self._consents))
         named = (*left.named_by_undo(self._first, now), *left.replicas_named(self._first, now))
+        named = (*named, *left.sets_kept(self._first, now))
         self._keep("undo", named)
 
     def _remember(self) -> None:

@@ -110,6 +110,8 @@ class Sight:
 
     pods: Mapping[str, Pod] = field(default_factory=dict)
     pools: Mapping[str, Pool] = field(default_factory=dict)
+    kept_sets: Mapping[str, Pool] = field(default_factory=dict)
+    """The StatefulSets whose manifests a run has kept, since it makes them again."""
     emptied: frozenset[str] = frozenset()
     """The Kubernetes nodes that a run empties, as their marks say."""
     cordoned: frozenset[str] = frozenset()

@@ -64,6 +64,15 @@ class TestUndo:
     def test_it_does_not(self, now: Sight, said: str) -> None:
         assert said in one(left.named_by_undo(GOOD, now))
 
+    def test_the_manifest_that_is_kept_is_the_undo_of_a_set_that_is_made_again(self) -> None:
+        kept = replace(GOOD, pools={}, kept_sets={"m": POOL})
+        again = replace(with_pool(GOOD, strategy=ROLLING), kept_sets={"m": POOL})
+        for now in (GOOD, kept, again):
+            assert not [*left.sets_kept(GOOD, now), *left.named_by_undo(GOOD, now)]
+        other = replace(again, kept_sets={"m": replace(POOL, strategy=ROLLING)})
+        assert "the strategy of m is" in one(left.named_by_undo(GOOD, other))
+        assert one(left.sets_kept(GOOD, replace(GOOD, pools={}))).endswith("no manifest of it is kept")
+
     def test_what_others_change_is_as_before(self) -> None:
         changed = replace(with_pool(GOOD, strategy=ROLLING, spec={"other": 1}), settings={ENABLE: "all"})
         first = left.after_others(GOOD, GOOD, changed)
@@ -116,10 +125,20 @@ class TestEnd:
             (with_pool(DONE, annotations={ANNOTATION: "x"}), "the annotations of m"),
             (with_pool(DONE, spec={"replicas": 2}), "the spec of m"),
             (replace(DONE, pools={}), "the pools were m"),
+            (replace(DONE, kept_sets={"m": POOL}), "the manifests of m are still kept"),
         ],
     )
     def test_something_is_left(self, now: Sight, said: str) -> None:
         assert any(said in each for each in left.all_put_back(GOOD, now))
+
+    def test_claims_have_the_size_that_they_were_to_have(self) -> None:
+        def claiming(sight: Sight, size: str) -> Sight:
+            return with_pool(sight, spec={"volumeClaimTemplates": [{"resources": {"requests": {"storage": size}}}]})
+
+        before, done = claiming(GOOD, "1Gi"), claiming(self.DONE, "2Gi")
+        assert not [*left.all_put_back(before, done, "2Gi")]
+        for size in ("", "3Gi"):
+            assert "the spec of m" in one(left.all_put_back(before, done, size))
 
     def test_a_member_is_behind(self) -> None:
         behind = with_member(self.DONE, "m-2", version="2.0.0")

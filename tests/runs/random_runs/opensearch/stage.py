@@ -12,11 +12,12 @@ from tests.lab.opensearch.layouts import with_pools
 from tests.runs.observer.observer import Observer
 from tests.runs.observer.sight import Consents
 from tests.runs.random_runs.opensearch.events import HappeningToMembers
-from tests.runs.random_runs.opensearch.story import OpenSearchStory
+from tests.runs.random_runs.opensearch.story import VOLUMES, OpenSearchStory
 from tests.runs.random_runs.playing import ByPlaybook
 from tests.runs.random_runs.story import Event
 from tests.runs.shipped import bound
 from tests.runs.world import CalledCluster, World
+from tests.sandbox.kubernetes.kinds import CLAIMS
 from tests.scenarios.playbook import PLAYBOOK, Played, without_images
 
 SNAPSHOTS = "/snapshots"
@@ -33,12 +34,17 @@ class OpenSearchStage(ByPlaybook):
         self._cluster = _risen(here, story)
         batching = str(story.options.get("upgrade_batching", "serial"))
         saved = self.target if story.repository else ""
-        self.observer = Observer(here.sandbox, self._cluster, Consents.of(story.options), batching, saved)
+        self.observer = Observer(here.sandbox, self._cluster, Consents.of(story.options), batching, saved, story.size)
         self._happening = HappeningToMembers(here, self._cluster, story, self.observer.foreign)
 
     def variables(self) -> dict[str, Any]:
         """See `Stage`."""
-        return self._cluster.variables(self.target, **self._story.options)
+        options = self._story.options
+        if self._story.size:
+            sets = {each.name: f"{self._cluster.name}-{each.name}" for each in self._story.pools}
+            wanted = [{**each, "pool": sets[each["pool"]]} for each in options[VOLUMES] if each["pool"] in sets]
+            options = {**options, VOLUMES: wanted}
+        return self._cluster.variables(self.target, **options)
 
     def of_plan(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """See `ByPlaybook`."""
@@ -76,15 +82,23 @@ class OpenSearchStage(ByPlaybook):
     def is_upgraded(self) -> None:
         """See `Stage`."""
         self._cluster.is_upgraded(self.target)
+        if size := self._story.size:
+            claims = self.world.sandbox.api.store.list(CLAIMS, self._cluster.namespace)
+            found = {each["metadata"]["name"]: each["status"]["capacity"]["storage"] for each in claims}
+            assert set(found.values()) == {size}, found
 
 
 def _risen(here: World, story: OpenSearchStory) -> CalledCluster:
     settings = {"path.repo": SNAPSHOTS} if story.repository else {}
+    if story.size:
+        here.storage_class()
     cluster = here.cluster(story.way[0], with_pools(story.pools, product=story.product), settings=settings)
     if story.repository:
         cluster.ask(f"/_snapshot/{story.repository}", "PUT", {"type": "fs", "settings": {"location": SNAPSHOTS}})
     if "upgrade_tasks_emptied" in story.options:
         here.sandbox.apply(bound("opensearch/files/emptying_role.yml"))
+    if story.size:
+        here.sandbox.apply(bound("opensearch/files/optional_role.yml", cluster.namespace))
     make_indices(cluster, story)
     return cluster
 

@@ -56,6 +56,11 @@ class OpenSearchStory(Story):
         return str(self.options.get("upgrade_snapshot", ""))
 
     @property
+    def size(self) -> str:
+        """The size to which the claims grow; empty if they stay as they are."""
+        return SIZE if VOLUMES in self.options else ""
+
+    @property
     def passes(self) -> int:
         """See `Story`: a pass is of one member at least, and every member is taken in each hop."""
         members = sum(pool.replicas for pool in self.pools) * (2 if self.options.get("upgrade_hops") else 1)
@@ -111,6 +116,8 @@ def story_of(seed: int) -> OpenSearchStory:
         # Such a run is twice as long.
         way, events = CHAIN, tuple(replace(each, act=2 * each.act) for each in events)
         options["upgrade_hops"] = BETWEEN
+    elif not on_hosts and random.Random(f"{seed} claims").random() < GROWN:  # noqa: S311
+        options[VOLUMES] = [{"pool": pool.name, "claim": "data", "size": SIZE} for pool in pools]
     return OpenSearchStory(seed, pools, indices, way, on_hosts, options=options, events=events, paces=paces)
 
 
@@ -128,6 +135,9 @@ CHAIN, BETWEEN = ("2.11.1", "3.8.0"), "2.19.6"
 """A way that takes a hop between."""
 HOPS = 0.06
 """The share of stories of pods that go it."""
+VOLUMES, GROWN, SIZE = "upgrade_volumes", 0.08, "2Gi"
+"""The variable with which claims grow before the first batch, the share of other stories of pods that have it, and the
+size."""
 RAISED = 0.25
 """The share of stories in which indices without a replica get one for the time of the upgrade."""
 ON_HOSTS = 0.1
