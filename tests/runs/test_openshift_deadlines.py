@@ -74,7 +74,7 @@ def test_single_passes_report_once_what_is_late_over_all_of_them(here: World) ->
         if '"upgrade_state": "done"' in ended.output:
             break
         said.append(cluster.conditions().get("BatchesDone", ""))
-        cluster.openshift.clock.advance(120)
+        cluster.openshift.clock.advance(300)
     cluster.is_upgraded()
     assert cluster.notices() == [["control_plane_late"], ["workers_late"]]
     assert cluster.late() == ["master-0", "worker-0", "worker-1", "worker-2"]
