@@ -200,11 +200,18 @@ def test_all_faults_of_a_request_are_told_at_once(here: World) -> None:
         "spec.upgradeAt is 'tomorrow'",
     ):
         assert said in refused.output, said
-    assert (cluster.history(), cluster.state()) == ([{"phase": "New"}], "invalid")
+    (entry,) = cluster.history()
+    (unfit,) = entry.pop("conditions")
+    assert (entry, cluster.state()) == ({"phase": "New"}, "invalid")
+    assert (unfit["type"], unfit["status"], unfit["reason"]) == ("Validation", "False", "Validation failed")
+    assert "spec.desired names no version" in unfit["message"]
     cluster.request("4.18.9")
     refused = here.play(PLAYBOOK, cluster.variables())
     assert codes(refused) == ["update_not_offered"]
-    assert cluster.history() == [{"version": "4.18.9", "phase": "New"}]
+    (entry,) = cluster.history()
+    (unfit,) = entry.pop("conditions")
+    assert entry == {"version": "4.18.9", "phase": "New"}
+    assert "does not offer 4.18.9" in unfit["message"]
     assert cluster.state() == "refused"
 
 

@@ -18,6 +18,8 @@ from .course import UpgradeCourse, begun_at, done_at
 from .named_steps import NamedProgress, steps_of
 
 Entry = dict[str, Any]
+VALIDATION = "Validation"
+"""The condition of a request that is not carried out as it is."""
 LONGEST = 1000
 """Characters of a message."""
 NEW, UPGRADED, FAILED = "New", "Upgraded", "Failed"
@@ -43,11 +45,18 @@ def history_of(record: Record, kept: Sequence[Mapping[str, Any]]) -> list[Entry]
     return [_entry(record), *earlier][:KEPT_UPGRADES]
 
 
-def with_new(version: str, kept: Sequence[Mapping[str, Any]]) -> list[Entry]:
-    """The history of an upgrade that is only requested; the one that is `kept` if it has that version already."""
+def with_new(version: str, kept: Sequence[Mapping[str, Any]], fault: str = "", at: str = "") -> list[Entry]:
+    """The history of an upgrade that is only requested; the one that is `kept` if it has that version already.
+
+    A `fault` that was found `at` a time is its condition, by the name that the operator has for its own validation.
+    """
     if any(each.get("version", "") == version and each.get("phase") != NEW for each in kept):
         return [dict(each) for each in kept]
-    return [{**({"version": version} if version else {}), "phase": NEW}, *_earlier(version, kept)][:KEPT_UPGRADES]
+    known = next((each for each in kept if each.get("version", "") == version), {})
+    since = next((str(each.get("startTime", "")) for each in known.get("conditions", ())), "") or at
+    unfit = [_condition(VALIDATION, f"{VALIDATION} failed", fault, since, "", at)] if fault else []
+    entry = {**_filled({"version": version}), "phase": NEW, **_filled({"conditions": unfit})}
+    return [entry, *_earlier(version, kept)][:KEPT_UPGRADES]
 
 
 def _earlier(version: str, kept: Sequence[Mapping[str, Any]]) -> list[Entry]:

@@ -149,10 +149,22 @@ def _of_channels(seen: OpenShift, hops: Hops) -> dict[str, Any]:
 
 
 def _details(seen: OpenShift, target: UpgradeTarget, through: Sequence[Release], batches: Sequence[Turn]) -> list[str]:
-    """The line of the plan about its chain."""
+    """The lines of the plan about the offer of the update, and about its chain."""
     workers = any(set(seen.masters).isdisjoint(each.members) for each in batches)
     said = legs_text(legs_of(seen, target.release, through), workers=workers) if through and batches else ""
-    return [said] if said else []
+    return [*filter(None, [_offer_text(seen, target) if batches and not through else "", said])]
+
+
+def _offer_text(seen: OpenShift, target: UpgradeTarget) -> str:
+    """The reason why the update is valid; empty where a remark of the plan says it, and once it is commenced."""
+    version, listed = seen.version, target.listed(seen.version)
+    if target.graph or target.changes_channel(version) or version.is_commenced(str(target)):
+        return ""
+    if listed is None or not listed.recommended.true:
+        return ""
+    operators = counted(len(seen.operators), "cluster operator")
+    offer = f"channel {version.channel} offers {target} from {version.present} without a known risk"
+    return f"{offer}; the control plane takes {operators} with it"
 
 
 def _of_pools(task: Task, seen: OpenShift, hops: Hops, coming: Mapping[str, int], *, begins: bool) -> dict[str, Any]:

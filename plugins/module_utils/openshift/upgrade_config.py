@@ -31,6 +31,8 @@ SYSTEM = "openshift"
 """The type of the request."""
 UNBEGUN = ("invalid", "waiting", "delayed", "refused")
 """States of a request whose upgrade may have no record yet."""
+UNFIT = ("invalid", "refused")
+"""Those of them whose cause is a condition of the history, too."""
 ATTEMPTS = 3
 
 
@@ -71,11 +73,12 @@ class UpgradeConfig:
     def note(self, state: str) -> bool:
         """Note the state in an annotation. A history that does not have its version gets an entry for it."""
         body: Json = {"metadata": {"annotations": {STATE: state}}}
-        found = self.client.patch(self._path(), body, "merge")
-        if json.loads(state).get("state") in UNBEGUN:
+        found, noted = self.client.patch(self._path(), body, "merge"), json.loads(state)
+        if noted.get("state") in UNBEGUN:
             with reading_object("UpgradeConfig", found):
                 version = within(found, "spec", lambda spec: variables_of(spec).get("target_version", ""))
-            self._write(lambda kept: with_new(version, kept))
+            fault = str(noted.get("message", "")) if noted["state"] in UNFIT else ""
+            self._write(lambda kept: with_new(version, kept, fault, str(noted.get("at", ""))))
         return True
 
     def judge(self) -> Verdict:

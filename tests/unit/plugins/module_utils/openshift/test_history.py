@@ -96,6 +96,15 @@ def test_a_request_without_a_record_is_new_unless_its_version_is_known() -> None
     assert with_new("4.18.1", [OLD]) == [OLD]
 
 
+def test_a_request_that_is_not_carried_out_has_its_fault_as_condition_and_the_time_of_the_first_one() -> None:
+    (first,) = with_new("4.18.2", [], "It is not offered.", "2026-11-20T02:00:00Z")
+    (again,) = with_new("4.18.2", [first], "It is not offered.", "2026-11-20T03:00:00Z")
+    (unfit,) = again["conditions"]
+    assert unfit["message"] == "It is not offered."
+    assert (unfit["startTime"], unfit["lastProbeTime"]) == ("2026-11-20T02:00:00Z", "2026-11-20T03:00:00Z")
+    assert with_new("4.18.2", [again]) == [{"version": "4.18.2", "phase": "New"}]
+
+
 def test_the_version_before_is_known_after_the_end() -> None:
     begun = dated(recorded(PLANNED))
     done = dated(replace(begun, phase=Phase.COMPLETED, deployed_version="4.18.2"))
