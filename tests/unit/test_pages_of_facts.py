@@ -15,6 +15,11 @@ DOCS = ROOT / "docs"
 CODE = re.compile(r"`([a-z]+(?:_[a-z]+)+)`")
 PROMISES = ("Promise", "Shown by")
 BOXES = ("Box", "Here", "Shown by")
+REQUIREMENTS = ("Number", "Requirement", "Shown by")
+NOT_DONE = "; not done: "
+"""The start of what is missing of a requirement, after the tests of what is there."""
+MOST_WORDS = 15
+REQUIREMENTS_OF_MACHINES = "### The requirements of machines in place"
 MANAGED = {
     "Course: history: none yet",
     "Course: phase: New",
@@ -96,9 +101,23 @@ def test_every_box_of_a_managed_upgrade_is_shown_by_tests_that_exist() -> None:
 
 def test_each_requirement_of_a_managed_upgrade_is_shown_by_tests_that_exist() -> None:
     found = page("promises.md").partition("### The requirements")[2].partition("## Machines")[0]
-    rows = tables(found, ("Number", "Requirement", "Shown by"))
-    assert [number for number, *_rest in rows] == [str(number) for number in range(1, 31)]
+    rows = tables(found, REQUIREMENTS)
+    are_numbered_and_shown(rows, 30)
     assert [said.partition(":")[0] for _number, said, _shown in rows[-len(STEPS) :]] == [step.name for step in STEPS]
+
+
+def test_each_requirement_of_machines_is_shown_by_tests_that_exist_and_says_what_is_missing() -> None:
+    rows = tables(page("promises.md").partition(REQUIREMENTS_OF_MACHINES)[2], REQUIREMENTS)
+    for number, said, shown in rows:
+        assert len(said.split()) <= MOST_WORDS, number
+        _tests, found, gap = shown.partition(NOT_DONE)
+        assert not found or (gap.endswith(".") and not NAMED.search(gap)), number
+    are_numbered_and_shown([(number, said, shown.partition(NOT_DONE)[0]) for number, said, shown in rows], 38)
+
+
+def are_numbered_and_shown(rows: list[tuple[str, ...]], count: int) -> None:
+    """The rows have all numbers up to this one, and nothing but tests that exist."""
+    assert [number for number, *_rest in rows] == [str(number) for number in range(1, count + 1)]
     for number, _said, shown in rows:
         assert NAMED.findall(shown), number
         assert NAMED.sub("", shown).replace(",", "").strip() == "", number
@@ -106,7 +125,7 @@ def test_each_requirement_of_a_managed_upgrade_is_shown_by_tests_that_exist() ->
 
 
 def test_every_part_of_an_upgrade_of_machines_is_shown_by_a_test_that_exists() -> None:
-    rows = tables(page("promises.md").partition("## Machines")[2], BOXES)
+    rows = tables(page("promises.md").partition("## Machines")[2].partition(REQUIREMENTS_OF_MACHINES)[0], BOXES)
     assert len(rows) == len({box for box, *_rest in rows})
     for box, _here, shown in rows:
         assert NAMED.findall(shown), box
