@@ -12,6 +12,7 @@ import pytest
 from kubernetes import client
 
 from tests.lab.opensearch.layouts import ELASTICSEARCH, three_combined
+from tests.scenarios.branches.conftest import REAL
 from tests.scenarios.branches.test_new_configuration import contents
 from tests.scenarios.branches.test_restart import MEMBERS, RESTART, marks, processes
 from tests.scenarios.branches.test_template_changed import change
@@ -22,6 +23,8 @@ from tests.scenarios.preconditions import POOL, index
 from tests.scenarios.schemes import HTTP, SwitchingCluster, answering, by, plain_cluster, variables
 
 NUMBERS = itertools.count(1)
+with_security = pytest.mark.skipif(REAL, reason="servers with security are in tests/scenarios/secured")
+"""The lab's servers know no setting of TLS."""
 
 
 @pytest.fixture
@@ -46,6 +49,7 @@ def switched(given: Mapping[str, Any], environment: Mapping[str, str]) -> tuple[
     return shown, play(RESTART, {**given, "upgrade_confirm": digest[1]}, environment)
 
 
+@with_security
 def test_tls_is_switched_on_and_off_while_the_pods_stay(plain: Cluster, ansible_environment: Mapping[str, str]) -> None:
     before = plain.fingerprint().pods
     for on, old, new in ((True, "http", "https"), (False, "https", "http")):
@@ -83,6 +87,7 @@ def test_a_certificate_for_another_name_is_refused_before_any_member_goes(
     assert processes(plain) == first
 
 
+@with_security
 def test_the_run_stops_at_the_first_member_that_does_not_answer_at_its_new_address(
     plain: Cluster, ansible_environment: Mapping[str, str]
 ) -> None:
@@ -101,6 +106,7 @@ def test_the_run_stops_at_the_first_member_that_does_not_answer_at_its_new_addre
     assert (answering(plain, "https"), processes(plain)[gone]) == ({*MEMBERS}, after[gone])
 
 
+@with_security
 def test_a_changed_template_of_the_same_version_is_rolled_through_both_schemes(
     platform: Platform, ansible_environment: Mapping[str, str]
 ) -> None:
@@ -126,6 +132,7 @@ def test_a_changed_template_of_the_same_version_is_rolled_through_both_schemes(
         cluster.remove()
 
 
+@with_security
 def test_elasticsearch_changes_its_scheme_in_the_same_way(
     platform: Platform, ansible_environment: Mapping[str, str]
 ) -> None:
@@ -150,6 +157,7 @@ def test_elasticsearch_changes_its_scheme_in_the_same_way(
         cluster.remove()
 
 
+@with_security
 def test_the_security_configuration_is_applied_at_its_point_and_the_record_keeps_its_version(
     plain: Cluster, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
