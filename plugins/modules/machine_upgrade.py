@@ -94,7 +94,9 @@ options:
         Machines of the control plane always go one by one.
     type: str
   allow_quorum_loss:
-    description: Consent to an upgrade of a control plane of one machine, during which there is no API server.
+    description:
+      - Consent to an upgrade of a control plane of one machine, or of two with etcd on them. No API server answers for
+        some minutes.
     type: bool
     default: false
   allow_unmanaged_pods:

@@ -14,7 +14,8 @@ from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, machines
 from tests.runs.shipped import rights_of_machines
 from tests.runs.turns import Killed
 from tests.runs.world import World, world
-from tests.sandbox.kubernetes.kinds import NODES
+from tests.sandbox.kubernetes.controllers.work import with_condition
+from tests.sandbox.kubernetes.kinds import NODES, PODS
 from tests.scenarios.cluster import USER
 from tests.scenarios.playbook import Played
 
@@ -180,6 +181,45 @@ def test_a_control_plane_of_one_machine_takes_consent(here: World) -> None:
         ended = upgraded(found, upgrade_allow_quorum_loss=True)
         assert ended.code == 0, ended.output
         assert found.cluster.is_upgraded(TO)
+
+
+def test_a_control_plane_of_two_machines_is_refused_at_once_or_takes_consent(here: World) -> None:
+    with machines(here, FROM, [TO], control_plane=2, workers=1) as found:
+        here.sandbox.apply(rights_of_machines(NAMESPACE))
+        before = here.sandbox.clock.now()
+        refused = planned(found)
+        assert {*codes(refused)} == {"etcd_quorum"}
+        assert "Add a machine to the control plane" in refused.message
+        assert here.sandbox.clock.now() - before < 60, "it waits for nothing"
+        ended = upgraded(found, upgrade_allow_quorum_loss=True)
+        assert ended.code == 0, ended.output
+        assert found.cluster.is_upgraded(TO)
+
+
+def unwell(found: Machines, component: str, name: str) -> None:
+    """The container of a static pod crashes again and again until its manifest changes."""
+    store = found.here.sandbox.kubernetes.server.resources.store
+    pod = store.kept(PODS, "kube-system", f"{component}-{name}")
+    assert pod is not None
+    with_condition(pod, "Ready", "False", pod["metadata"]["creationTimestamp"], reason="ContainersNotReady")
+    store.put(PODS, pod)
+
+
+@pytest.mark.parametrize("name", ["cp-3", "cp-1"])
+def test_a_machine_with_a_component_that_is_not_ready_goes_first(found: Machines, name: str) -> None:
+    unwell(found, "kube-scheduler", name)
+    ended = upgraded(found)
+    assert ended.code == 0, ended.output
+    assert re.search(f"1   {name} .*; first, since components on it are not Ready", ended.output)
+    is_upgraded(found)
+    applied = [each for each, one in found.machines.items() if any(" apply " in said for said in one.commands.ran)]
+    assert applied == [name]
+    assert found.cluster.control_plane.elections == 0
+
+
+def test_the_plan_waits_for_a_member_of_etcd_that_is_not_ready(found: Machines) -> None:
+    unwell(found, "etcd", "cp-3")
+    assert {*codes(planned(found, upgrade_gate_timeout=60))} >= {"component_unwell", "etcd_quorum"}
 
 
 def test_a_gate_of_a_workload_that_fails_ends_the_run_with_the_machine_up(found: Machines, tmp_path: Path) -> None:

@@ -103,6 +103,9 @@ def order(task: Task) -> Outcome:
     facts, accepted = facts_in(task.params["machines"]), task.params["allow_quorum_loss"]
     readable_most(task.params["max_unavailable"])
 
+    def batches_of(seen: KubeadmCluster) -> list[Turn]:
+        return turns(seen, groups, hops, facts, task.params["max_unavailable"])
+
     def judged(seen: KubeadmCluster) -> Verdict:
         names = [name for each in groups.values() for name in each if name in seen.machines]
         left = [name for name in names if not seen.is_done(name, str(target))]
@@ -115,7 +118,7 @@ def order(task: Task) -> Outcome:
                 judge_members(seen, given, str(target)),
                 judge_facts(seen, facts, left, utc_now()),
                 judge_machines(seen, names),
-                judge_control_plane(seen),
+                judge_control_plane(seen, _first_of(batches_of(seen)), etcd_too=True),
                 judge_unmarked(seen, left, connected=bool(task.params["management"])),
                 *quorum,
             )
@@ -124,7 +127,7 @@ def order(task: Task) -> Outcome:
         return whole.without_waiting() if whole.state is State.REFUSED else whole
 
     seen, verdict = task.wait(lambda: look(client), judged)
-    batches = turns(seen, groups, hops, facts, task.params["max_unavailable"])
+    batches = batches_of(seen)
     conditions = [*map(str, rungs_in(task.params["allow_forced_drains"])), *task.params["allow_unmanaged_pods"]]
     conditions += ["no quorum"] if accepted else []
     conditions += [each for one in workloads_in(task.params["workloads"]) for each in one.conditions()]
@@ -140,6 +143,10 @@ def order(task: Task) -> Outcome:
         # One that a person has cordoned stays so.
         kubernetes_nodes={name: name for name in versions(seen, groups) if batches and not seen.machines[name].is_kept},
     )
+
+
+def _first_of(batches: Sequence[Turn]) -> Sequence[str]:
+    return batches[0].members if batches else ()
 
 
 def _details(hops: Sequence[Release], batches: Sequence[Turn]) -> list[str]:

@@ -70,10 +70,17 @@ def _unfit(machine: KubeadmMachine) -> Iterator[Reason]:
 
 
 @as_verdict
-def judge_control_plane(seen: KubeadmCluster, going: Collection[str] = ()) -> Iterator[Reason]:
-    """Whether all components of the control plane are Ready, but for those of machines that are about to go down."""
+def judge_control_plane(
+    seen: KubeadmCluster, going: Collection[str] = (), *, etcd_too: bool = False
+) -> Iterator[Reason]:
+    """Whether all components of the control plane are Ready, but for those of machines that are about to go down.
+
+    With `etcd_too` their members of etcd are no exception: kubeadm does not start to upgrade etcd while one is not
+    healthy (kubeadm, `performEtcdStaticPodUpgrade`).
+    """
     for each in seen.components:
-        if not each.ready and each.machine not in going:
+        exempt = each.machine in going and not (etcd_too and each.name == ETCD)
+        if not each.ready and not exempt:
             said = f"{each.name} on machine {each.machine} is not Ready."
             yield waiting("component_unwell", said, "See its log: crictl logs, or kubectl logs.", about=str(each))
 
@@ -82,7 +89,8 @@ def judge_control_plane(seen: KubeadmCluster, going: Collection[str] = ()) -> It
 def judge_quorum(seen: KubeadmCluster, going: Collection[str], *, accepted: bool) -> Iterator[Reason]:
     """Whether etcd keeps its majority, and the API a server, while these machines are away.
 
-    An etcd outside of the cluster is no matter of its machines.
+    Where neither is possible even if all members are Ready, as with one or two of them, it takes consent. An etcd
+    outside of the cluster is no matter of its machines.
     """
     going = [name for name in going if name in seen.control_plane]
     if not going:
@@ -90,23 +98,38 @@ def judge_quorum(seen: KubeadmCluster, going: Collection[str], *, accepted: bool
     voters = seen.voters
     stay = [each for each in voters if each.machine not in going and each.ready]
     if voters and 2 * len(stay) <= len(voters) and any(each.machine in going for each in voters):
-        yield from _without_majority(len(stay), len(voters), going, accepted=accepted)
+        yield _without_majority(seen, len(stay), going, accepted=accepted)
     elif len(seen.control_plane) == 1:
-        yield from _without_majority(0, 1, going, accepted=accepted)
+        yield _alone(going, accepted=accepted)
 
 
-def _without_majority(stay: int, count: int, going: Collection[str], *, accepted: bool) -> Iterator[Reason]:
-    names = enumerate_few(going)
+def _alone(going: Collection[str], *, accepted: bool) -> Reason:
+    said = f"While {enumerate_few(going)} is away there is no API server: the control plane has no other machine."
+    return _by_consent(said, f"{_CONSENT[0].upper()}{_CONSENT[1:]}.", accepted=accepted)
+
+
+def _without_majority(seen: KubeadmCluster, stay: int, going: Collection[str], *, accepted: bool) -> Reason:
+    """Waits only for members that may come back. If all of them are no majority either, it takes consent."""
+    # A machine that is away may have no pod of etcd, and its member counts all the same.
+    members = {each.machine for each in seen.voters} | {*seen.control_plane}
+    count, left, names = len(members), len(members - {*going}), enumerate_few(going)
     if count == 1:
-        said = f"While {names} is away there is no API server: the control plane has no other machine."
-        remedy = "Set allow_quorum_loss if pods may run without it for some minutes."
-        if accepted:
-            yield remark("no_api_meanwhile", said)
-        else:
-            yield refused("etcd_quorum", said, remedy)
-        return
-    said = f"Without {names} etcd would have {stay} of {count} members Ready, which is no majority."
-    yield waiting("etcd_quorum", said, "Bring the other members of etcd back.", about=names)
+        return _alone(going, accepted=accepted)
+    if 2 * left > count or (accepted and stay < left):
+        said = f"Without {names} etcd would have {stay} of {count} members Ready, which is no majority."
+        return waiting("etcd_quorum", said, "Bring the other members of etcd back.", about=names)
+    said = (
+        f"While {names} is away etcd has at most {left} of {count} members, which is no majority, so that no API server"
+        " answers."
+    )
+    return _by_consent(said, f"Add a machine to the control plane, or {_CONSENT}.", accepted=accepted)
+
+
+_CONSENT = "set allow_quorum_loss if pods may run without it for some minutes"
+
+
+def _by_consent(said: str, remedy: str, *, accepted: bool) -> Reason:
+    return remark("no_api_meanwhile", said) if accepted else refused("etcd_quorum", said, remedy)
 
 
 def _judge_certificates(facts: Mapping[str, MachineFacts], names: Collection[str], now: datetime) -> Iterator[Reason]:

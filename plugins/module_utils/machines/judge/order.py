@@ -83,25 +83,25 @@ def _of_control_plane(
     seen: KubeadmCluster, left: Sequence[str], target: str, facts: Mapping[str, MachineFacts]
 ) -> Iterator[Turn]:
     """One machine at a time: first one that is half upgraded, then those with unhealthy components on a Kubernetes node
-    that is Ready, then those that a person wants first, and the leader of etcd last. Among equals the oldest goes
-    first."""
+    that is Ready, even the leader of etcd, then those that a person wants first, and else the leader last. Among equals
+    the oldest goes first."""
     leaders = {name for name, each in facts.items() if each.etcd is not None and each.etcd.leads}
+    unhealthy = {name for name in left if seen.machines[name].ready and not seen.is_well(name)}
 
     def place(name: str) -> tuple[bool, bool, bool, bool, str, str]:
         machine = seen.machines[name]
-        unhealthy = machine.ready and not seen.is_well(name)
         begun = seen.is_begun(name, target)
-        return not begun, name in leaders, not unhealthy, not machine.canary, machine.created, name
+        return not begun, name not in unhealthy, name in leaders, not machine.canary, machine.created, name
 
     voters = len(seen.voters)
     for name in sorted(left, key=place):
         reason = "next of the control plane"
         if seen.is_begun(name, target):
             reason = BEGUN
+        elif name in unhealthy:
+            reason = "first, since components on it are not Ready"
         elif name in leaders:
             reason = "the last of the control plane, since its member of etcd leads"
-        elif not seen.is_well(name):
-            reason = "first, since components on it are not Ready"
         elif seen.machines[name].canary:
             reason = "first, since it carries the annotation for it"
         holds = any(each.machine == name for each in seen.voters)

@@ -65,6 +65,10 @@ def test_a_component_that_is_not_ready_is_waited_for_unless_its_machine_goes() -
     seen = cluster(parts=components("cp-1", ready=False)[:1])
     assert codes(judge_control_plane(seen)) == ["component_unwell"]
     assert codes(judge_control_plane(seen, ["cp-1"])) == []
+    etcd = cluster(parts=components("cp-1", ready=False))
+    assert codes(judge_control_plane(etcd, ["cp-1"])) == []
+    (reason,) = judge_control_plane(etcd, ["cp-1"], etcd_too=True).reasons
+    assert reason.message == "etcd on machine cp-1 is not Ready.", "kubeadm would not start"
 
 
 def test_etcd_keeps_its_majority() -> None:
@@ -73,7 +77,7 @@ def test_etcd_keeps_its_majority() -> None:
     waits = judge_quorum(cluster(parts=away), ["cp-0"], accepted=True)
     assert (codes(waits), waits.state) == (["etcd_quorum"], State.WAITING)
     assert codes(judge_quorum(cluster(parts=away), ["cp-1"], accepted=False)) == []
-    assert codes(judge_quorum(cluster(), ["cp-0", "cp-1"], accepted=False)) == ["etcd_quorum"]
+    assert judge_quorum(cluster(), ["cp-0", "cp-1"], accepted=False).state is State.REFUSED
     assert codes(judge_quorum(cluster(), ["w-0", "w-1"], accepted=False)) == []
 
 
@@ -82,6 +86,39 @@ def test_a_control_plane_of_one_machine_takes_consent() -> None:
     assert codes(judge_quorum(ONE, ["cp-0"], accepted=True)) == ["no_api_meanwhile"]
     external = KubeadmCluster(FROM, external_etcd=True, machines=ONE.machines)
     assert judge_quorum(external, ["cp-0"], accepted=False).state is State.REFUSED
+
+
+def of(*names: str, parts: tuple[str, ...], away: tuple[str, ...] = ()) -> KubeadmCluster:
+    """A control plane of these machines. Those of `parts` have their pods, and those of `away` no Ready ones."""
+    found = [each for name in parts for each in components(name, ready=name not in away)]
+    machines = {name: machine(name) for name in names}
+    return KubeadmCluster(FROM, external_etcd=False, machines=machines, components=tuple(found))
+
+
+def test_of_two_members_of_etcd_one_is_no_majority_however_well_both_are() -> None:
+    two = of("cp-0", "cp-1", parts=("cp-0", "cp-1"))
+    verdict = judge_quorum(two, ["cp-0"], accepted=False)
+    assert verdict.state is State.REFUSED
+    assert [each.sentence() for each in verdict.reasons] == [
+        "While cp-0 is away etcd has at most 1 of 2 members, which is no majority, so that no API server answers. Add a"
+        " machine to the control plane, or set allow_quorum_loss if pods may run without it for some minutes."
+    ]
+    allowed = judge_quorum(two, ["cp-0"], accepted=True)
+    assert (codes(allowed), allowed.state) == (["no_api_meanwhile"], State.PASSED)
+
+
+def test_with_consent_the_last_member_that_is_ready_does_not_go() -> None:
+    seen = of("cp-0", "cp-1", parts=("cp-0", "cp-1"), away=("cp-1",))
+    waits = judge_quorum(seen, ["cp-0"], accepted=True)
+    assert (codes(waits), waits.state) == (["etcd_quorum"], State.WAITING)
+    assert codes(judge_quorum(seen, ["cp-1"], accepted=True)) == ["no_api_meanwhile"], "it takes none away"
+
+
+@pytest.mark.parametrize("parts", [("cp-0", "cp-1"), ("cp-0",)])
+def test_a_machine_whose_pod_of_etcd_is_missing_may_come_back(parts: tuple[str, ...]) -> None:
+    waits = judge_quorum(of("cp-0", "cp-1", "cp-2", parts=parts), ["cp-0"], accepted=True)
+    assert (codes(waits), waits.state) == (["etcd_quorum"], State.WAITING)
+    assert f"{len(parts) - 1} of 3 members Ready" in waits.reasons[0].message
 
 
 def test_the_facts_of_the_machines() -> None:

@@ -40,6 +40,12 @@ def test_unhealthy_components_on_a_ready_machine_go_first_and_then_what_a_person
     assert names(seen)[:3] == [["cp-2"], ["cp-1"], ["cp-0"]]
     unready = cluster(machine("cp-2", ready=False), parts=components("cp-2", ready=False))
     assert names(unready)[:3] == [["cp-1"], ["cp-2"], ["cp-0"]]
+    assert turns(unready, GROUPS, HOPS, LEADER)[1].reason == "next of the control plane"
+
+
+def test_unhealthy_components_go_first_even_where_the_leader_of_etcd_is() -> None:
+    first = turns(cluster(parts=components("cp-0", ready=False)[:1]), GROUPS, HOPS, LEADER)[0]
+    assert (first.members, first.reason) == (["cp-0"], "first, since components on it are not Ready")
 
 
 def test_a_canary_goes_before_the_workers_of_its_group() -> None:
