@@ -9,6 +9,7 @@ from ...common.verdict import Reason, as_verdict, refused, waiting
 from ..observe.state import KubeadmCluster
 
 UPDATING = "machine_updating"
+_GONE = "See the log of its kubelet (journalctl -u kubelet), or take it out of upgrade_groups if it was deleted."
 
 
 @as_verdict
@@ -18,7 +19,7 @@ def judge_returned(seen: KubeadmCluster, names: Collection[str], target: str) ->
         machine = seen.machines.get(name)
         if machine is None:
             said = f"Machine {name} has no Kubernetes node any more."
-            yield waiting("machine_gone", said, "See the log of its kubelet: journalctl -u kubelet.", about=name)
+            yield waiting("machine_gone", said, _GONE, about=name)
             continue
         if machine.kubelet != target:
             said = f"The kubelet of machine {name} is {machine.kubelet}, and {target} is not reported yet."

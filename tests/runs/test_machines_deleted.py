@@ -1,0 +1,67 @@
+"""Machines that are deleted while a run upgrades the cluster: it stops with a sentence, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.runs.machines import NAMESPACE, UNDO, Machines, machines
+from tests.runs.shipped import rights_of_machines
+from tests.runs.test_machines import FROM, TO, upgraded
+from tests.runs.world import world
+from tests.sandbox.kubernetes.kinds import NODES
+from tests.sandbox.web import Request
+
+GONE = "worker-2"
+
+
+def delete_when_cordoned(found: Machines, cordoned: str) -> None:
+    """As soon as a run has cordoned this machine, the worker in the middle is deleted with its Kubernetes node."""
+    deleted = list[str]()
+
+    def look(request: Request) -> None:
+        if request.method == "PATCH" and request.path == f"/api/v1/nodes/{cordoned}" and not deleted:
+            deleted.append(GONE)
+            found.machines[GONE].has_power = False
+            found.machines[GONE].cut_off()
+            found.here.sandbox.kubernetes.server.resources.delete(NODES, "", GONE)
+
+    found.here.calling.after = look
+
+
+def versions(found: Machines) -> dict[str, str]:
+    """The kubelets of the machines that are left. Fails if a run has left something at one of them."""
+    nodes = {
+        each["metadata"]["name"]: each for each in found.here.sandbox.kubernetes.server.resources.store.each(NODES)
+    }
+    assert nodes.keys() == found.machines.keys() - {GONE}
+    for node in nodes.values():
+        assert not node["spec"].get("unschedulable")
+        assert UNDO not in node["metadata"].get("annotations", {})
+    return {name: each["status"]["nodeInfo"]["kubeletVersion"] for name, each in nodes.items()}
+
+
+@pytest.mark.parametrize(
+    ("cordoned", "said"),
+    [
+        ("worker-1", "worker-2 could not be reached any more."),
+        (
+            GONE,
+            "Machine worker-2 has no Kubernetes node any more. See the log of its kubelet (journalctl -u kubelet), or"
+            " take it out of upgrade_groups if it was deleted.",
+        ),
+    ],
+)
+def test_a_worker_that_is_deleted_ends_the_run_and_the_next_one_does_without_it(cordoned: str, said: str) -> None:
+    with world() as here, machines(here, FROM, [TO]) as found:
+        here.sandbox.apply(rights_of_machines(NAMESPACE))
+        delete_when_cordoned(found, cordoned)
+        ended = upgraded(found)
+        assert ended.code != 0
+        assert said in ended.message, ended.output
+        assert {name for name, version in versions(found).items() if version != f"v{TO}"} == {"worker-3"}
+        found.cluster.described = replace(found.cluster.described, workers=("worker-1", "worker-3"))
+        again = upgraded(found)
+        assert again.code == 0, again.output
+        assert {*versions(found).values()} == {f"v{TO}"}
