@@ -13,7 +13,7 @@ import pytest
 from tests.runs.machines import ROLE, Machines, host_of, machines
 from tests.runs.world import world
 from tests.sandbox.kubeadm.control_plane import FIRST_MEMBER
-from tests.sandbox.kubeadm.description import image_of, images_of
+from tests.sandbox.kubeadm.description import COMPONENTS, DNS, PROXY, image_of, images_of
 from tests.sandbox.kubeadm.packages import DNF
 from tests.sandbox.kubernetes.objects import condition_of
 from tests.scenarios.playbook import Played
@@ -94,6 +94,40 @@ def test_preparing_changes_nothing_that_runs_and_fetches_once(made: Machines) ->
     # All that was fetched is installed without the repository.
     machine.packages.repository_away = True
     assert take(made, FIRST, "before_drain", "after_drain").code == 0
+
+
+def test_a_worker_gets_the_images_that_may_run_there(made: Machines) -> None:
+    commands = made.machines[WORKER].commands
+    done = take(made, WORKER, "prepare")
+    assert done.code == 0
+    assert {image_of(each, TO) for each in (PROXY, DNS)} < commands.images
+    assert not {image_of(each, TO) for each in COMPONENTS} & commands.images
+    assert take(made, WORKER, "prepare").changed == {"worker-1": 0}
+
+
+def test_a_machine_that_names_no_images_is_said_to_have_none_pulled(made: Machines) -> None:
+    commands = made.machines[WORKER].commands
+    before = set(commands.images)
+    commands.fails["kubectl version"] = "command not found"
+    done = take(made, WORKER, "prepare")
+    assert "were pulled on worker-1, since it has no kubectl" in done.output.replace("\n", " ")
+    assert (done.code, commands.images) == (0, before)
+    assert "were pulled" not in take(made, WORKER, "prepare", member_kubeadm_pull=False).output
+
+
+def test_a_network_that_fails_for_a_short_time_is_tried_again(made: Machines) -> None:
+    machine = made.machines[WORKER]
+    machine.packages.repository_away = True
+    machine.commands.fails["crictl pull"] = "connection refused by the registry"
+
+    def back() -> None:
+        machine.packages.repository_away = False
+
+    made.cluster.kubernetes.clock.later(8.0, back)
+    made.cluster.kubernetes.clock.later(25.0, machine.commands.fails.clear)
+    done = take(made, WORKER, "prepare")
+    assert done.code == 0
+    assert image_of(PROXY, TO) in machine.commands.images
 
 
 def test_a_machine_that_cannot_be_prepared_is_left_alone(made: Machines) -> None:
@@ -214,6 +248,7 @@ def test_a_command_of_the_user_installs(made: Machines) -> None:
     machine.commands.programs.add("/opt/install")
     done = take(made, WORKER, "prepare", "before_drain", "after_drain", **given)
     assert done.code == 0
+    assert "were pulled on worker-1, since member_kubeadm_install_command" in done.output.replace("\n", " ")
     assert (set(machine.packages.installed.values()), machine.kubelet.version) == ({TO}, TO)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.sandbox.kubeadm.agent import AGENT, BOOT, Agent
 from tests.sandbox.kubeadm.building import CONFIGURATION, SYSTEM
-from tests.sandbox.kubeadm.description import ETCD, PACKAGES, images_of
+from tests.sandbox.kubeadm.description import ETCD, PACKAGES, images_of, needed_images
 from tests.sandbox.kubeadm.packages import Packages, named
 from tests.sandbox.kubeadm.process import Ended, Steps, after, never
 from tests.sandbox.kubeadm.upgrading import LOOK, OnMachine, Shared, upgrade
@@ -48,7 +48,8 @@ class Commands:
         """The paths of programs of a user that install what they are given: its name and its version."""
         self.free = {"/": FREE, "/var/lib": FREE}
         """The bytes that are free, by folder."""
-        self.images = set(images_of(written.kubelet_configuration))
+        controls = written.name in shared.control_plane.images
+        self.images = set(needed_images(written.kubelet_configuration, controls=controls))
         """Those that are on the machine."""
 
     def steps(self, argv: Sequence[str], stdin: str, machine: Machine) -> Steps:
@@ -160,6 +161,12 @@ class Commands:
             told = {"clientVersion": {"gitVersion": f"v{self._packages.installed['kubectl']}"}}
             return self._told(json.dumps(told))
         if CONFIGURATION in argv:
+            controls = self._written.name in self._shared.control_plane.images
+            own = {
+                f"--kubeconfig=/etc/kubernetes/{each}.conf" for each in ("kubelet", *(["admin"] if controls else []))
+            }
+            if not own & set(argv):
+                return after(self._shared.pace.look, Ended(1, "", f"error: stat {argv[1]}: no such file or directory"))
             if not self._shared.control_plane.answers:
                 return after(self._shared.pace.look, Ended(1, "", "The connection to the server was refused"))
             found = self._shared.kubernetes.server.resources.get(CONFIG_MAPS, SYSTEM, CONFIGURATION)

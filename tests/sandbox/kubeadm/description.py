@@ -75,6 +75,12 @@ def images_of(version: str) -> list[str]:
     return [*(image_of(each, version) for each in of_version), f"{REGISTRY}/pause:3.10.1"]
 
 
+def needed_images(version: str, *, controls: bool) -> list[str]:
+    """Those of them that may run on a machine: all of them on one of the control plane."""
+    own = [image_of(each, version) for each in COMPONENTS]
+    return [each for each in images_of(version) if controls or each not in own]
+
+
 def numbers_of(version: str) -> tuple[int, ...]:
     """The numbers of a version, such as 1.36.1 or v1.36.1."""
     return tuple(int(each) for each in version.removeprefix("v").split("."))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.lab.fixtures import lab_directory
 from tests.lab.machines.build import INSTALLED, NEXT, NEXT_MINOR
-from tests.lab.machines.cluster import kubeadm_cluster
+from tests.lab.machines.cluster import WORKERS, kubeadm_cluster
 from tests.lab.machines.operating_system import why_not
 from tests.lab.waiting import until
 from tests.scenarios.interruptions import END, KILLS
@@ -91,6 +91,10 @@ def test_no_machine_is_touched_while_one_lacks_an_image(upgrades: Upgrades) -> N
     played = upgrades.run(variables)
     assert played.code == 0, played.message
     upgrades.is_whole()
+    for machine in upgrades.cluster.groups[WORKERS]:
+        there = machine.run("ls", "/var/lib/container-runtime/images").split()
+        assert f"registry.test%2Fkube-proxy:v{NEXT}" in there
+        assert scheduler not in there, "a worker pulls no image of the control plane"
 
 
 def cordoned(upgrades: Upgrades, start: str = "") -> list[str]:
