@@ -101,7 +101,7 @@ options:
   event:
     description: With O(state=ended), the end of the run, see M(stateful.upgrade.upgrade_record).
     type: str
-    choices: [completed, paused, stopped, aborted]
+    choices: [completed, paused, stopped, failed, aborted]
   summary:
     description: With O(state=ended), the cause of an end that is not V(completed).
     type: str

@@ -23,6 +23,7 @@ options:
         stops the upgrade, as the modules of these names.
       - V(external_dependencies) proves that the registries, web servers, ports and names in C(upgrade_dependencies) are
         available, and V(kubernetes_nodes) that Kubernetes nodes are neither cordoned nor under pressure.
+      - V(start_window) proves that the window for the start of the upgrade has not ended.
       - V(extra_member) gives a pool one member more for the time of the upgrade, and removes it.
       - V(emptied_nodes) cordons and drains the Kubernetes nodes of a batch, and lets them take pods again.
       - V(cluster_snapshot) takes a snapshot of OpenSearch or Elasticsearch before the first batch, and proves it.
@@ -57,6 +58,7 @@ options:
       - kubernetes_nodes
       - prometheus_alerts
       - raised_replicas
+      - start_window
       - system
       - tell
       - upgrade_notice

@@ -127,7 +127,7 @@ options:
         because a batch could not be finished or the whole cluster not be proven, leaves it under way for the next run.
         One that a person has V(aborted) continues once it is resumed.
     type: str
-    choices: [completed, paused, stopped, aborted]
+    choices: [completed, paused, stopped, failed, aborted]
   summary:
     description:
       - The cause of an end that is not V(completed), or of a batch that failed. Its first sentence becomes the reason

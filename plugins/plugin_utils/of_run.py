@@ -11,6 +11,7 @@ from ..module_utils.run.begin_and_end import FORETOLD
 from ..module_utils.run.end import NEXT_HOP, NOTICES, End, RunResults, next_hop
 from ..module_utils.run.order import GROUP, STARTED, not_begun
 from ..module_utils.run.record.phases import Deed, Phase, UpgradeEvent
+from ..module_utils.run.start.schedule import WINDOW_OVER
 from ..module_utils.run.steps import ASKED_EARLY, in_order, run_waits
 from .batch_of_run import LATE, batches_of, known_plan, requested
 from .capacity_of_run import added as added_capacity
@@ -202,9 +203,14 @@ class Run:
         """The end of a run that is refused or waits, from the plan or from a later result (`begin_refused`)."""
         return not_begun(self.given("begin_refused") or self.plan)
 
+    @property
+    def missed(self) -> bool:
+        """Whether the window ended before the first batch, so that nothing stays for a next run."""
+        return WINDOW_OVER in (self.failure or {}).get("codes", ())
+
     def keeps_capacity(self) -> bool:
-        """Whether the capacity that was added stays: until the upgrade is completed."""
-        return bool(self.plan.get("adds")) or self.failed or bool(self.waiting())
+        """Whether the capacity that was added stays: until the upgrade is completed, or misses its window."""
+        return not self.missed and (bool(self.plan.get("adds")) or self.failed or bool(self.waiting()))
 
     def waits_for_settling(self) -> bool:
         """Whether putting back is waited for. A failed run does not wait again."""

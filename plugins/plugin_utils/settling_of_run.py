@@ -23,7 +23,7 @@ def options_to_settle(module: str, arguments: Mapping[str, Any], given: GivenVar
         return {}
     if module == "shard_allocation":
         reset = None if run.plan else value_of("upgrade_reset", given) or []
-        goes_on = bool(run.plan) and (run.failed or bool(run.waiting()))
+        goes_on = bool(run.plan) and not run.missed and (run.failed or bool(run.waiting()))
         own = {"reset": reset, "keep_replicas": goes_on}
         return {"before": run.plan.get("settings"), "batch": run.plan.get("members", []), **own}
     if module in ("extra_machines", "pool_image"):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..module_utils.common.timestamps import now_seconds
-from ..module_utils.run.steps import LIMITS, NODES, OF_PLAN, SOAKS, Step, StepPoint, run_waits, taken
+from ..module_utils.run.steps import LIMITS, NODES, OF_PLAN, SOAKS, STARTS, Step, StepPoint, run_waits, taken
 from .capacity_of_run import done, options_of_member
 from .monitoring_inputs import asking_to_soak
 from .run_options import GivenVariables, value_of
@@ -46,6 +46,9 @@ def options_of_step(
     own = options_of_member(given) if module == "extra_member" and "state" not in arguments else {}
     if module == "kubernetes_nodes":
         own = {"names": sorted({*((given("begin_plan") or {}).get(NODES) or {}).values()})}
+    if module == "start_window":
+        plan = given("begin_plan") or {}
+        own = {"until": plan[STARTS], "deed": plan["deed"]}
     if module == "health_figures":
         own = {"step": step["name"] == "health"}
     if module == "cluster_snapshot":

@@ -13,6 +13,7 @@ from tests.runs.openshift import PLAYBOOK, SYSTEM, kills, shipped_rights
 from tests.runs.test_openshift import SETTLE, CalledOpenShift, codes
 from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import NODES
+from tests.sandbox.kubernetes.objects import timestamp
 from tests.sandbox.openshift.asking import SMALL, history, pool
 from tests.sandbox.openshift.description import Described, MachineSet, Pool
 from tests.sandbox.openshift.habits import Habits
@@ -204,6 +205,37 @@ def test_a_machine_that_never_boots_is_gone_on_without(here: World) -> None:
     assert ended.code == 0, ended.output
     assert "The upgrade continues without additional capacity." in ended.output
     cluster.is_upgraded()
+
+
+def test_after_its_window_a_pass_removes_the_spare_workers_of_those_before_it_and_ends_the_upgrade(here: World) -> None:
+    cluster = WithSpareWorkers(here)
+    cluster.openshift.faults.machines_never_boot("workers-b-spare")
+    given = cluster.agreed(upgrade_wait=False, upgrade_at=timestamp(cluster.openshift.clock.now()), upgrade_window=20)
+    waits = here.play(PLAYBOOK, given)
+    assert waits.code == 0, waits.output
+    assert cluster.spare() == SPARE
+    cluster.openshift.clock.advance(1800)
+    ended = here.play(PLAYBOOK, given)
+    assert (ended.code != 0, codes(ended)) == (True, ["window_over"]), ended.output
+    # A single pass does not wait for the machines of the MachineSets that it deletes.
+    cluster.openshift.clock.advance(1200)
+    cluster.is_as_before()
+    assert cluster.record()["phase"] == "Failed", ended.output
+    assert history(cluster.openshift)[0] == ("4.18.1", "Completed")
+    before = len(cluster.openshift.observer.writes)
+    again = here.play(PLAYBOOK, given)
+    assert codes(again) == ["window_over"]
+    assert len(cluster.openshift.observer.writes) == before
+
+
+def test_a_run_whose_window_ends_while_it_takes_its_steps_does_not_commence_the_update(here: World) -> None:
+    cluster = WithSpareWorkers(here)
+    cluster.openshift.faults.machines_never_boot("workers-b-spare")
+    at = timestamp(cluster.openshift.clock.now())
+    ended = cluster.upgrade(upgrade_at=at, upgrade_window=20, upgrade_capacity_policy="continue")
+    assert (ended.code != 0, codes(ended)) == (True, ["window_over"]), ended.output
+    cluster.is_as_before()
+    assert history(cluster.openshift)[0] == ("4.18.1", "Completed")
 
 
 def test_an_upgrade_that_fails_leaves_no_spare_worker_and_makes_none_again(here: World, tmp_path: Path) -> None:

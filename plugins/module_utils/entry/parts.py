@@ -19,7 +19,7 @@ from ..opensearch import cluster_snapshot, emptied_nodes, extra_member, grown_vo
 from ..openshift import file_integrity
 from ..run import canary_soak
 from ..run.output import tell, upgrade_notice
-from ..run.start import upgrade_request
+from ..run.start import start_window, upgrade_request
 from . import health_figures
 
 
@@ -46,6 +46,7 @@ _MODULES: Mapping[str, Any] = {
     "kubernetes_nodes": kubernetes_nodes,
     "prometheus_alerts": prometheus_alerts,
     "raised_replicas": raised_replicas,
+    "start_window": start_window,
     "tell": tell,
     "upgrade_notice": upgrade_notice,
     "upgrade_request": upgrade_request,

@@ -15,6 +15,7 @@ from typing import Any
 from ..common.verdict import Reason, remark, sentence_of, waiting
 from ..common.words import unique
 from .record.phases import Deed, UpgradeEvent
+from .start.schedule import WINDOW_OVER
 
 Result = Mapping[str, Any]
 """The result of a task; empty if it was not reached."""
@@ -27,11 +28,13 @@ NOTICES = {
     UpgradeEvent.COMPLETED: "completed",
     UpgradeEvent.PAUSED: "paused",
     UpgradeEvent.STOPPED: "failed",
+    UpgradeEvent.FAILED: "failed",
     UpgradeEvent.ABORTED: "cancelled",
 }
 """The state that a notice and the request have for each end of a run."""
 LAST_WORDS = {
     UpgradeEvent.STOPPED: "The {} has failed. The lines above say why, and what to do.",
+    UpgradeEvent.FAILED: "The {} has missed its window. The lines above have its state and the next step.",
     UpgradeEvent.ABORTED: "The {} was aborted on request. The lines above have its state and the next step.",
 }
 """The message with which the play fails."""
@@ -121,6 +124,8 @@ class End:
         """The end in the words of the record."""
         if not self.failures:
             return UpgradeEvent.PAUSED if self.waiting else UpgradeEvent.COMPLETED
+        if WINDOW_OVER in self.found.failure.get("codes", ()):
+            return UpgradeEvent.FAILED
         return UpgradeEvent.ABORTED if STOPPED_BY_REQUEST in self.refused else UpgradeEvent.STOPPED
 
     @property

@@ -30,6 +30,7 @@ from .start.early_look import EARLY, early_questions
 from .start.request import REQUESTED, judge_due, requested_in
 from .start.schedule import SCHEDULE, schedule_in, to_fix
 from .start.start import start_of, start_under_lock
+from .steps import STARTS
 
 FIT = 120
 """Seconds for the system to become fit, before anything has started. A cluster that takes longer needs a person, or
@@ -137,7 +138,7 @@ def _parts_of(system: System) -> Parts:
         schedule = schedule_in(task.params)
         _place, records = _records_of(task, order.more) if schedule else (Verdict(), [])
         start = start_under_lock(task, order.more, records, system.deed)
-        more = {**order.more, "pause_at": schedule.pause_at} if schedule else order.more
+        more = {**order.more, "pause_at": schedule.pause_at, STARTS: schedule.start_until} if schedule else order.more
         return replace(order, verdict=combine((order.verdict, start)), more=more)
 
     return Parts(hold, locked, plan, system.put_back, note_begin, note_end, release, system.first)

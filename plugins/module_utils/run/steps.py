@@ -78,13 +78,13 @@ class Step:
 
 
 ADDS, NODES, INTEGRITY, SAVED_IN, RAISES = "adds", "kubernetes_nodes", "file_integrity", "saved_in", "raises"
-GROWS = "grows"
+GROWS, STARTS = "grows", "start_until"
 SOAKS = "soaks"
 """In place of a variable: any of those with which batches must prove themselves."""
-OF_PLAN = (ADDS, NODES, INTEGRITY, SAVED_IN, RAISES, GROWS)
+OF_PLAN = (ADDS, NODES, INTEGRITY, SAVED_IN, RAISES, GROWS, STARTS)
 """In place of a variable, a part of the plan: the capacity that it adds, the Kubernetes nodes of its pods, whether the
-baseline of file integrity is made again, the repository of a snapshot, the copies that are added during the run, and
-the volumes that it makes larger."""
+baseline of file integrity is made again, the repository of a snapshot, the copies that are added during the run, the
+volumes that it makes larger, and the time from which it no longer starts."""
 ASKED_FOR = {"snapshot": "snapshot", "replicas": "raise_replicas", "volumes": "volumes", "volumes_after": "volumes"}
 """The option that only asks for this step: without the step, a run would not do what its plan says."""
 ASKED_EARLY = ("dependencies", "alerts", "nodes")
@@ -100,7 +100,10 @@ HEALTH_AFTER = "Compare the health of the cluster with that from before the firs
 ALERTS = "Prove that none of the selected alerts fires"
 FIT = "Prove that the Kubernetes nodes are fit"
 BASELINE = "Have the baseline of file integrity made again"
+WINDOW = "Prove that the window for the start has not ended"
 KNOWN = (
+    # After the window no later step may be reached, and none may have taken it past its end.
+    Step("window", StepPoint.BEFORE, WINDOW, "start_window", needs=STARTS, once=True),
     Step(
         "dependencies",
         StepPoint.BEFORE,
@@ -125,6 +128,7 @@ KNOWN = (
     ),
     Step("replicas", StepPoint.BEFORE, REPLICAS, "raised_replicas", needs=RAISES),
     Step("silences", StepPoint.BEFORE, "Hold the silences of the upgrade", "alert_silence", needs="upgrade_silences"),
+    Step("window_again", StepPoint.BEFORE, WINDOW, "start_window", needs=STARTS, once=True),
     Step("capacity_after", StepPoint.AFTER, tasks="remove_capacity.yml", needs=ADDS),
     Step("volumes_after", StepPoint.AFTER, VOLUMES_AFTER, "grown_volumes", needs=GROWS),
     Step("alerts_after", StepPoint.AFTER, ALERTS, "prometheus_alerts", needs="upgrade_prometheus"),

@@ -33,7 +33,7 @@ class Phase(str, Enum):
     COMPLETED = "Completed"
     """All that its last run was for is done and proven."""
     FAILED = "Failed"
-    """It has ended without being completed: no run had started it by the end of its window."""
+    """It has ended without being completed: none of its batches had started by the end of its window."""
     ABORTED = "Aborted"
     """A person has ended it. It continues only after a person has resumed it."""
 
@@ -52,12 +52,19 @@ class UpgradeEvent(str, Enum):
     PAUSED = "paused"
     COMPLETED = "completed"
     FAILED = "failed"
+    """Its window ended before its first batch."""
     ABORTED = "aborted"
     RESUMED = "resumed"
     """A person lets an aborted upgrade continue."""
 
 
-ENDINGS = (UpgradeEvent.COMPLETED, UpgradeEvent.PAUSED, UpgradeEvent.STOPPED, UpgradeEvent.ABORTED)
+ENDINGS = (
+    UpgradeEvent.COMPLETED,
+    UpgradeEvent.PAUSED,
+    UpgradeEvent.STOPPED,
+    UpgradeEvent.FAILED,
+    UpgradeEvent.ABORTED,
+)
 """The ends of a run."""
 UNDER_WAY = (Phase.PENDING, Phase.UPGRADING)
 """Phases in which a run is at work, unless it was interrupted."""
@@ -79,7 +86,7 @@ LEADS_TO: dict[Phase, dict[UpgradeEvent, Phase]] = {
         UpgradeEvent.FAILED: Phase.FAILED,
         **_GOING_ON,
     },
-    Phase.UPGRADING: {UpgradeEvent.AGREED: Phase.UPGRADING, **_GOING_ON},
+    Phase.UPGRADING: {UpgradeEvent.AGREED: Phase.UPGRADING, UpgradeEvent.FAILED: Phase.FAILED, **_GOING_ON},
     Phase.PAUSED: {UpgradeEvent.AGREED: Phase.UPGRADING, UpgradeEvent.ABORTED: Phase.ABORTED},
     Phase.FAILED: {UpgradeEvent.AGREED: Phase.UPGRADING, UpgradeEvent.ABORTED: Phase.ABORTED},
     Phase.ABORTED: {UpgradeEvent.AGREED: Phase.UPGRADING, UpgradeEvent.RESUMED: Phase.PAUSED},

@@ -15,7 +15,7 @@ from typing import Any
 from ...common.arguments import Options
 from ...common.errors import refusal
 from ...common.timestamps import timestamp_text
-from ...common.verdict import Reason, State, Verdict, as_verdict, refused, waiting
+from ...common.verdict import Reason, State, Verdict, as_verdict, refused, remark, waiting
 from ...common.words import duration
 from ..record.phases import Deed
 
@@ -36,6 +36,8 @@ class WindowEnd(str, Enum):
     """It may also start after the end of the window."""
 
 
+WINDOW_OVER = "window_over"
+"""The code of the reason of a run whose window ended before its first batch."""
 LATE_AFTER = 0.25
 """The part of a window after which a start is late."""
 LONGEST_WAIT = 900.0
@@ -74,6 +76,11 @@ class Schedule:
     def has_early_look(self, now: datetime) -> bool:
         """Whether a pass at this time notes the problems before the start."""
         return self.early_look is None or now >= self.at - self.early_look
+
+    @property
+    def start_until(self) -> int:
+        """The time from which it no longer starts, in seconds since 1970; 0 if it may start at any time."""
+        return 0 if self.policy is WindowEnd.OPEN else int(self.end.timestamp())
 
     @property
     def pause_at(self) -> int:
@@ -135,12 +142,7 @@ def judge_start(
     elif now >= schedule.end and commenced:
         yield closed(schedule.end)
     elif now >= schedule.end and schedule.policy is not WindowEnd.OPEN:
-        yield refused(
-            "window_over",
-            f"The window for the start of the {deed.value} ended at {timestamp_text(schedule.end)}, and no batch had"
-            " begun then.",
-            "Choose another time (upgrade_at), or a longer window (upgrade_window).",
-        )
+        yield over(schedule.end, deed)
     elif schedule.policy is WindowEnd.MUST_FIT and predicted and now + timedelta(seconds=predicted) > schedule.end:
         yield refused(
             "window_too_short",
@@ -149,6 +151,30 @@ def judge_start(
             "Give a longer window (upgrade_window), or the policy start_only (upgrade_window_policy), with which it"
             " continues after the window.",
         )
+
+
+def over(end: datetime, deed: Deed) -> Reason:
+    """The reason of a run whose window ended before its first batch."""
+    return refused(
+        WINDOW_OVER,
+        f"The window for the start of the {deed.value} ended at {timestamp_text(end)}, and no batch had begun then.",
+        "Choose another time (upgrade_at), or a longer window (upgrade_window).",
+    )
+
+
+def to_end(verdict: Verdict) -> Verdict:
+    """The verdict on the start of an upgrade that earlier runs have prepared. After its window a run has to end it.
+
+    Its first step refuses then, so that what was prepared is put back and the upgrade is recorded as failed.
+    """
+    return Verdict(
+        tuple(
+            remark(WINDOW_OVER, f"{each.message} This run puts back what earlier ones have prepared, and ends it.")
+            if each.code == WINDOW_OVER
+            else each
+            for each in verdict.reasons
+        )
+    )
 
 
 def is_late(schedule: Schedule, now: datetime) -> bool:

@@ -21,7 +21,7 @@ from ..record.phases import Deed, Phase
 from ..record.record import Record, going_on
 from ..record.record_keeping import Nowhere, change_record
 from .request import judge_due, requested_in
-from .schedule import LONGEST_WAIT, Schedule, is_late, judge_patience, judge_start, schedule_in
+from .schedule import LONGEST_WAIT, Schedule, is_late, judge_patience, judge_start, schedule_in, to_end
 from .scheduling import StartFindings, before_start, judge_delay, told_late
 from .upgrade_request import note_state
 
@@ -41,7 +41,8 @@ def start_under_lock(task: Task, more: Mapping[str, Any], records: Sequence[Reco
         return Verdict()
     target = task.params["target_version"] or more["target_version"]
     commenced = has_commenced(records, target, more["cluster_uuid"])
-    return judge_start(schedule, utc_now(), commenced=commenced, deed=deed)
+    start = judge_start(schedule, utc_now(), commenced=commenced, deed=deed)
+    return to_end(start) if _is_prepared(more, records) else start
 
 
 def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], found: Verdict) -> Verdict:
@@ -66,6 +67,8 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
         blockers = tuple(each.message for each in found.reasons if each.state is not State.PASSED)
         seen = StartFindings(verdict, blockers, late, schedule.has_early_look(now))
         verdict = combine((verdict, _noted(task, plan, schedule, seen)))
+    if _is_prepared(plan, records):
+        return to_end(verdict)
     # It waits only for the start time itself, and only if there is no other problem.
     if verdict.state is not State.WAITING or now >= schedule.at or not (found.passed and task.params["wait"]):
         return verdict
@@ -89,6 +92,12 @@ def _is_over(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> 
         return record.phase is Phase.ABORTED and going_on(record, plan) is not None and not supersedes
 
     return not plan["batches"] or any(map(over, records))
+
+
+def _is_prepared(plan: Mapping[str, Any], records: Sequence[Record]) -> bool:
+    """Whether a run of this upgrade has started, and none has ended it since."""
+    ended = (Phase.FAILED, Phase.ABORTED)
+    return any(one.run and one.phase not in ended and going_on(one, plan) is not None for one in records)
 
 
 def _noted(task: Task, plan: Mapping[str, Any], schedule: Schedule, seen: StartFindings) -> Verdict:

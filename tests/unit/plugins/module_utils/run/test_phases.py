@@ -19,7 +19,7 @@ NONE = ("",) * 5
 TABLE = {
     "New": ("Pending", "Pending", *NONE, "", ""),
     "Pending": ("Pending", "Pending", *GOING, "Failed", "Aborted", ""),
-    "Upgrading": ("", "Upgrading", *GOING, "", "Aborted", ""),
+    "Upgrading": ("", "Upgrading", *GOING, "Failed", "Aborted", ""),
     "Paused": ("", "Upgrading", *NONE, "Aborted", ""),
     "Failed": ("", "Upgrading", *NONE, "Aborted", ""),
     "Aborted": ("", "Upgrading", *NONE, "", "Paused"),
