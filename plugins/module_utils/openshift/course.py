@@ -13,6 +13,7 @@ from ..run.record.conditions import Condition
 from ..run.record.events import EventKind, of_kind
 from ..run.record.phases import Phase
 from ..run.record.record import Record
+from ..run.steps import WINDOWS
 from .observe.kinds import MASTER
 
 SILENCES = "silences"
@@ -74,7 +75,8 @@ class UpgradeCourse:
     @property
     def checked(self) -> str:
         """The time of its start, once a step or a batch shows that all checks of the plan have passed."""
-        moves = self.record.conditions or begun_at(self.record.batches) or self.is_completed
+        steps = any(each.type not in WINDOWS for each in self.record.conditions)
+        moves = steps or begun_at(self.record.batches) or self.is_completed
         return self.begun if moves else ""
 
     @property

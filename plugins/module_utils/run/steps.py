@@ -101,9 +101,11 @@ ALERTS = "Prove that none of the selected alerts fires"
 FIT = "Prove that the Kubernetes nodes are fit"
 BASELINE = "Have the baseline of file integrity made again"
 WINDOW = "Prove that the window for the start has not ended"
+WINDOWS = ("window", "window_again")
+"""The steps that prove it, before all others and after them."""
 KNOWN = (
     # After the window no later step may be reached, and none may have taken it past its end.
-    Step("window", StepPoint.BEFORE, WINDOW, "start_window", needs=STARTS, once=True),
+    Step(WINDOWS[0], StepPoint.BEFORE, WINDOW, "start_window", needs=STARTS, once=True),
     Step(
         "dependencies",
         StepPoint.BEFORE,
@@ -128,7 +130,7 @@ KNOWN = (
     ),
     Step("replicas", StepPoint.BEFORE, REPLICAS, "raised_replicas", needs=RAISES),
     Step("silences", StepPoint.BEFORE, "Hold the silences of the upgrade", "alert_silence", needs="upgrade_silences"),
-    Step("window_again", StepPoint.BEFORE, WINDOW, "start_window", needs=STARTS, once=True),
+    Step(WINDOWS[1], StepPoint.BEFORE, WINDOW, "start_window", needs=STARTS, once=True),
     Step("capacity_after", StepPoint.AFTER, tasks="remove_capacity.yml", needs=ADDS),
     Step("volumes_after", StepPoint.AFTER, VOLUMES_AFTER, "grown_volumes", needs=GROWS),
     Step("alerts_after", StepPoint.AFTER, ALERTS, "prometheus_alerts", needs="upgrade_prometheus"),
