@@ -142,9 +142,8 @@ class Observer(Watching[Sight]):
         self._remember()
         self._keep("served", rules.served(now, self._holders, self._hit, self._consents))
         self._keep("quorum", rules.kept_majority(now, self._hit, self._consents))
-        named = (*left.named_by_undo(self._first, now), *left.replicas_named(self._first, now))
-        named = (*named, *left.sets_kept(self._first, now))
-        self._keep("undo", named)
+        changes = (left.named_by_undo, left.replicas_named, left.sets_kept)
+        self._keep("undo", tuple(said for each in changes for said in each(self._first, now)))
 
     def _remember(self) -> None:
         now = self._now
