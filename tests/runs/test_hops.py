@@ -80,6 +80,7 @@ def test_one_run_makes_all_hops_with_one_consent(here: World) -> None:
     assert status.count("to 2.19.6") == MEMBERS, status
     again = here.play(PLAYBOOK, given(cluster))
     assert "Nothing to do: every member runs 3.8.0." in again.output
+    assert not any(again.changed.values()), again.output
 
 
 @pytest.mark.parametrize("number", KILLS)

@@ -107,6 +107,7 @@ def test_a_second_run_has_nothing_to_do(found: Machines) -> None:
     again = upgraded(found)
     assert again.code == 0, again.output
     assert "Nothing to do: every machine runs 1.36.1." in again.output
+    assert not any(again.changed.values()), again.output
     assert not any(
         " upgrade " in one for name, each in found.machines.items() for one in each.commands.ran[ran[name] :]
     )

@@ -55,14 +55,30 @@ class Guard(Protocol):
 class Journal:
     """The acts of this task with their times. It becomes `actions` in the result."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: Journal | None = None) -> None:
         self._actions: list[dict[str, Any]] = []
+        self._whole = whole
         self.unconfirmed = False
         """Whether the answer to an act was lost, so that the act may have been made."""
 
+    def of_part(self) -> Journal:
+        """The journal of a part of the task. It has only the acts of the part, which are noted here as well."""
+        return Journal(self)
+
     def did(self, action: str, target: str, **details: Any) -> None:
         """Note an act that was made; in check mode, one that would be made."""
-        self._actions.append({"action": action, "target": target, "at": now_text("milliseconds"), **details})
+        self._note({"action": action, "target": target, "at": now_text("milliseconds"), **details})
+
+    def lost_answer(self) -> None:
+        """Note that an act may have been made whose answer was lost."""
+        self.unconfirmed = True
+        if self._whole is not None:
+            self._whole.lost_answer()
+
+    def _note(self, act: dict[str, Any]) -> None:
+        self._actions.append(act)
+        if self._whole is not None:
+            self._whole._note(act)
 
     @contextmanager
     def doing(self, *actions: tuple[str, str, Mapping[str, Any]]) -> Iterator[None]:
@@ -74,7 +90,7 @@ class Journal:
         try:
             yield
         except Unreachable:
-            self.unconfirmed = True
+            self.lost_answer()
             lost = {"answer": "lost"}
             raise
         except Refusal:

@@ -25,7 +25,7 @@ def delete_pod(task: Task, client: KubernetesClient, pod: Pod) -> bool:
         there = task.ask(deletion.look)
     except Refusal:
         if deletion.lost:
-            task.journal.unconfirmed = True
+            task.journal.lost_answer()
             deletion.note(answer="lost")
         raise
     if there:

@@ -150,8 +150,13 @@ def with_arguments(task: Task, **own: Any) -> Task:
 
 
 def part_of(task: Task, contract: Contract, run: Work, **own: Any) -> Outcome:
-    """The outcome of another module's work, done in this task."""
-    return run(replace(task, params=contract.arguments(task.params, **own)))
+    """The outcome of another module's work, done in this task. Whether it has changed anything is asked of its own acts."""
+    return run(with_own_journal(replace(task, params=contract.arguments(task.params, **own))))
+
+
+def with_own_journal(task: Task) -> Task:
+    """The same task for a part of its work, with a journal that starts empty: taking the lock is no change of a part."""
+    return replace(task, journal=task.journal.of_part())
 
 
 def counted(task: Task, counting: Counting | None) -> dict[str, Any]:
@@ -202,10 +207,10 @@ def _begun(task: Task, parts: Parts) -> Outcome:
     shown = task.params.get("shown") or {}
     if said := other_order([batch["members"] for batch in shown.get("batches", ())], plan.more["batches"]):
         task.progress(said)
-    restored = parts.put_back(task)
+    restored = parts.put_back(with_own_journal(task))
     verdict = combine((verdict, restored.verdict))
     if verdict.passed and parts.first is not None:
-        verdict = combine((verdict, parts.first(task, plan).verdict))
+        verdict = combine((verdict, parts.first(with_own_journal(task), plan).verdict))
     batches = plan.more["batches"]
     recorded: Mapping[str, Any] = {}
     if verdict.passed and not task.check_mode:

@@ -266,6 +266,17 @@ def test_what_got_no_answer_is_noted_as_that() -> None:
     assert journal.unconfirmed
 
 
+def test_a_part_sees_only_its_own_acts_and_the_task_sees_all() -> None:
+    whole = Journal()
+    whole.did("take_lock", "lease")
+    part = whole.of_part()
+    with pytest.raises(Unreachable), part.doing(*ACTS):
+        raise AWAY
+    assert [act["target"] for act in part.as_result()] == ["a", "b"]
+    assert [act["target"] for act in whole.as_result()] == ["lease", "a", "b"]
+    assert (part.unconfirmed, whole.unconfirmed) == (True, True)
+
+
 @pytest.mark.parametrize("refuses", [True, False])
 def test_what_may_have_been_made_counts_as_changed(refuses: bool) -> None:
     """Whether the work then gives up, or finds its act made when it looks again."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -58,6 +58,7 @@ class House:
 
     def _hold(self, task: Task) -> Outcome:
         self.holder = "night"
+        task.journal.did("take_lock", "house")
         return Outcome(Verdict(), True, more={"lock": {"run": "night", "name": "house"}})
 
     def _release(self, task: Task) -> Outcome:
@@ -106,6 +107,21 @@ def test_a_run_begins_as_a_whole_and_ends() -> None:
     assert (begun.more["digest"], begun.more["before"], begun.next) == ("p1", {"1": "old"}, "begin")
     assert end(_task(event="completed"), house.parts(), 5).verdict.passed
     assert (house.holder, house.recorded[-1]) == ("", "completed")
+
+
+@pytest.mark.parametrize("left", [[], ["lamp 1"]])
+def test_the_start_has_changed_something_only_if_something_was_put_back(left: list[str]) -> None:
+    """The lock and the record are no changes of the cluster, so a second run with nothing to do changes nothing."""
+
+    def put_back(task: Task) -> Outcome:
+        for lamp in left:
+            task.act("lit", lamp, lambda: None)
+        return Outcome(Verdict(), bool(task.journal.as_result()))
+
+    task = _task()
+    begun = begin(task, replace(House().parts(), put_back=put_back), 5)
+    assert begun.changed == bool(left)
+    assert [act["target"] for act in task.journal.as_result()] == ["house", *left]
 
 
 @pytest.mark.parametrize("part", ["plan", "put_back", "note_begin"])
