@@ -144,10 +144,10 @@ class Lab:
         return tear_down(self.directory, keep=keep)
 
     def kubeconfig(self, user: str = "admin") -> Path:
-        """The kubeconfig of `admin`, or of `upgrader`, which may do only what roles bound to it allow."""
+        """The kubeconfig of `admin`, or of one of the upgraders, who may do only what roles bound to them allow."""
         path = kubeconfig_path(self.directory / "secrets", user)
         if not path.exists():
-            raise LabError(f"The lab has no user {user!r}; take admin or upgrader.")
+            raise LabError(f"The lab has no user {user!r}; take admin, upgrader or cluster-upgrader.")
         return path
 
     def client(self, user: str = "admin") -> client.ApiClient:

@@ -13,14 +13,14 @@ ROLES = Path(__file__).parents[2] / "roles"
 GROUP = "rbac.authorization.k8s.io"
 
 
-def bound(file: str, namespace: str = "") -> list[Json]:
-    """One of these files and its binding; without a namespace in the whole cluster."""
+def bound(file: str, namespace: str = "", user: str = USER) -> list[Json]:
+    """One of these files and its binding to the user; without a namespace in the whole cluster."""
     role = yaml.safe_load((ROLES / file).read_text(encoding="utf-8"))
     kind, name = role["kind"], role["metadata"]["name"]
     metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
     binding = {"apiVersion": role["apiVersion"], "kind": f"{kind}Binding", "metadata": metadata}
     binding["roleRef"] = {"apiGroup": GROUP, "kind": kind, "name": name}
-    binding["subjects"] = [{"apiGroup": GROUP, "kind": "User", "name": USER}]
+    binding["subjects"] = [{"apiGroup": GROUP, "kind": "User", "name": user}]
     return [{**role, "metadata": metadata}, binding]
 
 

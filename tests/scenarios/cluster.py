@@ -27,6 +27,8 @@ RESTART_ROLE = ROLE.parents[2] / "restart/files/role.yml"
 BOOT = 240.0
 """Seconds a cluster may take to be green on a busy machine."""
 USER = "upgrader"
+CLUSTER_USER = "cluster-upgrader"
+"""The user whose rights are to the whole Kubernetes cluster, which other tests use at the same time."""
 NOTE_OF_RESTART = ("cluster", "metadata", "stateful_upgrade", "restart_request")
 """The setting in which the last restart is noted. It is written out: the demo runs without the collection's modules."""
 

@@ -17,7 +17,7 @@ from tests.sandbox.longhorn.description import NEW_IMAGE
 from tests.sandbox.longhorn.kinds import MANAGERS, NAMESPACE, SETTINGS
 from tests.sandbox.longhorn.runs import leftovers, shipped_rights
 from tests.sandbox.longhorn.webhook import BY_LONGHORN
-from tests.scenarios.cluster import USER
+from tests.scenarios.cluster import CLUSTER_USER
 from tests.scenarios.playbook import STATUS, Played, Playing, digest_of, play
 
 PLAYBOOK = "stateful.upgrade.longhorn"
@@ -30,7 +30,9 @@ HUGE_PAGES = {"hugepages-2Mi": "4Gi"}
 
 def equip(lab: Lab, nodes: Sequence[str], versions: Sequence[str]) -> None:
     """Give Kubernetes nodes huge pages and the images of these versions, and the user the shipped roles."""
-    lab.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}, *shipped_rights(USER)])
+    lab.apply(
+        [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}, *shipped_rights(CLUSTER_USER)]
+    )
     images = {f"{REPOSITORY}:{each}" for each in versions}
     containers = [
         {"name": f"image-{number}", "image": image, "command": ["true"]} for number, image in enumerate(sorted(images))
@@ -73,7 +75,7 @@ class Upgrades:
         return {
             "target_version": version,
             "upgrade_namespace": NAMESPACE,
-            "upgrade_kubernetes": {"kubeconfig": str(self.lab.kubeconfig(USER))},
+            "upgrade_kubernetes": {"kubeconfig": str(self.lab.kubeconfig(CLUSTER_USER))},
             "upgrade_accept_unverified": list(self.accepted),
             **more,
         }

@@ -15,7 +15,7 @@ from tests.runs.openshift import FILES, NAMESPACE, PLAYBOOK, SYSTEM
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json, Kind, Refused
 from tests.sandbox.openshift.kinds import CURRENT, POOLS, annotations_of, rendered
-from tests.scenarios.cluster import USER
+from tests.scenarios.cluster import CLUSTER_USER
 from tests.scenarios.playbook import PLAN, Played, Playing, digest_of, play
 
 REQUESTS = Kind("upgrade.managed.openshift.io", "v1alpha1", "upgradeconfigs", "UpgradeConfig", status=True)
@@ -35,7 +35,7 @@ class Upgrades:
 
     def variables(self, version: str, **more: Any) -> dict[str, Any]:
         """The variables of the playbook; an empty version: a request names it."""
-        kubernetes = {"kubeconfig": str(self.lab.kubeconfig(USER))}
+        kubernetes = {"kubeconfig": str(self.lab.kubeconfig(CLUSTER_USER))}
         own = {"target_version": version} if version else {}
         return {**own, "upgrade_namespace": NAMESPACE, "upgrade_kubernetes": kubernetes, **self.always, **more}
 

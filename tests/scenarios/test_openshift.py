@@ -17,6 +17,7 @@ from tests.runs.openshift import shipped_rights
 from tests.sandbox.kubernetes.objects import condition_of
 from tests.sandbox.openshift.asking import pool
 from tests.sandbox.openshift.description import ConditionalEdge, Described, Graph, Release, Risk
+from tests.scenarios.cluster import CLUSTER_USER
 from tests.scenarios.interruptions import END, KILLS
 from tests.scenarios.openshift import Upgrades, windows
 from tests.scenarios.playbook import Playing
@@ -65,7 +66,7 @@ def upgrades(
     silences: Alertmanager,
 ) -> Iterator[Upgrades]:
     """An OpenShift for all tests: the first brings it to one version, the second to the next one."""
-    lab.apply(shipped_rights())
+    lab.apply(shipped_rights(CLUSTER_USER))
     with OpenShiftOnLab(lab, tmp_path_factory.mktemp("openshift"), DESCRIBED, [UNSIGNED]) as openshift:
         yield Upgrades(lab, openshift, ansible_environment, {"upgrade_alertmanager_url": silences.url})
 

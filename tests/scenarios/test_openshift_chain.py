@@ -15,6 +15,7 @@ from tests.runs.openshift import shipped_rights
 from tests.sandbox.kubernetes.objects import condition_of
 from tests.sandbox.openshift.asking import pool
 from tests.sandbox.openshift.description import Described, Graph, Release
+from tests.scenarios.cluster import CLUSTER_USER
 from tests.scenarios.openshift import Upgrades
 
 VERSIONS = ("4.13.0", "4.14.0", "4.15.0", "4.16.0")
@@ -44,7 +45,7 @@ PATIENCE = 900.0
 @pytest.fixture
 def upgrades(lab: Lab, ansible_environment: Mapping[str, str], tmp_path: Path) -> Iterator[Upgrades]:
     """An OpenShift of an odd minor version."""
-    lab.apply(shipped_rights())
+    lab.apply(shipped_rights(CLUSTER_USER))
     with OpenShiftOnLab(lab, tmp_path, DESCRIBED) as openshift:
         yield Upgrades(lab, openshift, ansible_environment)
 

@@ -21,7 +21,7 @@ from tests.lab.waiting import until
 from tests.runs.openshift import shipped_rights
 from tests.sandbox.openshift.asking import pool
 from tests.sandbox.openshift.description import Described, Graph, KubernetesNode, Pool, Release
-from tests.scenarios.cluster import USER, Cluster
+from tests.scenarios.cluster import CLUSTER_USER, USER, Cluster
 from tests.scenarios.load import loaded
 from tests.scenarios.openshift import Upgrades
 from tests.scenarios.playbook import Playing
@@ -97,7 +97,7 @@ def tenanted(
     lab: Lab, folder: Path, environment: Mapping[str, str], namespace: str, limits: Budget = KILLED
 ) -> Iterator[Tenanted]:
     """One in a namespace of its own, for the length of a block. It fails where a document is missing at the end."""
-    lab.apply(shipped_rights())
+    lab.apply(shipped_rights(CLUSTER_USER))
     cluster = Cluster.start(lab, namespace, three_combined, "3.8.0")
     try:
         with (

@@ -23,6 +23,7 @@ from tests.sandbox.openshift.kinds import (
     annotations_of,
     rendered,
 )
+from tests.scenarios.cluster import CLUSTER_USER
 from tests.scenarios.openshift import Upgrades
 
 CHANNEL, OLD, NEW = "stable-4.13", "4.13.0", "4.13.1"
@@ -43,7 +44,7 @@ def test_each_zone_has_a_spare_worker_while_the_upgrade_lasts(
     lab: Lab, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
     with OpenShiftOnLab(lab, tmp_path, DESCRIBED) as openshift:
-        lab.apply(shipped_rights(spare_workers=True))
+        lab.apply(shipped_rights(CLUSTER_USER, spare_workers=True))
         upgrades = Upgrades(lab, openshift, ansible_environment, {"upgrade_extra_workers": True})
         before = {kind.kind: names(openshift, kind) for kind in (MACHINE_SETS, MACHINES, NODES)}
         played = upgrades.run(upgrades.agreed(NEW))

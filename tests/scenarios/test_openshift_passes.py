@@ -19,6 +19,7 @@ from tests.sandbox.openshift.description import Described, Graph, Release
 from tests.sandbox.openshift.file_integrity import GROUP, RE_INIT, definition, file_integrity
 from tests.sandbox.openshift.file_integrity import VERSION as INTEGRITY_VERSION
 from tests.scenarios.branches.test_passes import statistics
+from tests.scenarios.cluster import CLUSTER_USER
 from tests.scenarios.interruptions import END, KILLS
 from tests.scenarios.openshift import Upgrades
 from tests.scenarios.playbook import Played
@@ -80,7 +81,7 @@ def upgrades(
     lab: Lab, ansible_environment: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Upgrades]:
     """An OpenShift for both tests, the second of which goes on from the version of the first."""
-    lab.apply(shipped_rights())
+    lab.apply(shipped_rights(CLUSTER_USER))
     environment = {**ansible_environment, "ANSIBLE_SHOW_CUSTOM_STATS": "true"}
     with OpenShiftOnLab(lab, tmp_path_factory.mktemp("openshift"), DESCRIBED) as openshift:
         yield Upgrades(lab, openshift, environment, {"upgrade_wait": False})

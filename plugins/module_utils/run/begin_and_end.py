@@ -150,12 +150,12 @@ def with_arguments(task: Task, **own: Any) -> Task:
 
 
 def part_of(task: Task, contract: Contract, run: Work, **own: Any) -> Outcome:
-    """The outcome of another module's work, done in this task. Whether it has changed anything is asked of its own acts."""
+    """The outcome of another module's work, done in this task. It has changed something by its own acts alone."""
     return run(with_own_journal(replace(task, params=contract.arguments(task.params, **own))))
 
 
 def with_own_journal(task: Task) -> Task:
-    """The same task for a part of its work, with a journal that starts empty: taking the lock is no change of a part."""
+    """The same task for a part of its work. Its journal starts empty, so the acts before are no changes of the part."""
     return replace(task, journal=task.journal.of_part())
 
 

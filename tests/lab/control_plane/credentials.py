@@ -21,8 +21,10 @@ USERS: dict[str, tuple[str, ...]] = {
     "system:kube-controller-manager": (),
     "system:kube-scheduler": (),
     "upgrader": (),
+    "cluster-upgrader": (),
 }
-"""Users and their groups. `upgrader` may do nothing until a test binds a role to it."""
+"""Users and their groups. `upgrader` may do nothing until a test binds a role to it, and gets no right to the whole
+cluster: those are bound to `cluster-upgrader`, so that a test of few rights never finds more."""
 
 
 @dataclass(frozen=True)
