@@ -139,6 +139,7 @@ def is_upgraded(server: Server, role: str, of: Mapping[str, Mapping[str, Any]], 
     assert server.process() == "0"
 
 
+@pytest.mark.soak
 def test_a_member_of_an_archive(server: Server) -> None:
     versions, published = server.directory / "versions", server.directory / "published"
     versions.mkdir()

@@ -41,7 +41,7 @@ class SwitchingSecured(Secured):
         return super().open(request)
 
 
-@pytest.fixture(scope="module", params=["2.19.1", pytest.param("3.4.0", marks=pytest.mark.soak)])
+@pytest.fixture(scope="module")
 def cluster(
     lab: Lab, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[SwitchingSecured]:
@@ -75,7 +75,15 @@ def processes(cluster: Secured) -> dict[str, str]:
     return {node["name"]: node["ephemeral_id"] for node in nodes.values()}
 
 
-@pytest.mark.parametrize("on", [False, True], ids=["off", "on"])
+@pytest.mark.parametrize(
+    ("cluster", "on"),
+    [
+        pytest.param("2.19.1", False, id="2.19.1-off"),
+        pytest.param("3.4.0", False, id="3.4.0-off", marks=pytest.mark.soak),
+        pytest.param("3.4.0", True, id="3.4.0-on", marks=pytest.mark.soak),
+    ],
+    indirect=["cluster"],
+)
 def test_tls_is_switched(
     cluster: SwitchingSecured, on: bool, ansible_environment: Mapping[str, str], tmp_path: Path
 ) -> None:
