@@ -25,6 +25,8 @@ PROGRAM = Path(__file__).resolve().parents[3] / "roles/restart/files/process_age
 TOKEN = "a-token-that-is-long-enough"
 PATIENCE = 60.0
 """Seconds until a test gives up; nothing is measured against them."""
+HANDSHAKES = 5
+"""The handshakes that may fail before a test does."""
 
 SERVER = """
 for each in INT HUP USR1 USR2 QUIT; do trap "echo got $each" $each; done
@@ -191,11 +193,19 @@ class Agent:
     @contextmanager
     def line(self) -> Iterator[ssl.SSLSocket]:
         """A connection over which a test says what it likes."""
-        with (
-            socket.create_connection(("127.0.0.1", self.port), PATIENCE) as plain,
-            self.place.tls().wrap_socket(plain, server_hostname="127.0.0.1") as connection,
-        ):
+        with self._connected() as connection:
             yield connection
+
+    def _connected(self) -> ssl.SSLSocket:
+        """A connection after its handshake. On a busy machine that may take longer than an agent waits for it."""
+        for _attempt in range(HANDSHAKES):
+            with suppress(ssl.SSLEOFError, ConnectionError):
+                return self._handshaken()
+        return self._handshaken()
+
+    def _handshaken(self) -> ssl.SSLSocket:
+        plain = socket.create_connection(("127.0.0.1", self.port), PATIENCE)
+        return self.place.tls().wrap_socket(plain, server_hostname="127.0.0.1")
 
     def say(self, data: bytes) -> bytes:
         """All that comes back for these bytes."""
