@@ -19,6 +19,8 @@ WHATEVER_ANSIBLE = -m pytest -n auto --dist loadfile tests/unit tests/parity \
 ON_ANSIBLE = -m pytest $(addprefix tests/unit/,playbooks roles plugins/action plugins/lookup plugins/plugin_utils \
 	plugins/module_utils/entry/test_entry.py \
 	systems/test_lamps.py::test_two_upgrades_are_part_of_one_playbook_and_leave_nothing_to_its_other_plays) tests/parity
+# The longest of them, which make test runs at both ends and no third time.
+AT_BOTH_ENDS = tests/parity tests/unit/playbooks tests/unit/roles
 # Two processes, each with a lab of its own, take module after module: one waits while the other computes.
 TWO_AT_A_TIME = $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 # On servers in memory a run of Ansible waits for half of its time, so that two cores carry six of them.
@@ -66,7 +68,8 @@ benchmark-fleet: ## the cost of the controller for each of 100 clusters in memor
 
 test: ## everything, as continuous integration does
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=line checks stock
-	@$(MAKE) --no-print-directory unit runs branches lab
+	@$(MAKE) --no-print-directory unit ARGS="$(addprefix --ignore=,$(AT_BOTH_ENDS))"
+	@$(MAKE) --no-print-directory runs branches lab
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target oldest-end newest-end
 	@$(MAKE) --no-print-directory scenarios
 
