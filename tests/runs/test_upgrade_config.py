@@ -35,7 +35,7 @@ SAID = {
     "RemoveExtraScaledNodes": "no capacity was added",
     "RemoveMaintWindow": NO_SILENCES,
     "PostUpgradeHealthCheck": "well",
-    "PostUpgradeProcedures": "none was asked for (upgrade_fedramp)",
+    "PostUpgradeProcedures": "none was asked for (upgrade_tasks_after, upgrade_fedramp)",
     "SendCompletedNotification": NOT_SENT,
 }
 WHOLE = {name: f" is completed: {SAID[name]}" if name in SAID else " is completed" for name in NAMES}

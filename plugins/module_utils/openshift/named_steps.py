@@ -108,7 +108,7 @@ def _at(time: str) -> Progress | None:
     return Progress(time, time) if time else None
 
 
-_PROCEDURES = _of_run("file_integrity")
+_PROCEDURES = _of_run("file_integrity", "upgrade_tasks_after")
 
 
 def _started_notification(course: UpgradeCourse) -> Progress | None:
@@ -216,7 +216,7 @@ STEPS = (
     NamedStep("RemoveExtraScaledNodes", _of_run("capacity_after"), "no capacity was added"),
     NamedStep("RemoveMaintWindow", _worker_window_removed, NO_SILENCES),
     NamedStep("PostUpgradeHealthCheck", _health_after),
-    NamedStep("PostUpgradeProcedures", _PROCEDURES, "none was asked for (upgrade_fedramp)"),
+    NamedStep("PostUpgradeProcedures", _PROCEDURES, "none was asked for (upgrade_tasks_after, upgrade_fedramp)"),
     NamedStep("SendCompletedNotification", _completed_notification),
 )
 """All steps, in their order."""

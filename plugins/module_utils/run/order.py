@@ -127,8 +127,8 @@ ORDER: Mapping[RunStage, Sequence[Part]] = {
         ("put_back.yml", lambda run: run.ends),
     ),
     RunStage.TO_END: (
-        ("own_tasks.yml", lambda run: run.ends and run.own_tasks_after and not run.checks),
         ("steps.yml", lambda run: run.ends and run.steps_after and run.had_batches and not run.checks),
+        ("own_tasks.yml", lambda run: run.ends and run.own_tasks_after and not run.checks),
         ("tell.yml", lambda run: run.ends and run.listens),
         ("end.yml", lambda run: run.ends),
     ),

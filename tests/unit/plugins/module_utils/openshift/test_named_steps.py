@@ -148,7 +148,17 @@ def test_they_are_those_of_the_managed_upgrade_in_its_order() -> None:
         ("PostUpgradeProcedures", recorded(WHOLE), None),
         ("PostUpgradeProcedures", recorded(WHOLE, step("file_integrity")), Progress(BEGUN)),
         ("PostUpgradeProcedures", completed(step("file_integrity", NOW)), Progress(BEGUN, NOW)),
-        ("PostUpgradeProcedures", completed(), Progress(DONE, DONE, "none was asked for (upgrade_fedramp)")),
+        ("PostUpgradeProcedures", recorded(WHOLE, step("upgrade_tasks_after")), Progress(BEGUN)),
+        (
+            "PostUpgradeProcedures",
+            recorded(WHOLE, step("file_integrity", NOW), step("upgrade_tasks_after", "", "It has failed.")),
+            Progress(BEGUN, "", "It has failed."),
+        ),
+        (
+            "PostUpgradeProcedures",
+            completed(),
+            Progress(DONE, DONE, "none was asked for (upgrade_tasks_after, upgrade_fedramp)"),
+        ),
         ("SendCompletedNotification", recorded(WHOLE), None),
         ("SendCompletedNotification", recorded(WHOLE, told="completed"), Progress(LATER, LATER)),
         ("SendCompletedNotification", completed(), Progress(DONE, DONE, NOT_SENT)),

@@ -80,6 +80,8 @@ def test_a_play_without_a_plan_is_refused_at_its_end() -> None:
 def test_steps_after_the_last_batch_are_due_if_an_earlier_run_has_begun_one() -> None:
     left = replace(PLANNED, batches=False, commenced=True, steps_after=True)
     assert parts(RunStage.TO_END, left) == ["steps.yml", "end.yml"]
+    own = replace(left, own_tasks_after=True)
+    assert parts(RunStage.TO_END, own) == ["steps.yml", "own_tasks.yml", "end.yml"]
     assert parts(RunStage.TO_END, replace(left, commenced=False)) == ["end.yml"]
 
 
