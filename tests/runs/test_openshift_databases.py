@@ -1,13 +1,15 @@
-"""An OpenSearch that lives on the workers of an OpenShift, and is asked before each batch of them."""
+"""An OpenSearch or Elasticsearch that lives on the workers of an OpenShift, and is asked before each batch of them."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.lab.opensearch.layouts import ELASTICSEARCH
 from tests.runs.random_runs.openshift.database import Database
 from tests.runs.test_openshift import TARGET, CalledOpenShift
 from tests.runs.world import World
@@ -16,42 +18,50 @@ from tests.sandbox.openshift.asking import SMALL, pool
 from tests.sandbox.openshift.habits import KIND, Habits
 from tests.sandbox.openshift.kinds import VERSIONS
 
-MEMBER = "opensearch-data-0"
+ELASTIC = ("8.19.4", ELASTICSEARCH)
 
 
 class Tenanted:
     """An OpenShift of six workers, two at a time, with a database on them."""
 
-    def __init__(self, here: World, habits: Habits = KIND) -> None:
+    def __init__(self, here: World, habits: Habits = KIND, *kind: Any) -> None:
         workers = pool("worker", 6, max_unavailable=2)
         self.openshift = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), workers)), habits)
-        self.database = Database(here, self.openshift.openshift)
+        self.database = Database(here, self.openshift.openshift, *kind)
 
 
-@pytest.mark.parametrize("habits", [KIND, Habits()], ids=["kind", "worst"])
-def test_no_worker_is_taken_whose_members_cannot_be_spared(here: World, tmp_path: Path, habits: Habits) -> None:
-    tenanted = Tenanted(here, habits)
+@pytest.mark.parametrize(
+    ("habits", "kind"), [(KIND, ()), (Habits(), ()), (KIND, ELASTIC)], ids=["kind", "worst", "elasticsearch"]
+)
+def test_no_worker_is_taken_whose_members_cannot_be_spared(
+    here: World, tmp_path: Path, habits: Habits, kind: tuple[Any, ...]
+) -> None:
+    tenanted = Tenanted(here, habits, *kind)
     database = tenanted.database
-    database.slow_to_return(MEMBER, 1200.0)
+    member = sorted(database.places())[0]
+    database.slow_to_return(member, 1200.0)
     ended = tenanted.openshift.upgrade(upgrade_workload_gate=database.gate(tmp_path))
     assert ended.code == 0, ended.output
     tenanted.openshift.is_upgraded()
     database.cluster.until_green()
     assert database.breaches == []
-    assert re.search(rf"waiting 1\d min[^:]*: .*{MEMBER}", ended.output)
+    assert re.search(rf"waiting 1\d min[^:]*: .*{member}", ended.output)
     # They have moved, and were asked for where they had come to.
     assert len(database.moved) > len(database.places())
 
 
 def test_without_the_gate_a_worker_is_taken_too_early(here: World) -> None:
     tenanted = Tenanted(here)
-    tenanted.database.slow_to_return(MEMBER, 1200.0)
+    tenanted.database.slow_to_return(sorted(tenanted.database.places())[0], 1200.0)
     assert tenanted.openshift.upgrade().code == 0
     assert tenanted.database.breaches
 
 
-def test_a_pool_stays_paused_while_a_single_copy_is_on_the_next_worker(here: World, tmp_path: Path) -> None:
-    tenanted = Tenanted(here)
+@pytest.mark.parametrize("kind", [(), ELASTIC], ids=["opensearch", "elasticsearch"])
+def test_a_pool_stays_paused_while_a_single_copy_is_on_the_next_worker(
+    here: World, tmp_path: Path, kind: tuple[Any, ...]
+) -> None:
+    tenanted = Tenanted(here, KIND, *kind)
     openshift, database = tenanted.openshift, tenanted.database
     own = {"settings": {"number_of_shards": 3, "number_of_replicas": 0}}
 

@@ -1,4 +1,4 @@
-"""An OpenSearch on the Kubernetes nodes of a platform, the gate by which it is asked, and a watch over its members."""
+"""A database on the Kubernetes nodes of a platform, the gate by which it is asked, and a watch over its members."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.lab.opensearch.layouts import Pool, with_pools
+from tests.lab.opensearch.layouts import OPENSEARCH, Pool, Product, with_pools
 from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import NODES, PODS
 from tests.sandbox.kubernetes.objects import Json
@@ -23,11 +23,18 @@ COMBINED = ("cluster_manager", "data", "ingest")
 class Resident:
     """It notes whenever a Kubernetes node goes although a member on it cannot be spared, as a platform reports."""
 
-    def __init__(self, here: World, resources: Resources, masters: Collection[str]) -> None:
+    def __init__(
+        self,
+        here: World,
+        resources: Resources,
+        masters: Collection[str],
+        version: str = VERSION,
+        product: Product = OPENSEARCH,
+    ) -> None:
         self._here, self._resources = here, resources
         for each in masters:
             resources.change(NODES, "", each, _closed)
-        self.cluster = here.cluster(VERSION, with_pools((Pool("data", MEMBERS, COMBINED),)))
+        self.cluster = here.cluster(version, with_pools((Pool("data", MEMBERS, COMBINED),)), product=product)
         self.cluster.ask("/orders", "PUT", {"settings": {"number_of_shards": 3, "number_of_replicas": 1}})
         self.cluster.until_green()
         (self.servers,) = here.sandbox.members.clusters_in(self.cluster.namespace)
