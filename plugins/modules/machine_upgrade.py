@@ -149,6 +149,11 @@ options:
       - With it each Machine of the plan gets the annotation C(upgrade.stateful/task) and the condition
         C(MachineUpToDate), and before work on it starts C(cluster.x-k8s.io/skip-remediation), so that no
         MachineHealthCheck replaces it. The annotations are removed once the machine is back.
+  workload_gate:
+    description:
+      - The file of tasks that the run includes before each batch. Without it the plan names the clusters that nothing
+        asks, since they are not in O(workloads) either.
+    type: path
   batch:
     description: The machines of the current batch.
     type: list

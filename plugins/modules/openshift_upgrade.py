@@ -133,6 +133,11 @@ options:
     description: Whether the File Integrity Operator makes its baseline again after the upgrade.
     type: bool
     default: false
+  workload_gate:
+    description:
+      - The file of tasks that the run includes before each batch. Without it the plan names the clusters that nothing
+        asks.
+    type: path
   batch:
     description: The Kubernetes nodes of the current batch.
     type: list

@@ -186,6 +186,9 @@ def test_a_plan_names_the_volumes_of_longhorn_that_never_let_a_machine_go(found:
     Longhorn(there, found.here.sandbox.kubernetes, QUICK)
     refused = found.upgraded(TO, upgrade_allow_quorum_loss=True, upgrade_workloads=[{"system": "longhorn"}])
     assert refused.code != 0
+    assert "Nothing asks" not in refused.output
+    unasked = found.upgraded(TO, upgrade_allow_quorum_loss=True)
+    assert "Nothing asks Longhorn before their Kubernetes nodes are taken" in unasked.output
     assert "Longhorn: Volume orders has its only healthy replicas on worker-1." in refused.output
     assert "The drain of worker-1 never ends, because Longhorn keeps its instance manager there" in refused.output
     assert "never lets a pod go" not in refused.output

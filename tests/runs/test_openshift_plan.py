@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -266,6 +267,20 @@ def test_the_clusters_on_the_kubernetes_nodes_of_a_batch_are_named(here: World) 
         f"Batch nodes-0{int(node.rpartition('-')[2]) + 2} has on its Kubernetes nodes OpenSearch search/logs (data-0)."
     )
     assert said in planned(cluster).output
+
+
+def test_the_clusters_that_nothing_asks_are_named_once(here: World, tmp_path: Path) -> None:
+    cluster = CalledOpenShift(here)
+    assert "Nothing asks" not in planned(cluster).output
+    database(cluster)
+    said = (
+        "Note: Nothing asks OpenSearch search/logs before their Kubernetes nodes are taken, so a shard or a volume may"
+        " lose its last copy. Ask them in a file of tasks (upgrade_workload_gate)."
+    )
+    assert planned(cluster).output.partition("Give the plan")[0].count(said) == 1
+    gate = tmp_path / "gate.yml"
+    gate.write_text("- ansible.builtin.debug: {}\n")
+    assert "Nothing asks" not in planned(cluster, upgrade_workload_gate=str(gate)).output
 
 
 def volume(cluster: CalledOpenShift, name: str, *places: str) -> None:

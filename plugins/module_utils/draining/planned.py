@@ -10,7 +10,7 @@ from ..kubernetes.client import KubernetesClient
 from .judge.budgets import judge_budgets
 from .judge.forced_drains import ForcedRung, judge_forced, may_be_forced
 from .judge.longhorn_budgets import judge_manager_budgets
-from .judge.residents import judge_residents
+from .judge.residents import IsAsked, judge_residents, judge_unasked
 from .judge.room import judge_room
 from .judge.undrainable import judge_undrainable
 from .observe.workload_look import look_at_workloads
@@ -26,12 +26,14 @@ def judge_drains(
     rungs: Collection[ForcedRung],
     unmanaged: Collection[str] | None = None,
     spared: Collection[tuple[str, str]] = (),
+    is_asked: IsAsked | None = None,
 ) -> Verdict:
     """Whether these batches can be drained: budgets, forced drains, the clusters on them, and room on the others.
 
     `workers` are the batches whose pods move to other Kubernetes nodes. In the namespaces with the patterns `unmanaged`
     pods without a controller may be lost; None if something else than a run drains, which does not ask about them.
-    Pods that are `spared`, by namespace and name, leave by other means.
+    Pods that are `spared`, by namespace and name, leave by other means. `is_asked` says which clusters a run asks; None
+    if that is not its task.
 
     Raises:
         Refusal: an answer cannot be had for another cause than a missing right, or is not understood.
@@ -47,5 +49,6 @@ def judge_drains(
     one_by_one = batches.keys() - workers.keys()
     longhorn = judge_manager_budgets(seen, batches, one_by_one)
     residents = judge_residents(seen, batches, one_by_one)
-    rest = (longhorn, lost, residents, judge_room(seen, workers), Verdict(remarks))
+    unasked = judge_unasked(seen, drained, is_asked) if is_asked is not None else Verdict()
+    rest = (longhorn, lost, residents, unasked, judge_room(seen, workers), Verdict(remarks))
     return combine((budgets, forced, *rest))

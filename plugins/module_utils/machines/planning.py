@@ -49,6 +49,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "allow_forced_drains": FORCED,
     "allow_unmanaged_pods": ALLOW_UNMANAGED,
     **WORKLOADS,
+    "workload_gate": {"type": "path"},
     "management": MANAGEMENT,
     **OF_DELEGATED,
 }
@@ -192,7 +193,12 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         given.may_look()
         client, rungs = connect(given.params["kubernetes"]), rungs_in(given.params["allow_forced_drains"])
         unmanaged = given.params["allow_unmanaged_pods"]
-        return Outcome(judge_drains(client, batches, batches, rungs, unmanaged))
+        named = {one.product for one in workloads_in(given.params["workloads"])}
+
+        def is_asked(product: str, namespace: str) -> bool:
+            return bool(given.params["workload_gate"]) or (product, namespace) in named
+
+        return Outcome(judge_drains(client, batches, batches, rungs, unmanaged, is_asked=is_asked))
 
     def workloads(given: Task) -> Outcome:
         given.may_look()

@@ -73,6 +73,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "upgrade_type": {"type": "str", "choices": list(TYPES), "default": OSD},
     "left_out": {"type": "list", "elements": "str", "choices": list(OPTIONAL), "default": []},
     "fedramp": {"type": "bool", "default": False},
+    "workload_gate": {"type": "path"},
     "aborted": {"type": "bool", "default": False},
 }
 """The options of an upgrade of OpenShift."""

@@ -84,7 +84,8 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
             firsts.setdefault(tuple(each["members"]), each)
         batches = {each["name"]: each["members"] for each in firsts.values()}
         workers = {each["name"]: each["members"] for each in firsts.values() if each["pools"] != [MASTER]}
-        return Outcome(judge_drains(client, batches, workers, rungs_in(params["allow_forced_drains"])))
+        rungs, gate = rungs_in(params["allow_forced_drains"]), bool(params["workload_gate"])
+        return Outcome(judge_drains(client, batches, workers, rungs, is_asked=lambda _product, _namespace: gate))
 
     for run in (rights, removals, workloads):
         yield ParallelWork(run, dict(task.params))

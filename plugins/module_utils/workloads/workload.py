@@ -57,6 +57,11 @@ class Workload:
         return f"{TITLES[self.system]}{place}"
 
     @property
+    def product(self) -> tuple[str, str]:
+        """The name of its product, and its namespace; Longhorn has none here, since a Kubernetes has one."""
+        return TITLES[self.system], (self.namespace or "") if self.searches else ""
+
+    @property
     def searches(self) -> bool:
         """Whether it is an OpenSearch or Elasticsearch, and has members."""
         return self.system != LONGHORN

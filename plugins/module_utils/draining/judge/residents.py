@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from ...common.verdict import Reason, as_verdict, remark
 from ...common.words import first_few
 from ..observe.workloads import PlacedPod, Workloads
 
+IsAsked = Callable[[str, str], bool]
+"""Whether a run asks a product in a namespace before its Kubernetes nodes are taken. Longhorn has no namespace."""
+LONGHORN = "Longhorn"
 MOST_SHOWN = 12
 """Batches that have a remark of their own. The others are only counted."""
 _OF_CLUSTER = {
@@ -46,6 +49,29 @@ def judge_residents(
         yield remark("stateful_there", f"Batch {name} has on its Kubernetes nodes {said}")
     if len(found) > MOST_SHOWN:
         yield remark("stateful_there", f"Further batches with such clusters or volumes: {len(found) - MOST_SHOWN:,}.")
+
+
+@as_verdict
+def judge_unasked(seen: Workloads, drained: Collection[str], is_asked: IsAsked) -> Iterator[Reason]:
+    """A remark that names the clusters on these Kubernetes nodes, and Longhorn, as far as nothing asks them."""
+    pods = [pod for pod in seen.pods if pod.kubernetes_node in drained]
+    found = {
+        cluster
+        for pod in pods
+        if (cluster := cluster_of(pod)) and not is_asked(cluster.partition(" ")[0], pod.namespace)
+    }
+    in_use = any((pod.namespace, claim) in seen.longhorn for pod in pods for claim in pod.claims)
+    if (in_use or any(not held.isdisjoint(drained) for held in _holders(seen).values())) and not is_asked(LONGHORN, ""):
+        found.add(LONGHORN)
+    if found:
+        said = (
+            f"Nothing asks {first_few(sorted(found))} before their Kubernetes nodes are taken, so a shard or a volume"
+        )
+        yield remark(
+            "workloads_unasked",
+            f"{said} may lose its last copy.",
+            "Ask them in a file of tasks (upgrade_workload_gate).",
+        )
 
 
 def _holders(seen: Workloads) -> dict[str, set[str]]:

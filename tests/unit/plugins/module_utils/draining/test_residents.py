@@ -8,6 +8,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.judge.residents import (
     cluster_of,
     judge_residents,
+    judge_unasked,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.workloads import VolumeReplica
 
@@ -80,3 +81,35 @@ def test_many_batches_are_counted() -> None:
     assert len(reasons) == 13
     assert reasons[-1].message == "Further batches with such clusters or volumes: 3."
     assert judge_residents(seen, {}).passed
+
+
+def test_clusters_and_volumes_that_nothing_asks_are_named_once() -> None:
+    seen = workloads(
+        [node("w-0"), node("w-1"), node("w-2")],
+        pod("data-0", labels=CHART, claims=("data-0",)),
+        pod("data-1", "w-1", labels=CHART),
+        pod("data-2", "w-2", labels={"opster.io/opensearch-cluster": "far"}),
+        longhorn={("search", "data-0"): "pvc"},
+    )
+
+    def said(drained: set[str], *asked: tuple[str, str]) -> list[str]:
+        found = judge_unasked(seen, drained, lambda product, namespace: (product, namespace) in asked)
+        return [each.message.partition(" before")[0] for each in found.reasons]
+
+    assert said({"w-0", "w-1"}) == ["Nothing asks Longhorn, OpenSearch search/logs"]
+    assert said({"w-0", "w-1"}, ("OpenSearch", "search")) == ["Nothing asks Longhorn"]
+    assert said({"w-0", "w-1"}, ("OpenSearch", "search"), ("Longhorn", "")) == []
+    assert said({"w-1"}, ("OpenSearch", "other"), ("Elasticsearch", "search")) == [
+        "Nothing asks OpenSearch search/logs"
+    ]
+    assert said(set()) == []
+
+
+def test_a_replica_that_no_pod_uses_counts_for_longhorn() -> None:
+    seen = workloads([node("w-0")], replicas=(VolumeReplica("cold", "w-0"),))
+    (reason,) = judge_unasked(seen, {"w-0"}, lambda _product, _namespace: False).reasons
+    assert (reason.code, reason.message) == (
+        "workloads_unasked",
+        "Nothing asks Longhorn before their Kubernetes nodes are taken, so a shard or a volume may lose its last copy.",
+    )
+    assert judge_unasked(seen, {"w-0"}, lambda _product, _namespace: True).passed
