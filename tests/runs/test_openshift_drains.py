@@ -82,6 +82,13 @@ def test_a_pod_is_deleted_after_its_time_where_that_is_allowed(blocked: Blocked)
     assert "waiting 14 min" in ended.output
     assert blocked.pods() == []
     blocked.cluster.is_upgraded()
+    record = blocked.cluster.record()
+    (forced,) = [each for each in record["events"] if each["message"].startswith("forced")]
+    assert forced["about"] == f"Pod {SEARCH}/{blocked.name}"
+    assert forced["message"] == "forced: delete on worker-1 (upgrade_allow_forced_drains)"
+    assert forced["by"] == record["who"] != ""
+    (allowed,) = [each for each in record["events"] if each["kind"] == "risk_accepted"]
+    assert (allowed["about"], allowed["by"]) == ("allow_forced_drains", forced["by"])
 
 
 def test_without_a_rung_the_plan_is_refused_and_another_namespace_is_none(blocked: Blocked) -> None:
@@ -172,6 +179,6 @@ def test_a_pod_is_evicted_again_as_soon_as_its_budget_lets_it_go(blocked: Blocke
     assert ended.code == 0, ended.output
     blocked.cluster.is_upgraded()
     assert times["gone"] - times["unblocked"] < 30
-    assert [each["about"] for each in blocked.cluster.record()["events"] if each["message"] == "forced"] == [
-        f"Pod {SEARCH}/search-on-worker-2"
-    ]
+    (forced,) = [each for each in blocked.cluster.record()["events"] if each["message"].startswith("forced")]
+    assert forced["about"] == f"Pod {SEARCH}/search-on-worker-2"
+    assert forced["message"] == "forced: evict on worker-2 (upgrade_allow_forced_drains)"

@@ -40,7 +40,8 @@ class Forcing:
                 continue
             self._done.add((pod.uid, rung))
             self.task.still_wanted()
-            said = {"rung": rung, "kubernetes_node": pod.kubernetes_node}
+            consent = f"{rung} on {pod.kubernetes_node} (upgrade_allow_forced_drains)"
+            said = {"rung": rung, "kubernetes_node": pod.kubernetes_node, "consent": consent}
             with self.task.journal.doing(("forced", f"Pod {pod.namespace}/{pod.name}", said)):
                 self._remove(pod, rung)
 

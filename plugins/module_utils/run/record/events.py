@@ -51,7 +51,7 @@ class EventKind(str, Enum):
     """The event is about a member that went down, or was back in the cluster."""
     CHANGED = "changed"
     PUT_BACK = "put_back"
-    """The message of both is the action of the module."""
+    """The message of both is the action of the module, followed by the option that allows it if it takes consent."""
     LASTS = "lasts_since"
     """The event is about a thing that stays in a state for a long time. Its message is the state, and its time the
     start of that state."""
@@ -88,7 +88,7 @@ class RecordedEvent:
     about: str = ""
     """The check, the option, the point, the notice or the setting."""
     by: str = ""
-    """The person who caused it; empty if the run did."""
+    """The person who caused it or allowed it; empty if the run did."""
     times: int = 1
     last: str = ""
     """The time of the last one, if it is counted several times."""
@@ -125,13 +125,19 @@ def added(events: Sequence[RecordedEvent], fresh: Iterable[RecordedEvent]) -> tu
     return tuple(found)
 
 
-def changes(actions: Iterable[Mapping[str, Any]], run: str) -> Iterator[RecordedEvent]:
-    """The events for these actions of modules. Actions that do not change or put back anything give none."""
+def changes(actions: Iterable[Mapping[str, Any]], run: str, by: str = "") -> Iterator[RecordedEvent]:
+    """The events for these actions of modules. Actions that do not change or put back anything give none.
+
+    `by` is the person who has started the run. An action that takes consent is theirs, and says what was allowed and
+    by which option (`consent`).
+    """
     for action in actions:
         word, at = str(action.get("action")), str(action.get("at", ""))
         if word in (*CHANGES, *PUT_BACK):
             kind = EventKind.PUT_BACK if word in PUT_BACK else EventKind.CHANGED
-            yield from (happened(kind, at, run, target, word) for target in _targets(action))
+            consent = str(action.get("consent") or "")
+            said = f"{word}: {consent}" if consent else word
+            yield from (happened(kind, at, run, target, said, by if consent else "") for target in _targets(action))
 
 
 def moves(

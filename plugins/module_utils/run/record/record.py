@@ -109,6 +109,11 @@ class Record:
         return tuple(each for each in self.events if each.phase)
 
     @property
+    def person(self) -> str:
+        """The person who has started the run, and with it given its consents; with the request if there is one."""
+        return f"{self.who}, for the request {self.request.source}" if self.request is not None else self.who
+
+    @property
     def hold(self) -> Hold | None:
         """The pause that a person has asked for; None without one."""
         for last in of_kind(self.events, EventKind.HELD, EventKind.RESUMED)[-1:]:
@@ -266,7 +271,7 @@ def planned_record(
             else {}
         ),
     )
-    by = f"{who}, for the request {record.request.source}" if record.request is not None else who
+    by = record.person
     consents, skipped = plan.get("consents") or {}, plan.get("skipped") or ()
     return record.with_events(
         *(happened(EventKind.ACCEPTED, at, run, name, value, by) for name, value in consents.items()),

@@ -369,7 +369,7 @@ def _seen(record: Record | None, params: Mapping[str, Any]) -> Record | None:
     found = {name: value for name, value in noted.items() if value}
     batches = tuple(replace(each, **found) if each.name == params["batch"] else each for each in record.batches)
     seen = replace(record, batches=batches, codes=tuple(params["codes"])).with_events(
-        *changes(params["acts"], record.run), *moved
+        *changes(params["acts"], record.run, record.person), *moved
     )
     if params["health"] and not params["batch"]:
         seen = seen.with_events(happened(EventKind.HEALTH, record.updated, record.run, message=params["health"]))
