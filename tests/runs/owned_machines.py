@@ -11,10 +11,10 @@ from tests.runs.shipped import bound
 from tests.runs.upgrade_tasks import FROM, TO, Tasks, requesting
 from tests.sandbox.kubeadm.building import CONFIGURATION, SYSTEM
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES
-from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.kubernetes.resources import Writing
-from tests.sandbox.machines.definitions import served_as
-from tests.sandbox.machines.kinds import Version
+from tests.sandbox.machines.definitions import PROVIDED, provided, served_as
+from tests.sandbox.machines.kinds import DEPLOYMENT_NAME, Version
 from tests.scenarios.cluster import USER
 
 CLUSTERS, CLUSTER = "clusters", "main"
@@ -25,8 +25,14 @@ FOREIGN = {"type": "NodeHealthy", "status": "True", "reason": "NodeHealthy", "me
 """A condition of a controller of Cluster API."""
 
 
+CONTROL_PLANE = {"kind": "KubeadmControlPlane", "namespace": CLUSTERS, "name": "main"}
+
+
 class OwnedMachines:
-    """The Machines of all Kubernetes nodes of a cluster, each named `m-NODE`."""
+    """The Machines of all Kubernetes nodes of a cluster, each named `m-NODE`.
+
+    All are of one owner, so that one UpgradeTask may name them all.
+    """
 
     def __init__(self, found: Machines) -> None:
         self.found, self.here = found, found.here
@@ -35,15 +41,42 @@ class OwnedMachines:
             {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", **each}
             for each in served_as("v1beta2")
         ]
+        definitions += provided("v1beta2")
         rights = bound("machines/files/management_role.yml", CLUSTERS)
         self.here.sandbox.apply([namespace, *definitions, *rights])
         self.resources = self.here.sandbox.kubernetes.server.resources
+        self.make("Cluster", CLUSTER, {"controlPlaneRef": {"kind": "KubeadmControlPlane", "name": "main"}})
+        self.make("KubeadmControlPlane", "main", {"version": f"v{FROM}"})
         for name in found.machines:
             self._make(name)
+            self.own(name, "KubeadmControlPlane", "main")
         # The control plane of Cluster API writes the version before it has the first machine updated.
         configuration = found.cluster.configuration()["data"]["ClusterConfiguration"]
         data = {"ClusterConfiguration": configuration.replace(f"v{FROM}", f"v{TO}")}
         self.resources.change(CONFIG_MAPS, SYSTEM, CONFIGURATION, lambda item: item.update(data=data))
+
+    def kind(self, kind: str) -> Kind:
+        """A kind of Cluster API or one of its providers."""
+        group, _plural = PROVIDED.get(kind, (KIND.group, ""))
+        found = self.resources.kinds.named(f"{group}/v1beta2", kind)
+        assert found is not None
+        return found
+
+    def make(self, kind: str, name: str, spec: Json) -> None:
+        """Make an object of Cluster API."""
+        self.resources.create(self.kind(kind), CLUSTERS, {"metadata": {"name": name}, "spec": spec}, Writing("capi"))
+
+    def deployment(self, name: str) -> Json:
+        """The spec of a MachineDeployment."""
+        spec: Json = Version("v1beta2").deployment(CLUSTER, name, 1)["spec"]
+        spec["template"]["spec"]["version"] = f"v{FROM}"
+        return spec
+
+    def own(self, node: str, kind: str, name: str, deployment: str = "") -> None:
+        """Give the Machine of a Kubernetes node an owner."""
+        owner = {"apiVersion": "any/v1", "kind": kind, "name": name, "uid": name, "controller": True}
+        labels = {"cluster.x-k8s.io/cluster-name": CLUSTER, **({DEPLOYMENT_NAME: deployment} if deployment else {})}
+        self.change(node, lambda item: item["metadata"].update(ownerReferences=[owner], labels=labels))
 
     def _make(self, node: str) -> None:
         labels = {"cluster.x-k8s.io/cluster-name": CLUSTER}
@@ -108,6 +141,7 @@ class OwnedMachines:
 def owned() -> Iterator[tuple[Tasks, OwnedMachines]]:
     """Three machines of the control plane and two workers, which Cluster API owns."""
     with requesting() as tasks:
+        tasks.owner, tasks.prefix = CONTROL_PLANE, "m-"
         yield tasks, OwnedMachines(tasks.found)
 
 

@@ -51,11 +51,19 @@ class Tasks:
         kind = self.resources.kinds.named("upgrade.stateful/v1alpha1", "UpgradeTask")
         assert kind is not None
         self.kind: Kind = kind
+        self.owner = OWNER
+        self.prefix = ""
+        """The start of the name of each Machine, before that of its Kubernetes node."""
+
+    def named(self, *machines: str) -> list[Json]:
+        """Machines as a task names them, by their Kubernetes nodes."""
+        return [{"name": f"{self.prefix}{each}", "nodeName": each} for each in machines]
 
     def request(self, name: str = "next", machines: tuple[str, ...] = EVERY, **spec: Any) -> None:
         """Ask for an upgrade, as a user does with strict validation."""
-        own = {"controlPlaneRef": OWNER, "newMachineSpec": {"version": f"v{TO}"}}
-        whole = {**own, "machinesRequireUpgrade": [{"name": each} for each in machines], **spec}
+        own = {"controlPlaneRef": self.owner, "newMachineSpec": {"version": f"v{TO}"}}
+        whole = {**own, "machinesRequireUpgrade": self.named(*machines), **spec}
+        whole = {field: value for field, value in whole.items() if value is not None}
         body = {"apiVersion": "upgrade.stateful/v1alpha1", "kind": "UpgradeTask", "metadata": {"name": name}}
         self.resources.create(self.kind, NAMESPACE, {**body, "spec": whole}, Writing("kubectl", strict="Strict"))
 

@@ -36,7 +36,7 @@ ROLES = Path(__file__).resolve().parents[2] / "roles"
         ("steps/files/machines_role.yml", "Role", extra_machines.ROLE),
         ("machines/files/role.yml", "Role", (*machines.ROLE, *machines.REQUEST, *machines.DELEGATED)),
         ("machines/files/system_role.yml", "Role", machines.SYSTEM),
-        ("machines/files/management_role.yml", "Role", machines.MANAGEMENT),
+        ("machines/files/management_role.yml", "Role", (*machines.MANAGEMENT, *machines.MANAGEMENT_REQUEST)),
         ("machines/files/cluster_role.yml", "ClusterRole", (*machines.CLUSTER_ROLE, *machines.OPTIONAL)),
         ("restart/files/role.yml", "Role", restart.ROLE),
         ("restart/files/collecting_role.yml", "Role", restart.COLLECTING),

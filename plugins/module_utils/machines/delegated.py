@@ -27,7 +27,7 @@ from .observe.node_updates import NODE_UPDATE, NODE_UPDATES, FailureKind
 from .observe.reading_tasks import node_update
 from .observe.state import KubeadmCluster, plain
 from .observe.upgrade_tasks import API, GROUP, UpgradeTaskState
-from .upgrade_task import BEGINNING, UpgradeTask
+from .requested import is_requested, request_of
 
 STEPS = {"before_drain": "BeforeDrain", "after_drain": "AfterDrain"}
 """The steps of a machine by the names of its task files."""
@@ -105,14 +105,12 @@ class _Work:
         Raises:
             Refusal: an object cannot be had, or not be written.
         """
-        requested = self._requested()
+        requested = request_of(self.task)
         wanted = self._spec(requested)
         found = self.client.get(self._changes.path(self._name))
         seen = node_update(found) if found is not None else None
         differs = seen is not None or self._differs(wanted)
-        withdrawn = bool(self.task.params["task_source"].startswith(BEGINNING)) and (
-            requested is None or requested.ends
-        )
+        withdrawn = is_requested(self.task) and (requested is None or requested.ends)
         work = WantedWork(wanted["digest"], differs, self._budgets(), withdrawn)
         decision = next_step(seen, work, utc_now())
         if decision.step is NodeStep.CREATE:
@@ -133,12 +131,6 @@ class _Work:
     @property
     def _name(self) -> str:
         return f"{self.machine}-{self.task.params['step'].replace('_', '-')}"
-
-    def _requested(self) -> UpgradeTaskState | None:
-        source = self.task.params["task_source"]
-        if not source.startswith(BEGINNING):
-            return None
-        return UpgradeTask.named(source, connect, self.task.params).state()
 
     def _spec(self, requested: UpgradeTaskState | None) -> dict[str, Any]:
         target = plain(str(self.task.params["target_version"] or ""))

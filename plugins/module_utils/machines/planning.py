@@ -33,6 +33,7 @@ from .machine_marks import MachineMarks
 from .observe.facts import facts_in
 from .observe.look import look
 from .observe.state import KubeadmCluster, plain
+from .requested import is_requested, judge_request
 from .rights import CLUSTER_ROLE
 
 IDENTITY = "machines"
@@ -212,8 +213,12 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
             return Outcome(missing)
         return Outcome(found.judge(unique(name for each in batches.values() for name in each)))
 
+    def requested(given: Task) -> Outcome:
+        given.may_look()
+        return Outcome(judge_request(given))
+
     further = [*([workloads] if batches else []), *([marks] if task.params["management"] else [])]
-    for run in (rights, drains, *further):
+    for run in (rights, drains, *further, *([requested] if is_requested(task) else [])):
         yield ParallelWork(run, dict(task.params))
 
 

@@ -35,3 +35,9 @@ MANAGEMENT = (
     Right("patch", "cluster.x-k8s.io", "machines/status"),
 )
 """The rights in the management cluster, in the namespace of its Cluster, where `management` is given."""
+MANAGEMENT_REQUEST = (
+    Right("get", "cluster.x-k8s.io", "clusters"),
+    Right("get", "cluster.x-k8s.io", "machinedeployments"),
+    Right("get", "controlplane.cluster.x-k8s.io", "kubeadmcontrolplanes"),
+)
+"""The further rights there for an UpgradeTask. They are not asked for: the plan names one that is missing."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...common.reading import part, text, text_map, within
+from ...common.reading import Json, flag, listed, part, text, text_map, within
 from ...extra_machines.observe.look import ClusterApi
+from ...extra_machines.observe.state import DEPLOYMENT_NAME
 from ...kubernetes.answers import reading_object
 from ...kubernetes.conditions import conditions
 from ...run.undo.undo_annotation import carried_undo
@@ -33,7 +34,24 @@ def owned_machine(item: dict[str, Any]) -> OwnedMachine:
             skip=notes.get(SKIP_REMEDIATION),
             undo=carried_undo(item, is_mark),
             conditions=conditions(status),
+            cluster=within(item, "spec", lambda spec: text(spec, "clusterName", ""), {}),
+            controller=next(iter(_controllers(metadata)), ("", "")),
+            deployment=text_map(metadata, "labels").get(DEPLOYMENT_NAME, ""),
         )
+
+
+def _controllers(metadata: Json) -> list[tuple[str, str]]:
+    owners = listed(metadata, "ownerReferences", dict, ())
+    return [(text(each, "kind", ""), text(each, "name")) for each in owners if flag(each, "controller", default=False)]
+
+
+def machines_in(api: ClusterApi, namespace: str, label_selector: str | None = None) -> list[OwnedMachine]:
+    """The Machines in a namespace.
+
+    Raises:
+        Refusal: they cannot be had or understood.
+    """
+    return [owned_machine(each) for each in api.client.list(api.machine_path(namespace), label_selector)]
 
 
 def owned_machines(api: ClusterApi, namespace: str, cluster: str) -> dict[str, OwnedMachine]:
@@ -42,9 +60,7 @@ def owned_machines(api: ClusterApi, namespace: str, cluster: str) -> dict[str, O
     Raises:
         Refusal: they cannot be had or understood.
     """
-    found = map(
-        owned_machine, api.client.list(api.machine_path(namespace), label_selector=f"{_CLUSTER_LABEL}={cluster}")
-    )
+    found = machines_in(api, namespace, f"{_CLUSTER_LABEL}={cluster}")
     # Of two with one Kubernetes node the one that stays counts.
     there = sorted((each for each in found if each.kubernetes_node), key=lambda each: not each.going)
     return {each.kubernetes_node: each for each in there}

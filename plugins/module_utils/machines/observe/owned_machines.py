@@ -45,6 +45,12 @@ class OwnedMachine:
     """The value of the annotation that keeps it from being replaced; None without it."""
     undo: Undo | None
     conditions: Mapping[str, StatusCondition]
+    cluster: str = ""
+    """The name of its Cluster."""
+    controller: tuple[str, str] = ("", "")
+    """Kind and name of the object that controls it."""
+    deployment: str = ""
+    """The name of its MachineDeployment; empty without one."""
 
     @property
     def called(self) -> str:

@@ -45,7 +45,7 @@ def _owner(spec: Json) -> str:
 
 def _machine(item: Json) -> RequestedMachine:
     name = text(item, "name")
-    return RequestedMachine(name, text(item, "nodeName", name), item.get("machineSpec"))
+    return RequestedMachine(name, text(item, "nodeName", name), item.get("machineSpec"), text(item, "namespace", ""))
 
 
 def node_update(item: Json) -> NodeUpdate:

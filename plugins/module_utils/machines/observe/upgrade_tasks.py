@@ -37,6 +37,8 @@ class RequestedMachine:
     kubernetes_node: str
     spec: Mapping[str, Any] | None
     """Its specification as it is now; None if the task does not give it."""
+    namespace: str = ""
+    """That of the Machine; empty for the one of its Cluster."""
 
 
 @dataclass(frozen=True)

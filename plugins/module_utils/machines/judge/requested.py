@@ -1,0 +1,97 @@
+"""Whether an UpgradeTask is about Machines that its Cluster and its owner have. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...common.verdict import Reason, as_verdict, refused, remark
+from ...common.words import enumerate_few
+from ..observe.owned_machines import OwnedMachine
+from ..observe.requested import NamedObject, RequestedObjects
+from ..observe.upgrade_tasks import UPGRADE_TASK, RequestedMachine, UpgradeTaskState
+
+
+@as_verdict
+def judge_named(seen: UpgradeTaskState, found: RequestedObjects) -> Iterator[Reason]:
+    """Whether the Cluster and the owner are there, and have each Machine of the task. All reasons are given at once."""
+    for named in (found.cluster, found.owner):
+        if not named.exists:
+            yield _missing(seen, f"spec.{named.field}", named.called)
+    here = f"{found.cluster.namespace}/{found.cluster.name}"
+    if found.home and found.home != here:
+        yield refused(
+            "task_machine_foreign",
+            f"{UPGRADE_TASK} {seen.name} is for Cluster {here}, and the Kubernetes nodes belong to Cluster"
+            f" {found.home}.",
+            "Correct spec.cluster, or the connection to Kubernetes (upgrade_kubernetes).",
+        )
+    for each in seen.machines:
+        yield from _of_machine(seen, found, each)
+    yield from _left(seen, found)
+
+
+def _missing(seen: UpgradeTaskState, field: str, called: str) -> Reason:
+    return refused(
+        "task_reference_missing",
+        f"{UPGRADE_TASK} {seen.name} names {called} in {field}, which the management cluster does not have.",
+        f"Correct {field}, or the connection to the management cluster (upgrade_management).",
+    )
+
+
+def _of_machine(seen: UpgradeTaskState, found: RequestedObjects, named: RequestedMachine) -> Iterator[Reason]:
+    machine = found.machines.get(named.name)
+    namespace = named.namespace or found.owner.namespace
+    if machine is None or machine.namespace != namespace:
+        yield _missing(seen, "spec.machinesRequireUpgrade", f"Machine {namespace}/{named.name}")
+        return
+    causes = []
+    if machine.cluster != found.cluster.name:
+        causes.append(f"belongs to Cluster {machine.cluster}, and the task is for {found.cluster.name}")
+    if not found.belongs(machine):
+        causes.append(f"{_owned_by(machine)}, and the task is for {_called(found.owner)}")
+    if machine.kubernetes_node != named.kubernetes_node:
+        is_node = (
+            f"is Kubernetes node {machine.kubernetes_node}" if machine.kubernetes_node else "has no Kubernetes node"
+        )
+        causes.append(f"{is_node}, and the task names {named.kubernetes_node}")
+    for cause in causes:
+        yield refused(
+            "task_machine_foreign",
+            f"{machine.called} {cause}.",
+            f"Correct spec.machinesRequireUpgrade of {UPGRADE_TASK} {seen.name}, or make a task for each owner.",
+        )
+
+
+def _owned_by(machine: OwnedMachine) -> str:
+    if machine.deployment:
+        return f"belongs to MachineDeployment {machine.deployment}"
+    kind, name = machine.controller
+    return f"belongs to {kind} {name}" if kind else "belongs to no owner"
+
+
+def _called(owner: NamedObject) -> str:
+    return f"{owner.kind} {owner.name}"
+
+
+def _left(seen: UpgradeTaskState, found: RequestedObjects) -> Iterator[Reason]:
+    """A remark on Machines of the owner that the task does not name."""
+    named = {each.name for each in seen.machines}
+    there = [each for each in found.machines.values() if found.belongs(each) and each.cluster == found.cluster.name]
+    left = [each.name for each in there if each.name not in named and not each.going]
+    if left:
+        yield remark(
+            "task_machines_left",
+            f"{UPGRADE_TASK} {seen.name} leaves Machines {enumerate_few(left)} of {_called(found.owner)} as they are.",
+            "Name them in spec.machinesRequireUpgrade to upgrade them too.",
+        )
+
+
+@as_verdict
+def judge_unread(seen: UpgradeTaskState, *, connected: bool) -> Iterator[Reason]:
+    """A remark on references that are only names, since nothing is read behind them."""
+    cause = "neither it nor the Kubernetes nodes name a Cluster" if connected else "no management cluster is given"
+    yield remark(
+        "task_references_unread",
+        f"The owner and the Machines of {UPGRADE_TASK} {seen.name} are only names here, since {cause}.",
+        "Give spec.cluster." if connected else "Give management if Cluster API has made the machines.",
+    )

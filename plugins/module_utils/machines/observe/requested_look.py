@@ -1,0 +1,47 @@
+"""One look at the objects of Cluster API that an UpgradeTask names."""
+
+from __future__ import annotations
+
+from ...common.reading import part, text
+from ...extra_machines.observe.look import ClusterApi
+from ...extra_machines.observe.state import GROUP
+from ...kubernetes.answers import reading_object
+from ...kubernetes.references import ObjectReference, object_of, reference_in
+from .owned_look import machines_in
+from .requested import OWNERS, NamedObject, RequestedObjects
+from .upgrade_tasks import UPGRADE_TASK, UpgradeTaskState
+
+_CLUSTER = "cluster"
+
+
+def requested_objects(api: ClusterApi, seen: UpgradeTaskState, home: tuple[str, str] | None) -> RequestedObjects | None:
+    """The Cluster, the owner and the Machines of a task; None if it names no owner or no Cluster can be found.
+
+    A reference without a namespace is one to the namespace of the Cluster, and a task without a Cluster is about that
+    of the Kubernetes nodes (`home`).
+
+    Raises:
+        Refusal: they cannot be had or understood.
+    """
+    with reading_object(UPGRADE_TASK, seen.raw):
+        spec = part(seen.raw, "spec")
+        fields = [name for name in OWNERS if spec.get(name)]
+        named = part(spec, _CLUSTER, {})
+        if len(fields) != 1 or not (named or home):
+            return None
+        given = part(spec, fields[0])
+        around = home[0] if home else text(given, "namespace", "")
+        at_home = {"namespace": home[0], "name": home[1]} if home else {}
+        cluster = reference_in(named or at_home, around, GROUP, "Cluster")
+        owner = reference_in(given, cluster.namespace, *OWNERS[fields[0]])
+    return RequestedObjects(
+        cluster=_seen(api, _CLUSTER, cluster),
+        owner=_seen(api, fields[0], owner),
+        machines={each.name: each for each in machines_in(api, owner.namespace)},
+        home="/".join(home or ()),
+    )
+
+
+def _seen(api: ClusterApi, field: str, found: ObjectReference) -> NamedObject:
+    exists = object_of(api.client, found) is not None
+    return NamedObject(field, found.kind, found.namespace, found.name, exists)
