@@ -80,7 +80,15 @@ class OwnedMachines:
 
     def _make(self, node: str) -> None:
         labels = {"cluster.x-k8s.io/cluster-name": CLUSTER}
-        body = {"metadata": {"name": f"m-{node}", "labels": labels}, "spec": Version("v1beta2").machine_spec(CLUSTER)}
+        spec = {**Version("v1beta2").machine_spec(CLUSTER), "version": f"v{FROM}"}
+        for kind, field, own in (
+            ("KubeadmConfig", "bootstrap", {"files": []}),
+            ("SandboxMachine", "infrastructureRef", {"size": "m", "providerID": f"sandbox://{node}"}),
+        ):
+            self.make(kind, f"m-{node}", own)
+            reference = {"apiGroup": PROVIDED[kind][0], "kind": kind, "name": f"m-{node}"}
+            spec[field] = {"configRef": reference, "dataSecretName": "any"} if field == "bootstrap" else reference
+        body = {"metadata": {"name": f"m-{node}", "labels": labels}, "spec": spec}
         self.resources.create(KIND, CLUSTERS, body, Writing("capi", strict="Strict"))
         status = {"nodeRef": {"name": node}, "conditions": [{**FOREIGN, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
         self.change(node, lambda item: item.update(status=status), "status")

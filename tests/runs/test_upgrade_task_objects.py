@@ -8,7 +8,7 @@ import pytest
 
 from tests.runs.machines import CHECK, PLAYBOOK
 from tests.runs.owned_machines import CLUSTERS, CONTROL_PLANE, OwnedMachines, management, owned
-from tests.runs.upgrade_tasks import EVERY, Tasks, codes
+from tests.runs.upgrade_tasks import EVERY, TO, Tasks, codes
 from tests.scenarios.playbook import Played
 
 CONTROLLERS = EVERY[:3]
@@ -79,6 +79,28 @@ def test_a_machine_deployment_has_its_machines(both: tuple[Tasks, OwnedMachines]
     foreign = "Machine clusters/m-worker-1 belongs to KubeadmControlPlane main"
     assert f"{foreign}, and the task is for MachineDeployment workers." in declined.output
     assert "m-worker-2 belongs" not in declined.output
+
+
+SIZED = {"version": f"v{TO}", "infraMachine": {"kind": "SandboxMachine", "spec": {"size": "l"}}}
+
+
+def test_a_task_is_declined_by_the_difference_from_what_is_there(both: tuple[Tasks, OwnedMachines]) -> None:
+    tasks, machines = both
+    changed = machines.kind("SandboxMachine")
+    machines.resources.change(changed, CLUSTERS, "m-cp-2", lambda item: item["spec"].update(size="l"))
+    # What a task says of its machines counts only where nothing is read.
+    said = [{**each, "machineSpec": SIZED} for each in tasks.named(*CONTROLLERS)]
+    files = {"kind": "KubeadmConfig", "spec": {"files": [{"path": "/etc/motd"}]}}
+    tasks.request(machinesRequireUpgrade=said, newMachineSpec={**SIZED, "bootstrapConfig": files})
+    declined = tasks.play(tasks.variables(**management(tasks)))
+    assert set(codes(declined)) == {"machine_differs"}, declined.output
+    message = tasks.condition("Accepted")["message"]
+    for name in CONTROLLERS:
+        assert f"Machine m-{name} differs in bootstrapConfig.spec.files, which" in message
+        assert (f"Machine m-{name} differs in infraMachine.spec.size, which" in message) is (name != "cp-2")
+    assert "providerID" not in message
+    tasks.request("covered", machines=CONTROLLERS, newMachineSpec=SIZED, template={"covers": ["infraMachine.spec.*"]})
+    assert planned(tasks, "covered").code == 0
 
 
 def test_without_a_management_cluster_they_are_only_names(both: tuple[Tasks, OwnedMachines]) -> None:

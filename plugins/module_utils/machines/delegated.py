@@ -20,13 +20,12 @@ from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.paths import in_namespace
 from ..run.start.approvals import digest_text
 from .act.node_updates import NodeUpdateChanges
-from .judge.differences import OBJECTS, VERSION
 from .judge.node_updates import NodeDecision, NodeStep, WantedWork, next_step
 from .observe.look import look
 from .observe.node_updates import NODE_UPDATE, NODE_UPDATES, FailureKind
 from .observe.reading_tasks import node_update
 from .observe.state import KubeadmCluster, plain
-from .observe.upgrade_tasks import API, GROUP, UpgradeTaskState
+from .observe.upgrade_tasks import API, GROUP, OBJECTS, SPECIFIED_VERSION, UpgradeTaskState
 from .requested import is_requested, request_of
 
 STEPS = {"before_drain": "BeforeDrain", "after_drain": "AfterDrain"}
@@ -136,7 +135,10 @@ class _Work:
         target = plain(str(self.task.params["target_version"] or ""))
         # The objects that are wanted in the end are not those of a version on the way.
         wanted = requested.wanted if requested and target not in map(plain, self.task.params["through"]) else {}
-        version, objects = {VERSION: f"v{target}"}, {name: wanted[name] for name in OBJECTS if wanted.get(name)}
+        version, objects = (
+            {SPECIFIED_VERSION: f"v{target}"},
+            {name: wanted[name] for name in OBJECTS if wanted.get(name)},
+        )
         course = self.task.params["course"]
         own = {
             "nodeName": self.machine,
@@ -152,7 +154,7 @@ class _Work:
         """Whether the cluster shows that there is work. Of the objects of Cluster API it shows nothing."""
         if any(name in wanted["newMachineSpec"] for name in OBJECTS):
             return True
-        seen, target = look(self.client), plain(wanted["newMachineSpec"][VERSION])
+        seen, target = look(self.client), plain(wanted["newMachineSpec"][SPECIFIED_VERSION])
         return self.machine not in seen.machines or not _is_done(seen, self.machine, target, wanted["step"])
 
     def _budgets(self) -> dict[FailureKind, int]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ..common.task import Task
-from ..common.verdict import Verdict
+from ..common.verdict import Verdict, combine
 from ..extra_machines.observe.look import cluster_api
 from ..kubernetes.client import connect
 from .judge.marks import home_of
-from .judge.requested import judge_named, judge_unread
+from .judge.requested import judge_changes, judge_named, judge_unread
 from .observe.look import look
-from .observe.requested_look import requested_objects
+from .observe.requested_look import present_of, requested_objects
 from .observe.upgrade_tasks import UpgradeTaskState
 from .upgrade_task import BEGINNING, UpgradeTask
 
@@ -38,7 +38,11 @@ def judge_request(task: Task) -> Verdict:
     if seen is None:
         return Verdict()
     if not management:
-        return judge_unread(seen, connected=False)
-    home = home_of(look(connect(task.params["kubernetes"])))
-    found = requested_objects(cluster_api(connect(management)), seen, home)
-    return judge_unread(seen, connected=True) if found is None else judge_named(seen, found)
+        return combine((judge_unread(seen, connected=False), judge_changes(seen, {})))
+    api, home = cluster_api(connect(management)), home_of(look(connect(task.params["kubernetes"])))
+    found = requested_objects(api, seen, home)
+    if found is None:
+        return combine((judge_unread(seen, connected=True), judge_changes(seen, {})))
+    named = [found.machines[each.name] for each in seen.machines if each.name in found.machines]
+    present = {each.name: present_of(api.client, each, seen.wanted)[0] for each in named}
+    return combine((judge_named(seen, found), judge_changes(seen, present)))

@@ -39,5 +39,7 @@ MANAGEMENT_REQUEST = (
     Right("get", "cluster.x-k8s.io", "clusters"),
     Right("get", "cluster.x-k8s.io", "machinedeployments"),
     Right("get", "controlplane.cluster.x-k8s.io", "kubeadmcontrolplanes"),
+    Right("get", "bootstrap.cluster.x-k8s.io", "kubeadmconfigs"),
+    Right("get", "infrastructure.cluster.x-k8s.io", "*"),
 )
 """The further rights there for an UpgradeTask. They are not asked for: the plan names one that is missing."""

@@ -8,10 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.differences import (
-    INFRASTRUCTURE,
-    difference_of,
-)
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.differences import difference_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.upgrade_tasks import INFRASTRUCTURE
 
 from extensions.cluster_api.cluster_api_extension.fields import differences, not_covered, segments
 

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...common.verdict import Reason, refused
+from ..observe.upgrade_tasks import BOOTSTRAP, COMPARED, INFRASTRUCTURE, OBJECTS, SPECIFIED_VERSION
+
 FieldPath = tuple[str, ...]
-VERSION, BOOTSTRAP, INFRASTRUCTURE = "version", "bootstrapConfig", "infraMachine"
-OBJECTS = (BOOTSTRAP, INFRASTRUCTURE)
-COMPARED = ("apiVersion", "kind", "spec")
-"""The parts of an object that say how a machine is made. Metadata and status are of the object itself."""
 BY_KUBEADM = (
-    VERSION,
+    SPECIFIED_VERSION,
     f"{BOOTSTRAP}.spec.clusterConfiguration.kubernetesVersion",
     f"{BOOTSTRAP}.spec.clusterConfiguration.featureGates.ControlPlaneKubeletLocalMode",
 )
@@ -60,8 +59,8 @@ def differences(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[
     An object or the version that the wanted specification does not have stays as it is.
     """
     found: list[Difference] = []
-    if wanted.get(VERSION) and _plain(present.get(VERSION)) != _plain(wanted[VERSION]):
-        found.append(Difference((VERSION,)))
+    if wanted.get(SPECIFIED_VERSION) and _plain(present.get(SPECIFIED_VERSION)) != _plain(wanted[SPECIFIED_VERSION]):
+        found.append(Difference((SPECIFIED_VERSION,)))
     for name in OBJECTS:
         if wanted.get(name) is None:
             continue
@@ -117,10 +116,11 @@ def difference_of(
     return DifferenceOfMachine(machine, found, tuple(each for each in found if not is_covered(each, patterns)))
 
 
-def faults_of(found: DifferenceOfMachine) -> Iterator[str]:
-    """One sentence for each field that cannot be changed in place."""
+def reasons_of(found: DifferenceOfMachine) -> Iterator[Reason]:
+    """One reason for each field that cannot be changed in place."""
     for each in found.uncovered:
-        yield (
-            f"Machine {found.machine} differs in {each.name}, which cannot be changed in place: leave it as it is,"
-            " replace the machine, or name the field in spec.template.covers if the upgrader changes it."
+        yield refused(
+            "machine_differs",
+            f"Machine {found.machine} differs in {each.name}, which cannot be changed in place.",
+            "Leave it, replace the machine, or name the field in spec.template.covers if the upgrader changes it.",
         )

@@ -1,14 +1,16 @@
-"""Whether an UpgradeTask is about Machines that its Cluster and its owner have. Pure."""
+"""Whether an UpgradeTask is about Machines that its Cluster and its owner have, and can change them in place. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
 from ..observe.owned_machines import OwnedMachine
 from ..observe.requested import NamedObject, RequestedObjects
-from ..observe.upgrade_tasks import UPGRADE_TASK, RequestedMachine, UpgradeTaskState
+from ..observe.upgrade_tasks import OBJECTS, UPGRADE_TASK, RequestedMachine, UpgradeTaskState
+from .differences import BY_KUBEADM, difference_of, reasons_of
 
 
 @as_verdict
@@ -95,3 +97,23 @@ def judge_unread(seen: UpgradeTaskState, *, connected: bool) -> Iterator[Reason]
         f"The owner and the Machines of {UPGRADE_TASK} {seen.name} are only names here, since {cause}.",
         "Give spec.cluster." if connected else "Give management if Cluster API has made the machines.",
     )
+
+
+@as_verdict
+def judge_changes(seen: UpgradeTaskState, present: Mapping[str, Mapping[str, Any]]) -> Iterator[Reason]:
+    """Whether the whole difference of each machine from its wanted specification can be changed in place.
+
+    `present` has the specifications that were read, by the names of Machines; of a machine without one that counts
+    which the task gives.
+    """
+    compares = any(seen.wanted.get(name) is not None for name in OBJECTS)
+    for each in seen.machines:
+        here = present.get(each.name, each.spec)
+        if here is not None:
+            yield from reasons_of(difference_of(each.name, here, seen.wanted, (*BY_KUBEADM, *seen.covers)))
+        elif compares:
+            yield refused(
+                "machine_differs",
+                f"The present specification of Machine {each.name} is not known, and spec.newMachineSpec has objects.",
+                "Give management, or its machineSpec, or only spec.newMachineSpec.version.",
+            )

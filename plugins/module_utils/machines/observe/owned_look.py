@@ -9,8 +9,10 @@ from ...extra_machines.observe.look import ClusterApi
 from ...extra_machines.observe.state import DEPLOYMENT_NAME
 from ...kubernetes.answers import reading_object
 from ...kubernetes.conditions import conditions
+from ...kubernetes.reference import ObjectReference, reference_in
 from ...run.undo.undo_annotation import carried_undo
 from .owned_machines import SKIP_REMEDIATION, TASK_MARK, OwnedMachine, is_mark
+from .upgrade_tasks import BOOTSTRAP, INFRASTRUCTURE
 
 _CLUSTER_LABEL = "cluster.x-k8s.io/cluster-name"
 
@@ -37,7 +39,17 @@ def owned_machine(item: dict[str, Any]) -> OwnedMachine:
             cluster=within(item, "spec", lambda spec: text(spec, "clusterName", ""), {}),
             controller=next(iter(_controllers(metadata)), ("", "")),
             deployment=text_map(metadata, "labels").get(DEPLOYMENT_NAME, ""),
+            version=within(item, "spec", lambda spec: text(spec, "version", ""), {}),
+            references=within(item, "spec", lambda spec: _references(spec, text(metadata, "namespace")), {}),
         )
+
+
+def _references(spec: Json, namespace: str) -> dict[str, ObjectReference]:
+    found = {
+        BOOTSTRAP: part(part(spec, "bootstrap", {}), "configRef", {}),
+        INFRASTRUCTURE: part(spec, "infrastructureRef", {}),
+    }
+    return {name: reference_in(each, namespace) for name, each in found.items() if each}
 
 
 def _controllers(metadata: Json) -> list[tuple[str, str]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...extra_machines.observe.state import OUR_MARK
 from ...kubernetes.conditions import StatusCondition
+from ...kubernetes.reference import ObjectReference
 from ...run.undo.undo import Change, Path, Undo
 
 TASK_MARK = "upgrade.stateful/task"
@@ -51,6 +52,10 @@ class OwnedMachine:
     """Kind and name of the object that controls it."""
     deployment: str = ""
     """The name of its MachineDeployment; empty without one."""
+    version: str = ""
+    """The version of Kubernetes in its spec."""
+    references: Mapping[str, ObjectReference] = field(default_factory=dict)
+    """The references to its bootstrapConfig and infraMachine, by these names."""
 
     @property
     def called(self) -> str:

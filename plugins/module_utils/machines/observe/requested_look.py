@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 from ...common.reading import part, text
 from ...extra_machines.observe.look import ClusterApi
 from ...extra_machines.observe.state import GROUP
 from ...kubernetes.answers import reading_object
-from ...kubernetes.references import ObjectReference, object_of, reference_in
+from ...kubernetes.client import KubernetesClient
+from ...kubernetes.reference import ObjectReference, reference_in
+from ...kubernetes.references import FoundObject, object_of
 from .owned_look import machines_in
+from .owned_machines import OwnedMachine
 from .requested import OWNERS, NamedObject, RequestedObjects
-from .upgrade_tasks import UPGRADE_TASK, UpgradeTaskState
+from .upgrade_tasks import COMPARED, OBJECTS, SPECIFIED_VERSION, UPGRADE_TASK, UpgradeTaskState
 
 _CLUSTER = "cluster"
 
@@ -45,3 +52,30 @@ def requested_objects(api: ClusterApi, seen: UpgradeTaskState, home: tuple[str, 
 def _seen(api: ClusterApi, field: str, found: ObjectReference) -> NamedObject:
     exists = object_of(api.client, found) is not None
     return NamedObject(field, found.kind, found.namespace, found.name, exists)
+
+
+def present_of(
+    client: KubernetesClient, machine: OwnedMachine, wanted: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, FoundObject]]:
+    """The present specification of a Machine, as far as another one is wanted, and the objects in it.
+
+    Each object is read in the version of the API that the wanted one has.
+
+    Raises:
+        Refusal: they cannot be had or understood.
+    """
+    found: dict[str, FoundObject] = {}
+    for name in OBJECTS:
+        reference = machine.references.get(name)
+        if wanted.get(name) is None or reference is None:
+            continue
+        group, _slash, version = str(wanted[name].get("apiVersion") or "").rpartition("/")
+        there = object_of(client, replace(reference, version=version if group == reference.group else ""))
+        if there is not None:
+            found[name] = there
+    # Of a kind that is not given nothing else is wanted.
+    objects = {
+        name: {each: there.item.get(each) for each in COMPARED if each == "spec" or wanted[name].get(each)}
+        for name, there in found.items()
+    }
+    return {SPECIFIED_VERSION: machine.version, **objects}, found

@@ -15,6 +15,11 @@ from ...common.reading import Json
 GROUP, VERSION = "upgrade.stateful", "v1alpha1"
 API = f"/apis/{GROUP}/{VERSION}"
 UPGRADE_TASK, UPGRADE_TASKS = "UpgradeTask", "upgradetasks"
+SPECIFIED_VERSION, BOOTSTRAP, INFRASTRUCTURE = "version", "bootstrapConfig", "infraMachine"
+OBJECTS = (BOOTSTRAP, INFRASTRUCTURE)
+"""The objects of Cluster API in the specification of a machine."""
+COMPARED = ("apiVersion", "kind", "spec")
+"""The parts of an object that say how a machine is made. Metadata and status are of the object itself."""
 
 
 class TaskPhase(str, Enum):

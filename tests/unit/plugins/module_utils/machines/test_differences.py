@@ -10,8 +10,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.di
     Difference,
     difference_of,
     differences,
-    faults_of,
     is_covered,
+    reasons_of,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,7 +86,7 @@ def test_kubeadm_changes_the_version_and_all_else_is_named_at_once_without_any_v
     wanted = {"version": "v1.36.1", **changed("infraMachine", size="l"), **changed("bootstrapConfig", files=[])}
     found = difference_of("w-0", PRESENT, wanted, BY_KUBEADM)
     assert not found.accepted
-    said = list(faults_of(found))
+    said = [each.message for each in reasons_of(found)]
     assert [each.split()[4].rstrip(",") for each in said] == ["bootstrapConfig.spec.files", "infraMachine.spec.size"]
     assert "secret" not in "".join(said)
     covering = (*BY_KUBEADM, "infraMachine.spec.size", "bootstrapConfig.spec.files")

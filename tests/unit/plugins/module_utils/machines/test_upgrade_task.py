@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import NotUnderstood, Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.requested import judge_changes
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.upgrade_task import (
     faults_in,
     variables_of,
@@ -70,7 +71,20 @@ def test_each_fault_is_one_sentence(own: dict[str, Any], said: str) -> None:
 
 def test_a_difference_that_cannot_be_known_is_no_pass() -> None:
     wanted = {"version": "v1.36.1", "infraMachine": {"spec": {"size": "l"}}}
-    assert [fault.split()[1] for fault in faults_in(seen(newMachineSpec=wanted))] == ["m-0", "cp-1"]
+    asked = seen(newMachineSpec=wanted)
+    assert [each.message.split()[5] for each in judge_changes(asked, {}).reasons] == ["m-0", "cp-1"]
+    present = {"m-0": {"version": "v1.35.1", "infraMachine": {"spec": {"size": "m"}}}}
+    found = [each.message for each in judge_changes(asked, present).reasons]
+    assert "Machine m-0 differs in infraMachine.spec.size, which cannot be changed in place." in found
+    assert judge_changes(seen(), {}).passed
+
+
+def test_what_was_read_counts_and_not_what_the_task_says_of_its_machines() -> None:
+    wanted = {"version": "v1.36.1", "infraMachine": {"spec": {"size": "l"}}}
+    asked = seen(machinesRequireUpgrade=[{"name": "m-0", "machineSpec": wanted}], newMachineSpec=wanted)
+    assert judge_changes(asked, {}).passed
+    there = {"m-0": {"infraMachine": {"spec": {"size": "m"}}}}
+    assert [each.code for each in judge_changes(asked, there).reasons] == ["machine_differs"]
 
 
 def test_without_any_namespace_it_is_refused() -> None:
