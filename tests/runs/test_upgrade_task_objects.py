@@ -7,8 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.runs.machines import CHECK, PLAYBOOK
-from tests.runs.owned_machines import CLUSTERS, CONTROL_PLANE, OwnedMachines, management, owned
-from tests.runs.upgrade_tasks import EVERY, TO, Tasks, codes
+from tests.runs.owned_machines import CLUSTERS, CONTROL_PLANE, KIND, OwnedMachines, management, owned
+from tests.runs.turns import Killed
+from tests.runs.upgrade_tasks import EVERY, FROM, TO, Tasks, codes
+from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.kubernetes.store import Change
 from tests.scenarios.playbook import Played
 
 CONTROLLERS = EVERY[:3]
@@ -109,3 +112,98 @@ def test_without_a_management_cluster_they_are_only_names(both: tuple[Tasks, Own
     accepted = tasks.here.play(PLAYBOOK, tasks.variables(), *tasks.found.arguments, CHECK)
     assert accepted.code == 0, accepted.output
     assert "UpgradeTask next are only names here, since no management cluster is given" in accepted.output
+
+
+def watched(machines: OwnedMachines) -> list[str]:
+    """The Machines that the control plane would replace: at once, if one has another version than it, and it is not
+    paused (cluster-api, `controlplane/kubeadm/internal/filters.go`)."""
+    replaced: list[str] = []
+
+    def look(change: Change) -> None:
+        if change.kind.key != KIND.key or change.type == "DELETED":
+            return
+        (owner,) = change.item["metadata"]["ownerReferences"]
+        if owner["kind"] != "KubeadmControlPlane":
+            return
+        control = machines.resources.get(machines.kind("KubeadmControlPlane"), CLUSTERS, "main")
+        paused = "cluster.x-k8s.io/paused" in control["metadata"].get("annotations", {})
+        if not paused and change.item["spec"]["version"] != control["spec"]["version"]:
+            replaced.append(change.item["metadata"]["name"])
+
+    machines.resources.store.listeners.append(look)
+    return replaced
+
+
+def give(machines: OwnedMachines, version: str, **notes: str) -> None:
+    """Give the control plane a version, and annotations."""
+
+    def change(item: Json) -> None:
+        item["spec"]["version"] = f"v{version}"
+        item["metadata"]["annotations"] = notes
+
+    machines.resources.change(machines.kind("KubeadmControlPlane"), CLUSTERS, "main", change)
+
+
+def versions(machines: OwnedMachines) -> dict[str, str]:
+    return {name: machines.machine(name)["spec"]["version"] for name in machines.found.machines}
+
+
+def spec_of(machines: OwnedMachines, kind: str, node: str) -> Json:
+    return dict(machines.resources.get(machines.kind(kind), CLUSTERS, f"m-{node}")["spec"])
+
+
+WRITTEN = {**dict.fromkeys(CONTROLLERS, f"v{TO}"), "worker-1": f"v{FROM}", "worker-2": f"v{FROM}"}
+
+
+def sized(tasks: Tasks) -> None:
+    """Ask for another size, which the upgrader changes, and another version."""
+    covers = {"covers": ["infraMachine.spec.*"]}
+    tasks.request(machines=CONTROLLERS, newMachineSpec=SIZED, template=covers)
+
+
+def test_the_new_specification_is_written_where_the_owner_has_the_version(both: tuple[Tasks, OwnedMachines]) -> None:
+    tasks, machines = both
+    give(machines, TO, **{"cluster.x-k8s.io/paused": ""})
+    replaced = watched(machines)
+    sized(tasks)
+    ended = tasks.play(tasks.agreed(**management(tasks)))
+    assert ended.code == 0, ended.output
+    assert versions(machines) == WRITTEN
+    for name in CONTROLLERS:
+        assert spec_of(machines, "SandboxMachine", name) == {"size": "l", "providerID": f"sandbox://{name}"}
+        assert spec_of(machines, "KubeadmConfig", name) == {"files": []}
+    give(machines, TO)
+    machines.annotate("cp-1", "any", "change")
+    assert replaced == [], "the owner is no longer paused, and has nothing to replace"
+
+
+def test_a_machine_keeps_its_version_while_its_owner_has_another(both: tuple[Tasks, OwnedMachines]) -> None:
+    tasks, machines = both
+    replaced, before = watched(machines), versions(machines)
+    sized(tasks)
+    ended = tasks.play(tasks.agreed(**management(tasks)))
+    assert ended.code == 0, ended.output
+    assert versions(machines) == before
+    assert replaced == []
+    said = f"stays as it was, since KubeadmControlPlane {CLUSTERS}/main has not version {TO}"
+    assert said in ended.output
+    assert spec_of(machines, "SandboxMachine", "cp-1")["size"] == "m"
+
+
+@pytest.mark.parametrize(
+    "number", [pytest.param(each, marks=() if each in (14, 19) else pytest.mark.soak) for each in range(8, 60)]
+)
+def test_killed_behind_any_act_the_next_run_writes_it(both: tuple[Tasks, OwnedMachines], number: int) -> None:
+    tasks, machines = both
+    give(machines, TO, **{"cluster.x-k8s.io/paused": ""})
+    sized(tasks)
+    given = tasks.agreed(**management(tasks))
+    with tasks.here.killing_behind(number):
+        try:
+            tasks.play(given)
+        except Killed:
+            tasks.here.later(900)
+    ended = tasks.play(given)
+    assert ended.code == 0, ended.output
+    assert versions(machines) == WRITTEN
+    assert {spec_of(machines, "SandboxMachine", name)["size"] for name in CONTROLLERS} == {"l"}

@@ -26,6 +26,7 @@ from .judge.order import courses, narrowed
 from .judge.preflight import judge_available
 from .judge.progress import UPDATING, judge_failed, judge_past, judge_returned, judge_whole, left_of
 from .machine_marks import MODULE, MachineMarks
+from .machine_specs import write_specs
 from .observe.facts import facts_in
 from .observe.look import look
 from .observe.state import KubeadmCluster
@@ -122,6 +123,7 @@ def _returned(task: Task) -> Outcome:
         verdict = combine((verdict, Verdict(_uncordoned(task, connect(task.params["kubernetes"]), names))))
         # A machine at a version on the way goes down again, and keeps its marks until it is on the target.
         if target_of(task) not in through_of(task):
+            verdict = combine((verdict, to_end.ask(lambda: write_specs(task, seen, names, target))))
             verdict = combine((verdict, _marked(to_end, seen, lambda marks: Verdict(tuple(marks.done(names, target))))))
     return Outcome(verdict, bool(task.journal.as_result()))
 
@@ -141,7 +143,14 @@ def _proven(task: Task) -> Outcome:
         return combine((judge_whole(seen, there, target), *fit))
 
     seen, verdict = _waited(task, judged, stoppable=True)
-    return Outcome(verdict, before={"status": "well" if verdict.passed else "unwell", "version": seen.configured})
+    if verdict.passed:
+        # A run that was killed may have left some.
+        verdict = combine((verdict, task.ask(lambda: write_specs(task, seen, names, target))))
+    return Outcome(
+        verdict,
+        bool(task.journal.as_result()),
+        before={"status": "well" if verdict.passed else "unwell", "version": seen.configured},
+    )
 
 
 def _machines_of(task: Task) -> list[str]:

@@ -39,7 +39,7 @@ MANAGEMENT_REQUEST = (
     Right("get", "cluster.x-k8s.io", "clusters"),
     Right("get", "cluster.x-k8s.io", "machinedeployments"),
     Right("get", "controlplane.cluster.x-k8s.io", "kubeadmcontrolplanes"),
-    Right("get", "bootstrap.cluster.x-k8s.io", "kubeadmconfigs"),
-    Right("get", "infrastructure.cluster.x-k8s.io", "*"),
+    *(Right(verb, "bootstrap.cluster.x-k8s.io", "kubeadmconfigs") for verb in ("get", "patch")),
+    *(Right(verb, "infrastructure.cluster.x-k8s.io", "*") for verb in ("get", "patch")),
 )
 """The further rights there for an UpgradeTask. They are not asked for: the plan names one that is missing."""

@@ -9,6 +9,8 @@ from ...extra_machines.observe.state import GROUP
 from .owned_machines import OwnedMachine
 
 CONTROL_PLANE, DEPLOYMENT = "controlPlaneRef", "machineDeploymentRef"
+VERSIONS = {CONTROL_PLANE: ("spec", "version"), DEPLOYMENT: ("spec", "template", "spec", "version")}
+"""The paths in an owner to the version of its Machines."""
 OWNERS = {
     CONTROL_PLANE: (f"controlplane.{GROUP}", "KubeadmControlPlane"),
     DEPLOYMENT: (GROUP, "MachineDeployment"),
@@ -26,6 +28,8 @@ class NamedObject:
     namespace: str
     name: str
     exists: bool
+    version: str = ""
+    """The version of Kubernetes that it gives its Machines; empty if it gives none."""
 
     @property
     def called(self) -> str:

@@ -13,9 +13,10 @@ from ...kubernetes.answers import reading_object
 from ...kubernetes.client import KubernetesClient
 from ...kubernetes.reference import ObjectReference, reference_in
 from ...kubernetes.references import FoundObject, object_of
+from ...run.undo.undo import value_at
 from .owned_look import machines_in
 from .owned_machines import OwnedMachine
-from .requested import OWNERS, NamedObject, RequestedObjects
+from .requested import OWNERS, VERSIONS, NamedObject, RequestedObjects
 from .upgrade_tasks import COMPARED, OBJECTS, SPECIFIED_VERSION, UPGRADE_TASK, UpgradeTaskState
 
 _CLUSTER = "cluster"
@@ -50,8 +51,10 @@ def requested_objects(api: ClusterApi, seen: UpgradeTaskState, home: tuple[str, 
 
 
 def _seen(api: ClusterApi, field: str, found: ObjectReference) -> NamedObject:
-    exists = object_of(api.client, found) is not None
-    return NamedObject(field, found.kind, found.namespace, found.name, exists)
+    there = object_of(api.client, found)
+    version = value_at(there.item, VERSIONS.get(field, ())) if there is not None else None
+    given = version if isinstance(version, str) else ""
+    return NamedObject(field, found.kind, found.namespace, found.name, there is not None, given)
 
 
 def present_of(
