@@ -154,6 +154,12 @@ options:
       - The file of tasks that the run includes before each batch. Without it the plan names the clusters that nothing
         asks, since they are not in O(workloads) either.
     type: path
+  stopped:
+    description:
+      - With O(state=restored) the cause with which the run has failed. The Machine on which it has stopped before the
+        drain gets it in its condition, which then is C(Unknown).
+    type: str
+    default: ''
   batch:
     description: The machines of the current batch.
     type: list

@@ -11,6 +11,7 @@ from ..module_utils.run.begin_and_end import FORETOLD
 from ..module_utils.run.end import NEXT_HOP, NOTICES, End, RunResults, next_hop
 from ..module_utils.run.order import GROUP, STARTED, not_begun
 from ..module_utils.run.record.phases import Deed, Phase, UpgradeEvent
+from ..module_utils.run.record.trying import ENDING
 from ..module_utils.run.start.schedule import WINDOW_OVER
 from ..module_utils.run.steps import ASKED_EARLY, in_order, run_waits
 from .batch_of_run import LATE, batches_of, known_plan, requested
@@ -92,6 +93,11 @@ class Run:
         """Whether a step or a batch has failed, or waits."""
         return self.failure is not None or bool(self.waiting())
 
+    def _gave_up(self) -> str:
+        """The cause with which it has failed; empty if it has not, or was only asked to end."""
+        found = self.failure or {}
+        return "" if ENDING & {*found.get("codes", ())} else str(found.get("message") or "")
+
     def waiting(self) -> list[Any]:
         """The reasons why the pass waits, before the first batch or at the last one that has started."""
         last = (each.so_far.held_up() for each in batches_of(self.variables) if each.so_far.results)
@@ -122,7 +128,8 @@ class Run:
             own = self._to_begin(options) if state == "planned" else self._to_end() if state == "ended" else {}
             source = (localhost(self.variables).get("begin_request") or {}).get("source") or ""
             of_source = {"task_source": source} if "task_source" in options else {}
-            return {"groups": self.hosts.members(), **of_source, **own}
+            stopped = {"stopped": self._gave_up()} if "stopped" in options and state == "restored" else {}
+            return {"groups": self.hosts.members(), **of_source, **stopped, **own}
         if module == "upgrade_notice":
             request = self.given("begin_request") or {}
             noted = request.get("source") if request.get("noted") else None

@@ -44,7 +44,7 @@ def test_passing_failures_are_retried_and_others_are_named_with_their_cause(task
     assert failed.code != 0
     assert "ImageInvalid: the signature is missing. Fix the cause, delete NodeUpdate cp-1-before-drain" in failed.output
     assert upgrader.began == [("cp-1-before-drain", 1), ("cp-1-before-drain", 2)]
-    assert tasks.progress() == {"cp-1": "ExternalUpgradeInProgress"}
+    assert tasks.progress() == {"cp-1": "ExternalUpgradeFailed"}
 
 
 def test_nothing_is_begun_where_the_api_does_not_know_the_object(tasks: Tasks) -> None:

@@ -131,6 +131,24 @@ def test_a_machine_that_has_failed_is_held_until_it_is_back_or_a_person_lets_it_
     assert machines.condition("worker-1") is None, "no one knows when it came to the target"
 
 
+def test_a_machine_that_failed_before_its_drain_says_so_and_serves(both: tuple[Tasks, OwnedMachines]) -> None:
+    tasks, machines = both
+    tasks.request(machines=EVERY)
+    for name in ("cp-1", "cp-2", "cp-3"):
+        tasks.found.machines[name].commands.fails["kubeadm upgrade"] = "[ERROR CoreDNSUnsupportedPlugins]"
+    failed = tasks.play(tasks.agreed(**management(tasks)))
+    assert failed.code != 0
+    (name,) = [name for name, each in machines.conditions().items() if each == ("Unknown", "ExternalUpgradeFailed")]
+    (condition,) = [
+        each for each in machines.machine(name)["status"]["conditions"] if each["type"] == "MachineUpToDate"
+    ]
+    assert "CoreDNSUnsupportedPlugins" in condition["message"]
+    assert {node: [*notes] for node, notes in machines.marked().items()} == {name: [MARK, UNDO]}, "nothing holds it"
+    assert settled(tasks).code == 0
+    assert machines.marked() == {}
+    assert {*machines.conditions().values()} == {None}
+
+
 def test_a_task_that_is_aborted_takes_off_its_own_marks_alone(both: tuple[Tasks, OwnedMachines]) -> None:
     tasks, machines = both
     tasks.request(machines=EVERY)

@@ -152,6 +152,13 @@ def test_a_failure_is_told_at_the_machine(tasks: Tasks) -> None:
     failed = tasks.play(tasks.agreed())
     assert failed.code != 0
     progress = tasks.progress()
-    assert [*progress.values()].count("ExternalUpgradeInProgress") == 1
-    message = tasks.condition("MachineUpToDate")["message"]
-    assert message.startswith("In progress: cp-"), message
+    assert [*progress.values()].count("ExternalUpgradeFailed") == 1
+    whole = tasks.condition("MachineUpToDate")
+    assert whole["message"].startswith("Failed: cp-"), whole
+    assert whole["status"] == "Unknown", "it serves as before"
+    (cause,) = [
+        each["conditions"][0]["message"]
+        for each in tasks.task()["status"]["machines"]
+        if each["conditions"][0]["reason"] == "ExternalUpgradeFailed"
+    ]
+    assert "CoreDNSUnsupportedPlugins" in cause

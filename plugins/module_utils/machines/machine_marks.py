@@ -118,9 +118,16 @@ class MachineMarks:
             begun=node is not None and node.carries_undo,
             ours=machine.undo.writer.run == self.task.run,
             ended=ended,
+            failed=bool(self.task.params["stopped"]),
         )
+        if release is MarkRelease.HOLD:
+            said = f"Stopped before its drain. {self.task.params['stopped']}"
+            self._report(machine, MachineProgress.FAILED, said, undrained=True)
+            return self._marking.unmark(machine, is_hold)
         if release is MarkRelease.NOTHING:
-            self._report(machine, MachineProgress.FAILED, f"Run {machine.undo.writer.run} has stopped halfway.")
+            cause = self.task.params["stopped"] if machine.undo.writer.run == self.task.run else ""
+            said = " ".join(filter(None, (f"Run {machine.undo.writer.run} has stopped halfway.", cause)))
+            self._report(machine, MachineProgress.FAILED, said)
             return (stays_held(machine),)
         if progress_of(machine) is not MachineProgress.DONE:
             self._marking.report(machine, None)
@@ -166,5 +173,8 @@ class MachineMarks:
             return True
         return found is None or found.ends or found.phase in ENDED
 
-    def _report(self, machine: OwnedMachine, progress: MachineProgress, message: str) -> None:
-        self._marking.report(machine, UpToDate(machine.name, progress, message, in_seconds(now_text())))
+    def _report(
+        self, machine: OwnedMachine, progress: MachineProgress, message: str, *, undrained: bool = False
+    ) -> None:
+        now = UpToDate(machine.name, progress, message, in_seconds(now_text()), undrained)
+        self._marking.report(machine, now)

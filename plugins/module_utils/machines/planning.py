@@ -52,6 +52,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     **WORKLOADS,
     "workload_gate": {"type": "path"},
     "management": MANAGEMENT,
+    "stopped": {"type": "str", "default": ""},
     **OF_DELEGATED,
 }
 """The options of an upgrade of machines."""

@@ -39,7 +39,8 @@ def status_of(record: Record, nodes: Sequence[str], kept: Json) -> dict[str, Any
     machines = all_moved(_before(kept), list(_machines(record, nodes)))
     progress, message = whole_progress(machines)
     since = max((each.since for each in machines if each.progress is progress), default=record.updated)
-    whole = UpToDate("", progress, shortened(message, LONGEST), since).as_condition()
+    undrained = all(each.undrained for each in machines if each.progress is progress)
+    whole = UpToDate("", progress, shortened(message, LONGEST), since, undrained).as_condition()
     return {
         "phase": phase.value,
         **({"run": record.run} if record.run else {}),
@@ -107,11 +108,12 @@ def _of_batch(record: Record, batch: BatchRecord, name: str) -> UpToDate:
     if batch.state == "done":
         return UpToDate(name, MachineProgress.DONE, "", at)
     if batch.state == "failed":
-        # A machine that was stopped before its drain serves as before, and no one should replace it.
         changed = of_kind(record.events, EventKind.CHANGED)
         drained = any(each.about == f"Node {name}" and (each.last or each.at) >= batch.begun for each in changed)
-        progress = MachineProgress.FAILED if drained else MachineProgress.IN_PROGRESS
-        return UpToDate(name, progress, record.reason if drained else f"Stopped before its drain. {record.reason}", at)
+        said = record.reason if drained else f"Stopped before its drain. {record.reason}"
+        if record.phase is Phase.PAUSED and not drained:
+            return UpToDate(name, MachineProgress.IN_PROGRESS, said, at)
+        return UpToDate(name, MachineProgress.FAILED, said, at, undrained=not drained)
     if batch.state in _IN_PROGRESS:
         return UpToDate(name, MachineProgress.IN_PROGRESS, record.reason, at)
     return UpToDate(name, *_WAITS, in_seconds(record.started))

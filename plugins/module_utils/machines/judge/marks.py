@@ -20,6 +20,7 @@ class MarkRelease(Enum):
     """The part of the marks that is taken off a Machine."""
 
     ALL = "all"
+    HOLD = "the annotation that keeps it from being replaced"
     ALL_BUT_HOLD = "all but the annotation that keeps it from being replaced"
     NOTHING = "nothing"
 
@@ -90,7 +91,9 @@ def judge_markable(
             )
 
 
-def release_of(machine: OwnedMachine, *, ready: bool, begun: bool, ours: bool, ended: bool) -> MarkRelease:
+def release_of(
+    machine: OwnedMachine, *, ready: bool, begun: bool, ours: bool, ended: bool, failed: bool = False
+) -> MarkRelease:
     """The part of the marks that is taken off a Machine at the end of a run, or when things are put back.
 
     Args:
@@ -99,7 +102,10 @@ def release_of(machine: OwnedMachine, *, ready: bool, begun: bool, ours: bool, e
         begun: Whether its drain has begun, and it has not been seen back since.
         ours: Whether this very run has marked it.
         ended: Whether its task was aborted, or is gone.
+        failed: Whether this very run has failed.
     """
+    if progress_of(machine) in WORKED and failed and ready and ours and not begun and not ended:
+        return MarkRelease.HOLD
     if progress_of(machine) not in WORKED or (ready and (ended or not (ours and begun))):
         return MarkRelease.ALL
     return MarkRelease.ALL_BUT_HOLD if ended else MarkRelease.NOTHING

@@ -43,14 +43,18 @@ class UpToDate:
     message: str
     since: str
     """The time since which it has this progress."""
+    undrained: bool = False
+    """Whether it failed before its drain, so that it serves as before and no one should replace it."""
 
     @property
     def status(self) -> str:
         """The status in the words of Kubernetes.
 
-        It is False after a failure alone: a MachineHealthCheck looks at the status and not at the reason, and replaces
-        the machine (cluster-api, `machinehealthcheck_targets.go`, `machineChecks`).
+        It is False only after a failure once the drain has started: a MachineHealthCheck looks at the status and not
+        at the reason, and replaces the machine (cluster-api, `machinehealthcheck_targets.go`, `machineChecks`).
         """
+        if self.undrained and self.progress is MachineProgress.FAILED:
+            return "Unknown"
         return _STATUS.get(self.progress, "Unknown")
 
     def as_condition(self) -> dict[str, str]:
@@ -70,7 +74,8 @@ def condition_in(machine: str, item: Json) -> UpToDate | None:
     if text(item, "type", "") != UP_TO_DATE or text(item, "reason", "") not in known:
         return None
     progress = known[text(item, "reason")]
-    return UpToDate(machine, progress, text(item, "message", ""), text(item, "lastTransitionTime", ""))
+    undrained = progress is MachineProgress.FAILED and text(item, "status", "") == "Unknown"
+    return UpToDate(machine, progress, text(item, "message", ""), text(item, "lastTransitionTime", ""), undrained)
 
 
 def moved(before: UpToDate | None, now: UpToDate) -> UpToDate:
@@ -80,7 +85,8 @@ def moved(before: UpToDate | None, now: UpToDate) -> UpToDate:
         return now
     if (before.progress, now.progress) in KEPT:
         return before
-    return replace(now, since=before.since) if before.progress is now.progress else now
+    same = (before.progress, before.status) == (now.progress, now.status)
+    return replace(now, since=before.since) if same else now
 
 
 def all_moved(before: Mapping[str, UpToDate], now: Sequence[UpToDate]) -> tuple[UpToDate, ...]:

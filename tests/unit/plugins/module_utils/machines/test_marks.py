@@ -90,6 +90,16 @@ def test_a_machine_is_never_let_go_before_it_is_ready(
         assert not ended
 
 
+def test_a_machine_that_failed_before_its_drain_keeps_its_mark_and_no_hold() -> None:
+    at_work = owned("ExternalUpgradeInProgress")
+    for ready, begun, ours, ended in FLAGS:
+        given = {"ready": ready, "begun": begun, "ours": ours, "ended": ended}
+        alone = (ready, begun, ours, ended) == (True, False, True, False)
+        expected = MarkRelease.HOLD if alone else release_of(at_work, **given)
+        assert release_of(at_work, **given, failed=True) is expected
+        assert release_of(owned("Waiting"), **given, failed=True) is MarkRelease.ALL
+
+
 def test_the_progress_is_that_of_a_known_reason() -> None:
     assert progress_of(owned("Waiting")) is MachineProgress.WAITING
     assert progress_of(owned("SomethingElse")) is None

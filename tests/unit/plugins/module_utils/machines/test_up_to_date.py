@@ -7,6 +7,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.up
     MachineProgress,
     UpToDate,
     all_moved,
+    condition_in,
     moved,
     whole_progress,
 )
@@ -40,6 +41,15 @@ def test_each_transition(
 ) -> None:
     found = moved(condition(before) if before else None, condition(now, "t1"))
     assert (found.progress, found.since) == (after, since)
+
+
+def test_a_machine_that_failed_before_its_drain_is_replaced_by_no_health_check() -> None:
+    untouched = UpToDate("w-0", FAILED, "kubeadm failed", "t0", undrained=True)
+    assert (untouched.status, untouched.as_condition()["reason"]) == ("Unknown", "ExternalUpgradeFailed")
+    assert condition_in("w-0", untouched.as_condition()) == untouched
+    drained = moved(untouched, condition(FAILED, "t1"))
+    assert (drained.status, drained.since) == ("False", "t1"), "another status, and so another time"
+    assert moved(untouched, condition(WAITING, "t1")) == untouched
 
 
 def test_a_condition_has_the_words_of_kubernetes() -> None:

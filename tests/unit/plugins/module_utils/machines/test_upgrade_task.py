@@ -121,9 +121,14 @@ def test_each_machine_is_told_as_its_batch_stands() -> None:
     assert status_of(found, ["w-0", "w-1", "w-2", "w-3"], status) == status
 
 
-def test_only_a_machine_whose_drain_has_begun_has_failed() -> None:
+def test_a_machine_has_failed_with_its_cause_and_counts_as_lost_once_its_drain_has_begun() -> None:
     stopped = record(batch("w-0", "failed", ended=LATER), reason="It broke.")
-    assert told(status_of(stopped, ["w-0"], {})) == {"w-0": "ExternalUpgradeInProgress"}
+    (condition,) = status_of(stopped, ["w-0"], {})["machines"][0]["conditions"]
+    assert (condition["status"], condition["reason"]) == ("Unknown", "ExternalUpgradeFailed")
+    assert condition["message"] == "Stopped before its drain. It broke."
+    assert status_of(stopped, ["w-0"], {})["conditions"][-1]["status"] == "Unknown"
+    paused = replace(stopped, phase=Phase.PAUSED)
+    assert told(status_of(paused, ["w-0"], {})) == {"w-0": "ExternalUpgradeInProgress"}, "nothing has failed"
     drained = replace(stopped, events=(happened(EventKind.CHANGED, AT, "r", "Node w-0", "changed"),))
     status = status_of(drained, ["w-0"], {})
     assert told(status) == {"w-0": "ExternalUpgradeFailed"}
@@ -147,10 +152,10 @@ def test_a_machine_in_several_batches_of_a_chain_is_done_with_the_last() -> None
 def test_a_drain_for_the_version_before_is_none_of_this_one() -> None:
     one = replace(batch("w-0", "done"), target_version="1.35.4")
     drained = happened(EventKind.CHANGED, AT, "r", "Node w-0", "changed")
-    for at, expected in ((LATER, "ExternalUpgradeInProgress"), (AT, "ExternalUpgradeFailed")):
+    for at, expected in ((LATER, "Unknown"), (AT, "False")):
         failed = replace(batch("w-0", "failed"), started=at)
         whole = record(one, failed, events=(drained,))
-        assert told(status_of(whole, ["w-0"], {}))["w-0"] == expected
+        assert status_of(whole, ["w-0"], {})["conditions"][-1]["status"] == expected
 
 
 def test_an_aborted_task_has_no_conditions_of_machines_and_keeps_its_decision() -> None:
