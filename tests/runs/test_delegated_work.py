@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from tests.runs.machines import NAMESPACE
+from tests.runs.owned_machines import CLUSTERS, management, owned
 from tests.runs.turns import Killed
-from tests.runs.upgrade_tasks import EVERY, Tasks, Upgrader, abort_it, requesting
+from tests.runs.upgrade_tasks import EVERY, FROM, TO, Tasks, Upgrader, abort_it, requesting
+from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.web import Request
 
 DELEGATED = {"upgrade_member_role": "stateful.upgrade.member_delegated"}
@@ -106,3 +108,55 @@ def test_a_killed_run_starts_no_work_twice(tasks: Tasks, number: int) -> None:
     assert ended.code == 0, ended.output
     assert len(upgrader.began) == len({*upgrader.began}), "no attempt twice"
     assert {attempt for _name, attempt in upgrader.began} == {1}
+
+
+def plan_of(tasks: Tasks, upgrader: Upgrader, name: str) -> Json:
+    return dict(tasks.resources.get(upgrader.kind, NAMESPACE, name)["spec"]["updatePlan"])
+
+
+SIZE = {"kind": "SandboxMachine", "spec": {"size": "m"}}
+
+
+def test_the_plan_of_a_machine_is_made_once_from_what_is_there() -> None:
+    with owned() as (tasks, machines):
+        wanted = {"version": f"v{TO}", "infraMachine": {**SIZE, "spec": {"size": "l"}}}
+        tasks.request(machines=("cp-1",), newMachineSpec=wanted, template={"covers": ["infraMachine.spec.*"]})
+        upgrader = Upgrader(tasks)
+        failure = {"failureClass": "Transient", "failureReason": "Busy"}
+        upgrader.fails = [failure]
+        ended = tasks.play(tasks.agreed(**DELEGATED, **management(tasks)))
+        assert ended.code == 0, ended.output
+        assert upgrader.began[:2] == [("cp-1-before-drain", 1), ("cp-1-before-drain", 2)]
+        plan = plan_of(tasks, upgrader, "cp-1-before-drain")
+        assert (plan["fields"], plan["kubelet"]) == (["version", "infraMachine.spec.size"], f"v{FROM}")
+        uid = machines.machine("cp-1")["metadata"]["uid"]
+        assert plan["machineRef"] == {"namespace": CLUSTERS, "name": "m-cp-1", "uid": uid, "version": f"v{FROM}"}
+        named = {"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "SandboxMachine"}
+        assert plan["infraMachineRef"] == {**named, "namespace": CLUSTERS, "name": "m-cp-1"}
+
+
+@pytest.mark.parametrize("connected", [True, False])
+def test_a_machine_that_needs_no_update_gets_no_work_although_objects_are_wanted(connected: bool) -> None:
+    with owned() as (tasks, _machines):
+        given = management(tasks) if connected else {}
+        spec = {"version": f"v{FROM}", "infraMachine": SIZE}
+        required = [{**each, **({} if connected else {"machineSpec": spec})} for each in tasks.named("cp-1")]
+        tasks.request(machinesRequireUpgrade=required, newMachineSpec={**spec, "version": f"v{TO}"})
+        upgrader = Upgrader(tasks)
+
+        def stop(request: Request) -> None:
+            upgrader.look(request)
+            if any(name == "cp-1-after-drain" for name, _attempt in upgrader.began):
+                raise Killed
+
+        tasks.here.calling.after = stop
+        agreed = tasks.agreed(**DELEGATED, **given)
+        with pytest.raises(Killed):
+            tasks.play(agreed)
+        tasks.here.calling.after = upgrader.look
+        tasks.here.later(900)
+        tasks.resources.delete(upgrader.kind, NAMESPACE, "cp-1-before-drain")
+        again = len(upgrader.began)
+        ended = tasks.play(tasks.agreed(**DELEGATED, **given))
+        assert ended.code == 0, ended.output
+        assert "cp-1-before-drain" not in [name for name, _attempt in upgrader.began[again:]]

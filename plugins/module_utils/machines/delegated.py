@@ -20,10 +20,13 @@ from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.paths import in_namespace
 from ..run.start.approvals import digest_text
 from .act.node_updates import NodeUpdateChanges
-from .judge.node_updates import NodeDecision, NodeStep, WantedWork, next_step
+from .judge.node_updates import NodeDecision, NodeStep, WantedWork, fields_to_change, next_step
+from .machine_marks import MachineMarks
 from .observe.look import look
 from .observe.node_updates import NODE_UPDATE, NODE_UPDATES, FailureKind
+from .observe.owned_machines import OwnedMachine
 from .observe.reading_tasks import node_update
+from .observe.requested_look import present_of
 from .observe.state import KubeadmCluster, plain
 from .observe.upgrade_tasks import API, GROUP, OBJECTS, SPECIFIED_VERSION, UpgradeTaskState
 from .requested import is_requested, request_of
@@ -108,13 +111,15 @@ class _Work:
         wanted = self._spec(requested)
         found = self.client.get(self._changes.path(self._name))
         seen = node_update(found) if found is not None else None
-        differs = seen is not None or self._differs(wanted)
+        plan = self._plan(requested, wanted) if seen is None else {}
+        differs = seen is not None or bool(plan["fields"])
         withdrawn = is_requested(self.task) and (requested is None or requested.ends)
         work = WantedWork(wanted["digest"], differs, self._budgets(), withdrawn)
         decision = next_step(seen, work, utc_now())
         if decision.step is NodeStep.CREATE:
             name = self.task.params["task_source"].rpartition("/")[2]
-            self._changes.create(self._name, wanted, self.until, {TASK_LABEL: name} if requested else {})
+            whole = {**wanted, "updatePlan": plan}
+            self._changes.create(self._name, whole, self.until, {TASK_LABEL: name} if requested else {})
         elif seen is not None and decision.step is NodeStep.RETRY:
             self._changes.retry(seen, self.until)
         elif seen is not None and decision.step is NodeStep.ABORT:
@@ -150,12 +155,23 @@ class _Work:
         # The subcommand of kubeadm changes once the first machine has written the version, and asks for no other work.
         return {**own, "digest": digest_text([own["nodeName"], own["step"], own["newMachineSpec"]])}
 
-    def _differs(self, wanted: Mapping[str, Any]) -> bool:
-        """Whether the cluster shows that there is work. Of the objects of Cluster API it shows nothing."""
-        if any(name in wanted["newMachineSpec"] for name in OBJECTS):
-            return True
-        seen, target = look(self.client), plain(wanted["newMachineSpec"][SPECIFIED_VERSION])
-        return self.machine not in seen.machines or not _is_done(seen, self.machine, target, wanted["step"])
+    def _plan(self, requested: UpgradeTaskState | None, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """The plan of the machine, from what the cluster and its Machine show. It is made once, and stored."""
+        seen, specification = look(self.client), wanted["newMachineSpec"]
+        target, there = plain(specification[SPECIFIED_VERSION]), seen.machines.get(self.machine)
+        marks = MachineMarks.of(self.task, seen)
+        machine = marks.owned.get(self.machine) if marks is not None else None
+        if marks is not None and machine is not None:
+            present: Mapping[str, Any] | None = present_of(marks.api.client, machine, specification)[0]
+        else:
+            of_task = requested.machines if requested else ()
+            present = next((each.spec for each in of_task if each.kubernetes_node == self.machine), None)
+        done = there is not None and _is_done(seen, self.machine, target, wanted["step"])
+        return {
+            "fields": fields_to_change(present, specification, done=done),
+            **({"kubelet": f"v{there.kubelet}"} if there else {}),
+            **(_references(machine) if machine else {}),
+        }
 
     def _budgets(self) -> dict[FailureKind, int]:
         given = self.task.params["retries"] or {}
@@ -173,6 +189,16 @@ class _Work:
             return (refused("stopped_by_request", said, "Request the upgrade again, or leave it as it is."),)
         said = f"The upgrader of machine {self.machine} is at work ({named}{f'; {cause}' if cause else ''})."
         return (waiting("node_update_under_way", said, "See its status, and the log of its upgrader.", self.machine),)
+
+
+def _references(machine: OwnedMachine) -> dict[str, Any]:
+    """The Machine and its objects, as a plan names them."""
+    own = {"namespace": machine.namespace, "name": machine.name, "uid": machine.uid}
+    objects = {
+        f"{name}Ref": {"apiGroup": each.group, "kind": each.kind, "namespace": each.namespace, "name": each.name}
+        for name, each in machine.references.items()
+    }
+    return {"machineRef": {**own, **({"version": machine.version} if machine.version else {})}, **objects}
 
 
 def _is_done(seen: KubeadmCluster, name: str, target: str, step: str) -> bool:

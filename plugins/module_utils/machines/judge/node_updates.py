@@ -10,8 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from typing import Any
 
 from ..observe.node_updates import FailureKind, NodePhase, NodeUpdate
+from ..observe.upgrade_tasks import OBJECTS, SPECIFIED_VERSION
+from .differences import differences
 
 
 class NodeStep(str, Enum):
@@ -50,6 +53,19 @@ class NodeDecision:
 
     step: NodeStep
     cause: str = ""
+
+
+def fields_to_change(present: Mapping[str, Any] | None, wanted: Mapping[str, Any], *, done: bool) -> list[str]:
+    """The fields in which a machine is not yet as it is wanted; none if there is no work.
+
+    The cluster shows whether a step is `done`. `present` is the present specification, None if it is not known; then
+    the upgrader compares the objects.
+    """
+    objects = {name: wanted[name] for name in OBJECTS if wanted.get(name) is not None}
+    version = [] if done else [SPECIFIED_VERSION]
+    if present is None:
+        return [*version, *objects]
+    return [*version, *(each.name for each in differences(present, objects))]
 
 
 def next_step(seen: NodeUpdate | None, wanted: WantedWork, now: datetime) -> NodeDecision:

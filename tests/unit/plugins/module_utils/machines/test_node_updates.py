@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.node_updates import (
     NodeStep,
     WantedWork,
+    fields_to_change,
     next_step,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.node_updates import (
@@ -124,3 +125,34 @@ def test_work_that_is_at_work_is_never_started_again_nor_removed(one: NodeUpdate
         assert (one.phase, one.digest) == (READY, "new"), "only its upgrader says that a machine is ready"
     if step is NodeStep.RETRY and one.phase is FAILED:
         assert one.failure is not FailureKind.TERMINAL
+
+
+SIZE = {"infraMachine": {"kind": "MetalMachine", "spec": {"size": "l", "disk": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("present", "wanted", "done", "fields"),
+    [
+        (None, {"version": "v1.36.1"}, True, []),
+        (None, {"version": "v1.36.1"}, False, ["version"]),
+        (None, {"version": "v1.36.1", **SIZE}, True, ["infraMachine"]),
+        (SIZE, {"version": "v1.36.1", **SIZE}, True, []),
+        (SIZE, {"version": "v1.36.1", **SIZE}, False, ["version"]),
+        (
+            {"infraMachine": {**SIZE["infraMachine"], "spec": {"size": "m", "disk": 1}}},
+            SIZE,
+            True,
+            ["infraMachine.spec.size"],
+        ),
+        (
+            {},
+            {**SIZE, "version": "v1.36.1"},
+            False,
+            ["version", *(f"infraMachine.{each}" for each in ("kind", "spec.disk", "spec.size"))],
+        ),
+    ],
+)
+def test_the_plan_of_a_machine_has_the_fields_that_differ(
+    present: Any, wanted: Mapping[str, Any], done: bool, fields: list[str]
+) -> None:
+    assert fields_to_change(present, wanted, done=done) == fields
