@@ -326,5 +326,6 @@ SYSTEM = System(
     guess=SECONDS_A_BATCH,
     options_of=options_of,
     words=lambda _params, plan: words(plan),
+    notes_refusals=True,
 )
 CONTRACT, run = contract_of(SYSTEM), work_of(SYSTEM)

@@ -88,6 +88,8 @@ class System:
     """Seconds that a batch is assumed to last until one was measured."""
     announce: Callable[[Task, Outcome, Verdict], None] | None = None
     """Announces at another place that the order is refused."""
+    notes_refusals: bool = False
+    """Whether a plan that is refused before the first run of its upgrade gets a record."""
     first: Callable[[Task, Outcome], Outcome] | None = None
     """Makes the first acts of a run, which are for all its batches. It gets the outcome of the plan."""
     clean_up: Work | None = None

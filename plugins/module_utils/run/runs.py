@@ -27,6 +27,7 @@ from .record.record import Record, going_on
 from .record.record_keeping import read_records
 from .start.approvals import covered, judge_aborted, judge_hold, points_in
 from .start.early_look import EARLY, early_questions
+from .start.refused_plan import note_outcome, publish_raised
 from .start.request import REQUESTED, judge_due, requested_in
 from .start.schedule import SCHEDULE, schedule_in, to_fix
 from .start.start import start_of, start_under_lock
@@ -98,7 +99,12 @@ def work_of(system: System) -> Callable[[Task], Outcome]:
         state = task.params["state"]
         task = replace(task, params=system.options_of(task.params))
         if state == "planned":
-            return _plan(task, system)
+            try:
+                return _plan(task, system)
+            except Refusal as error:
+                if system.notes_refusals:
+                    publish_raised(task, system.uuid(task), error.verdict)
+                raise
         if state in system.states:
             return system.states[state](under_lock(task, system.lock_store) if task.params["lock"] else task)
         return {"begun": begin, "ended": end}[state](task, _parts_of(system), PATIENCE)
@@ -216,6 +222,8 @@ def _plan(task: Task, system: System) -> Outcome:
     wanted = task.params["announce"] and not task.check_mode
     if system.announce and wanted and whole.state is State.REFUSED:
         system.announce(task, order, whole)
+    if wanted and start.state is not State.WAITING:
+        note_outcome(task, plan, whole, records, recorded=system.notes_refusals)
     if start.state is State.WAITING and not task.params["wait"]:
         whole = combine((to_fix(verdict), start))
     return _shown(task, system, replace(planned, verdict=whole))

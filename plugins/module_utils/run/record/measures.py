@@ -19,7 +19,7 @@ PREFIX = "stateful_upgrade"
 HELP = {
     "phase": "Whether the upgrade is in this phase.",
     "members": "Members of the plan in batches of this state.",
-    "reason": "Whether the last run ended, or a batch was stopped, for a reason with this code, such as timed_out.",
+    "reason": "Whether the last run was refused or ended, or a batch was stopped, for a reason with this code.",
     "request": "Whether the request of the upgrade is in this state.",
     "step": "Whether the step is in this state.",
     "step_seconds": "Seconds from the first start of the step until it was completed, or last looked at.",
@@ -55,12 +55,16 @@ def measures_of_request(state: str, states: Sequence[str]) -> list[Measure]:
     return [Measure("request", {"state": each}, float(each == state)) for each in states]
 
 
+def measures_of_codes(codes: Sequence[str]) -> list[Measure]:
+    """The figures of an upgrade without a record whose last run ended for reasons with these codes."""
+    return [Measure("reason", {"code": code}, 1.0) for code in codes]
+
+
 def _of_the_whole(record: Record) -> Iterator[Measure]:
     about = {"target_version": record.target_version, "system": record.system}
     for phase in Phase:
         yield Measure("phase", {"phase": phase.value, **about}, float(record.phase is phase))
-    for code in record.codes:
-        yield Measure("reason", {"code": code}, 1.0)
+    yield from measures_of_codes(record.codes)
     yield from _moment("start_time_seconds", record.started)
     yield from _moment("update_time_seconds", record.updated)
 

@@ -53,6 +53,8 @@ def _completed(record: Record) -> str:
 
 def _start(record: Record) -> Iterator[Condition]:
     begun, start = bool(record.run), record.start
+    if record.phase is Phase.NEW and record.reason:
+        yield _condition(record, "Validation", record.started, "", record.reason)
     if start is not None:
         since = start.checked or record.started
         late = f", late since {start.delayed}" if start.delayed else ""
@@ -93,7 +95,7 @@ def _end(record: Record) -> Iterator[Condition]:
     since = max((each.ended for each in record.batches), default="") or record.started
     if rolled or completed:
         yield _condition(record, "GateAfterUpgrade", since, completed, record.health if completed else record.reason)
-    if rolled or completed or record.reason:
+    if rolled or completed or (record.reason and record.phase is not Phase.NEW):
         said = "proven" if completed else record.reason
         yield _condition(record, "Ended", since, completed, said)
 
