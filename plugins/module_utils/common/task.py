@@ -124,6 +124,8 @@ class Task:
     guard: Guard | None = None
     request_kinds: Mapping[str, Any] = field(default_factory=dict)
     """The kinds of objects of systems that hold a request, by the start of its source, see `RequestKind`."""
+    request_documents: Mapping[str, Any] = field(default_factory=dict)
+    """The readers of documents that are an object of a system, by its kind, see `DocumentReader` in run/start."""
     named_steps: Mapping[str, Any] = field(default_factory=dict)
     """The steps that a system has names for, by the name of the system, see `NamedSteps` in run/record."""
     first_answer: float | None = None

@@ -29,7 +29,7 @@ from .observe.reading_tasks import node_update
 from .observe.requested_look import present_of
 from .observe.state import KubeadmCluster, plain
 from .observe.upgrade_tasks import API, GROUP, OBJECTS, SPECIFIED_VERSION, UpgradeTaskState
-from .requested import is_requested, request_of
+from .requested import is_object, request_of
 
 STEPS = {"before_drain": "BeforeDrain", "after_drain": "AfterDrain"}
 """The steps of a machine by the names of its task files."""
@@ -113,7 +113,7 @@ class _Work:
         seen = node_update(found) if found is not None else None
         plan = self._plan(requested, wanted) if seen is None else {}
         differs = seen is not None or bool(plan["fields"])
-        withdrawn = is_requested(self.task) and (requested is None or requested.ends)
+        withdrawn = requested.ends if requested is not None else is_object(self.task)
         work = WantedWork(wanted["digest"], differs, self._budgets(), withdrawn)
         decision = next_step(seen, work, utc_now())
         if decision.step is NodeStep.CREATE:

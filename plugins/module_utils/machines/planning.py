@@ -33,7 +33,7 @@ from .machine_marks import MachineMarks
 from .observe.facts import facts_in
 from .observe.look import look
 from .observe.state import KubeadmCluster, plain
-from .requested import is_requested, judge_request
+from .requested import judge_request
 from .rights import CLUSTER_ROLE
 
 IDENTITY = "machines"
@@ -219,7 +219,7 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         return Outcome(judge_request(given))
 
     further = [*([workloads] if batches else []), *([marks] if task.params["management"] else [])]
-    for run in (rights, drains, *further, *([requested] if is_requested(task) else [])):
+    for run in (rights, drains, *further, *([requested] if task.params["task_source"] else [])):
         yield ParallelWork(run, dict(task.params))
 
 

@@ -6,26 +6,35 @@ from ..common.task import Task
 from ..common.verdict import Verdict, combine
 from ..extra_machines.observe.look import cluster_api
 from ..kubernetes.client import connect
+from ..run.start.request_sources import source_of
 from .judge.marks import home_of
 from .judge.requested import judge_changes, judge_named, judge_unread
 from .observe.look import look
 from .observe.requested_look import present_of, requested_objects
 from .observe.upgrade_tasks import UpgradeTaskState
+from .task_document import task_in_document
 from .upgrade_task import BEGINNING, UpgradeTask
 
 
-def is_requested(task: Task) -> bool:
-    """Whether an UpgradeTask has requested the run."""
+def is_object(task: Task) -> bool:
+    """Whether an UpgradeTask in the API has requested the run, and not a document."""
     return bool(task.params["task_source"].startswith(BEGINNING))
 
 
 def request_of(task: Task) -> UpgradeTaskState | None:
-    """The UpgradeTask that has requested the run, as it is now; None if none has, or it is gone.
+    """The UpgradeTask that has requested the run, in the API or as a document; None if none has, or it is gone.
 
     Raises:
         Refusal: it cannot be had or understood.
     """
-    return UpgradeTask.named(task.params["task_source"], connect, task.params).state() if is_requested(task) else None
+    source = task.params["task_source"]
+    if is_object(task):
+        return UpgradeTask.named(source, connect, task.params).state()
+    if not source:
+        return None
+    place = source_of(source, connect, task.params, task.request_kinds)
+    document = place.read()
+    return task_in_document(document, place.where) if isinstance(document, str) else None
 
 
 def judge_request(task: Task) -> Verdict:

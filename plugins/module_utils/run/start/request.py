@@ -6,7 +6,7 @@ Every scalar is read as the text that was written, so that the version 3.10 is n
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -42,6 +42,8 @@ class Request:
     """Differs for different requests; comments, order and layout do not change it."""
     faults: tuple[str, ...] = ()
     """One sentence for each fault of the document itself."""
+    aborted: bool = False
+    """Whether it says itself that its upgrade is to be aborted."""
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
@@ -101,6 +103,21 @@ def read_request(document: str, where: str) -> Request:
     kind = content.pop(TYPE, "")
     digest = sha256(json.dumps({TYPE: kind, **content}, sort_keys=True).encode()).hexdigest()[:KEPT]
     return Request(kind if isinstance(kind, str) else "", content, digest, tuple(faults))
+
+
+DocumentReader = Callable[[str, str, Request], Request]
+"""Makes the request of a document that is an object of a system, from its text, its place, and the request as read."""
+
+
+def read_document(document: str, where: str, readers: Mapping[str, DocumentReader]) -> Request:
+    """The request that a document holds: variables, or an object of one of the kinds that have readers.
+
+    Raises:
+        Refusal: it is too long, not YAML, or not a mapping of names to values.
+    """
+    request = read_request(document, where)
+    reader = readers.get(str(request.variables.get("kind") or ""))
+    return reader(document, where, request) if reader is not None else request
 
 
 @as_verdict

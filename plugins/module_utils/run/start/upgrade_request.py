@@ -14,7 +14,7 @@ from ...kubernetes.client import connect
 from ..lock.lock import name_for
 from ..record.measures import measures_of_request
 from ..record.metrics import publisher_of
-from .request import Request, Requested, judge_unchanged, read_request
+from .request import Request, Requested, judge_unchanged, read_document
 from .request_sources import ClaimingSource, Source, source_of
 
 STATES = (
@@ -63,8 +63,10 @@ def unchanged(task: Task, requested: Requested) -> Verdict:
         Refusal: it cannot be read.
     """
     source = source_of(requested.source, connect, task.params, task.request_kinds)
-    aborts = isinstance(source, ClaimingSource)
-    return judge_unchanged(_found(task, source), requested.digest, source.where, aborts=aborts)
+    found = _found(task, source)
+    aborted = found is not None and found.aborted
+    aborts = aborted or isinstance(source, ClaimingSource)
+    return judge_unchanged(None if aborted else found, requested.digest, source.where, aborts=aborts)
 
 
 def note_state(task: Task, requested: Requested, state: str, cause: str) -> Verdict:
@@ -79,13 +81,17 @@ def note_state(task: Task, requested: Requested, state: str, cause: str) -> Verd
 def _found(task: Task, source: Source) -> Request | None:
     def look() -> Request | None:
         document = source.read()
-        return read_request(document, source.where) if isinstance(document, str) else document
+        if not isinstance(document, str):
+            return document
+        return read_document(document, source.where, task.request_documents)
 
     return task.ask(look)
 
 
 def _read(task: Task, source: Source) -> Outcome:
     found, expected = _found(task, source), task.params["expected"]
+    if found is not None and found.aborted:
+        found = None
     if expected:
         verdict = judge_unchanged(found, expected, source.where)
         return Outcome(verdict, more={"request": found.as_result() if found else {}})
