@@ -28,6 +28,8 @@ options:
         not lead, or no other one can.
       - V(missing_images) gives those of the listed images that are not in O(present).
       - V(changed_files) says whether the files of a find differ from O(after).
+      - V(blockers) gives the obstacles that a dry run of C(kubeadm upgrade) has named, each with its C(check) and
+        C(said), the sentence about it.
     type: str
     choices:
       - machine
@@ -38,6 +40,7 @@ options:
       - successor
       - missing_images
       - changed_files
+      - blockers
     required: true
   certificates:
     description: The result of C(kubeadm certs check-expiration -o json).
@@ -83,7 +86,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils import kubeadm_answers
+from ..plugin_utils import kubeadm_answers, kubeadm_blockers
 
 READERS: Mapping[str, Callable[..., Any]] = {
     "machine": kubeadm_answers.machine_of,
@@ -94,6 +97,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "successor": kubeadm_answers.successor_of,
     "missing_images": kubeadm_answers.missing_images,
     "changed_files": kubeadm_answers.differing,
+    "blockers": kubeadm_blockers.blockers_in,
 }
 
 

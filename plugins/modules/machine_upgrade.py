@@ -300,8 +300,10 @@ kubernetes_nodes:
   type: dict
   sample: {worker-0: worker-0}
 kubeadm:
-  description: The subcommand of C(kubeadm upgrade) for each machine of the batch, V(apply) or V(node).
-  returned: with O(state=fit)
+  description: >-
+    The subcommand of C(kubeadm upgrade) for each machine of the batch, V(apply) or V(node). With O(state=planned) or
+    O(state=begun) that of the dry run on each machine.
+  returned: with O(state=planned) or O(state=begun) or O(state=fit)
   type: dict
   sample: {cp-0: apply}
 workloads:

@@ -134,7 +134,7 @@ def test_each_machine_is_upgraded_alone_by_the_command_of_the_page(extension: Ex
         expected[name] = TO
         assert kubelets(extension) == expected, "this one alone, and none is cordoned"
     for machine in extension.tasks.found.machines.values():
-        assert [one.split()[2] for one in machine.commands.ran if one.startswith("kubeadm upgrade")] == ["node"]
+        assert [one.split()[2] for one in machine.commands.upgrades] == ["node"]
 
 
 def blocked(extension: Extension) -> None:

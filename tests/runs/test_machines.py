@@ -72,6 +72,11 @@ def planned(found: Machines, target: str = TO, **more: Any) -> Played:
     return found.here.play(PLAYBOOK, given, *found.arguments, CHECK)
 
 
+def applied(found: Machines) -> list[str]:
+    """The machines with an `apply`."""
+    return [name for name, each in found.machines.items() if any(" apply " in one for one in each.commands.upgrades)]
+
+
 def test_machines_are_upgraded_one_after_the_other(found: Machines) -> None:
     ended = upgraded(found)
     assert ended.code == 0, ended.output
@@ -90,13 +95,8 @@ def test_a_leader_of_etcd_that_cannot_hand_over_is_named_and_upgraded(found: Mac
         in ended.output
     )
     assert found.cluster.control_plane.elections > 0
-    applied = [name for name, each in found.machines.items() if any(" apply " in one for one in each.commands.ran)]
-    # The leader of etcd goes last.
-    assert applied == ["cp-2"]
-    steps = [
-        [one.split()[2] for one in each.commands.ran if one.startswith("kubeadm upgrade")]
-        for each in found.machines.values()
-    ]
+    assert applied(found) == ["cp-2"], "the leader of etcd goes last"
+    steps = [[each.split()[2] for each in one.commands.upgrades] for one in found.machines.values()]
     assert steps == [["node"], ["apply"], ["node"], ["node"], ["node"], ["node"]]
 
 
@@ -141,15 +141,14 @@ def test_a_target_that_kubeadm_cannot_reach_is_refused(found: Machines, target: 
 
 
 def test_a_failed_step_of_kubeadm_ends_the_run_before_the_drain_and_the_next_one_goes_on(found: Machines) -> None:
-    found.machines["cp-2"].commands.fails["kubeadm upgrade apply"] = (
-        "[ERROR CoreDNSUnsupportedPlugins]: there are unsupported plugins"
-    )
+    commands = found.machines["cp-2"].commands
+    commands.upgrade_fails = "[ERROR ImagePull]: failed to pull image registry.test/kube-apiserver"
     failed = upgraded(found)
     assert failed.code != 0
-    assert "CoreDNSUnsupportedPlugins" in failed.message
+    assert "[ERROR ImagePull]: failed to pull image" in failed.message
     assert cordoned(found) == []
     assert {each.kubelet.version for each in found.machines.values()} == {FROM}
-    found.machines["cp-2"].commands.fails.clear()
+    commands.upgrade_fails = ""
     ended = upgraded(found)
     assert ended.code == 0, ended.output
     is_upgraded(found)
@@ -160,8 +159,26 @@ def test_nothing_goes_down_before_all_machines_are_prepared(found: Machines) -> 
     failed = upgraded(found)
     assert failed.code != 0
     assert "worker-3" in failed.message
-    assert not any(" upgrade " in one for each in found.machines.values() for one in each.commands.ran)
+    assert not any(each.commands.upgrades for each in found.machines.values())
     assert not [path for method, path in found.here.acts() if method == "PATCH" and path.startswith("/api/v1/nodes")]
+
+
+def test_nothing_goes_down_before_the_dry_run_of_kubeadm_passes_on_each_machine(found: Machines) -> None:
+    found.machines["worker-3"].written.preflight["SystemVerification"] = "kernel release 4.9.0 is unsupported"
+    found.machines["cp-3"].written.preflight["CoreDNSUnsupportedPlugins"] = "CoreDNS cannot migrate these: [federation]"
+    failed = upgraded(found)
+    assert failed.code != 0
+    assert (
+        "By its dry run (kubeadm upgrade node) kubeadm 1.36.1 cannot upgrade worker-3, so it was left alone:"
+        " SystemVerification: kernel release 4.9.0 is unsupported. Correct the kernel" in failed.message
+    )
+    assert "(kubeadm upgrade apply) kubeadm 1.36.1 cannot upgrade cp-3" in failed.message
+    assert not any(each.commands.upgrades or each.written.left for each in found.machines.values())
+    assert cordoned(found) == []
+    found.machines["worker-3"].written.preflight.clear()
+    ended = upgraded(found, member_kubeadm_arguments=["--ignore-preflight-errors=CoreDNSUnsupportedPlugins"])
+    assert ended.code == 0, ended.output
+    is_upgraded(found)
 
 
 def test_a_machine_that_a_person_has_cordoned_is_upgraded_and_stays_cordoned(found: Machines) -> None:
@@ -213,8 +230,7 @@ def test_a_machine_with_a_component_that_is_not_ready_goes_first(found: Machines
     assert ended.code == 0, ended.output
     assert re.search(f"1   {name} .*; first, since components on it are not Ready", ended.output)
     is_upgraded(found)
-    applied = [each for each, one in found.machines.items() if any(" apply " in said for said in one.commands.ran)]
-    assert applied == [name]
+    assert applied(found) == [name]
     assert found.cluster.control_plane.elections == 0
 
 

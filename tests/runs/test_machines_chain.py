@@ -121,7 +121,7 @@ def records(chained: Chained) -> list[dict[str, Any]]:
 
 def steps(chained: Chained, name: str) -> list[str]:
     """The upgrades of kubeadm on a machine."""
-    return [one for one in chained.found.machines[name].commands.ran if one.startswith("kubeadm upgrade")]
+    return chained.found.machines[name].commands.upgrades
 
 
 def test_one_run_takes_all_machines_from_version_to_version(chained: Chained) -> None:
@@ -193,7 +193,7 @@ def test_a_version_that_cannot_be_prepared_ends_the_run_with_all_machines_on_the
 
 def test_a_failure_on_a_machine_in_the_middle_is_where_the_next_run_goes_on(chained: Chained) -> None:
     commands = chained.found.machines["cp-3"].commands
-    chained.when_at("1.34.8", "worker-2", lambda: commands.fails.update({"kubeadm upgrade": "error: no space left"}))
+    chained.when_at("1.34.8", "worker-2", lambda: setattr(commands, "upgrade_fails", "error: no space left"))
     given = agreed(chained)
     failed = play(chained, given)
     assert failed.code != 0
@@ -201,7 +201,7 @@ def test_a_failure_on_a_machine_in_the_middle_is_where_the_next_run_goes_on(chai
     assert cordoned(chained.found) == []
     assert [version for version, _name in chained.came].count("1.35.4") in {1, 2}
     assert "1.36.1" not in {version for version, _name in chained.came}
-    commands.fails.clear()
+    commands.upgrade_fails = ""
     shown = plan_text(planned(chained))
     assert "kubeadm, kubelet and kubectl 1.34.8" not in shown
     assert "kubeadm, kubelet and kubectl 1.35.4" in shown

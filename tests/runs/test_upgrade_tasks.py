@@ -148,7 +148,7 @@ def test_a_failure_is_told_at_the_machine(tasks: Tasks) -> None:
     tasks.request(machines=EVERY)
 
     for name in ("cp-1", "cp-2", "cp-3"):
-        tasks.found.machines[name].commands.fails["kubeadm upgrade"] = "[ERROR CoreDNSUnsupportedPlugins]"
+        tasks.found.machines[name].commands.upgrade_fails = "[ERROR ImagePull]: it is not found"
     failed = tasks.play(tasks.agreed())
     assert failed.code != 0
     progress = tasks.progress()

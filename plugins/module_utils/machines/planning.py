@@ -26,7 +26,7 @@ from ..workloads.workload import LONGHORN, WORKLOADS, workloads_in
 from .delegated import OPTIONS as OF_DELEGATED
 from .judge.fitness import judge_control_plane, judge_facts, judge_machines, judge_members, judge_quorum
 from .judge.marks import judge_unmarked
-from .judge.order import digest, narrowed, turns, versions
+from .judge.order import courses, digest, narrowed, turns, versions
 from .judge.preflight import judge_only
 from .judge.skew import judge_chain, judge_versions
 from .machine_marks import MachineMarks
@@ -131,21 +131,27 @@ def order(task: Task) -> Outcome:
 
     seen, verdict = task.wait(lambda: look(client), judged)
     batches = batches_of(seen)
-    conditions = [*map(str, rungs_in(task.params["allow_forced_drains"])), *task.params["allow_unmanaged_pods"]]
-    conditions += ["no quorum"] if accepted else []
-    conditions += [each for one in workloads_in(task.params["workloads"]) for each in one.conditions()]
     return ordered(
         Whole(IDENTITY, groups, versions(seen, groups)),
         str(target),
         batches,
         verdict,
         unit="machines",
-        digest=digest(hops, groups, task.params["max_unavailable"], conditions),
+        digest=digest(hops, groups, task.params["max_unavailable"], _conditions(task)),
         details=_details(hops, batches) if len(hops) > 1 else [],
         deployed_version=seen.configured,
+        kubeadm=courses(seen, [*versions(seen, groups)], str(target)),
         # One that a person has cordoned stays so.
         kubernetes_nodes={name: name for name in versions(seen, groups) if batches and not seen.machines[name].is_kept},
     )
+
+
+def _conditions(task: Task) -> list[str]:
+    """The consents and choices that the digest of a plan covers."""
+    params = task.params
+    found = [*map(str, rungs_in(params["allow_forced_drains"])), *params["allow_unmanaged_pods"]]
+    found += ["no quorum"] if params["allow_quorum_loss"] else []
+    return found + [each for one in workloads_in(params["workloads"]) for each in one.conditions()]
 
 
 def _first_of(batches: Sequence[Turn]) -> Sequence[str]:

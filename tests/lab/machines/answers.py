@@ -27,6 +27,8 @@ TOO_NEW, SKIPPING = "1.36.9", "1.38.0"
 MISSING = f"registry.test%2Fkube-scheduler:v{NEXT}"
 """The image that cannot be pulled, as the stand-in of the container runtime names its file."""
 NOT_READY = 60.0
+ADMIN, DRY = "/etc/kubernetes/admin.conf", "/var/cache/stateful-upgrade/dry-run"
+_IMAGE = "get deployment coredns -o jsonpath='{.spec.template.spec.containers[0].image}'"
 _LIST = f"sed 's/v{INSTALLED}/v{NEXT}/' {CONFIGURATION} | kubeadm config images list --config /dev/stdin"
 ASKED: Mapping[str, tuple[str, ...]] = {
     "certificates.json": ("kubeadm", "certs", "check-expiration", "-o", "json"),
@@ -70,11 +72,29 @@ def failures(cluster: KubeadmCluster, machine: Machine) -> Mapping[str, Failure]
     machine.run("sh", "-c", f"rm -f {folder}/images/{MISSING}; touch {folder}/missing/{MISSING}")
     found["apply_without_image"] = failed(machine, *wanted)
     machine.run("rm", f"{folder}/missing/{MISSING}")
+    found |= _of_dry_runs(machine)
     machine.run("systemctl", "stop", "kubelet")
     until("The machine to be missed", lambda: machine.name not in cluster.versions(), NOT_READY)
     found["apply_not_ready"] = failed(machine, *wanted)
     machine.run("systemctl", "start", "kubelet")
     until("The machine to be Ready", lambda: machine.name in cluster.versions(), NOT_READY)
+    return found
+
+
+def _of_dry_runs(machine: Machine) -> Mapping[str, Failure]:
+    """With a plugin that CoreDNS does not know, and without an API server."""
+    wanted = ("env", f"KUBEADM_UPGRADE_DRYRUN_DIR={DRY}", "kubeadm", "upgrade", "apply", "--dry-run", "-y", f"v{NEXT}")
+    kubectl = f"kubectl --kubeconfig={ADMIN} --namespace=kube-system"
+    machine.run("sh", "-c", f"{kubectl} get configmap coredns -o yaml > /etc/corefile.yaml; cp {ADMIN} /etc/admin.conf")
+    image = "set image deployment/coredns coredns="
+    old = machine.run("sh", "-c", f"{kubectl} {_IMAGE}")
+    machine.run("sh", "-c", f"sed 's/  errors/  mystery/' /etc/corefile.yaml | {kubectl} replace -f -")
+    machine.run("sh", "-c", f"{kubectl} {image}registry.test/coredns:v1.13.1")
+    found = {"dry_run_plugin": failed(machine, *wanted)}
+    machine.run("sh", "-c", f"{kubectl} replace --force -f /etc/corefile.yaml; {kubectl} {image}{old}")
+    machine.run("sed", "-i", "s,server: .*,server: https://127.0.0.1:1,", ADMIN)
+    found["dry_run_without_api"] = failed(machine, *wanted)
+    machine.run("cp", "/etc/admin.conf", ADMIN)
     return found
 
 

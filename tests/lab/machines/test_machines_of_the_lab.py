@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_blockers import blockers_in
 
-from tests.lab.machines.answers import ASKED, RECORDED, failures, machine_of_control_plane
+from tests.lab.machines.answers import ADMIN, ASKED, DRY, RECORDED, failures, machine_of_control_plane
 from tests.lab.machines.build import INSTALLED, NEXT
 from tests.lab.machines.cluster import KubeadmCluster
 from tests.lab.machines.machine import Machine
@@ -43,12 +44,30 @@ def test_kubeadm_refuses_as_it_was_recorded(made: tuple[KubeadmCluster, Machine]
         assert same(failure.said, (RECORDED / f"{name}.txt").read_text(encoding="utf-8")), failure.said
 
 
+def test_a_dry_run_without_its_kubeconfig_file_is_no_proof(made: tuple[KubeadmCluster, Machine]) -> None:
+    """kubeadm then tries the upgrade on a cluster that it has made up, and succeeds."""
+    _cluster, machine = made
+    dry = f"env KUBEADM_UPGRADE_DRYRUN_DIR={DRY} kubeadm upgrade apply -y --dry-run v{NEXT}"
+    said = machine.run("sh", "-c", f"mv {ADMIN} /etc/; {dry}; ended=$?; mv /etc/admin.conf {ADMIN}; exit $ended")
+    (blocker,) = blockers_in({"rc": 0, "stdout": said})
+    assert "it has no /etc/kubernetes/admin.conf" in blocker["said"]
+
+
 def test_kubeadm_upgrades_a_machine(made: tuple[KubeadmCluster, Machine]) -> None:
     """Its own phases end, among them the job of its preflight, the new static pods and the new certificates."""
     cluster, machine = made
     before = expiry(machine)
-    dry = machine.run("kubeadm", "upgrade", "apply", "-y", "--dry-run", f"v{NEXT}")
-    assert "Finished dryrunning successfully" in dry
+    files = (
+        "sh",
+        "-c",
+        "find /etc/kubernetes /var/lib/kubelet/*.yaml /var/lib/kubelet/*.env -type f -exec sha256sum {} +",
+    )
+    there = machine.run(*files)
+    for command in (("apply", "-y", "--dry-run", f"v{NEXT}"), ("node", "--dry-run")):
+        dry = machine.run("env", f"KUBEADM_UPGRADE_DRYRUN_DIR={DRY}", "kubeadm", "upgrade", *command)
+        assert "Finished dryrunning successfully" in dry
+        assert blockers_in({"rc": 0, "stdout": dry}) == []
+    assert machine.run(*files) == there, "a dry run writes to no other folder than its own"
     assert {image.rpartition(":")[2] for image in cluster.images_of_control_plane().values()} == {f"v{INSTALLED}"}
     said = machine.run("kubeadm", "upgrade", "apply", "-y", f"v{NEXT}")
     assert f'SUCCESS! A control plane node of your cluster was upgraded to "v{NEXT}"' in said

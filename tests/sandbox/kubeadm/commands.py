@@ -11,7 +11,7 @@ from tests.sandbox.kubeadm.building import CONFIGURATION, SYSTEM
 from tests.sandbox.kubeadm.description import ETCD, PACKAGES, images_of, needed_images
 from tests.sandbox.kubeadm.packages import Packages, named
 from tests.sandbox.kubeadm.process import Ended, Steps, after, never
-from tests.sandbox.kubeadm.upgrading import LOOK, OnMachine, Shared, upgrade
+from tests.sandbox.kubeadm.upgrading import LOOK, OnMachine, Shared, try_upgrade, upgrade
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS
 from tests.sandbox.kubernetes.objects import timestamp
 from tests.sandbox.plain_hosts.jobs import UnknownModule
@@ -34,6 +34,8 @@ class Commands:
         self._shared, self._written, self._packages = shared, written, packages
         self.fails: dict[str, str] = {}
         """Each with what it writes to its standard error; nothing is done."""
+        self.upgrade_fails = ""
+        """What the upgrade by kubeadm writes to its standard error, if it fails though its dry run passes."""
         self.hangs: set[str] = set()
         self.cut_off_after: int | None = None
         """The machine cuts off its connections when kubeadm has started to replace so many components."""
@@ -52,11 +54,19 @@ class Commands:
         self.images = set(needed_images(written.kubelet_configuration, controls=controls))
         """Those that are on the machine."""
 
+    @property
+    def upgrades(self) -> list[str]:
+        """The upgrades by kubeadm among the commands that were run, without its dry runs."""
+        return [each for each in self.ran if each.startswith("kubeadm upgrade ") and "--dry-run" not in each]
+
     def steps(self, argv: Sequence[str], stdin: str, machine: Machine) -> Steps:
         """The command, by its words. Raises UnknownModule."""
         if argv[0] == "flock":
             place = next(number for number, each in enumerate(argv) if each.startswith("/"))
             return self._alone(argv[place + 1 :], stdin, machine)
+        folder = ""
+        if argv[0] == "env":
+            folder, argv = argv[1].removeprefix("KUBEADM_UPGRADE_DRYRUN_DIR="), argv[2:]
         name = argv[0].rpartition("/")[2]
         line = " ".join((name, *argv[1:]))
         self.ran.append(line)
@@ -66,7 +76,7 @@ class Commands:
             if line.startswith(beginning):
                 return after(self._shared.pace.look, Ended(1, "", said))
         if line.startswith("kubeadm upgrade "):
-            return self._upgrade(argv, machine)
+            return self._tried(argv, folder) if "--dry-run" in argv else self._upgrade(argv, machine)
         known: dict[str, Command] = {
             "kubeadm": self._kubeadm,
             "kubelet": lambda _argv, _stdin: self._told(f"Kubernetes v{self._packages.installed['kubelet']}"),
@@ -119,9 +129,18 @@ class Commands:
         self.snapshots[target] = self.snapshots.pop(source)
         return self._told("")
 
+    def _tried(self, argv: Sequence[str], folder: str) -> Steps:
+        """A dry run, by the program that was fetched unless it is the installed one."""
+        staged = next((each for each in argv[0].split("/") if each[:2] == "1."), "")
+        own = staged or self._packages.installed["kubeadm"]
+        return try_upgrade(self._shared, self._written, own, _target(argv), _ignored(argv), folder)
+
     def _upgrade(self, argv: Sequence[str], machine: Machine) -> Steps:
-        target = next((each.removeprefix("v") for each in argv if each[:2] == "v1"), "") if "apply" in argv else ""
-        steps = upgrade(self._shared, self._written, self._packages.installed["kubeadm"], target)
+        if self.upgrade_fails:
+            yield self._shared.pace.preflight
+            return Ended(1, "", self.upgrade_fails)
+        own = self._packages.installed["kubeadm"]
+        steps = upgrade(self._shared, self._written, own, _target(argv), _ignored(argv))
         before = len(self._written.upgraded)
         while True:
             try:
@@ -229,3 +248,12 @@ class Commands:
             path = next(each for each in argv if each in self.snapshots)
             return self._told(json.dumps(self.snapshots[path]))
         raise UnknownModule(f"command {list(argv)}")
+
+
+def _target(argv: Sequence[str]) -> str:
+    return next((each.removeprefix("v") for each in argv if each[:2] == "v1"), "") if "apply" in argv else ""
+
+
+def _ignored(argv: Sequence[str]) -> set[str]:
+    given = [each.partition("=")[2] for each in argv if each.startswith("--ignore-preflight-errors=")]
+    return {name for each in given for name in each.split(",")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -22,8 +22,12 @@ _STACK = "To see the stack trace of this error execute with --v=5 or higher"
 _CONTROL_PLANE = "error: error execution phase control-plane: couldn't complete the static pod upgrade"
 _PUT_BACK = "couldn't upgrade control plane. kubeadm has tried to recover everything into the earlier state."
 _PREFLIGHT = "error: error execution phase preflight: "
-_NOT_READY = f"""[preflight] Some fatal errors occurred:
-\t[ERROR ControlPlaneNodesReady]: there are NotReady control-planes in the cluster: [{{}}]
+_READY = "ControlPlaneNodesReady"
+OF_NODE, OF_DNS = ("SystemVerification", "ContainerRuntimeVersion"), ("CoreDNSUnsupportedPlugins", "CoreDNSMigration")
+"""The checks in their groups; kubeadm ends at the first group with an error, before `ControlPlaneNodesReady`."""
+_FILE = "/etc/kubernetes/admin.conf"
+_FAILED = f"""[preflight] Some fatal errors occurred:
+{{}}
 [preflight] If you know what you are doing, you can make a check non-fatal with `--ignore-preflight-errors=...`
 {_PREFLIGHT}preflight checks failed"""
 _TOO_NEW = f"""{_PREFLIGHT}the version argument is invalid due to these errors:
@@ -74,12 +78,28 @@ class OnMachine:
     """The components that do not come up with a new image, each with the cause."""
     upgraded: list[str] = field(default_factory=list)
     """The components that were replaced, in their order."""
+    preflight: dict[str, str] = field(default_factory=dict)
+    """The checks of kubeadm that fail here, each with the cause."""
+    left: list[str] = field(default_factory=list)
+    """The folders that dry runs have left outside of the one they were given."""
 
 
-def upgrade(shared: Shared, machine: OnMachine, own_version: str, target: str) -> Steps:
+def try_upgrade(
+    shared: Shared, machine: OnMachine, own_version: str, target: str, ignored: Collection[str], folder: str
+) -> Steps:
+    """The command with `--dry-run`: it changes nothing but files in `folder`, or in one that it makes without one."""
+    yield shared.pace.preflight
+    machine.left += [] if folder else ["/etc/kubernetes/tmp/kubeadm-upgrade-dryrun"]
+    fault = _no_client(shared) or _fault(shared, machine, own_version, target, ignored)
+    if fault:
+        return Ended(1, "[upgrade/preflight] Running preflight checks\n", f"{fault}\n{_STACK}\n")
+    return Ended(0, "[upgrade/successful] Finished dryrunning successfully!")
+
+
+def upgrade(shared: Shared, machine: OnMachine, own_version: str, target: str, ignored: Collection[str] = ()) -> Steps:
     """The command: with a target it is `apply`, without one `node`. Versions are such as 1.36.1."""
     yield shared.pace.preflight
-    fault = _fault(shared, own_version, target)
+    fault = _fault(shared, machine, own_version, target, ignored)
     if fault:
         return Ended(1, "[preflight] Running pre-flight checks.\n", f"{fault}\n{_STACK}\n")
     version = target or shared.version()
@@ -137,18 +157,31 @@ def _put_back(shared: Shared, name: str, images: dict[str, str]) -> Generator[fl
             plane.bring_up(name, component)
 
 
-def _fault(shared: Shared, own_version: str, target: str) -> str:
+def _no_client(shared: Shared) -> str:
+    """A dry run asks the API server for its version before all else."""
+    said = f'couldn\'t create a Kubernetes client from file "{_FILE}": failed to get server version: {_REFUSED}'
+    return "" if shared.control_plane.answers else f"error: {said}"
+
+
+def _fault(shared: Shared, machine: OnMachine, own_version: str, target: str, ignored: Collection[str]) -> str:
     """The end of its standard error, as the real one was recorded (`recorded`); empty if it may start."""
     if not shared.control_plane.answers:
         doing = "[upgrade] FATAL" if target else "unable to fetch the kubeadm-config ConfigMap"
         return f"error: {doing}: failed to get config map: {_REFUSED}"
+    of_machine = {name: said for name, said in machine.preflight.items() if target or name in OF_NODE}
+    for group in (OF_NODE, OF_DNS):
+        faults = {name: said for name, said in of_machine.items() if name in group and name not in ignored}
+        if faults:
+            return _FAILED.format("\n".join(f"\t[ERROR {name}]: {said}" for name, said in faults.items()))
     if not target:
         # `kubeadm upgrade node` looks at its own machine only.
         return ""
     nodes = [shared.kubernetes.server.resources.get(NODES, "", each) for each in shared.control_plane.images]
     away = [each["metadata"]["name"] for each in nodes if condition_of(each, "Ready").get("status") != "True"]
-    if away:
-        return _NOT_READY.format(" ".join(away))
+    if away and _READY not in ignored:
+        return _FAILED.format(
+            f"\t[ERROR {_READY}]: there are NotReady control-planes in the cluster: [{' '.join(away)}]"
+        )
     if numbers_of(target)[1] > numbers_of(shared.version())[1] + 1:
         return _FATAL.format(f"\t- {_TOO_HIGH.format(target)}\n")
     if numbers_of(target) > numbers_of(own_version):

@@ -177,4 +177,5 @@ def test_the_filter_has_every_reading_and_refuses_others() -> None:
         "successor",
         "missing_images",
         "changed_files",
+        "blockers",
     }

@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_answers i
     said_last,
     version_in,
 )
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_blockers import blockers_in
 
 RECORDED = Path(__file__).parents[3] / "sandbox" / "kubeadm" / "recorded"
 NEXT = "1.36.4"
@@ -49,3 +50,41 @@ def test_images() -> None:
 )
 def test_a_failure_is_said_with_its_cause(name: str, cause: str) -> None:
     assert cause in said_last({"rc": 1, "stdout": "", "stderr": recorded(f"{name}.txt")})
+
+
+@pytest.mark.parametrize(
+    ("name", "checks", "sentences"),
+    [
+        (
+            "dry_run_plugin",
+            ["CoreDNSUnsupportedPlugins"],
+            ['the following plugins: [Plugin "mystery" is unsupported by this migration tool in 1.13.2.'],
+        ),
+        ("dry_run_without_api", [""], ["dial tcp 127.0.0.1:1: connect: connection refused. Correct that."]),
+        (
+            "apply_skipping",
+            ["", ""],
+            ["can upgrade only 1 minor version at a time. Give another target", "(38 > 36). Such an upgrade is not"],
+        ),
+        ("apply_too_new", [""], ["Upgrade kubeadm first using the tool you used to install kubeadm. Give another"]),
+        ("apply_not_ready", ["ControlPlaneNodesReady"], ["in the cluster: [cp-1]. Bring these Kubernetes nodes back."]),
+        ("apply_without_image", ["ImagePull"], [f"kube-scheduler:v{NEXT}: not found. Correct that."]),
+    ],
+)
+def test_each_obstacle_is_named_with_its_remedy(name: str, checks: list[str], sentences: list[str]) -> None:
+    found = blockers_in({"rc": 1, "stdout": "", "stderr": recorded(f"{name}.txt")})
+    assert [each["check"] for each in found] == checks
+    for each, sentence in zip(found, sentences, strict=True):
+        assert sentence in each["said"]
+        assert "preflight checks failed" not in each["said"]
+
+
+def test_several_checks_of_a_group_are_told_apart() -> None:
+    lines = ["\t[ERROR A]: one", "of two lines", "\t[WARNING B]: passes", "\t[ERROR C]: three", "error: it failed"]
+    found = blockers_in({"rc": 1, "stderr": "\n".join(lines)})
+    assert [each["said"] for each in found] == ["A: one of two lines. Correct that.", "C: three. Correct that."]
+
+
+def test_a_dry_run_that_could_not_start_is_an_obstacle() -> None:
+    assert blockers_in({"rc": 2, "msg": "No such file or directory: flock"})[0]["said"].startswith("No such file")
+    assert blockers_in({"msg": "it was not run"})
