@@ -28,6 +28,8 @@ options:
         not lead, or no other one can.
       - V(missing_images) gives those of the listed images that are not in O(present).
       - V(changed_files) says whether the files of a find differ from O(after).
+      - V(brought) compares the etcd and the CoreDNS in the list of images of kubeadm with O(etcd_version) and O(dns),
+        and gives for each its C(name), C(said), and whether that of the list is C(older).
       - V(blockers) gives the obstacles that a dry run of C(kubeadm upgrade) has named, each with its C(check) and
         C(said), the sentence about it.
     type: str
@@ -40,6 +42,7 @@ options:
       - successor
       - missing_images
       - changed_files
+      - brought
       - blockers
     required: true
   certificates:
@@ -59,6 +62,12 @@ options:
     type: int
   own:
     description: The number of the member of etcd on the machine.
+    type: str
+  etcd_version:
+    description: The version of etcd on the machine.
+    type: str
+  dns:
+    description: The image of CoreDNS in the cluster.
     type: str
   present:
     description: The output of C(crictl images -o json).
@@ -97,6 +106,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "successor": kubeadm_answers.successor_of,
     "missing_images": kubeadm_answers.missing_images,
     "changed_files": kubeadm_answers.differing,
+    "brought": kubeadm_answers.brought,
     "blockers": kubeadm_blockers.blockers_in,
 }
 

@@ -287,7 +287,8 @@ batches:
       reason: next of workers in zone a
       proof: workers keeps 2 of its 3 workers, and evictions respect every budget
       place: 2/4
-details: {description: A line for each version of a chain., returned: with a plan, type: list, elements: str}
+components: {description: The present versions of each component of Kubernetes., returned: with a plan, type: dict}
+details: {description: Lines of the plan with versions., returned: with a plan, type: list, elements: str}
 members:
   description: Names of all machines of the plan.
   returned: with O(state=planned) or O(state=begun)

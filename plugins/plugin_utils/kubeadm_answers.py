@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..module_utils.common.release import release_in
 from ..module_utils.common.words import printable, shortened
 
 Json = Mapping[str, Any]
@@ -134,6 +135,30 @@ def missing_images(listed: str, present: str) -> list[str]:
     return [each for each in wanted if each not in there]
 
 
+def brought(listed: str, etcd_version: str, dns: str) -> list[dict[str, Any]]:
+    """What kubeadm does with etcd and CoreDNS: each its `name`, `said`, and whether its new version is `older`.
+
+    One that is not there, or whose versions cannot be compared, is left out.
+
+    Args:
+        listed: The answer of `kubeadm config images list` for the new version.
+        etcd_version: The version of the member of etcd.
+        dns: The image of CoreDNS.
+    """
+    tags = {each.rpartition("/")[2].partition(":")[0]: each.rpartition(":")[2] for each in listed.split()}
+    present = {"etcd": etcd_version, "CoreDNS": dns.partition("@")[0].rpartition(":")[2]}
+    found = list[dict[str, Any]]()
+    for name, tag in present.items():
+        # The tag of etcd has the number of its build, which etcd itself does not say.
+        now, new = (release_in(version_in(each).partition("-")[0]) for each in (tag, tags.get(name.lower(), "")))
+        if now is not None and new is not None:
+            # kubeadm keeps a newer etcd (`performEtcdStaticPodUpgrade`), and no newer CoreDNS.
+            kept = name == "etcd" and new < now
+            said = f"{name} stays at {now}, since kubeadm brings {new}" if kept else f"{name} {now} → {new}"
+            found.append({"name": name, "said": said, "older": new < now})
+    return found
+
+
 def differing(before: Iterable[Json], after: Iterable[Json]) -> bool:
     """Whether files have changed: each has its path and its checksum."""
     found = [{str(each["path"]): each.get("checksum") for each in files} for files in (before, after)]
@@ -172,6 +197,7 @@ def _member(text: str) -> dict[str, Any]:
     if "member_id" not in header:
         return {}
     ids = {"member": str(header["member_id"]), "leader": str(status.get("leader", 0))}
+    ids["version"] = str(status.get("version", ""))
     return {**ids, "revision": int(header.get("revision", 0)), "size": int(status.get("dbSize", 0))}
 
 

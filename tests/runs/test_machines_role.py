@@ -12,8 +12,9 @@ import pytest
 
 from tests.runs.machines import ROLE, Machines, host_of, machines
 from tests.runs.world import world
+from tests.sandbox.kubeadm.building import DEPLOYMENTS
 from tests.sandbox.kubeadm.control_plane import FIRST_MEMBER
-from tests.sandbox.kubeadm.description import COMPONENTS, DNS, PROXY, image_of, images_of
+from tests.sandbox.kubeadm.description import COMPONENTS, DNS, ETCD, PROXY, image_of, images_of
 from tests.sandbox.kubeadm.packages import DNF
 from tests.sandbox.kubernetes.objects import condition_of
 from tests.scenarios.playbook import Played
@@ -325,6 +326,21 @@ def test_an_external_etcd_is_said_to_have_no_snapshot() -> None:
         assert (done.code, found.machines[FIRST].commands.snapshots) == (0, {})
         here.later(60.0)
         assert found.cluster.is_upgraded(TO)
+
+
+def test_an_older_coredns_is_refused_and_a_newer_etcd_stays(made: Machines) -> None:
+    resources, images = made.cluster.kubernetes.server.resources, made.cluster.control_plane.images[FIRST]
+    assert "etcd 3.6.5 → 3.6.6, CoreDNS 1.13.1 → 1.14.1." in take(made, FIRST, "prepare").output
+    images[ETCD] = images[ETCD].replace("3.6.5", "3.6.9")
+
+    def newer(item: Any) -> None:
+        item["spec"]["template"]["spec"]["containers"][0]["image"] = "registry.test/coredns/coredns:v1.15.0"
+
+    resources.change(DEPLOYMENTS, "kube-system", DNS, newer)
+    refused = take(made, FIRST, "prepare", member_kubeadm_pull=False)
+    assert "etcd stays at 3.6.9, since kubeadm brings 3.6.6" in refused.output
+    assert "take CoreDNS back to an older version, so cp-1 was left alone: CoreDNS 1.15.0 → 1.14.1." in refused.message
+    assert take(made, WORKER, "prepare").code == 0, "it runs on the control plane alone"
 
 
 def test_the_image_that_cannot_be_pulled_is_named(made: Machines) -> None:

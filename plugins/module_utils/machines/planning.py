@@ -28,6 +28,7 @@ from .judge.fitness import judge_control_plane, judge_facts, judge_machines, jud
 from .judge.marks import judge_unmarked
 from .judge.order import courses, digest, narrowed, turns, versions
 from .judge.preflight import judge_only
+from .judge.present import present_line, present_versions
 from .judge.skew import judge_chain, judge_versions
 from .machine_marks import MachineMarks
 from .observe.facts import facts_in
@@ -130,7 +131,7 @@ def order(task: Task) -> Outcome:
         return whole.without_waiting() if whole.state is State.REFUSED else whole
 
     seen, verdict = task.wait(lambda: look(client), judged)
-    batches = batches_of(seen)
+    batches, components = batches_of(seen), present_versions(seen, facts)
     return ordered(
         Whole(IDENTITY, groups, versions(seen, groups)),
         str(target),
@@ -138,7 +139,8 @@ def order(task: Task) -> Outcome:
         verdict,
         unit="machines",
         digest=digest(hops, groups, task.params["max_unavailable"], _conditions(task)),
-        details=_details(hops, batches) if len(hops) > 1 else [],
+        components=components,
+        details=_details(hops, batches, components),
         deployed_version=seen.configured,
         kubeadm=courses(seen, [*versions(seen, groups)], str(target)),
         # One that a person has cordoned stays so.
@@ -158,10 +160,10 @@ def _first_of(batches: Sequence[Turn]) -> Sequence[str]:
     return batches[0].members if batches else ()
 
 
-def _details(hops: Sequence[Release], batches: Sequence[Turn]) -> list[str]:
-    """A line of the plan for each version that is left, with its packages."""
-    found, number = list[str](), 0
-    for hop in hops:
+def _details(hops: Sequence[Release], batches: Sequence[Turn], components: Mapping[str, list[str]]) -> list[str]:
+    """Lines of the plan: the present versions, and in a chain the packages of each version that is left."""
+    found, number = [present_line(components)] if batches else list[str](), 0
+    for hop in hops if len(hops) > 1 else ():
         own = [each for each in batches if (each.target or str(hops[-1])) == str(hop)]
         if own:
             machines = counted(sum(len(each.members) for each in own), "machine")

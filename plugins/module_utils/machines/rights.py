@@ -16,8 +16,11 @@ OPTIONAL = (
 )
 """The further rights in the whole cluster for parts of a plan. They are not asked for: one that is missing is named
 with the part that was not computed."""
-SYSTEM = (Right("get", "", "configmaps"), Right("get", "apps", "daemonsets"))
-"""The rights in the namespace kube-system, to two objects by their names. A review asks without a name, so they are not
+SYSTEM = (
+    Right("get", "", "configmaps"),
+    *(Right("get", "apps", each) for each in ("daemonsets", "deployments")),
+)
+"""The rights in the namespace kube-system, to objects by their names. A review asks without a name, so they are not
 asked for: the first look says which one is missing."""
 ROLE = LOCK_AND_RECORD
 """The rights in the namespace of the lock and the record."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tests.sandbox.kubeadm.agent import AGENT, BOOT, Agent
-from tests.sandbox.kubeadm.building import CONFIGURATION, SYSTEM
-from tests.sandbox.kubeadm.description import ETCD, PACKAGES, images_of, needed_images
+from tests.sandbox.kubeadm.building import CONFIGURATION, DEPLOYMENTS, SYSTEM
+from tests.sandbox.kubeadm.description import DNS, ETCD, PACKAGES, images_of, needed_images
 from tests.sandbox.kubeadm.packages import Packages, named
 from tests.sandbox.kubeadm.process import Ended, Steps, after, never
 from tests.sandbox.kubeadm.upgrading import LOOK, OnMachine, Shared, try_upgrade, upgrade
@@ -179,7 +179,7 @@ class Commands:
         if "version" in argv:
             told = {"clientVersion": {"gitVersion": f"v{self._packages.installed['kubectl']}"}}
             return self._told(json.dumps(told))
-        if CONFIGURATION in argv:
+        if CONFIGURATION in argv or "deployment" in argv:
             controls = self._written.name in self._shared.control_plane.images
             own = {
                 f"--kubeconfig=/etc/kubernetes/{each}.conf" for each in ("kubelet", *(["admin"] if controls else []))
@@ -188,7 +188,11 @@ class Commands:
                 return after(self._shared.pace.look, Ended(1, "", f"error: stat {argv[1]}: no such file or directory"))
             if not self._shared.control_plane.answers:
                 return after(self._shared.pace.look, Ended(1, "", "The connection to the server was refused"))
-            found = self._shared.kubernetes.server.resources.get(CONFIG_MAPS, SYSTEM, CONFIGURATION)
+            resources = self._shared.kubernetes.server.resources
+            if "deployment" in argv:
+                item = resources.get(DEPLOYMENTS, SYSTEM, DNS)
+                return self._told(str(item["spec"]["template"]["spec"]["containers"][0]["image"]))
+            found = resources.get(CONFIG_MAPS, SYSTEM, CONFIGURATION)
             return self._told(str(found["data"]["ClusterConfiguration"]))
         raise UnknownModule(f"command {argv}")
 
@@ -218,7 +222,8 @@ class Commands:
     def _status(self, name: str, revision: int) -> dict[str, Any]:
         plane = self._shared.control_plane
         header = {"cluster_id": 1, "member_id": plane.member(name), "revision": revision, "raft_term": 3}
-        status = {"header": header, "version": "3.6.5", "dbSize": plane.size, "leader": plane.member(plane.leader)}
+        version = plane.images[name][ETCD].rpartition(":")[2].partition("-")[0]
+        status = {"header": header, "version": version, "dbSize": plane.size, "leader": plane.member(plane.leader)}
         return {"Endpoint": f"https://{name}:2379", "Status": {**status, "raftIndex": revision}}
 
     def _in_etcd(self, argv: Sequence[str]) -> Steps:

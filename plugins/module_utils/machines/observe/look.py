@@ -17,6 +17,7 @@ CONFIGURATION = f"{_SYSTEM}/configmaps/kubeadm-config"
 COMPONENTS = f"{_SYSTEM}/pods"
 TIER = "tier=control-plane"
 """The label of the static pods that kubeadm makes (`cmd/kubeadm/app/util/staticpod/utils.go`)."""
+DNS = f"/apis/apps/v1/namespaces/{SYSTEM_NAMESPACE}/deployments/coredns"
 PROXY = f"/apis/apps/v1/namespaces/{SYSTEM_NAMESPACE}/daemonsets/kube-proxy"
 
 
@@ -26,10 +27,11 @@ def look(client: KubernetesClient) -> KubeadmCluster:
     Raises:
         Refusal: an answer cannot be had or understood, or kubeadm has not made this cluster.
     """
-    with ThreadPoolExecutor(max_workers=4) as pool:
+    with ThreadPoolExecutor(max_workers=5) as pool:
         nodes = pool.submit(client.list, NODES)
         components = pool.submit(client.list, COMPONENTS, TIER)
         configuration, proxy = pool.submit(client.get, CONFIGURATION), pool.submit(client.get, PROXY)
+        dns = pool.submit(client.get, DNS)
         configured, external = _configured(configuration.result())
         machines = all_of("Node", nodes.result(), reading.machine)
         return KubeadmCluster(
@@ -37,7 +39,8 @@ def look(client: KubernetesClient) -> KubeadmCluster:
             external_etcd=external,
             machines={each.name: each for each in machines},
             components=all_of("Pod", components.result(), reading.component),
-            proxy=_proxy(proxy.result()),
+            proxy=_version("DaemonSet", proxy.result()),
+            dns=_version("Deployment", dns.result()),
         )
 
 
@@ -48,8 +51,8 @@ def _configured(item: Json | None) -> tuple[str, bool]:
         return reading.cluster_configuration(item)
 
 
-def _proxy(item: Json | None) -> str:
+def _version(kind: str, item: Json | None) -> str:
     if item is None:
         return ""
-    with reading_object("DaemonSet", item):
+    with reading_object(kind, item):
         return reading.tag_of(reading.first_image(item))

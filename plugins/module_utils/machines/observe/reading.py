@@ -57,7 +57,7 @@ def component(_name: str, item: Json) -> Component:
 
 
 def first_image(item: Json) -> str:
-    """The image of the first container of a DaemonSet."""
+    """The image of the first container of a DaemonSet or a Deployment."""
     template = part(part(part(item, "spec"), "template"), "spec")
     return listed(template, "containers", lambda each: text(each, "image", ""))[0]
 

@@ -66,6 +66,8 @@ class KubeadmCluster:
     components: tuple[Component, ...] = ()
     proxy: str = ""
     """The version of kube-proxy; empty without one."""
+    dns: str = ""
+    """The version of CoreDNS; empty without one."""
     by_name: Mapping[str, tuple[Component, ...]] = field(init=False)
     """The components of each machine."""
 

@@ -9,6 +9,7 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from ansible_collections.stateful.upgrade.plugins.filter.kubeadm_answer import READERS, kubeadm_answer
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_answers import (
+    brought,
     differing,
     machine_of,
     missing_images,
@@ -22,7 +23,12 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_answers i
 GIBI = 2**30
 KUBECTL = json.dumps({"clientVersion": {"major": "1", "gitVersion": "v1.35.1", "goVersion": "go1.25.0"}})
 FACTS = {"free": {"/": 3 * GIBI, "/var/lib": 2 * GIBI}, "etcd": {}}
-STATUS = {"header": {"member_id": 18_000_000_000_000_000_001, "revision": 77}, "leader": 2**63, "dbSize": GIBI}
+STATUS = {
+    "header": {"member_id": 18_000_000_000_000_000_001, "revision": 77},
+    "leader": 2**63,
+    "dbSize": GIBI,
+    "version": "3.6.5",
+}
 
 
 def told(text: str, key: str = "", rc: int = 0) -> dict[str, Any]:
@@ -66,7 +72,13 @@ def test_the_fact_of_a_machine_of_the_control_plane() -> None:
             {"name": "apiserver", "expires": "2027-01-02T03:04:05Z"},
             {"name": "ca", "expires": "2036-01-02T03:04:05Z"},
         ],
-        "etcd": {"member": "18000000000000000001", "leader": str(2**63), "revision": 77, "size": GIBI},
+        "etcd": {
+            "member": "18000000000000000001",
+            "leader": str(2**63),
+            "revision": 77,
+            "size": GIBI,
+            "version": "3.6.5",
+        },
     }
 
 
@@ -177,5 +189,25 @@ def test_the_filter_has_every_reading_and_refuses_others() -> None:
         "successor",
         "missing_images",
         "changed_files",
+        "brought",
         "blockers",
     }
+
+
+LISTED = "registry.test/kube-apiserver:v1.36.1\nregistry.test/coredns/coredns:v1.14.1\nregistry.test/etcd:3.6.6-0\n"
+
+
+@pytest.mark.parametrize(
+    ("etcd", "dns", "said", "older"),
+    [
+        ("3.6.5", "registry.test/coredns:v1.13.1", ["etcd 3.6.5 → 3.6.6", "CoreDNS 1.13.1 → 1.14.1"], []),
+        ("3.6.6", "registry.test/coredns:v1.14.1@sha256:0", ["etcd 3.6.6 → 3.6.6", "CoreDNS 1.14.1 → 1.14.1"], []),
+        ("3.7.0", "", ["etcd stays at 3.7.0, since kubeadm brings 3.6.6"], ["etcd"]),
+        ("", "registry.test/coredns:v1.15.0", ["CoreDNS 1.15.0 → 1.14.1"], ["CoreDNS"]),
+        ("", "registry.test/coredns:latest", [], []),
+    ],
+)
+def test_what_kubeadm_brings_is_compared(etcd: str, dns: str, said: list[str], older: list[str]) -> None:
+    found = brought(LISTED, etcd, dns)
+    assert [each["said"] for each in found] == said
+    assert [each["name"] for each in found if each["older"]] == older
