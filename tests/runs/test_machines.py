@@ -15,7 +15,7 @@ from tests.runs.shipped import rights_of_machines
 from tests.runs.turns import Killed
 from tests.runs.world import World, world
 from tests.sandbox.kubernetes.controllers.work import with_condition
-from tests.sandbox.kubernetes.kinds import NODES, PODS
+from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES, PODS
 from tests.scenarios.cluster import USER
 from tests.scenarios.playbook import Played
 
@@ -179,6 +179,16 @@ def test_nothing_goes_down_before_the_dry_run_of_kubeadm_passes_on_each_machine(
     ended = upgraded(found, member_kubeadm_arguments=["--ignore-preflight-errors=CoreDNSUnsupportedPlugins"])
     assert ended.code == 0, ended.output
     is_upgraded(found)
+
+
+def test_an_api_behind_one_machine_is_named_in_the_plan(found: Machines, here: World) -> None:
+    assert "controlPlaneEndpoint (cp-1:6443) is the address of machine cp-1" in planned(found).output
+    configuration = found.cluster.configuration()
+    said = configuration["data"]["ClusterConfiguration"].replace("cp-1:6443", "balancer.test:6443")
+    here.sandbox.kubernetes.server.resources.store.put(
+        CONFIG_MAPS, {**configuration, "data": {"ClusterConfiguration": said}}
+    )
+    assert "controlPlaneEndpoint" not in planned(found).output
 
 
 def test_a_machine_that_a_person_has_cordoned_is_upgraded_and_stays_cordoned(found: Machines) -> None:

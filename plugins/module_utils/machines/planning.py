@@ -24,6 +24,7 @@ from ..run.output.plan_text import Words, counted
 from ..workloads.going_down import foreseen
 from ..workloads.workload import LONGHORN, WORKLOADS, workloads_in
 from .delegated import OPTIONS as OF_DELEGATED
+from .judge.api_address import judge_api_address
 from .judge.fitness import judge_control_plane, judge_facts, judge_machines, judge_members, judge_quorum
 from .judge.marks import judge_unmarked
 from .judge.order import courses, digest, narrowed, turns, versions
@@ -123,6 +124,7 @@ def order(task: Task) -> Outcome:
                 judge_facts(seen, facts, left, utc_now()),
                 judge_machines(seen, names),
                 judge_control_plane(seen, _first_of(batches_of(seen)), etcd_too=True),
+                judge_api_address(seen, left),
                 judge_unmarked(seen, left, connected=bool(task.params["management"])),
                 *quorum,
             )

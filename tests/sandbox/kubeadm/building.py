@@ -46,13 +46,14 @@ def static_pod(component: str, image: str, node: Json) -> Json:
     }
 
 
-def configuration(version: str) -> Json:
+def configuration(version: str, endpoint: str) -> Json:
     """The ConfigMap from which kubeadm reads what it has installed."""
     lines = (
         "apiServer: {}",
         "apiVersion: kubeadm.k8s.io/v1beta4",
         "certificatesDir: /etc/kubernetes/pki",
         "clusterName: kubernetes",
+        f"controlPlaneEndpoint: {endpoint}",
         "etcd:",
         "  local:",
         "    dataDir: /var/lib/etcd",

@@ -33,7 +33,7 @@ class KubeadmCluster:
             self._register(name, place)
         if self._resources.store.kept(SERVICE_ACCOUNTS, SYSTEM, "default") is None:
             self._resources.create(SERVICE_ACCOUNTS, SYSTEM, {"metadata": {"name": "default"}})
-        self._resources.create(CONFIG_MAPS, SYSTEM, building.configuration(described.version))
+        self._resources.create(CONFIG_MAPS, SYSTEM, building.configuration(described.version, described.endpoint))
         self.control_plane = ControlPlane(kubernetes, described)
         addons = Addons(kubernetes, described.version)
         self.shared = Shared(kubernetes, self.control_plane, addons, pace or Pace())

@@ -17,7 +17,7 @@ class ControlPlane:
     """The static pods by machine. `images` has what the manifest of each names, whether it is up or not."""
 
     def __init__(self, kubernetes: Kubernetes, described: Described) -> None:
-        self._kubernetes, self._described = kubernetes, described
+        self._kubernetes, self.described = kubernetes, described
         self._resources = kubernetes.server.resources
         components = building.all_components(described.version, external_etcd=described.external_etcd)
         self.images = {name: dict(components) for name in described.control_plane}
@@ -52,7 +52,7 @@ class ControlPlane:
     @property
     def answers(self) -> bool:
         """Whether the API answers behind its address."""
-        names = [*self.images] if self._described.balanced else [*self.images][:1]
+        names = [*self.images] if self.described.balanced else [*self.images][:1]
         return self.has_quorum and any((name, API_SERVER) not in self.away for name in names)
 
     def door(self, handler: Handler) -> Handler:

@@ -56,6 +56,11 @@ class Described:
     etcd_size: int = 64 * 2**20
 
     @property
+    def endpoint(self) -> str:
+        """The address of the API, as kubeadm has written it."""
+        return f"{'balancer.test' if self.balanced else self.control_plane[0]}:6443"
+
+    @property
     def machines(self) -> tuple[str, ...]:
         """The names of all machines, which are those of their Kubernetes nodes."""
         return (*self.control_plane, *self.workers)

@@ -112,7 +112,7 @@ def upgrade(shared: Shared, machine: OnMachine, own_version: str, target: str, i
         said.append("[upgrade/control-plane] The control plane instance for this node was successfully upgraded!")
     yield shared.pace.upload
     if target:
-        body = configuration(version)
+        body = configuration(version, shared.control_plane.described.endpoint)
         shared.kubernetes.server.resources.change(
             CONFIG_MAPS, SYSTEM, CONFIGURATION, lambda item: item.update(body | {"metadata": item["metadata"]})
         )

@@ -32,7 +32,7 @@ def look(client: KubernetesClient) -> KubeadmCluster:
         components = pool.submit(client.list, COMPONENTS, TIER)
         configuration, proxy = pool.submit(client.get, CONFIGURATION), pool.submit(client.get, PROXY)
         dns = pool.submit(client.get, DNS)
-        configured, external = _configured(configuration.result())
+        configured, external, endpoint = _configured(configuration.result())
         machines = all_of("Node", nodes.result(), reading.machine)
         return KubeadmCluster(
             configured=configured,
@@ -40,11 +40,13 @@ def look(client: KubernetesClient) -> KubeadmCluster:
             machines={each.name: each for each in machines},
             components=all_of("Pod", components.result(), reading.component),
             proxy=_version("DaemonSet", proxy.result()),
+            endpoint=endpoint,
+            server=client.host,
             dns=_version("Deployment", dns.result()),
         )
 
 
-def _configured(item: Json | None) -> tuple[str, bool]:
+def _configured(item: Json | None) -> tuple[str, bool, str]:
     if item is None:
         raise reading.no_cluster(f"ConfigMap {SYSTEM_NAMESPACE}/kubeadm-config")
     with reading_object("ConfigMap", item):

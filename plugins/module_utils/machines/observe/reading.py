@@ -40,6 +40,7 @@ def machine(name: str, item: Json) -> KubeadmMachine:
         canary=CANARY in notes,
         owner=notes.get(OWNER, ""),
         cluster="/".join(notes[each] for each in CLUSTER) if all(notes.get(each) for each in CLUSTER) else "",
+        addresses=listed(status, "addresses", lambda each: text(each, "address", ""), ()),
         pressures=tuple(said for kind, said in PRESSURES.items() if found.get(kind, UNKNOWN).true),
     )
 
@@ -69,15 +70,16 @@ def tag_of(image: str) -> str:
     return plain(last.partition(":")[2])
 
 
-def cluster_configuration(item: Json) -> tuple[str, bool]:
-    """The version of the ClusterConfiguration that a ConfigMap holds, and whether its etcd is external.
+def cluster_configuration(item: Json) -> tuple[str, bool, str]:
+    """The version of the ClusterConfiguration that a ConfigMap holds, whether its etcd is external, and its endpoint.
 
     Raises:
         Unreadable: it holds none that can be read.
         Refusal: the Python package that reads it is missing.
     """
     found = _parsed(text(part(item, "data"), "ClusterConfiguration"))
-    return plain(text(found, "kubernetesVersion")), "external" in part(found, "etcd", {})
+    version, endpoint = plain(text(found, "kubernetesVersion")), text(found, "controlPlaneEndpoint", "")
+    return version, "external" in part(found, "etcd", {}), endpoint
 
 
 def _parsed(written: str) -> Json:

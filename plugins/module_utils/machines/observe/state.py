@@ -37,6 +37,8 @@ class KubeadmMachine:
     """The things that it has too little of, in words."""
     cluster: str = ""
     """Namespace and name of its Cluster at Cluster API, with a slash; empty without one."""
+    addresses: tuple[str, ...] = ()
+    """Its addresses and host names."""
 
     @property
     def is_kept(self) -> bool:
@@ -68,6 +70,10 @@ class KubeadmCluster:
     """The version of kube-proxy; empty without one."""
     dns: str = ""
     """The version of CoreDNS; empty without one."""
+    endpoint: str = ""
+    """The address of the API in the ClusterConfiguration (controlPlaneEndpoint), with its port; empty without one."""
+    server: str = ""
+    """The URL at which the run reaches the API."""
     by_name: Mapping[str, tuple[Component, ...]] = field(init=False)
     """The components of each machine."""
 
