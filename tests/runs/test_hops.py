@@ -15,6 +15,7 @@ import yaml
 from tests.lab.opensearch.layouts import ELASTICSEARCH
 from tests.runs import chosen, executor
 from tests.runs.driver import BegunHere
+from tests.runs.sampled import one_in
 from tests.runs.world import CalledCluster, World, world
 from tests.sandbox import members
 from tests.sandbox.opensearch.versions import Version
@@ -83,7 +84,7 @@ def test_one_run_makes_all_hops_with_one_consent(here: World) -> None:
     assert not any(again.changed.values()), again.output
 
 
-@pytest.mark.parametrize("number", KILLS)
+@pytest.mark.parametrize("number", one_in(3, KILLS))
 def test_killed_behind_an_act_and_run_again(here: World, number: int) -> None:
     cluster = here.cluster(FROM)
     before = cluster.fingerprint()

@@ -10,6 +10,7 @@ import pytest
 
 from tests.lab.opensearch.layouts import Pool
 from tests.runs.on_hosts import CHECK, PLAYBOOK_OF_HOSTS, ClusterOnHosts, cluster_on_hosts
+from tests.runs.sampled import one_in
 from tests.runs.turns import Killed
 from tests.runs.world import World, world
 from tests.scenarios.playbook import Played, digest_in
@@ -60,7 +61,7 @@ def test_one_run_makes_all_hops_with_one_consent(here: World, cluster: ClusterOn
     assert "Hop 1 of 2 is done: every member runs 2.19.6. The next one leads to 3.8.0." in done.output
 
 
-@pytest.mark.parametrize("number", KILLS)
+@pytest.mark.parametrize("number", one_in(2, KILLS))
 def test_killed_behind_an_act_and_run_again(here: World, cluster: ClusterOnHosts, number: int) -> None:
     planned = played(here, cluster, CHECK)
     consent = digest_in(planned)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, machines
+from tests.runs.sampled import one_in
 from tests.runs.shipped import rights_of_machines
 from tests.runs.turns import Killed
 from tests.runs.world import World, world
@@ -113,13 +114,7 @@ def test_a_second_run_has_nothing_to_do(found: Machines) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        pytest.param(each, marks=() if place % 3 == 0 else (pytest.mark.soak,))
-        for place, each in enumerate(range(3, 75, 4))
-    ],
-)
+@pytest.mark.parametrize("number", one_in(4, range(3, 75, 4)))
 def test_a_run_that_is_killed_behind_an_act_goes_on(found: Machines, number: int) -> None:
     with found.here.killing_behind(number), pytest.raises(Killed):
         upgraded(found)

@@ -14,7 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.order import 
 
 from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, machines
 from tests.runs.observer.looking import RECORD
-from tests.runs.openshift import kills
+from tests.runs.sampled import one_in
 from tests.runs.shipped import rights_of_machines
 from tests.runs.test_machines import codes, cordoned
 from tests.runs.test_openshift_chain import plan_text
@@ -163,7 +163,7 @@ def goes_on_behind(chained: Chained, number: int, **more: Any) -> None:
     assert record["phase"] == "Completed"
 
 
-@pytest.mark.parametrize("number", kills(5, 90, 4, each=5))
+@pytest.mark.parametrize("number", one_in(5, range(5, 90, 4)))
 def test_a_run_that_is_killed_behind_an_act_goes_on_at_the_right_version(small: Chained, number: int) -> None:
     goes_on_behind(small, number, **ALONE)
 

@@ -14,6 +14,7 @@ import pytest
 
 from tests.lab.certificates import Authority
 from tests.runs.machines import NAMESPACE, Machines, machines
+from tests.runs.sampled import one_in
 from tests.runs.shipped import rights_of_machines
 from tests.runs.test_machines import FROM, TO, cordoned, is_upgraded, upgraded
 from tests.runs.turns import Killed
@@ -169,13 +170,7 @@ def test_wrong_variables_are_named_before_any_machine_goes_down(
     assert cordoned(found) == []
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        pytest.param(each, marks=() if place % 5 == 0 else (pytest.mark.soak,))
-        for place, each in enumerate(range(60, 300, 16))
-    ],
-)
+@pytest.mark.parametrize("number", one_in(7, range(60, 300, 16)))
 def test_a_killed_run_reads_the_result_of_what_is_under_way(found: Machines, number: int) -> None:
     with found.here.killing_behind(number), pytest.raises(Killed):
         play(found)

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.runs.observer.looking import RECORD
-from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, kills, shipped_rights
+from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, shipped_rights
+from tests.runs.sampled import one_in
 from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES
 from tests.sandbox.kubernetes.objects import Json
@@ -116,7 +117,7 @@ def test_a_second_run_has_nothing_to_do(here: World) -> None:
     assert len(cluster.openshift.observer.writes) == before
 
 
-@pytest.mark.parametrize("number", kills(1, 28, 2, each=2))
+@pytest.mark.parametrize("number", one_in(3, range(1, 28, 2)))
 def test_a_run_that_is_killed_behind_an_act_goes_on(here: World, number: int) -> None:
     cluster = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), pool("worker", 2))))
     given = cluster.agreed()

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.runs.openshift import PLAYBOOK, SYSTEM, kills, shipped_rights
+from tests.runs.openshift import PLAYBOOK, SYSTEM, shipped_rights
+from tests.runs.sampled import one_in
 from tests.runs.test_openshift import SETTLE, CalledOpenShift, codes
 from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import NODES
@@ -145,7 +146,7 @@ def test_spare_workers_are_taken_together_with_others_too(here: World, most: int
     assert len(cluster.workers()) == 6
 
 
-@pytest.mark.parametrize("number", kills(1, 50, 2, each=4))
+@pytest.mark.parametrize("number", one_in(6, range(1, 50, 2)))
 def test_a_run_that_is_killed_behind_an_act_goes_on_and_leaves_no_spare_worker(here: World, number: int) -> None:
     cluster = WithSpareWorkers(here, replace(MACHINED, machine_sets=SETS[:2]))
     given = cluster.agreed()

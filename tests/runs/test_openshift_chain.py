@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.runs.openshift import PLAYBOOK, SYSTEM, kills, shipped_rights
+from tests.runs.openshift import PLAYBOOK, SYSTEM, shipped_rights
+from tests.runs.sampled import one_in
 from tests.runs.test_openshift import SETTLE, codes
 from tests.runs.test_openshift_capacity import SETS
 from tests.runs.test_openshift_target import FEW, SERVICE, Reached, goes
@@ -115,7 +116,7 @@ def test_other_workers_go_before_the_control_plane_goes_on(here: World) -> None:
 
 
 @pytest.mark.parametrize("described", [EVEN, ODD], ids=["once", "twice"])
-@pytest.mark.parametrize("number", kills(3, 60, 3, each=4))
+@pytest.mark.parametrize("number", one_in(8, range(3, 60, 3)))
 def test_a_run_that_is_killed_goes_on_with_the_upgrade_under_way(
     here: World, number: int, described: Described
 ) -> None:

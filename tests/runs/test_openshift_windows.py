@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.runs import direct
-from tests.runs.openshift import PLAYBOOK, kills
+from tests.runs.openshift import PLAYBOOK
+from tests.runs.sampled import one_in
 from tests.runs.test_openshift import CalledOpenShift
 from tests.runs.world import World, world
 from tests.sandbox.monitoring.alertmanager import Alertmanager
@@ -80,7 +81,7 @@ def test_no_window_without_an_alertmanager(watched: Watched) -> None:
     assert watched.alerts.silences() == []
 
 
-@pytest.mark.parametrize("number", kills(2, 34, 4, each=2))
+@pytest.mark.parametrize("number", one_in(3, range(2, 34, 4)))
 def test_a_killed_run_leaves_no_window_behind_the_next_one(watched: Watched, number: int) -> None:
     given = watched.given()
     killed = watched.here.killed_behind(number, given, PLAYBOOK)

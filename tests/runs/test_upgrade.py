@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from kubernetes import client, config
 
+from tests.runs.sampled import one_in
 from tests.runs.turns import Killed
 from tests.runs.world import CalledCluster, World, world
 from tests.sandbox.web import Request
@@ -81,7 +82,7 @@ def killed_behind(here: World, number: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("number", KILLS)
+@pytest.mark.parametrize("number", one_in(2, KILLS))
 def test_killed_behind_an_act_and_run_again(here: World, number: int) -> None:
     assert killed_behind(here, number)
 

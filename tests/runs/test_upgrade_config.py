@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, kills, shipped_rights
+from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, shipped_rights
+from tests.runs.sampled import one_in
 from tests.runs.test_openshift import CalledOpenShift, codes
 from tests.runs.turns import Killed
 from tests.runs.upgrade_configs import SOURCE, UpgradeConfigs
@@ -158,7 +159,7 @@ def test_status_has_a_line_for_each_step(here: World) -> None:
     assert len(re.findall(r"  step \w+: pending", early.output)) == 16
 
 
-@pytest.mark.parametrize("number", kills(4, 35, 5, each=2))
+@pytest.mark.parametrize("number", one_in(3, range(4, 35, 5)))
 def test_a_killed_run_and_the_next_one_are_one_upgrade(here: World, number: int) -> None:
     cluster = RequestedOpenShift(here)
     cluster.request()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.runs.on_hosts import CHECK
+from tests.runs.sampled import one_in
 from tests.runs.world import CalledCluster, World, world
 from tests.sandbox.kubernetes.kinds import CLAIMS, CONFIG_MAPS, PODS, STATEFUL_SETS
 from tests.sandbox.kubernetes.objects import Json, Kind, controller_of
@@ -155,7 +156,7 @@ def numbered(here: World) -> list[int]:
     return [*last(until, "PATCH", "/persistentvolumeclaims/", 3), *kept, deleted, made, *strategy, forgotten]
 
 
-@pytest.mark.parametrize("which", range(9))
+@pytest.mark.parametrize("which", one_in(3, range(9)))
 @pytest.mark.parametrize("way", [PLAYBOOK, SETTLE])
 def test_killed_behind_each_act_the_set_is_made_again_by_the_next_run_and_by_settle(
     here: World, numbered: list[int], which: int, way: str
