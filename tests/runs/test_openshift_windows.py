@@ -81,6 +81,19 @@ def test_no_window_without_an_alertmanager(watched: Watched) -> None:
     assert watched.alerts.silences() == []
 
 
+def test_workers_that_stay_have_no_window(watched: Watched) -> None:
+    openshift = watched.cluster.openshift
+    openshift.write(POOLS, "worker", {"paused": True})
+    given, hidden = watched.given(upgrade_control_plane_silences=['severity="critical"']), list[bool]()
+    watched.here.calling.after = lambda _request: hidden.append(watched.alerts.hides(WARNING))
+    ended = watched.here.play(PLAYBOOK, given)
+    assert ended.code == 0, ended.output
+    assert history(openshift)[0] == ("4.18.2", "Completed")
+    assert watched.alerts.silences()
+    assert not any(hidden)
+    assert watched.alerts.active() == set()
+
+
 @pytest.mark.parametrize("number", one_in(3, range(2, 34, 4)))
 def test_a_killed_run_leaves_no_window_behind_the_next_one(watched: Watched, number: int) -> None:
     given = watched.given()

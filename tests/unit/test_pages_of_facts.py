@@ -9,12 +9,14 @@ import yaml
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.named_steps import STEPS
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import LEADS_TO
 
+from tests.unit.arrows import ARROWS
 from tests.unit.named_tests import NAMED, ROOT, missing, tables
 
 DOCS = ROOT / "docs"
 CODE = re.compile(r"`([a-z]+(?:_[a-z]+)+)`")
 PROMISES = ("Promise", "Shown by")
 BOXES = ("Box", "Here", "Shown by")
+ROWS_OF_ARROWS = ("Arrow", "Here", "Shown by")
 REQUIREMENTS = ("Number", "Requirement", "Shown by")
 NOT_DONE = "; not done: "
 """The start of what is missing of a requirement, after the tests of what is there."""
@@ -87,7 +89,7 @@ def test_every_transition_between_phases_is_shown_by_a_test_that_exists() -> Non
 
 
 def test_every_box_of_a_managed_upgrade_is_shown_by_tests_that_exist() -> None:
-    rows = tables(page("promises.md").partition("## Managed")[2].partition("### The requirements")[0], BOXES)
+    rows = tables(page("promises.md").partition("## Managed")[2].partition("### The arrows")[0], BOXES)
     boxes = [box for box, *_rest in rows]
     named = {f"Steps: {step.name}" for step in STEPS}
     weaknesses = {f"Weakness {number}" for number in range(1, 13)}
@@ -96,6 +98,20 @@ def test_every_box_of_a_managed_upgrade_is_shown_by_tests_that_exist() -> None:
     assert len(boxes) == len({*boxes}) == len(MANAGED) + len(named) + len(weaknesses)
     for box, _here, shown in rows:
         assert NAMED.findall(shown), box
+        assert missing(shown) == []
+
+
+def test_every_arrow_of_a_managed_upgrade_is_shown_by_tests_that_exist() -> None:
+    rows = tables(
+        page("promises.md").partition("### The arrows")[2].partition("### The requirements")[0], ROWS_OF_ARROWS
+    )
+    assert tuple(arrow for arrow, *_rest in rows) == ARROWS
+    # A step has arrows of its own, unless it only leads to the next one.
+    plain = {"CommenceUpgrade", "RemoveControlPlaneMaintWindow", "RemoveMaintWindow"}
+    assert {step.name for step in STEPS} - {arrow.partition(":")[0].partition(" ")[0] for arrow in ARROWS} == plain
+    for arrow, _here, shown in rows:
+        assert NAMED.findall(shown), arrow
+        assert NAMED.sub("", shown).replace(",", "").strip() == "", arrow
         assert missing(shown) == []
 
 

@@ -161,7 +161,11 @@ def _control_window_removed(course: UpgradeCourse) -> Progress | None:
 
 
 def _worker_window(course: UpgradeCourse) -> Progress | None:
-    return _at(begun_at(course.workers)) if course.has_windows else None
+    if not course.has_windows:
+        return None
+    if course.is_completed and not course.workers:
+        return Progress(course.rolled, course.rolled, NO_WORKERS)
+    return _at(begun_at(course.workers))
 
 
 def _workers(course: UpgradeCourse) -> Progress | None:
@@ -199,6 +203,7 @@ def _completed_notification(course: UpgradeCourse) -> Progress | None:
 
 NOT_SENT = "noted in the record; no notice was sent (upgrade_webhook)"
 NO_SILENCES = "no silence was asked for (upgrade_alertmanager_url)"
+NO_WORKERS = "no Kubernetes node was left"
 BEFORE = "the control plane was upgraded before"
 STEPS = (
     NamedStep("SendStartedNotification", _started_notification),
@@ -212,7 +217,7 @@ STEPS = (
     NamedStep("ControlPlaneUpgraded", _control_plane, BEFORE),
     NamedStep("RemoveControlPlaneMaintWindow", _control_window_removed, NO_SILENCES),
     NamedStep("CreateWorkerMaintWindow", _worker_window, NO_SILENCES),
-    NamedStep("AllWorkersUpgraded", _workers, "no Kubernetes node was left"),
+    NamedStep("AllWorkersUpgraded", _workers, NO_WORKERS),
     NamedStep("RemoveExtraScaledNodes", _of_run("capacity_after"), "no capacity was added"),
     NamedStep("RemoveMaintWindow", _worker_window_removed, NO_SILENCES),
     NamedStep("PostUpgradeHealthCheck", _health_after),

@@ -122,6 +122,11 @@ def test_they_are_those_of_the_managed_upgrade_in_its_order() -> None:
         ("CreateWorkerMaintWindow", recorded(HALF, SILENCED), None),
         ("CreateWorkerMaintWindow", recorded(TAKEN, SILENCED), Progress(CONTROLLED, CONTROLLED)),
         ("CreateWorkerMaintWindow", recorded(TAKEN), Progress(CONTROLLED, CONTROLLED, NO_SILENCES)),
+        (
+            "CreateWorkerMaintWindow",
+            completed(SILENCED, batches=HALF[:1]),
+            Progress(CONTROLLED, CONTROLLED, "no Kubernetes node was left"),
+        ),
         ("AllWorkersUpgraded", recorded(HALF), None),
         ("AllWorkersUpgraded", recorded(TAKEN), Progress(CONTROLLED, "", "0 of 1 Kubernetes nodes")),
         ("AllWorkersUpgraded", recorded(WHOLE), Progress(CONTROLLED, ROLLED, "1 of 1 Kubernetes nodes")),
