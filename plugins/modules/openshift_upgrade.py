@@ -124,10 +124,14 @@ options:
     choices: [osd, aro]
     default: osd
   left_out:
-    description: Named steps that are left out in addition to those of O(upgrade_type).
+    description:
+      - Named steps that are left out in addition to those of O(upgrade_type). All others make the upgrade,
+        prove that OpenShift is well, or remove what was added.
     type: list
     elements: str
-    choices: [UpgradeDelayedCheck, IsUpgradeable, PostUpgradeProcedures]
+    choices: [SendStartedNotification, UpgradeDelayedCheck, IsUpgradeable, ExternalDependencyAvailabilityCheck,
+              EnsureExtraUpgradeWorkers, CreateControlPlaneMaintWindow, CreateWorkerMaintWindow, PostUpgradeProcedures,
+              SendCompletedNotification]
     default: []
   fedramp:
     description: Whether the File Integrity Operator makes its baseline again after the upgrade.
@@ -271,12 +275,7 @@ members:
   returned: with O(state=planned), O(state=begun) or O(state=updated)
   type: list
   sample: [master-0, worker-0]
-left:
-  description: The Kubernetes nodes of pools that another user has paused.
-  returned: with O(state=planned) or O(state=begun)
-  type: list
-  elements: str
-  sample: []
+left: {description: The Kubernetes nodes of pools that another user has paused., returned: with a plan, type: list}
 rest:
   description: The Kubernetes nodes of the O(batch) that are not taken yet, since spare Kubernetes nodes came first.
   returned: with O(state=taken)
@@ -293,12 +292,7 @@ interruptions:
   returned: with O(state=planned) or O(state=begun)
   type: int
   sample: 3
-lowered:
-  description: The pools that have a lower C(maxUnavailable) for the time of the run.
-  returned: with O(state=planned) or O(state=begun)
-  type: list
-  elements: str
-  sample: []
+lowered: {description: The pools that have a lower C(maxUnavailable) for now., returned: with a plan, type: list}
 kubernetes_nodes:
   description:
     - The Kubernetes nodes that the steps C(nodes) and C(nodes_after) look at, each under its own name, without those
@@ -312,6 +306,8 @@ once:
   type: list
   elements: str
   sample: [dependencies]
+skips: {description: Steps of the run that are left out., returned: with a plan, type: list, sample: [dependencies]}
+untold: {description: States for which no notice is sent., returned: with a plan, type: list, sample: [started]}
 file_integrity:
   description: Whether the run asks the File Integrity Operator for a new baseline after the last batch.
   returned: with O(state=planned) or O(state=begun)

@@ -25,7 +25,8 @@ def steps_of(given: GivenVariables, moment: StepPoint) -> list[Step]:
         return bool(plan.get(needed) if needed in OF_PLAN else value_of(needed, given))
 
     steps, once = given("upgrade_steps") or [], plan.get("once") or ()
-    return taken(steps, moment, has, commenced=bool(plan.get("commenced")), once=once)
+    found = taken(steps, moment, has, commenced=bool(plan.get("commenced")), once=once)
+    return [each for each in found if each.own or each.name not in (plan.get("skips") or ())]
 
 
 def options_of_step(

@@ -18,7 +18,18 @@ from ..run.start.schedule import WindowEnd
 from . import spare_workers
 from .between_hops import judge_chain
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_pools, left_alone
-from .judge.left_out import ARO, DELAYED_CHECK, OPTIONAL, OSD, PROCEDURES, TYPES, left_out, remark_on
+from .judge.left_out import (
+    ARO,
+    DELAYED_CHECK,
+    DEPENDENCIES,
+    NOTICES,
+    OPTIONAL,
+    OSD,
+    TYPES,
+    left_out,
+    remark_on,
+    without_steps,
+)
 from .judge.legs import legs_of, legs_text
 from .judge.order import digest, in_time, in_windows, lowered, measured, turns, versions
 from .judge.stopping import stopping_text
@@ -123,7 +134,9 @@ def order(task: Task) -> Outcome:
         measured=measured(seen, batches),
         commenced=seen.version.is_commenced(str(hops[0])) and not seen.version.has_completed(str(hops[0])),
         once=["dependencies"],
-        file_integrity=task.params["fedramp"] and PROCEDURES not in without,
+        skips=["dependencies"] if DEPENDENCIES in without else [],
+        untold=[state for name, state in NOTICES.items() if name in without],
+        file_integrity=task.params["fedramp"],
     )
 
 
@@ -196,5 +209,5 @@ def options_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
     """The options of the run: a step that is left out is a check that it skips, and `aro` misses no window."""
     without, policy = left_out(params), params["window_policy"]
     opened = params["upgrade_type"] == ARO and policy == WindowEnd.START_ONLY.value
-    own = {"skip_checks": without, "tells_delay": DELAYED_CHECK not in without}
+    own = {"skip_checks": without, "tells_delay": DELAYED_CHECK not in without, **without_steps(params, without)}
     return {**params, **own, "window_policy": WindowEnd.OPEN.value if opened else policy}

@@ -13,15 +13,46 @@ from ...common.words import enumerate_few
 
 OSD, ARO = "osd", "aro"
 TYPES = (OSD, ARO)
-DELAYED_CHECK, UPGRADEABLE, PROCEDURES = "UpgradeDelayedCheck", "IsUpgradeable", "PostUpgradeProcedures"
-OPTIONAL = (DELAYED_CHECK, UPGRADEABLE, PROCEDURES)
-"""The steps that can be left out by name. Others are left out where their variables are not given."""
+STARTED, DELAYED_CHECK, UPGRADEABLE = "SendStartedNotification", "UpgradeDelayedCheck", "IsUpgradeable"
+DEPENDENCIES, EXTRA_WORKERS = "ExternalDependencyAvailabilityCheck", "EnsureExtraUpgradeWorkers"
+CONTROL_PLANE_WINDOW, WORKER_WINDOW = "CreateControlPlaneMaintWindow", "CreateWorkerMaintWindow"
+PROCEDURES, COMPLETED = "PostUpgradeProcedures", "SendCompletedNotification"
+OF_ARO = (DELAYED_CHECK, UPGRADEABLE, PROCEDURES)
+"""The steps that the type `aro` does not have."""
+OPTIONAL = (
+    STARTED,
+    DELAYED_CHECK,
+    UPGRADEABLE,
+    DEPENDENCIES,
+    EXTRA_WORKERS,
+    CONTROL_PLANE_WINDOW,
+    WORKER_WINDOW,
+    PROCEDURES,
+    COMPLETED,
+)
+"""The steps that can be left out by name, in their order. All others make the upgrade, prove that OpenShift is well, or
+remove what was added."""
+NOTICES = {STARTED: "started", COMPLETED: "completed"}
+"""The states whose notices are steps of their own."""
 
 
 def left_out(params: Mapping[str, Any]) -> list[str]:
     """The steps that an upgrade with these options leaves out, in their order."""
-    named: Collection[str] = OPTIONAL if params["upgrade_type"] == ARO else params["left_out"]
+    named: Collection[str] = OF_ARO if params["upgrade_type"] == ARO else ()
     return [name for name in OPTIONAL if name in {*named, *params["left_out"]}]
+
+
+def without_steps(params: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """The options that ask for these steps, without what they ask for."""
+    asking: dict[str, dict[str, Any]] = {
+        DEPENDENCIES: {"dependencies": []},
+        EXTRA_WORKERS: {"extra_workers": False},
+        CONTROL_PLANE_WINDOW: {"control_plane_silences": []},
+        WORKER_WINDOW: {"worker_silences": []},
+        PROCEDURES: {"fedramp": False},
+    }
+    found = {option: value for name in names for option, value in asking.get(name, {}).items()}
+    return {option: value for option, value in found.items() if option in params}
 
 
 def remark_on(names: Collection[str]) -> tuple[Reason, ...]:

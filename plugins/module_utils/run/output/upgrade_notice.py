@@ -44,9 +44,13 @@ CONTRACT = Contract(
 
 
 def run(task: Task) -> Outcome:
-    """Report the state unless it was reported already. No upgrade fails because a notice cannot be sent."""
+    """Report the state unless it was reported already, or the plan leaves its notice out.
+
+    No upgrade fails because a notice cannot be sent.
+    """
     _note(task)
-    return _notice(task) if task.params["url"] else Outcome(Verdict(), bool(task.journal.as_result()))
+    told = task.params["state"] not in (task.params["plan"].get("untold") or ())
+    return _notice(task) if task.params["url"] and told else Outcome(Verdict(), bool(task.journal.as_result()))
 
 
 def _note(task: Task) -> None:
