@@ -63,8 +63,7 @@ options:
       - restored
     default: planned
   target_version:
-    description: The version of Kubernetes to upgrade to, such as 1.36.1. Not needed if O(state=ended) or
-      O(state=restored).
+    description: The version of Kubernetes, such as 1.36.1. Not needed if O(state=ended) or O(state=restored).
     type: str
     required: false
   groups:
@@ -150,14 +149,10 @@ options:
         C(MachineUpToDate), and before work on it starts C(cluster.x-k8s.io/skip-remediation), so that no
         MachineHealthCheck replaces it. The annotations are removed once the machine is back.
   workload_gate:
-    description:
-      - The file of tasks that the run includes before each batch. Without it the plan names the clusters that nothing
-        asks, since they are not in O(workloads) either.
+    description: The file of tasks before each batch. Without it the plan names the clusters that nothing asks.
     type: path
   stopped:
-    description:
-      - With O(state=restored) the cause with which the run has failed. The Machine on which it has stopped before the
-        drain gets it in its condition, which then is C(Unknown).
+    description: With O(state=restored) the cause of the failure, for the condition of a Machine stopped before its drain.
     type: str
     default: ''
   batch:
@@ -170,8 +165,7 @@ options:
     type: bool
     default: false
   wait_timeout:
-    description:
-      - Seconds to wait for an answer of the Kubernetes API, then without progress for what the state waits for.
+    description: Seconds to wait for an answer of the Kubernetes API, then without progress for what the state needs.
     default: 120
 attributes:
   check_mode:
