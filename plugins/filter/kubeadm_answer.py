@@ -30,6 +30,10 @@ options:
       - V(changed_files) says whether the files of a find differ from O(after).
       - V(brought) compares the etcd and the CoreDNS in the list of images of kubeadm with O(etcd_version) and O(dns),
         and gives for each its C(name), C(said), and whether that of the list is C(older).
+      - V(failure_class) gives the class of a failure of C(kubeadm upgrade) - V(Transient), V(Unreachable) or
+        V(Terminal).
+      - V(tried_again) says whether it is tried again within O(budgets).
+      - V(most_tries) gives the highest budget of all classes.
       - V(blockers) gives the obstacles that a dry run of C(kubeadm upgrade) has named, each with its C(check) and
         C(said), the sentence about it.
     type: str
@@ -44,6 +48,9 @@ options:
       - changed_files
       - brought
       - blockers
+      - failure_class
+      - tried_again
+      - most_tries
     required: true
   certificates:
     description: The result of C(kubeadm certs check-expiration -o json).
@@ -66,6 +73,9 @@ options:
   etcd_version:
     description: The version of etcd on the machine.
     type: str
+  budgets:
+    description: The retries by class, C(transient) and C(unreachable), 3 and 5 by default.
+    type: dict
   dns:
     description: The image of CoreDNS in the cluster.
     type: str
@@ -95,7 +105,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils import kubeadm_answers, kubeadm_blockers
+from ..plugin_utils import kubeadm_answers, kubeadm_blockers, kubeadm_failures
 
 READERS: Mapping[str, Callable[..., Any]] = {
     "machine": kubeadm_answers.machine_of,
@@ -108,6 +118,9 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "changed_files": kubeadm_answers.differing,
     "brought": kubeadm_answers.brought,
     "blockers": kubeadm_blockers.blockers_in,
+    "failure_class": kubeadm_failures.failure_class,
+    "tried_again": kubeadm_failures.tried_again,
+    "most_tries": kubeadm_failures.most_tries,
 }
 
 

@@ -118,6 +118,7 @@ class Acting:
 
     def _waited_for(self, host: str, options: Mapping[str, Any]) -> Result:
         """As the action of ansible-core: a module is asked for until it answers."""
+        time.sleep(int(options.get("delay", 0)))
         end = time.time() + int(options["timeout"])
         why = "timed out waiting for ping module test"
         while time.time() < end:

@@ -314,8 +314,10 @@ class _OfPlay:
         templar = self._templar(variables)
         left = max(0, int(self._failing(task, lambda: templar.template(task.get("retries", 3)))))
         pause = int(self._failing(task, lambda: templar.template(task.get("delay", 5))))
+        attempts = 0
         while True:
-            result = dict(self._failing(task, once))
+            attempts += 1
+            result = {**self._failing(task, once), "attempts": attempts}
             if result.get("unreachable") or self._failing(task, partial(self._ends_tries, task, variables, result)):
                 return result
             if not left:

@@ -17,6 +17,7 @@ from tests.runs.turns import Killed
 from tests.runs.world import World, world
 from tests.sandbox.kubernetes.controllers.work import with_condition
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES, PODS
+from tests.sandbox.web import Request
 from tests.scenarios.cluster import USER
 from tests.scenarios.playbook import Played
 
@@ -146,6 +147,21 @@ def test_a_failed_step_of_kubeadm_ends_the_run_before_the_drain_and_the_next_one
     commands.upgrade_fails = ""
     ended = upgraded(found)
     assert ended.code == 0, ended.output
+    is_upgraded(found)
+
+
+def test_a_failure_of_kubeadm_that_passes_does_not_end_the_run(found: Machines) -> None:
+    commands = found.machines["worker-2"].commands
+    commands.upgrade_fails = 'Get "https://api.test:6443": dial tcp 10.0.0.1:6443: connect: connection refused'
+
+    def pass_by(_request: Request) -> None:
+        commands.upgrade_fails = commands.upgrade_fails if len(commands.upgrades) < 2 else ""
+
+    found.here.calling.after = pass_by
+    ended = upgraded(found)
+    assert ended.code == 0, ended.output
+    assert len(commands.upgrades) > 1
+    assert "kubeadm upgrade node has succeeded on worker-2 after" in ended.output
     is_upgraded(found)
 
 

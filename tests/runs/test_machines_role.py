@@ -179,7 +179,7 @@ def test_a_failure_of_kubeadm_is_one_sentence_and_the_next_run_goes_on(made: Mac
     machine = made.machines[FIRST]
     machine.written.broken["kube-scheduler"] = "timed out waiting for the condition"
     said = take(made, FIRST, "before_drain").message
-    assert f"kubeadm upgrade apply -y v{TO} has failed on cp-1: error: error execution phase control-plane: " in said
+    assert f"kubeadm upgrade apply -y v{TO} has failed on cp-1 (Transient, tries: 4): error: error execution" in said
     assert "kube-scheduler: timed out waiting for the condition. Correct that, and run again" in said
     assert "stack trace" not in said
     machine.written.broken.clear()
@@ -188,6 +188,37 @@ def test_a_failure_of_kubeadm_is_one_sentence_and_the_next_run_goes_on(made: Mac
     made.here.later(60.0)
     assert take(made, FIRST, "before_drain", "after_drain").code == 0
     assert made.cluster.version() == TO
+
+
+def test_a_failure_that_may_pass_is_tried_again_within_its_budget(made: Machines) -> None:
+    commands = made.machines[WORKER].commands
+    commands.upgrade_fails = 'Get "https://api.test:6443/version": dial tcp 10.0.0.1:6443: connect: connection refused'
+    refused = take(made, WORKER, "before_drain", member_kubeadm_retries={"unreachable": 1})
+    assert "kubeadm upgrade node has failed on worker-1 (Unreachable, tries: 2): Get" in refused.message
+    assert len(commands.upgrades) == 2
+    made.cluster.kubernetes.clock.later(70.0, lambda: setattr(commands, "upgrade_fails", ""))
+    done = take(made, WORKER, "before_drain")
+    assert done.code == 0, done.output
+    failures = len(commands.upgrades) - 3
+    assert failures > 0
+    assert f"has succeeded on worker-1 after {failures} failures that have passed" in done.output.replace("\n", " ")
+
+
+def test_a_failure_that_stays_is_not_tried_again(made: Machines) -> None:
+    commands = made.machines[WORKER].commands
+    commands.upgrade_fails = "[preflight] Some fatal errors occurred:\n\t[ERROR SystemVerification]: no cgroup pids"
+    refused = take(made, WORKER, "before_drain")
+    assert "(Terminal, tries: 1)" in refused.message
+    assert len(commands.upgrades) == 1
+
+
+def test_a_dry_run_waits_for_the_api(made: Machines) -> None:
+    plane = made.cluster.control_plane
+    plane.take_down(FIRST, "kube-apiserver")
+    made.cluster.kubernetes.clock.later(45.0, lambda: plane.bring_up(FIRST, "kube-apiserver"))
+    assert take(made, WORKER, "prepare").code == 0
+    tries = [each for each in made.machines[WORKER].commands.ran if "--dry-run" in each]
+    assert len(tries) > 1
 
 
 def test_a_step_that_hangs_ends_at_its_time(made: Machines) -> None:

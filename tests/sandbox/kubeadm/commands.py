@@ -136,9 +136,10 @@ class Commands:
         return try_upgrade(self._shared, self._written, own, _target(argv), _ignored(argv), folder)
 
     def _upgrade(self, argv: Sequence[str], machine: Machine) -> Steps:
-        if self.upgrade_fails:
+        said = self.upgrade_fails
+        if said:
             yield self._shared.pace.preflight
-            return Ended(1, "", self.upgrade_fails)
+            return Ended(1, "", said)
         own = self._packages.installed["kubeadm"]
         steps = upgrade(self._shared, self._written, own, _target(argv), _ignored(argv))
         before = len(self._written.upgraded)

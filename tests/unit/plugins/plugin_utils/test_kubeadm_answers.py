@@ -191,6 +191,9 @@ def test_the_filter_has_every_reading_and_refuses_others() -> None:
         "changed_files",
         "brought",
         "blockers",
+        "failure_class",
+        "tried_again",
+        "most_tries",
     }
 
 

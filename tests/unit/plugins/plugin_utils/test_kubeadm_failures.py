@@ -1,0 +1,63 @@
+"""The classes of failures of kubeadm, and the tries that each gets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_failures import (
+    failure_class,
+    most_tries,
+    tried_again,
+)
+
+RECORDED = Path(__file__).parents[3] / "sandbox" / "kubeadm" / "recorded"
+POD = "static Pod hash for component kube-apiserver on Node cp-1 did not change after 5m0s"
+PULL = "[ERROR ImagePull]: failed to pull image registry.test/kube-proxy:v1.36.1: "
+REFUSED = "dial tcp 10.0.0.1:6443: connect: connection refused"
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        (f'Get "https://10.0.0.1:6443/version": {REFUSED}', "Unreachable"),
+        ('Post "https://api/apis": net/http: TLS handshake timeout', "Unreachable"),
+        (f"couldn't upgrade control plane: {POD}: timed out waiting for the condition", "Transient"),
+        (f"{PULL}context deadline exceeded", "Transient"),
+        (f"{PULL}failed to resolve reference: failed to do request: Head: dial tcp: i/o timeout", "Unreachable"),
+        (f"{PULL}rpc error: code = NotFound desc = no such tag", "Terminal"),
+        (f"{PULL}401 Unauthorized", "Terminal"),
+        ("x509: certificate has expired or is not yet valid", "Terminal"),
+        ("no space left on device", "Terminal"),
+        (f"\t[ERROR CreateJob]: Job did not complete in 15s\n\t[ERROR SystemVerification]: {REFUSED}", "Transient"),
+        (f"\t[ERROR CreateJob]: {REFUSED}\n\t[ERROR SystemVerification]: no cgroups", "Terminal"),
+        ("", "Terminal"),
+    ],
+)
+def test_the_class_of_a_failure(said: str, kind: str) -> None:
+    assert failure_class({"rc": 1, "stderr": said}) == kind
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("apply_not_ready", "Transient"),
+        ("apply_too_new", "Terminal"),
+        ("apply_without_image", "Terminal"),
+        ("dry_run_plugin", "Terminal"),
+        ("dry_run_without_api", "Unreachable"),
+    ],
+)
+def test_the_class_of_what_the_real_kubeadm_has_said(name: str, kind: str) -> None:
+    assert failure_class({"rc": 1, "stderr": (RECORDED / f"{name}.txt").read_text(encoding="utf-8")}) == kind
+
+
+def test_each_class_has_its_budget() -> None:
+    away, late, broken = ({"rc": 1, "stderr": each} for each in (REFUSED, POD, "no space left on device"))
+    assert [tried_again({**away, "attempts": each}, {}) for each in (1, 5, 6)] == [True, True, False]
+    assert [tried_again({**late, "attempts": each}, {}) for each in (1, 3, 4)] == [True, True, False]
+    assert [tried_again({**late, "attempts": each}, {"transient": 1}) for each in (1, 2)] == [True, False]
+    assert not tried_again(late, {"transient": 0})
+    assert not tried_again(broken, {})
+    assert not tried_again({"rc": 0}, {})
+    assert (most_tries({}), most_tries({"unreachable": 0}), most_tries({"transient": 9})) == (5, 3, 9)
