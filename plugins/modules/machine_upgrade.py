@@ -152,7 +152,7 @@ options:
     description: The file of tasks before each batch. Without it the plan names the clusters that nothing asks.
     type: path
   stopped:
-    description: With O(state=restored) the cause of the failure, for the condition of a Machine stopped before its drain.
+    description: With O(state=restored) the cause of the failure, for a Machine that was stopped before its drain.
     type: str
     default: ''
   batch:
