@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """The options `workloads` and `proof`, specified as `WORKLOADS` in the room workloads."""
+    """The options `workloads` and `proof`, specified as `WORKLOADS` and `PROOF` in the room workloads."""
 
     DOCUMENTATION = r"""
 options:
   workloads:
-    description: The databases on the machines, which are asked and made ready before each batch.
+    description: The databases on the Kubernetes nodes, which have to spare each batch before it goes down.
     type: list
     elements: dict
     default: []
@@ -92,6 +92,10 @@ options:
         type: list
         elements: str
         default: []
+"""
+
+    PROOF = r"""
+options:
   proof:
     description: With O(state=rejoined) and O(state=whole) the value RV(workloads) of O(state=ready).
     type: dict

@@ -93,9 +93,7 @@ options:
         Machines of the control plane always go one by one.
     type: str
   allow_quorum_loss:
-    description:
-      - Consent to an upgrade of a control plane of one machine, or of two with etcd on them. No API server answers for
-        some minutes.
+    description: Consent to upgrade a control plane of one machine, or of two with etcd, whose API is away for minutes.
     type: bool
     default: false
   allow_unmanaged_pods:
@@ -177,6 +175,7 @@ attributes:
 extends_documentation_fragment:
   - stateful.upgrade.drains
   - stateful.upgrade.workloads
+  - stateful.upgrade.workloads.proof
   - stateful.upgrade.machines
   - stateful.upgrade.connections
   - stateful.upgrade.task

@@ -28,6 +28,7 @@ options:
       - V(planned) plans, and looks for all problems.
       - V(begun) takes the lock, plans again and records the start of the run.
       - V(fit) waits until the operators are well and the Kubernetes nodes Ready.
+      - V(asked) waits until the O(workloads) can spare the O(batch).
       - V(taken) has the O(batch) taken. For the control plane it pauses the pools, sets the O(channel) if it is another
         one, waits until OpenShift has retrieved its updates, and sets the desired update, unless the ClusterVersion is
         on its way already. For Kubernetes nodes it releases their pool until they are taken, and
@@ -41,7 +42,7 @@ options:
       - V(reduced) removes the copies that runs have made, and waits until their machines and Kubernetes nodes are gone.
       - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back.
     type: str
-    choices: [planned, begun, ended, fit, taken, updated, proven, restored, expanded, reduced]
+    choices: [planned, begun, ended, fit, asked, taken, updated, proven, restored, expanded, reduced]
     default: planned
   target_version:
     description:
@@ -138,9 +139,7 @@ options:
     type: bool
     default: false
   workload_gate:
-    description:
-      - The file of tasks that the run includes before each batch. Without it the plan names the clusters that nothing
-        asks.
+    description: The file of tasks before each batch. Without it the plan names the clusters that nothing asks.
     type: path
   batch:
     description: The Kubernetes nodes of the current batch.
@@ -167,6 +166,7 @@ attributes:
   idempotent:
     support: full
 extends_documentation_fragment:
+  - stateful.upgrade.workloads
   - stateful.upgrade.drains
   - stateful.upgrade.openshift
   - stateful.upgrade.alerts

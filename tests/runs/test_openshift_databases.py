@@ -19,6 +19,7 @@ from tests.sandbox.openshift.habits import KIND, Habits
 from tests.sandbox.openshift.kinds import VERSIONS
 
 ELASTIC = ("8.19.4", ELASTICSEARCH)
+GATE, NAMED = "gate", "named"
 
 
 class Tenanted:
@@ -29,19 +30,28 @@ class Tenanted:
         self.openshift = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), workers)), habits)
         self.database = Database(here, self.openshift.openshift, *kind)
 
+    def asked(self, by: str, folder: Path, wait_timeout: int = 1800) -> dict[str, Any]:
+        """The variables with which a run asks the database: by a file of tasks, or by its name."""
+        if by == GATE:
+            return {"upgrade_workload_gate": self.database.gate(folder, wait_timeout=wait_timeout)}
+        return {"upgrade_workloads": [self.database.workload()], "upgrade_gate_timeout": wait_timeout}
+
 
 @pytest.mark.parametrize(
-    ("habits", "kind"), [(KIND, ()), (Habits(), ()), (KIND, ELASTIC)], ids=["kind", "worst", "elasticsearch"]
+    ("habits", "kind", "by"),
+    [(KIND, (), GATE), (KIND, (), NAMED), (Habits(), (), GATE), (KIND, ELASTIC, NAMED)],
+    ids=["gate", "named", "worst", "elasticsearch"],
 )
 def test_no_worker_is_taken_whose_members_cannot_be_spared(
-    here: World, tmp_path: Path, habits: Habits, kind: tuple[Any, ...]
+    here: World, tmp_path: Path, habits: Habits, kind: tuple[Any, ...], by: str
 ) -> None:
     tenanted = Tenanted(here, habits, *kind)
     database = tenanted.database
     member = sorted(database.places())[0]
     database.slow_to_return(member, 1200.0)
-    ended = tenanted.openshift.upgrade(upgrade_workload_gate=database.gate(tmp_path))
+    ended = tenanted.openshift.upgrade(**tenanted.asked(by, tmp_path))
     assert ended.code == 0, ended.output
+    assert "nothing asks" not in ended.output
     tenanted.openshift.is_upgraded()
     database.cluster.until_green()
     assert database.breaches == []
@@ -57,9 +67,9 @@ def test_without_the_gate_a_worker_is_taken_too_early(here: World) -> None:
     assert tenanted.database.breaches
 
 
-@pytest.mark.parametrize("kind", [(), ELASTIC], ids=["opensearch", "elasticsearch"])
+@pytest.mark.parametrize(("kind", "by"), [((), NAMED), (ELASTIC, GATE)], ids=["opensearch-named", "elasticsearch-gate"])
 def test_a_pool_stays_paused_while_a_single_copy_is_on_the_next_worker(
-    here: World, tmp_path: Path, kind: tuple[Any, ...]
+    here: World, tmp_path: Path, kind: tuple[Any, ...], by: str
 ) -> None:
     tenanted = Tenanted(here, KIND, *kind)
     openshift, database = tenanted.openshift, tenanted.database
@@ -72,14 +82,14 @@ def test_a_pool_stays_paused_while_a_single_copy_is_on_the_next_worker(
         database.cluster.ask("/bare", "PUT", own)
 
     openshift.openshift.faults.when(VERSIONS, is_at_workers, bare)
-    gate = database.gate(tmp_path, wait_timeout=60)
-    ended = openshift.upgrade(upgrade_workload_gate=gate)
+    asked = tenanted.asked(by, tmp_path, 60)
+    ended = openshift.upgrade(**asked)
     assert ended.code != 0
     assert "bare" in ended.output
     assert openshift.paused() == ["worker"]
     assert database.breaches == []
     database.cluster.ask("/bare", "DELETE")
-    ended = openshift.upgrade(upgrade_workload_gate=gate)
+    ended = openshift.upgrade(**asked)
     assert ended.code == 0, ended.output
     openshift.is_upgraded()
     assert database.breaches == []

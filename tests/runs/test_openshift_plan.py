@@ -275,7 +275,7 @@ def test_the_clusters_that_nothing_asks_are_named_once(here: World, tmp_path: Pa
     database(cluster)
     said = (
         "Note: Nothing asks OpenSearch search/logs before their Kubernetes nodes are taken, so a shard or a volume may"
-        " lose its last copy. Ask them in a file of tasks (upgrade_workload_gate)."
+        " lose its last copy. Name them in upgrade_workloads, or ask them in a file of tasks (upgrade_workload_gate)."
     )
     assert planned(cluster).output.partition("Give the plan")[0].count(said) == 1
     gate = tmp_path / "gate.yml"

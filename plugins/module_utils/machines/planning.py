@@ -22,7 +22,7 @@ from ..run.colouring import Turn, readable_most
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words, counted
 from ..workloads.going_down import foreseen
-from ..workloads.workload import LONGHORN, WORKLOADS, workloads_in
+from ..workloads.workload import LONGHORN, PROOF, WORKLOADS, conditions_of_workloads, is_named
 from .delegated import OPTIONS as OF_DELEGATED
 from .judge.api_address import judge_api_address
 from .judge.fitness import judge_control_plane, judge_facts, judge_machines, judge_members, judge_quorum
@@ -52,6 +52,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "allow_forced_drains": FORCED,
     "allow_unmanaged_pods": ALLOW_UNMANAGED,
     **WORKLOADS,
+    **PROOF,
     "workload_gate": {"type": "path"},
     "management": MANAGEMENT,
     "stopped": {"type": "str", "default": ""},
@@ -155,7 +156,7 @@ def _conditions(task: Task) -> list[str]:
     params = task.params
     found = [*map(str, rungs_in(params["allow_forced_drains"])), *params["allow_unmanaged_pods"]]
     found += ["no quorum"] if params["allow_quorum_loss"] else []
-    return found + [each for one in workloads_in(params["workloads"]) for each in one.conditions()]
+    return found + conditions_of_workloads(params)
 
 
 def _first_of(batches: Sequence[Turn]) -> Sequence[str]:
@@ -205,10 +206,9 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         given.may_look()
         client, rungs = connect(given.params["kubernetes"]), rungs_in(given.params["allow_forced_drains"])
         unmanaged = given.params["allow_unmanaged_pods"]
-        named = {one.product for one in workloads_in(given.params["workloads"])}
 
         def is_asked(product: str, namespace: str) -> bool:
-            return bool(given.params["workload_gate"]) or (product, namespace) in named
+            return bool(given.params["workload_gate"]) or is_named(given.params, product, namespace)
 
         return Outcome(judge_drains(client, batches, batches, rungs, unmanaged, is_asked=is_asked))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ..common.errors import Conflict, Refusal
@@ -22,6 +23,8 @@ from ..run.begin_and_end import System
 from ..run.lateness import Lateness
 from ..run.record.going_down import note_down
 from ..run.runs import contract_of, work_of
+from ..workloads import going_down
+from ..workloads.workload import consents_of_workloads
 from . import spare_workers
 from .act.changes import Acts
 from .act.commencing import commence
@@ -316,6 +319,8 @@ SYSTEM = System(
     put_back=lambda _task: Outcome(Verdict()),
     states={
         "fit": _gate,
+        # The machine config operator evicts an elected manager without a hand-over.
+        "asked": partial(going_down.asked, hands_over=False),
         "taken": _take,
         "updated": _follow,
         "proven": _prove,
@@ -326,6 +331,7 @@ SYSTEM = System(
     guess=SECONDS_A_BATCH,
     options_of=options_of,
     words=lambda _params, plan: words(plan),
+    consents=consents_of_workloads,
     notes_refusals=True,
 )
 CONTRACT, run = contract_of(SYSTEM), work_of(SYSTEM)

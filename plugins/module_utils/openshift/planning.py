@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..run.colouring import Turn, readable_most
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words, counted
 from ..run.start.schedule import WindowEnd
+from ..workloads.workload import WORKLOADS, conditions_of_workloads
 from . import spare_workers
 from .between_hops import judge_chain
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_pools, left_alone
@@ -84,6 +85,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "upgrade_type": {"type": "str", "choices": list(TYPES), "default": OSD},
     "left_out": {"type": "list", "elements": "str", "choices": list(OPTIONAL), "default": []},
     "fedramp": {"type": "bool", "default": False},
+    **WORKLOADS,
     "workload_gate": {"type": "path"},
     "aborted": {"type": "bool", "default": False},
 }
@@ -94,7 +96,6 @@ def order(task: Task) -> Outcome:
     """The control plane and the Kubernetes nodes in their order. A plan waits until all are fit."""
     client, without = connect(task.params["kubernetes"]), left_out(task.params)
     looking, at_target = Looking(client), LookingAtTarget(task.params)
-    rungs = rungs_in(task.params["allow_forced_drains"])
     check_chain(task.params)
     readable_most(task.params["max_unavailable"])
 
@@ -123,7 +124,7 @@ def order(task: Task) -> Outcome:
         image=[hop.update(stage.version).image for stage, hop in stages(seen, hops)][-1],
         adds=list(spare.adds),
         interruptions=spare.interruptions,
-        digest=digest(seen, target, [*without, *map(str, rungs)], spare.patterns, through),
+        digest=digest(seen, target, _conditions(task, without), spare.patterns, through),
         **_of_pools(task, seen, hops, spare.coming, begins=bool(batches)),
         deployed_version=seen.version.present,
         **_of_channels(seen, hops),
@@ -138,6 +139,12 @@ def order(task: Task) -> Outcome:
         untold=[state for name, state in NOTICES.items() if name in without],
         file_integrity=task.params["fedramp"],
     )
+
+
+def _conditions(task: Task, without: Collection[str]) -> list[str]:
+    """The consents and choices that the digest of a plan covers."""
+    rungs = rungs_in(task.params["allow_forced_drains"])
+    return [*without, *map(str, rungs), *conditions_of_workloads(task.params)]
 
 
 def _batches(

@@ -14,6 +14,8 @@ from ..draining.observe.optional import asked
 from ..draining.planned import judge_drains
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights, of_lock_and_record
+from ..workloads.going_down import foreseen
+from ..workloads.workload import is_named
 from .file_integrity import file_integrities, judge_there
 from .judge.removals import judge_removed
 from .judge.validation import is_next_minor, judge_target
@@ -84,8 +86,13 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
             firsts.setdefault(tuple(each["members"]), each)
         batches = {each["name"]: each["members"] for each in firsts.values()}
         workers = {each["name"]: each["members"] for each in firsts.values() if each["pools"] != [MASTER]}
-        rungs, gate = rungs_in(params["allow_forced_drains"]), bool(params["workload_gate"])
-        return Outcome(judge_drains(client, batches, workers, rungs, is_asked=lambda _product, _namespace: gate))
+        rungs = rungs_in(params["allow_forced_drains"])
+
+        def is_asked(product: str, namespace: str) -> bool:
+            return bool(params["workload_gate"]) or is_named(params, product, namespace)
+
+        drains = judge_drains(client, batches, workers, rungs, is_asked=is_asked)
+        return Outcome(combine((drains, foreseen(given, batches).verdict)))
 
     for run in (rights, removals, workloads):
         yield ParallelWork(run, dict(task.params))

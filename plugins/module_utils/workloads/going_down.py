@@ -48,13 +48,18 @@ Batches = Mapping[str, Collection[str]]
 """The Kubernetes nodes of each batch by its name."""
 
 
-def asked(task: Task) -> Outcome:
-    """Wait until all workloads can spare the Kubernetes nodes of the option `batch`. Nothing is changed."""
+def asked(task: Task, *, hands_over: bool = True) -> Outcome:
+    """Wait until all workloads can spare the Kubernetes nodes of the option `batch`. Nothing is changed.
+
+    `hands_over` says whether an elected manager there hands over before it goes.
+    """
 
     def ask(given: Task, workload: Workload) -> Outcome:
         if not workload.searches:
             return _longhorn(given, workload, BEFORE_BATCH)
-        return _gate(given, workload, moment=BEFORE_BATCH, hands_over=True, kubernetes_nodes=given.params["batch"])
+        return _gate(
+            given, workload, moment=BEFORE_BATCH, hands_over=hands_over, kubernetes_nodes=given.params["batch"]
+        )
 
     return _of_each(task, ask)
 
@@ -145,7 +150,7 @@ def _foreseen(task: Task, workload: Workload, batches: Batches) -> Iterator[Reas
         for each in alone.reasons if alone.state is State.REFUSED else ():
             # Members may be elsewhere by then, and the gate asks again.
             yield remark(each.code, f"Batch {name} could not go now: {each.message}", each.remedy)
-    said = f"{len(going)} members are on the machines of {len(members)} batches, and asked before each of them."
+    said = f"{len(going)} members are on the Kubernetes nodes of {len(members)} batches, and asked before each of them."
     yield remark("workload_asked", said)
 
 

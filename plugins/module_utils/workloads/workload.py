@@ -24,7 +24,7 @@ WORKLOADS: Options = {
             "opensearch": {
                 "type": "dict",
                 # A variable of the environment would give the password of one cluster to all of them. No upgrade of
-                # machines changes the scheme of the REST port (`after`).
+                # Kubernetes nodes changes the scheme of the REST port (`after`).
                 "options": {
                     name: {key: value for key, value in option.items() if key != "fallback"}
                     for name, option in OPENSEARCH["opensearch"]["options"].items()
@@ -35,9 +35,10 @@ WORKLOADS: Options = {
         },
         "required_if": [("system", each, ("namespace", "opensearch")) for each in _SEARCH],
     },
-    "proof": {"type": "dict", "default": {}},
 }
-"""The option with all of them, and the option with what was proven about them before their batch went down."""
+"""The option with all of them."""
+PROOF: Options = {"proof": {"type": "dict", "default": {}}}
+"""The option with what was proven about them before their batch went down."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,16 @@ def consents_of_workloads(params: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in each.consents.items()
         if value
     }
+
+
+def is_named(params: Mapping[str, Any], product: str, namespace: str) -> bool:
+    """Whether the option has a database of this product in this namespace, or Longhorn, which has none."""
+    return (product, namespace) in {each.product for each in workloads_in(params["workloads"])}
+
+
+def conditions_of_workloads(params: Mapping[str, Any]) -> list[str]:
+    """The consents that were given for the databases of the option, for the digest of a plan."""
+    return [each for one in workloads_in(params["workloads"]) for each in one.conditions()]
 
 
 def workloads_in(given: Collection[Mapping[str, Any]]) -> list[Workload]:

@@ -31,7 +31,7 @@ class Resident:
         version: str = VERSION,
         product: Product = OPENSEARCH,
     ) -> None:
-        self._here, self._resources = here, resources
+        self._here, self._resources, self._system = here, resources, product.name
         for each in masters:
             resources.change(NODES, "", each, _closed)
         self.cluster = here.cluster(version, with_pools((Pool("data", MEMBERS, COMBINED),)), product=product)
@@ -62,7 +62,7 @@ class Resident:
     def workload(self, **more: Any) -> dict[str, Any]:
         """The cluster as one of the `upgrade_workloads`."""
         own = {"hosts": [self.cluster.url], "username": "someone", "password": PASSWORD}
-        return {"system": "opensearch", "namespace": self.cluster.namespace, "opensearch": own, **more}
+        return {"system": self._system, "namespace": self.cluster.namespace, "opensearch": own, **more}
 
     def changed_settings(self) -> dict[str, Any]:
         """The settings of the cluster that some run has changed and not put back, and its undo."""

@@ -70,7 +70,7 @@ def judge_unasked(seen: Workloads, drained: Collection[str], is_asked: IsAsked) 
         yield remark(
             "workloads_unasked",
             f"{said} may lose its last copy.",
-            "Ask them in a file of tasks (upgrade_workload_gate).",
+            "Name them in upgrade_workloads, or ask them in a file of tasks (upgrade_workload_gate).",
         )
 
 
