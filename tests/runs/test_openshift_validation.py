@@ -16,7 +16,20 @@ from tests.scenarios.playbook import PLAN
 STATUS = "stateful.upgrade.status"
 
 
-class Measured(CalledOpenShift):
+class Figures:
+    """The metrics that runs have written."""
+
+    folder: Path
+
+    def figures(self, name: str, label: str) -> set[str]:
+        """The values of a label of the metrics of this name that are 1."""
+        texts = [file.read_text(encoding="utf-8") for file in self.folder.glob("*.prom")]
+        families = [family for text in texts for family in text_string_to_metric_families(text)]
+        samples = [each for family in families for each in family.samples if each.value == 1.0]
+        return {each.labels[label] for each in samples if each.name == f"stateful_upgrade_{name}"}
+
+
+class Measured(Figures, CalledOpenShift):
     """An OpenShift whose runs write metrics."""
 
     def __init__(self, here: World, folder: Path) -> None:
@@ -26,13 +39,6 @@ class Measured(CalledOpenShift):
     def variables(self, **more: Any) -> dict[str, Any]:
         """See `CalledOpenShift`."""
         return super().variables(**{"upgrade_metrics_path": str(self.folder), **more})
-
-    def figures(self, name: str, label: str) -> set[str]:
-        """The values of a label of the metrics of this name that are 1."""
-        texts = [file.read_text(encoding="utf-8") for file in self.folder.glob("*.prom")]
-        families = [family for text in texts for family in text_string_to_metric_families(text)]
-        samples = [each for family in families for each in family.samples if each.value == 1.0]
-        return {each.labels[label] for each in samples if each.name == f"stateful_upgrade_{name}"}
 
     def validation(self) -> list[tuple[str, str]]:
         """Status and message of the condition of the record."""

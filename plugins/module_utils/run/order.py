@@ -14,6 +14,7 @@ from typing import Any
 
 from ..common.verdict import Reason, State, Verdict, refused, sentence_of
 from ..common.words import unique
+from .start.schedule import WINDOW_OVER
 
 Plan = Mapping[str, Any]
 """The return values of a plan."""
@@ -265,13 +266,15 @@ def not_begun(result: Mapping[str, Any]) -> dict[str, Any]:
     codes = unique(str(each["code"]) for each in deciding)
     messages = unique(str(each["message"]) for each in deciding)
     waiting = "delayed" if "start_delayed" in codes else "waiting"
+    # The record of an upgrade that has missed its window has failed.
+    ended = "failed" if WINDOW_OVER in codes else "refused"
     statistics = {
         "upgrade_state": "refused" if message else "waiting",
         "upgrade_waiting_for": [] if message else messages,
         "upgrade_reasons": codes,
     }
     return {
-        "state": "refused" if message else waiting,
+        "state": ended if message else waiting,
         "cause": message or " ".join(messages),
         "codes": codes,
         "reasons": deciding,

@@ -223,7 +223,9 @@ def _plan(task: Task, system: System) -> Outcome:
     if system.announce and wanted and whole.state is State.REFUSED:
         system.announce(task, order, whole)
     if wanted and start.state is not State.WAITING:
-        note_outcome(task, plan, whole, records, recorded=system.notes_refusals)
+        # A window that is over is noted in the record by now.
+        latest = _records_of(task, order.more)[1] if start.state is State.REFUSED else records
+        note_outcome(task, plan, whole, latest, recorded=system.notes_refusals)
     if start.state is State.WAITING and not task.params["wait"]:
         whole = combine((to_fix(verdict), start))
     return _shown(task, system, replace(planned, verdict=whole))

@@ -79,7 +79,11 @@ _GOING_ON = {
     UpgradeEvent.ABORTED: Phase.ABORTED,
 }
 LEADS_TO: dict[Phase, dict[UpgradeEvent, Phase]] = {
-    Phase.NEW: {UpgradeEvent.SCHEDULED: Phase.PENDING, UpgradeEvent.AGREED: Phase.PENDING},
+    Phase.NEW: {
+        UpgradeEvent.SCHEDULED: Phase.PENDING,
+        UpgradeEvent.AGREED: Phase.PENDING,
+        UpgradeEvent.FAILED: Phase.FAILED,
+    },
     Phase.PENDING: {
         UpgradeEvent.SCHEDULED: Phase.PENDING,
         UpgradeEvent.AGREED: Phase.PENDING,

@@ -15,7 +15,7 @@ from ...common.verdict import Reason, State, Verdict, as_verdict, waiting
 from ..record.phases import Deed, Phase, UpgradeEvent
 from ..record.record import Record, going_on, noted, planned_record
 from .recorded_start import Start, checked_start
-from .schedule import Schedule
+from .schedule import WINDOW_OVER, Schedule
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def before_start(
 ) -> Record | None:
     """The record after a look before any batch has started; None if there is nothing to note."""
     if seen.start.state is State.REFUSED:
-        return _missed(previous, schedule, " ".join(reason.message for reason in seen.start.deciding()), at)
+        return _missed(previous, plan, schedule, seen.start, who, at)
     if seen.start.state is State.WAITING:
         return _pending(previous, plan, schedule, seen.blockers if seen.noted else None, who, at)
     if not seen.late:
@@ -92,13 +92,32 @@ def _pending(
     return noted(fresh, UpgradeEvent.SCHEDULED, _said(start, fresh), at)
 
 
-def _missed(record: Record | None, schedule: Schedule, message: str, at: str) -> Record | None:
-    """The record of an upgrade whose window is over before a run has started it; None for any other upgrade."""
-    if record is None or record.run or record.phase is not Phase.PENDING:
+def _missed(
+    previous: Record | None, plan: Mapping[str, Any], schedule: Schedule, start: Verdict, who: str, at: str
+) -> Record | None:
+    """The record of an upgrade whose window is over before a run has started it; None for any other upgrade.
+
+    One that no earlier pass has noted gets its record now.
+    """
+    known = previous is not None and previous.start is not None and previous.start.is_of(schedule)
+    codes = tuple(reason.code for reason in start.deciding())
+    if known and previous is not None and not previous.run and previous.phase is Phase.PENDING:
+        record = previous
+    elif WINDOW_OVER in codes and _is_unknown(previous, plan, known=known):
+        times = checked_start(schedule, None, None, at)
+        record = replace(planned_record(previous, None, plan, "", who, at), start=times)
+    else:
         return None
-    if record.start is None or not record.start.is_of(schedule):
-        return None
-    return noted(record, UpgradeEvent.FAILED, message, at)
+    message = " ".join(reason.message for reason in start.deciding())
+    return replace(noted(record, UpgradeEvent.FAILED, message, at), codes=codes)
+
+
+def _is_unknown(previous: Record | None, plan: Mapping[str, Any], *, known: bool) -> bool:
+    """Whether the record is of none that a pass has scheduled or a run has started, nor of this window that is over."""
+    if previous is None or previous.phase in (Phase.NEW, Phase.COMPLETED):
+        return True
+    same = (previous.cluster, previous.target_version) == (plan["cluster_uuid"], plan["target_version"])
+    return previous.phase is Phase.FAILED and not previous.run and not (known and same)
 
 
 def _cause(seen: StartFindings) -> str:

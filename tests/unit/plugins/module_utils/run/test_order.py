@@ -195,6 +195,12 @@ def test_a_plan_that_waits_says_for_what() -> None:
     }
 
 
+def test_a_window_that_is_over_is_a_failure() -> None:
+    over = {"state": "refused", "code": "window_over", "message": "It is over.", "remedy": ""}
+    end = not_begun({"msg": "It is over.", "verdict": {"state": "refused", "reasons": [over]}})
+    assert (end["state"], end["codes"], end["statistics"]["upgrade_state"]) == ("failed", ["window_over"], "refused")
+
+
 def test_a_refusal_names_only_the_codes_that_refuse() -> None:
     refusing = {"state": "refused", "code": "disk_full", "message": "The disk is full.", "remedy": ""}
     end = not_begun({"msg": "The disk is full.", "verdict": {"state": "refused", "reasons": [WAITS, refusing]}})

@@ -17,7 +17,7 @@ EVENTS = ("scheduled", "agreed", "begun", "stopped", "paused", "completed", "fai
 GOING = ("Upgrading", "Upgrading", "Paused", "Completed")
 NONE = ("",) * 5
 TABLE = {
-    "New": ("Pending", "Pending", *NONE, "", ""),
+    "New": ("Pending", "Pending", "", "", "", "", "Failed", "", ""),
     "Pending": ("Pending", "Pending", *GOING, "Failed", "Aborted", ""),
     "Upgrading": ("", "Upgrading", *GOING, "Failed", "Aborted", ""),
     "Paused": ("", "Upgrading", *NONE, "Aborted", ""),

@@ -95,6 +95,40 @@ def test_a_window_that_no_run_has_used_fails_and_the_next_one_begins_anew() -> N
     assert (again.phase, [entry.phase for entry in again.history]) == (Phase.PENDING, ["Pending", "Failed", "Pending"])
 
 
+def test_a_window_that_is_over_before_any_pass_has_noted_the_upgrade_fails() -> None:
+    missed, times = [(OVER, (), False)], ("2026-11-21T02:00:00Z", "2026-11-21T04:00:00Z")
+    failed = looked(missed)
+    assert failed is not None
+    assert failed.start is not None
+    assert (failed.phase, failed.reason, failed.codes) == (Phase.FAILED, "The window is over.", ("window_over",))
+    assert (failed.start.at, failed.start.end, failed.run) == (*times, "")
+    seen = StartFindings(OVER, (), False)
+    assert before_start(failed, PLAN, NIGHT, seen, "ops", "later") is None
+    other = before_start(failed, PLAN, NEXT, seen, "ops", "later")
+    assert other is not None
+    assert (other.phase, [entry.phase for entry in other.history]) == (Phase.FAILED, ["Failed", "Failed"])
+    new = replace(failed, phase=Phase.NEW, reason="It was refused.", start=None, events=())
+    assert looked(missed, new) == failed
+
+
+def test_an_upgrade_that_was_completed_or_is_under_way_keeps_its_record_or_not() -> None:
+    missed, night = [(OVER, (), False)], "2026-11-21T02:00:00Z"
+    started = begun(None, PLAN, "night", "ops", night)
+    assert started is not None
+    before = replace(started, target_version="2.19.7")
+    assert looked(missed, before) == before
+    done = ended(before, UpgradeEvent.COMPLETED, "Done.", night)
+    failed = looked(missed, done)
+    assert failed is not None
+    assert (failed.phase, failed.target_version, failed.run) == (Phase.FAILED, "3.8.0", "")
+    assert [each.version for each in failed.upgrades] == [each.version for each in before.upgrades]
+
+
+def test_a_start_that_no_longer_fits_is_no_failure_of_an_upgrade_without_a_record() -> None:
+    short = Verdict((refused("window_too_short", "It does not fit.", "Give a longer one."),))
+    assert looked([(short, (), False)]) is None
+
+
 def test_a_delay_is_told_with_its_cause_and_is_forgotten_with_another_moment() -> None:
     late = looked([(EARLY, (), False), (Verdict(), ("A disk is full.",), True)])
     assert late is not None
