@@ -85,6 +85,16 @@ def test_other_causes_against_a_minor_version_are_said_beside_the_acknowledgemen
     assert "cannot go to another minor version: a setting is not supported any more" in refused.output
 
 
+def test_operators_that_are_not_well_are_named_in_a_line_of_their_own(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    cluster.openshift.faults.operator_stays_degraded("etcd")
+    cluster.openshift.faults.operator_unavailable("monitoring")
+    cluster.openshift.clock.advance(60)
+    refused = cluster.plan()
+    assert codes(refused) == ["operator_unwell", "timed_out"]
+    assert "  4 cluster operators; not available or degraded: etcd, monitoring\n" in refused.output
+
+
 def test_an_api_in_use_that_the_target_has_no_more_is_a_remark(here: World) -> None:
     cluster = CalledOpenShift(here, replace(NEXT_MINOR, gates={}))
     passed = cluster.plan(**MINOR)

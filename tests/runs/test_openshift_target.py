@@ -27,6 +27,8 @@ SERVICE = URL.split("/")[2]
 FEW = replace(SMALL, pools=(pool("master"), pool("worker", 2)))
 NEXT_MINOR = replace(FEW, version="4.18.2")
 RISK = Risk("SlowPods")
+WELL = "4 cluster operators, all available and not degraded"
+"""The line of each plan about the operators."""
 
 
 class Reached(CalledOpenShift):
@@ -70,6 +72,7 @@ def test_another_channel_is_set_before_the_update(here: World, habits: Habits) -
     planned = goes(cluster.plan(target_version="4.18.3", upgrade_channel=NEXT))
     assert "stays: channel stable-4.19, desired update" in planned.output
     assert "The update graph offers 4.18.3 from 4.18.1 in channel stable-4.19." in planned.output
+    assert WELL in planned.output
     goes(cluster.upgrade(target_version="4.18.3", upgrade_channel=NEXT))
     cluster.is_at("4.18.3", NEXT)
 
@@ -107,6 +110,7 @@ def test_a_conditional_edge_takes_consent_to_each_of_its_risks(here: World) -> N
     more: dict[str, Any] = {"target_version": "4.19.0", "upgrade_channel": NEXT}
     said = cluster.refused("update_risk", **more)
     assert "has the risk SlowPods, which may apply to this cluster" in said.output
+    assert WELL in said.output
     cluster.refused("update_risk", upgrade_accept_risks=["SlowPods"], **more)
     goes(cluster.upgrade(upgrade_accept_risks=["SlowPods", "NoDNS"], **more))
     cluster.is_at("4.19.0", NEXT)
@@ -266,6 +270,7 @@ def test_an_image_gives_the_version(here: World, target: str | None, image: str)
     planned = goes(cluster.plan(**by_image(image, target)))
     assert "4.18.1 → 4.18.2" in planned.output
     assert "does not offer 4.18.2" in planned.output
+    assert WELL in planned.output
     goes(cluster.upgrade(**by_image(image, target)))
     assert cluster.openshift.version()["spec"]["desiredUpdate"] == {"version": "4.18.2", "image": image}
     cluster.is_at("4.18.2")

@@ -170,10 +170,11 @@ def _of_channels(seen: OpenShift, hops: Hops) -> dict[str, Any]:
 
 
 def _details(seen: OpenShift, target: UpgradeTarget, through: Sequence[Release], batches: Sequence[Turn]) -> list[str]:
-    """The lines of the plan about the offer of the update, and about its chain."""
+    """The lines of the plan about the offer of the update, about its chain, and about the operators."""
     workers = any(set(seen.masters).isdisjoint(each.members) for each in batches)
     said = legs_text(legs_of(seen, target.release, through), workers=workers) if through and batches else ""
-    return [*filter(None, [_offer_text(seen, target) if batches and not through else "", said])]
+    offer = _offer_text(seen, target) if batches and not through else ""
+    return [*filter(None, [offer, said, _operators_text(seen) if batches else ""])]
 
 
 def _offer_text(seen: OpenShift, target: UpgradeTarget) -> str:
@@ -183,9 +184,14 @@ def _offer_text(seen: OpenShift, target: UpgradeTarget) -> str:
         return ""
     if listed is None or not listed.recommended.true:
         return ""
-    operators = counted(len(seen.operators), "cluster operator")
-    offer = f"channel {version.channel} offers {target} from {version.present} without a known risk"
-    return f"{offer}; the control plane takes {operators} with it"
+    return f"channel {version.channel} offers {target} from {version.present} without a known risk"
+
+
+def _operators_text(seen: OpenShift) -> str:
+    """The line of a plan about the operators: how many there are, and those that are not well by name."""
+    unwell = [each.name for each in seen.operators if not each.well]
+    of = f"; not available or degraded: {', '.join(sorted(unwell))}" if unwell else ", all available and not degraded"
+    return f"{counted(len(seen.operators), 'cluster operator')}{of}"
 
 
 def _of_pools(task: Task, seen: OpenShift, hops: Hops, coming: Mapping[str, int], *, begins: bool) -> dict[str, Any]:
