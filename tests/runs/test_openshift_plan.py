@@ -273,9 +273,8 @@ def test_the_clusters_on_the_kubernetes_nodes_of_a_batch_are_named(here: World) 
     cluster = CalledOpenShift(here)
     database(cluster)
     node = cluster.openshift.get(PODS, "data-0", "search")["spec"]["nodeName"]
-    said = (
-        f"Batch nodes-0{int(node.rpartition('-')[2]) + 2} has on its Kubernetes nodes OpenSearch search/logs (data-0)."
-    )
+    batch = f"nodes-0{int(node.rpartition('-')[2]) + 2}"
+    said = f"Batch {batch} has on Kubernetes node {node} OpenSearch search/logs (data-0)."
     assert said in planned(cluster).output
 
 
@@ -317,12 +316,13 @@ def test_volumes_that_have_their_last_healthy_replica_in_a_batch_are_named(here:
     volume(cluster, "masters", "master-0", "master-1")
     said = planned(cluster).output
     for line in (
-        "Batch nodes-01 has on its Kubernetes nodes healthy replicas of 1 volume.",
-        "Batch nodes-02 has on its Kubernetes nodes healthy replicas of 1 volume.",
-        "Batch nodes-03 has on its Kubernetes nodes healthy replicas of 2 volumes."
+        "Batch nodes-01 has on its Kubernetes nodes healthy replicas of 1 volume"
+        " (search/masters on master-0 and master-1).",
+        "Batch nodes-02 has on Kubernetes node worker-0 healthy replicas of 1 volume (search/both).",
+        "Batch nodes-03 has on Kubernetes node worker-1 healthy replicas of 2 volumes (search/alone, search/both)."
         " No other healthy replica: search/alone.",
     ):
         assert line in said, line
-    assert "search/masters" not in said
+    assert "No other healthy replica: search/masters" not in said
     without_right(cluster, "replicas")
     assert "Not computed: where the replicas of Longhorn are." in planned(cluster).output

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from ...common.verdict import Reason, as_verdict, remark
 from ...common.words import first_few
@@ -31,7 +32,8 @@ def judge_residents(
 ) -> Iterator[Reason]:
     """A remark for each batch with members of a cluster, with volumes of Longhorn in use, or with their replicas.
 
-    The Kubernetes nodes of the batches `one_by_one` are away one after the other, and those of others together.
+    Each has its Kubernetes node. Those of the batches `one_by_one` are away one after the other, and those of others
+    together.
     """
     there: dict[str, list[PlacedPod]] = defaultdict(list)
     for pod in seen.pods:
@@ -42,11 +44,12 @@ def judge_residents(
         away = [{node} for node in nodes] if name in one_by_one else [{*nodes}]
         last = sorted({volume for volume, held in holders.items() if any(held <= each for each in away)})
         pods = [pod for node in nodes for pod in there.get(node, ())]
-        parts = [*_residents(seen, pods), *_replicas(sum(not held.isdisjoint(nodes) for held in holders.values()))]
+        parts = [*_residents(seen, pods, _Place({*nodes})), *_replicas(seen, holders, _Place({*nodes}))]
         if parts:
-            found[name] = f"{_joined(parts)}.{_alone(seen, last)}"
+            where = "its Kubernetes nodes" if len(nodes) > 1 else f"Kubernetes node {next(iter(nodes))}"
+            found[name] = f"{where} {_joined(parts)}.{_alone(seen, last)}"
     for name, said in list(found.items())[:MOST_SHOWN]:
-        yield remark("stateful_there", f"Batch {name} has on its Kubernetes nodes {said}")
+        yield remark("stateful_there", f"Batch {name} has on {said}")
     if len(found) > MOST_SHOWN:
         yield remark("stateful_there", f"Further batches with such clusters or volumes: {len(found) - MOST_SHOWN:,}.")
 
@@ -82,14 +85,35 @@ def _holders(seen: Workloads) -> dict[str, set[str]]:
     return found
 
 
-def _replicas(count: int) -> Iterator[str]:
-    if count:
-        yield f"healthy replicas of {_volumes(count)}"
+@dataclass(frozen=True)
+class _Place:
+    """The Kubernetes nodes of a batch, which are named with what is there if there are several."""
+
+    nodes: Collection[str]
+
+    def few(self, found: Mapping[str, Collection[str]]) -> str:
+        """The first few of these things, each of which is on some Kubernetes nodes."""
+        several = len(self.nodes) > 1
+        return first_few(
+            [f"{name} on {_joined(sorted(held))}" if several else name for name, held in sorted(found.items())]
+        )
+
+
+def _replicas(seen: Workloads, holders: Mapping[str, set[str]], place: _Place) -> Iterator[str]:
+    claims = _claims(seen)
+    held = {claims.get(each, each): nodes & {*place.nodes} for each, nodes in holders.items()}
+    if there := {name: nodes for name, nodes in held.items() if nodes}:
+        yield f"healthy replicas of {_volumes(len(there))} ({place.few(there)})"
+
+
+def _claims(seen: Workloads) -> dict[str, str]:
+    """The claim of each volume that has one."""
+    return {volume: "/".join(claim) for claim, volume in seen.longhorn.items()}
 
 
 def _alone(seen: Workloads, last: Collection[str]) -> str:
     """The sentence about volumes without any healthy replica elsewhere, by their claims if they have one."""
-    claims = {volume: "/".join(claim) for claim, volume in seen.longhorn.items()}
+    claims = _claims(seen)
     named = first_few(sorted(claims.get(each, each) for each in last))
     return f" No other healthy replica: {named}." if last else ""
 
@@ -102,15 +126,18 @@ def _joined(parts: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
-def _residents(seen: Workloads, pods: Collection[PlacedPod]) -> Iterator[str]:
-    clusters: dict[str, list[str]] = defaultdict(list)
+def _residents(seen: Workloads, pods: Collection[PlacedPod], place: _Place) -> Iterator[str]:
+    clusters: dict[str, dict[str, set[str]]] = defaultdict(dict)
+    volumes: dict[str, set[str]] = defaultdict(set)
     for pod in pods:
         if cluster := cluster_of(pod):
-            clusters[cluster].append(pod.name)
-    yield from (f"{cluster} ({first_few(sorted(names))})" for cluster, names in sorted(clusters.items()))
-    volumes = {(pod.namespace, claim) for pod in pods for claim in pod.claims} & seen.longhorn.keys()
+            clusters[cluster][pod.name] = {pod.kubernetes_node}
+        for claim in pod.claims:
+            if (pod.namespace, claim) in seen.longhorn:
+                volumes[f"{pod.namespace}/{claim}"].add(pod.kubernetes_node)
+    yield from (f"{cluster} ({place.few(members)})" for cluster, members in sorted(clusters.items()))
     if volumes:
-        yield f"{_volumes(len(volumes))} of Longhorn in use"
+        yield f"{_volumes(len(volumes))} of Longhorn in use ({place.few(volumes)})"
 
 
 def cluster_of(pod: PlacedPod) -> str:

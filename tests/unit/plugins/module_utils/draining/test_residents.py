@@ -46,8 +46,8 @@ def test_each_batch_has_one_line() -> None:
     )
     said = [each.message for each in judge_residents(seen, {"one": ["w-0", "w-1"], "two": ["w-2"]}).reasons]
     assert said == [
-        "Batch one has on its Kubernetes nodes OpenSearch search/logs (data-0, data-1) and 3 volumes of Longhorn in"
-        " use."
+        "Batch one has on its Kubernetes nodes OpenSearch search/logs (data-0 on w-1, data-1 on w-0) and 3 volumes of"
+        " Longhorn in use (search/data-0 on w-1, search/data-1 on w-0, search/pg-0 on w-1)."
     ]
 
 
@@ -66,12 +66,22 @@ def test_a_volume_without_another_healthy_replica_is_named() -> None:
     batches = {"one": ["w-0", "w-1"], "two": ["w-2"]}
     together = [each.message for each in judge_residents(seen, batches).reasons]
     assert together == [
-        "Batch one has on its Kubernetes nodes 1 volume of Longhorn in use and healthy replicas of 3 volumes."
+        "Batch one has on its Kubernetes nodes 1 volume of Longhorn in use (search/data-0 on w-1) and healthy replicas"
+        " of 3 volumes (both on w-0, last on w-0 and w-1, search/data-0 on w-1)."
         " No other healthy replica: last, search/data-0.",
-        "Batch two has on its Kubernetes nodes healthy replicas of 2 volumes. No other healthy replica: far.",
+        "Batch two has on Kubernetes node w-2 healthy replicas of 2 volumes (both, far)."
+        " No other healthy replica: far.",
     ]
     apart = [each.message for each in judge_residents(seen, batches, {"one"}).reasons]
     assert apart[0].endswith(" No other healthy replica: search/data-0.")
+
+
+def test_the_first_few_volumes_of_a_kubernetes_node_are_named() -> None:
+    replicas = tuple(VolumeReplica(f"v-{number}", held) for number in range(7) for held in ("w-0", "w-1"))
+    (reason,) = judge_residents(workloads([node("w-0"), node("w-1")], replicas=replicas), {"one": ["w-0"]}).reasons
+    assert reason.message == (
+        "Batch one has on Kubernetes node w-0 healthy replicas of 7 volumes (v-0, v-1, v-2, v-3, v-4 and 2 more)."
+    )
 
 
 def test_many_batches_are_counted() -> None:
