@@ -6,9 +6,11 @@ itself takes other steps, so each of these has a function that reads the record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ..common.words import unique
+from ..run.record.batches import BatchRecord
 from ..run.record.conditions import NOT_BEGUN, Condition, StepState
 from ..run.record.record import Record
 from .course import SILENCES, UpgradeCourse, begun_at, done_at
@@ -172,13 +174,20 @@ def _workers(course: UpgradeCourse) -> Progress | None:
     since = begun_at(course.workers)
     if not since:
         return None
-    whole = {name for each in course.workers for name in each.members}
-    # In a chain one may be in several batches.
-    left = {name for each in course.workers if each.state != "done" for name in each.members}
-    said = ", ".join(
-        filter(None, (f"{len(whole - left)} of {len(whole)} Kubernetes nodes", course.late(course.workers)))
-    )
+    said = ", ".join(filter(None, (*_by_pool(course.workers), course.late(course.workers))))
     return Progress(since, done_at(course.workers), said)
+
+
+def _by_pool(workers: Sequence[BatchRecord]) -> Iterator[str]:
+    """How many Kubernetes nodes are done; where there are several pools, of each."""
+    pools = unique(each.pools for each in workers)
+    for pool in pools:
+        own = [each for each in workers if each.pools == pool]
+        whole = {name for each in own for name in each.members}
+        # In a chain one may be in several batches.
+        left = {name for each in own if each.state != "done" for name in each.members}
+        of = f"{' and '.join(pool)}: " if len(pools) > 1 else ""
+        yield f"{of}{len(whole - left)} of {len(whole)} Kubernetes nodes"
 
 
 def _worker_window_removed(course: UpgradeCourse) -> Progress | None:

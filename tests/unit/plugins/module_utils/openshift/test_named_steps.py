@@ -132,6 +132,11 @@ def test_they_are_those_of_the_managed_upgrade_in_its_order() -> None:
         ("AllWorkersUpgraded", recorded(WHOLE), Progress(CONTROLLED, ROLLED, "1 of 1 Kubernetes nodes")),
         (
             "AllWorkersUpgraded",
+            recorded((*WHOLE, batch("infra", "upgrading", ROLLED))),
+            Progress(CONTROLLED, "", "worker: 1 of 1 Kubernetes nodes, infra: 0 of 1 Kubernetes nodes"),
+        ),
+        (
+            "AllWorkersUpgraded",
             completed(batches=HALF[:1]),
             Progress(CONTROLLED, CONTROLLED, "no Kubernetes node was left"),
         ),
