@@ -49,6 +49,7 @@ def with_new(version: str, kept: Sequence[Mapping[str, Any]], fault: str = "", a
     """The history of an upgrade that is only requested; the one that is `kept` if it has that version already.
 
     A `fault` that was found `at` a time is its condition, by the name that the operator has for its own validation.
+    An empty version is one that is not known, which may be that of any entry.
     """
     if any(each.get("version", "") == version and each.get("phase") != NEW for each in kept):
         return [dict(each) for each in kept]
@@ -56,7 +57,8 @@ def with_new(version: str, kept: Sequence[Mapping[str, Any]], fault: str = "", a
     since = next((str(each.get("startTime", "")) for each in known.get("conditions", ())), "") or at
     unfit = [_condition(VALIDATION, f"{VALIDATION} failed", fault, since, "", at)] if fault else []
     entry = {**_filled({"version": version}), "phase": NEW, **_filled({"conditions": unfit})}
-    return [entry, *_earlier(version, kept)][:KEPT_UPGRADES]
+    others = _earlier(version, kept) if version else [dict(each) for each in kept if each.get("phase") != NEW]
+    return [entry, *others][:KEPT_UPGRADES]
 
 
 def _earlier(version: str, kept: Sequence[Mapping[str, Any]]) -> list[Entry]:

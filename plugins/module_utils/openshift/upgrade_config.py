@@ -71,12 +71,16 @@ class UpgradeConfig:
         return replace(request, faults=(*faults, *request.faults))
 
     def note(self, state: str) -> bool:
-        """Note the state in an annotation. A history that does not have its version gets an entry for it."""
+        """Note the state in an annotation. A history that does not have its version gets an entry for it.
+
+        The version is that of the plan; without a plan that of the spec, which has none if it names an image.
+        """
         body: Json = {"metadata": {"annotations": {STATE: state}}}
         found, noted = self.client.patch(self._path(), body, "merge"), json.loads(state)
         if noted.get("state") in UNBEGUN:
             with reading_object("UpgradeConfig", found):
-                version = within(found, "spec", lambda spec: variables_of(spec).get("target_version", ""))
+                asked = within(found, "spec", lambda spec: variables_of(spec).get("target_version", ""))
+            version = str(noted.get("target_version") or asked)
             fault = str(noted.get("message", "")) if noted["state"] in UNFIT else ""
             self._write(lambda kept: with_new(version, kept, fault, str(noted.get("at", ""))))
         return True

@@ -57,7 +57,8 @@ def _note(task: Task) -> None:
     """Note the state at the request, if it is one that a request has."""
     source, state = task.params["source"], task.params["state"]
     if source and state in STATES:
-        note_state(task, Requested(source, ""), state, task.params["cause"])
+        version = str(task.params["plan"].get("target_version") or "")
+        note_state(task, Requested(source, ""), state, task.params["cause"], version)
 
 
 def _notice(task: Task) -> Outcome:

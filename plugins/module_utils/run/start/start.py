@@ -76,7 +76,8 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
     if not patient.passed:
         return patient
     if requested := requested_in(task.params["request"] or {}):
-        note_state(task, requested, "waiting", f"The {deed.value} starts at {task.params['at']} or later.")
+        said = f"The {deed.value} starts at {task.params['at']} or later."
+        note_state(task, requested, "waiting", said, plan["target_version"])
     looks = Patience(LONGEST_WAIT + PAUSE, PAUSE)
     return task.wait_apart(utc_now, judged, looks, stoppable=True)[1]
 

@@ -69,11 +69,14 @@ def unchanged(task: Task, requested: Requested) -> Verdict:
     return judge_unchanged(None if aborted else found, requested.digest, source.where, aborts=aborts)
 
 
-def note_state(task: Task, requested: Requested, state: str, cause: str) -> Verdict:
-    """Note the state of the request that a run carries out. The verdict has a remark if it cannot be noted."""
+def note_state(task: Task, requested: Requested, state: str, cause: str, version: str = "") -> Verdict:
+    """Note the state of the request that a run carries out. The verdict has a remark if it cannot be noted.
+
+    `version` is that of the plan, which a request need not name; empty without a plan.
+    """
     try:
         source = source_of(requested.source, connect, task.params, task.request_kinds)
-        return _note(task, source, state, cause).verdict
+        return _note(task, source, state, cause, version).verdict
     except Refusal as error:
         return _not_noted(error)
 
@@ -115,9 +118,10 @@ def _claim(task: Task, source: Source) -> None:
         task.voice.show(f"{name} is asked to abort, since {source.where} has the same owner.")
 
 
-def _note(task: Task, source: Source, state: str, cause: str) -> Outcome:
+def _note(task: Task, source: Source, state: str, cause: str, version: str = "") -> Outcome:
     """The state is only for the requester, so no upgrade fails if it cannot be noted."""
     told = {"state": state, "message": cause, "run": task.run, "at": now_text()}
+    told |= {"target_version": version} if version else {}
     if task.check_mode:
         return Outcome(Verdict())
     task.still_wanted()
