@@ -21,6 +21,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import (
     AdminGate,
     ClusterVersion,
+    HistoryEntry,
     Update,
     UpdateRisk,
 )
@@ -66,6 +67,12 @@ def test_only_a_minor_version_needs_an_upgradeable_cluster() -> None:
     assert codes(version(conditions=NO_MINORS), NEW) == []
     assert codes(version(conditions=NO_MINORS), "4.19.0") == ["not_upgradeable"]
     assert judged(version(conditions=NO_MINORS), "4.19.0", without=("IsUpgradeable",)).passed
+
+
+def test_a_minor_version_that_is_commenced_needs_no_upgradeable_cluster() -> None:
+    newest = HistoryEntry("4.19.0", "Partial", "2026-02-01T00:00:00Z", "")
+    going = version(wanted="4.19.0", desired="4.19.0", history=(newest, *version().history), conditions=NO_MINORS)
+    assert codes(going, "4.19.0") == []
 
 
 def test_another_update_under_way_is_refused_and_the_same_one_gone_on_with() -> None:
