@@ -67,12 +67,12 @@ def test_a_health_check_replaces_no_machine_that_failed_before_its_drain(both: t
     check = HealthCheck(found)
     tasks.request(machines=CONTROLLERS)
     for name in CONTROLLERS:
-        tasks.found.machines[name].commands.fails["kubeadm upgrade"] = "[ERROR CoreDNSUnsupportedPlugins]"
+        tasks.found.machines[name].commands.upgrade_fails = "[ERROR ImagePull]: it is not found"
     assert tasks.play(tasks.agreed(**management(tasks))).code != 0
     assert ("Unknown", "ExternalUpgradeFailed") in found.conditions().values()
     assert check.replaced == []
     for name in CONTROLLERS:
-        tasks.found.machines[name].commands.fails.clear()
+        tasks.found.machines[name].commands.upgrade_fails = ""
     ended = tasks.play(tasks.agreed(**management(tasks)))
     assert ended.code == 0, ended.output
     assert check.replaced == []

@@ -135,14 +135,14 @@ def test_a_machine_that_failed_before_its_drain_says_so_and_serves(both: tuple[T
     tasks, machines = both
     tasks.request(machines=EVERY)
     for name in ("cp-1", "cp-2", "cp-3"):
-        tasks.found.machines[name].commands.fails["kubeadm upgrade"] = "[ERROR CoreDNSUnsupportedPlugins]"
+        tasks.found.machines[name].commands.upgrade_fails = "[ERROR ImagePull]: it is not found"
     failed = tasks.play(tasks.agreed(**management(tasks)))
     assert failed.code != 0
     (name,) = [name for name, each in machines.conditions().items() if each == ("Unknown", "ExternalUpgradeFailed")]
     (condition,) = [
         each for each in machines.machine(name)["status"]["conditions"] if each["type"] == "MachineUpToDate"
     ]
-    assert "CoreDNSUnsupportedPlugins" in condition["message"]
+    assert "ImagePull" in condition["message"]
     assert {node: [*notes] for node, notes in machines.marked().items()} == {name: [MARK, UNDO]}, "nothing holds it"
     assert settled(tasks).code == 0
     assert machines.marked() == {}

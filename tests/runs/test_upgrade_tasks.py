@@ -161,4 +161,4 @@ def test_a_failure_is_told_at_the_machine(tasks: Tasks) -> None:
         for each in tasks.task()["status"]["machines"]
         if each["conditions"][0]["reason"] == "ExternalUpgradeFailed"
     ]
-    assert "CoreDNSUnsupportedPlugins" in cause
+    assert "ImagePull" in cause
