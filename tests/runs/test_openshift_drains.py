@@ -10,13 +10,13 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.timestamps
 
 from tests.runs import direct
 from tests.runs.openshift import PLAYBOOK
+from tests.runs.shipped import bound
 from tests.runs.test_openshift import CalledOpenShift, codes
 from tests.runs.world import World, world
 from tests.sandbox.kubernetes.kinds import NODES, PODS
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.openshift.faults import SEARCH
 from tests.sandbox.web import Request
-from tests.scenarios.cluster import USER
 
 RUNG = {"rung": "delete", "after": 900, "namespaces": [SEARCH]}
 
@@ -28,16 +28,7 @@ class Blocked:
         self.here, self.cluster = here, CalledOpenShift(here)
         self.name = self.cluster.openshift.faults.drain_blocked("worker-1")
         self.cluster.openshift.clock.advance(60)
-        kind = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "deletes", "namespace": SEARCH}}
-        rules = [
-            {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete"]},
-            {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]},
-        ]
-        bound = {
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "deletes"},
-            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}],
-        }
-        self.rights = [{**kind, "kind": "Role", "rules": rules}, {**kind, "kind": "RoleBinding", **bound}]
+        self.rights = bound("openshift/files/forced_drains_role.yml", SEARCH)
 
     def given(self, rung: Mapping[str, Any] = RUNG, **more: Any) -> dict[str, Any]:
         """The variables of the playbook with consent and a rung."""

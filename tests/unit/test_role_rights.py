@@ -33,6 +33,8 @@ ROLES = Path(__file__).resolve().parents[2] / "roles"
             "ClusterRole",
             (*openshift.CLUSTER_ROLE, *openshift.OPTIONAL, *openshift.FEDRAMP),
         ),
+        ("openshift/files/spare_workers_role.yml", "Role", openshift.SPARE_WORKERS),
+        ("openshift/files/forced_drains_role.yml", "Role", openshift.FORCED_DRAINS),
         ("steps/files/machines_role.yml", "Role", extra_machines.ROLE),
         ("machines/files/role.yml", "Role", (*machines.ROLE, *machines.REQUEST, *machines.DELEGATED)),
         ("machines/files/system_role.yml", "Role", machines.SYSTEM),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..draining.rights import FORCED_DRAIN
 from ..kubernetes.rights import LOCK_AND_RECORD, Right
 from .observe.kinds import MACHINE_GROUP
 
@@ -34,6 +35,8 @@ SPARE_WORKERS = (
     Right("list", MACHINE_GROUP, "machines"),
 )
 """The rights in the namespace of the machines, for spare workers alone."""
+FORCED_DRAINS = (*FORCED_DRAIN, Right("create", "", "pods/eviction"))
+"""The rights in each namespace of forced drains. They are not asked for, since a namespace may be a pattern."""
 
 REQUEST = (
     *(Right(verb, "upgrade.managed.openshift.io", "upgradeconfigs") for verb in ("get", "patch")),
