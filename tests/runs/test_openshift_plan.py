@@ -20,6 +20,7 @@ from tests.sandbox.longhorn.kinds import NAMESPACE as LONGHORN_NAMESPACE
 from tests.sandbox.longhorn.kinds import REPLICAS
 from tests.sandbox.openshift.asking import NEXT, SMALL
 from tests.sandbox.openshift.kinds import ACKS, ACKS_NAMESPACE
+from tests.sandbox.web import Request
 from tests.scenarios.playbook import PLAN, Played, digest_in
 
 GATE = "ack-4.18-kube-1.32-api-removals-in-4.19"
@@ -181,6 +182,24 @@ def test_a_budget_that_is_not_met_is_a_remark(here: World) -> None:
     assert passed.code == 0, passed.output
     assert "PodDisruptionBudget search/data lets no pod go now (2 of 3 are healthy, 2 have to be)" in passed.output
     assert "and keeps data-0, data-1 on Kubernetes nodes" in passed.output
+
+
+def test_a_budget_that_has_closed_during_the_upgrade_is_a_remark_at_its_end(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    database(cluster)
+    budget(cluster, "data", maxUnavailable=1)
+
+    def close(_request: Request) -> None:
+        if len(cluster.on_target()) == 6:
+            here.calling.after = lambda _request: None
+            spec = {"selector": {"matchLabels": {"app": "data"}}, "minAvailable": 3}
+            cluster.openshift.resources.change(BUDGETS, "search", "data", lambda item: item.update(spec=spec))
+            cluster.openshift.clock.advance(60)
+
+    here.calling.after = close
+    ended = cluster.upgrade()
+    assert ended.code == 0, ended.output
+    assert "and let none go now: search/data. See whether their pods come back." in ended.output
 
 
 def test_without_the_right_to_list_pods_budgets_are_not_computed(here: World) -> None:

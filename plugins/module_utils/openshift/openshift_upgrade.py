@@ -18,7 +18,9 @@ from ..common.release import Release
 from ..common.task import Outcome, Task, attempt
 from ..common.verdict import Reason, Verdict, combine, remark, waiting
 from ..common.words import unique
+from ..draining.judge.budgets import judge_closed
 from ..kubernetes.client import connect
+from ..kubernetes.pods import list_budgets
 from ..run.begin_and_end import System
 from ..run.lateness import Lateness
 from ..run.record.going_down import note_down
@@ -308,6 +310,15 @@ def _gate(task: Task) -> Outcome:
     return Outcome(verdict)
 
 
+def _closed_budgets(task: Task) -> Outcome:
+    """A remark on budgets that have closed since the start of the upgrade. Nothing fails if they cannot be had."""
+    started = str((task.params["plan"] or {}).get("started") or "")
+    with suppress(Refusal):
+        budgets = list_budgets(connect(task.params["kubernetes"]), "") if started else ()
+        return Outcome(judge_closed(budgets, started))
+    return Outcome(Verdict())
+
+
 SYSTEM = System(
     name="openshift",
     options=OPTIONS,
@@ -317,6 +328,7 @@ SYSTEM = System(
     order=order,
     preflight=preflight,
     put_back=lambda _task: Outcome(Verdict()),
+    clean_up=_closed_budgets,
     states={
         "fit": _gate,
         # The machine config operator evicts an elected manager without a hand-over.

@@ -84,6 +84,19 @@ def _placed(kept: Sequence[PlacedPod]) -> str:
     return f"{names} on Kubernetes node{'s' if len(nodes) > 1 else ''} {enumerate_few(nodes)}"
 
 
+@as_verdict
+def judge_closed(budgets: Iterable[Budget], started: str) -> Iterator[Reason]:
+    """A remark on the budgets that let no pod go now, and did when an upgrade was `started` or later."""
+    closed = [f"{each.namespace}/{each.name}" for each in budgets if each.expected and each.closed_since > started]
+    if closed:
+        yield remark(
+            "budgets_closed",
+            f"PodDisruptionBudgets that let a pod go after the start of the upgrade, and let none go now:"
+            f" {enumerate_few(closed)}.",
+            "See whether their pods come back.",
+        )
+
+
 def drain_blocked(stays: Sequence[KeptPod]) -> Reason:
     """The reason for a drain that does not end: since when, the first pod that is kept, and by which budget."""
     first, budget = stays[0], stays[0].budget

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Reason
-from ansible_collections.stateful.upgrade.plugins.module_utils.draining.judge.budgets import judge_budgets
+from ansible_collections.stateful.upgrade.plugins.module_utils.draining.judge.budgets import (
+    judge_budgets,
+    judge_closed,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.workloads import PlacedPod
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Budget
 from hypothesis import given
@@ -43,6 +46,20 @@ def test_a_budget_that_is_not_met_now_is_a_remark_with_its_pods() -> None:
     assert "lets no pod go now (2 of 3 are healthy, 2 have to be), and keeps data-0 on Kubernetes node w-0." in (
         reason.message
     )
+
+
+def test_only_budgets_that_have_closed_since_the_start_are_named_at_the_end() -> None:
+    before, start, later = (f"2026-11-28T0{hour}:00:00Z" for hour in (1, 2, 3))
+    closed = [
+        budget("old", **NOT_MET, closed_since=before),
+        budget("new", **NOT_MET, closed_since=later),
+        budget("empty", **{**NEVER, "expected": 0}, closed_since=later),
+        budget("open"),
+    ]
+    (reason,) = judge_closed(closed, start).reasons
+    assert (reason.code, reason.state.value) == ("budgets_closed", "passed")
+    assert reason.message.endswith("and let none go now: search/new.")
+    assert judge_closed(closed[:1], start).reasons == ()
 
 
 def test_a_budget_with_room_keeps_nothing() -> None:
