@@ -46,7 +46,7 @@ def judge_residents(
         pods = [pod for node in nodes for pod in there.get(node, ())]
         parts = [*_residents(seen, pods, _Place({*nodes})), *_replicas(seen, holders, _Place({*nodes}))]
         if parts:
-            where = "its Kubernetes nodes" if len(nodes) > 1 else f"Kubernetes node {next(iter(nodes))}"
+            where = "its Kubernetes nodes" if len(nodes) > 1 else f"Kubernetes node {min(nodes)}"
             found[name] = f"{where} {_joined(parts)}.{_alone(seen, last)}"
     for name, said in list(found.items())[:MOST_SHOWN]:
         yield remark("stateful_there", f"Batch {name} has on {said}")
