@@ -44,7 +44,7 @@ def judge_residents(
         away = [{node} for node in nodes] if name in one_by_one else [{*nodes}]
         last = sorted({volume for volume, held in holders.items() if any(held <= each for each in away)})
         pods = [pod for node in nodes for pod in there.get(node, ())]
-        parts = [*_residents(seen, pods, _Place({*nodes})), *_replicas(seen, holders, _Place({*nodes}))]
+        parts = [*_residents(seen, pods, _BatchNodes({*nodes})), *_replicas(seen, holders, _BatchNodes({*nodes}))]
         if parts:
             where = "its Kubernetes nodes" if len(nodes) > 1 else f"Kubernetes node {min(nodes)}"
             found[name] = f"{where} {_joined(parts)}.{_alone(seen, last)}"
@@ -86,7 +86,7 @@ def _holders(seen: Workloads) -> dict[str, set[str]]:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _BatchNodes:
     """The Kubernetes nodes of a batch, which are named with what is there if there are several."""
 
     nodes: Collection[str]
@@ -99,7 +99,7 @@ class _Place:
         )
 
 
-def _replicas(seen: Workloads, holders: Mapping[str, set[str]], place: _Place) -> Iterator[str]:
+def _replicas(seen: Workloads, holders: Mapping[str, set[str]], place: _BatchNodes) -> Iterator[str]:
     claims = _claims(seen)
     held = {claims.get(each, each): nodes & {*place.nodes} for each, nodes in holders.items()}
     if there := {name: nodes for name, nodes in held.items() if nodes}:
@@ -126,7 +126,7 @@ def _joined(parts: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
 
 
-def _residents(seen: Workloads, pods: Collection[PlacedPod], place: _Place) -> Iterator[str]:
+def _residents(seen: Workloads, pods: Collection[PlacedPod], place: _BatchNodes) -> Iterator[str]:
     clusters: dict[str, dict[str, set[str]]] = defaultdict(dict)
     volumes: dict[str, set[str]] = defaultdict(set)
     for pod in pods:
