@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..common.errors import refusal
@@ -22,7 +23,7 @@ from ..run.colouring import Turn, readable_most
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words, counted
 from ..workloads.going_down import foreseen
-from ..workloads.workload import LONGHORN, PROOF, WORKLOADS, conditions_of_workloads, is_named
+from ..workloads.workload import LONGHORN, PROOF, WORKLOADS, conditions_of_workloads, is_asked
 from .delegated import OPTIONS as OF_DELEGATED
 from .judge.api_address import judge_api_address
 from .judge.fitness import judge_control_plane, judge_facts, judge_machines, judge_members, judge_quorum
@@ -206,11 +207,8 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         given.may_look()
         client, rungs = connect(given.params["kubernetes"]), rungs_in(given.params["allow_forced_drains"])
         unmanaged = given.params["allow_unmanaged_pods"]
-
-        def is_asked(product: str, namespace: str) -> bool:
-            return bool(given.params["workload_gate"]) or is_named(given.params, product, namespace)
-
-        return Outcome(judge_drains(client, batches, batches, rungs, unmanaged, is_asked=is_asked))
+        asked = partial(is_asked, given.params)
+        return Outcome(judge_drains(client, batches, batches, rungs, unmanaged, is_asked=asked))
 
     def workloads(given: Task) -> Outcome:
         given.may_look()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..common.release import release_in
@@ -15,7 +16,7 @@ from ..draining.planned import judge_drains
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights, of_lock_and_record
 from ..workloads.going_down import foreseen
-from ..workloads.workload import is_named
+from ..workloads.workload import is_asked
 from .file_integrity import file_integrities, judge_there
 from .judge.removals import judge_removed
 from .judge.validation import is_next_minor, judge_target
@@ -87,11 +88,7 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         batches = {each["name"]: each["members"] for each in firsts.values()}
         workers = {each["name"]: each["members"] for each in firsts.values() if each["pools"] != [MASTER]}
         rungs = rungs_in(params["allow_forced_drains"])
-
-        def is_asked(product: str, namespace: str) -> bool:
-            return bool(params["workload_gate"]) or is_named(params, product, namespace)
-
-        drains = judge_drains(client, batches, workers, rungs, is_asked=is_asked)
+        drains = judge_drains(client, batches, workers, rungs, is_asked=partial(is_asked, params))
         return Outcome(combine((drains, foreseen(given, batches).verdict)))
 
     for run in (rights, removals, workloads):

@@ -84,9 +84,13 @@ def consents_of_workloads(params: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def is_named(params: Mapping[str, Any], product: str, namespace: str) -> bool:
-    """Whether the option has a database of this product in this namespace, or Longhorn, which has none."""
-    return (product, namespace) in {each.product for each in workloads_in(params["workloads"])}
+def is_asked(params: Mapping[str, Any], product: str, namespace: str) -> bool:
+    """Whether a run asks a database of this product in this namespace, or Longhorn, which has none.
+
+    It may be named (`workloads`). Tasks of the user (`workload_gate`) may ask any.
+    """
+    named = {each.product for each in workloads_in(params["workloads"])}
+    return bool(params["workload_gate"]) or (product, namespace) in named
 
 
 def conditions_of_workloads(params: Mapping[str, Any]) -> list[str]:
