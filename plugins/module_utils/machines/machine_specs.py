@@ -18,8 +18,7 @@ from .judge.differences import differences
 from .judge.marks import home_of
 from .judge.specs import kept_by_owner, may_write, not_written
 from .observe.requested_look import present_of, requested_objects
-from .observe.state import KubeadmCluster, plain
-from .observe.upgrade_tasks import SPECIFIED_VERSION
+from .observe.state import KubeadmCluster
 from .requested import request_of
 
 
@@ -34,7 +33,7 @@ def write_specs(task: Task, seen: KubeadmCluster, names: Collection[str], target
     management, request = task.params["management"], request_of(task)
     if not management or request is None or request.ends or task.check_mode:
         return Verdict()
-    if plain(str(request.wanted.get(SPECIFIED_VERSION) or "")) != target:
+    if request.version != target:
         return Verdict()
     api = cluster_api(connect(management))
     found = requested_objects(api, request, home_of(seen))

@@ -18,8 +18,8 @@ def judge_named(seen: UpgradeTaskState, found: RequestedObjects) -> Iterator[Rea
     """Whether the Cluster and the owner are there, and have each Machine of the task. All reasons are given at once."""
     for named in (found.cluster, found.owner):
         if not named.exists:
-            yield _missing(seen, f"spec.{named.field}", named.called)
-    here = f"{found.cluster.namespace}/{found.cluster.name}"
+            yield _missing(seen, f"spec.{named.field}", named.reference.called)
+    here = f"{found.cluster.reference.namespace}/{found.cluster.reference.name}"
     if found.home and found.home != here:
         yield refused(
             "task_machine_foreign",
@@ -42,13 +42,13 @@ def _missing(seen: UpgradeTaskState, field: str, called: str) -> Reason:
 
 def _of_machine(seen: UpgradeTaskState, found: RequestedObjects, named: RequestedMachine) -> Iterator[Reason]:
     machine = found.machines.get(named.name)
-    namespace = named.namespace or found.owner.namespace
+    namespace = named.namespace or found.owner.reference.namespace
     if machine is None or machine.namespace != namespace:
         yield _missing(seen, "spec.machinesRequireUpgrade", f"Machine {namespace}/{named.name}")
         return
     causes = []
-    if machine.cluster != found.cluster.name:
-        causes.append(f"belongs to Cluster {machine.cluster}, and the task is for {found.cluster.name}")
+    if machine.cluster != found.cluster.reference.name:
+        causes.append(f"belongs to Cluster {machine.cluster}, and the task is for {found.cluster.reference.name}")
     if not found.belongs(machine):
         causes.append(f"{_owned_by(machine)}, and the task is for {_called(found.owner)}")
     if machine.kubernetes_node != named.kubernetes_node:
@@ -72,13 +72,13 @@ def _owned_by(machine: OwnedMachine) -> str:
 
 
 def _called(owner: NamedObject) -> str:
-    return f"{owner.kind} {owner.name}"
+    return f"{owner.reference.kind} {owner.reference.name}"
 
 
 def _left(seen: UpgradeTaskState, found: RequestedObjects) -> Iterator[Reason]:
     """A remark on Machines of the owner that the task does not name."""
-    named = {each.name for each in seen.machines}
-    there = [each for each in found.machines.values() if found.belongs(each) and each.cluster == found.cluster.name]
+    named, cluster = {each.name for each in seen.machines}, found.cluster.reference.name
+    there = [each for each in found.machines.values() if found.belongs(each) and each.cluster == cluster]
     left = [each.name for each in there if each.name not in named and not each.going]
     if left:
         yield remark(

@@ -54,9 +54,11 @@ def _set(patch: Patch, difference: Difference, wanted: Mapping[str, Any]) -> Non
 def kept_by_owner(machines: Iterable[str], owner: NamedObject, target: str) -> Reason:
     """The remark on Machines whose spec stays as it is."""
     named = enumerate_few(machines)
-    said = f"The spec of Machines {named} stays as it was, since {owner.called} has not version {target}."
+    said = f"The spec of Machines {named} stays as it was, since {owner.reference.called} has not version {target}."
     if owner.field == CONTROL_PLANE:
-        remedy = f"Pause {owner.called}, give it the version, and run again; without a pause it replaces them."
+        remedy = (
+            f"Pause {owner.reference.called}, give it the version, and run again; without a pause it replaces them."
+        )
     else:
         remedy = "Leave it so: a MachineDeployment that gets another version replaces its machines."
     return remark("machine_spec_kept", said, remedy)

@@ -6,16 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...common.release import release_in
-from ..observe.state import plain
-from ..observe.upgrade_tasks import SPECIFIED_VERSION, UpgradeTaskState
+from ..observe.upgrade_tasks import UpgradeTaskState
 
 
 def variables_of(seen: UpgradeTaskState) -> dict[str, Any]:
     """The variables of the run."""
-    version, names = (
-        plain(str(seen.wanted.get(SPECIFIED_VERSION) or "")),
-        [each.kubernetes_node for each in seen.machines],
-    )
+    version, names = seen.version, [each.kubernetes_node for each in seen.machines]
     return {**({"target_version": version} if version else {}), **({"upgrade_only": names} if names else {})}
 
 
@@ -25,7 +21,7 @@ def faults_in(seen: UpgradeTaskState) -> Iterator[str]:
     references = [name for name in ("controlPlaneRef", "machineDeploymentRef") if spec.get(name)]
     if len(references) != 1:
         yield "spec names no owner, or two: give one of spec.controlPlaneRef and spec.machineDeploymentRef."
-    if release_in(plain(str(seen.wanted.get(SPECIFIED_VERSION) or ""))) is None:
+    if release_in(seen.version) is None:
         yield "spec.newMachineSpec.version is no version of Kubernetes: give one such as v1.36.1."
     if not seen.machines:
         yield "spec.machinesRequireUpgrade names no machine: give the machines that are to be upgraded."

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...extra_machines.observe.state import GROUP
+from ...kubernetes.reference import ObjectReference
 from .owned_machines import OwnedMachine
 
 CONTROL_PLANE, DEPLOYMENT = "controlPlaneRef", "machineDeploymentRef"
@@ -24,17 +25,10 @@ class NamedObject:
 
     field: str
     """The field of the task."""
-    kind: str
-    namespace: str
-    name: str
+    reference: ObjectReference
     exists: bool
     version: str = ""
     """The version of Kubernetes that it gives its Machines; empty if it gives none."""
-
-    @property
-    def called(self) -> str:
-        """It in sentences."""
-        return f"{self.kind} {self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True)
@@ -52,5 +46,5 @@ class RequestedObjects:
     def belongs(self, machine: OwnedMachine) -> bool:
         """Whether the owner has this Machine."""
         if self.owner.field == DEPLOYMENT:
-            return machine.deployment == self.owner.name
-        return machine.controller == (self.owner.kind, self.owner.name)
+            return machine.deployment == self.owner.reference.name
+        return machine.controller == (self.owner.reference.kind, self.owner.reference.name)

@@ -54,7 +54,7 @@ def _seen(api: ClusterApi, field: str, found: ObjectReference) -> NamedObject:
     there = object_of(api.client, found)
     version = value_at(there.item, VERSIONS.get(field, ())) if there is not None else None
     given = version if isinstance(version, str) else ""
-    return NamedObject(field, found.kind, found.namespace, found.name, there is not None, given)
+    return NamedObject(field, found, there is not None, given)
 
 
 def present_of(

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any
 
 from ...common.reading import Json
+from .state import plain
 
 GROUP, VERSION = "upgrade.stateful", "v1alpha1"
 API = f"/apis/{GROUP}/{VERSION}"
@@ -66,3 +67,8 @@ class UpgradeTaskState:
     phase: str
     """The phase in its status; empty before it has begun."""
     raw: Json
+
+    @property
+    def version(self) -> str:
+        """The version of Kubernetes that the machines are to have, such as 1.36.1; empty if the task gives none."""
+        return plain(str(self.wanted.get(SPECIFIED_VERSION) or ""))

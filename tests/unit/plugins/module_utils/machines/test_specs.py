@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.reference import ObjectReference
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.differences import differences
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.specs import may_write, patches_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.requested import (
@@ -13,8 +14,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.
     NamedObject,
 )
 
-WORKERS = NamedObject(DEPLOYMENT, "MachineDeployment", "clusters", "workers", True, "v1.36.1")
-MAIN = NamedObject(CONTROL_PLANE, "KubeadmControlPlane", "clusters", "main", True, "v1.36.1")
+WORKERS = NamedObject(DEPLOYMENT, ObjectReference("", "MachineDeployment", "clusters", "workers"), True, "v1.36.1")
+PLANE = ObjectReference("", "KubeadmControlPlane", "clusters", "main")
+MAIN = NamedObject(CONTROL_PLANE, PLANE, True, "v1.36.1")
 PRESENT: dict[str, Any] = {
     "version": "v1.35.4",
     "bootstrapConfig": {"kind": "KubeadmConfig", "spec": {"files": []}},
@@ -64,5 +66,5 @@ def test_the_configuration_of_a_control_plane_stays_as_its_controller_has_it() -
 
 @pytest.mark.parametrize(("version", "may"), [("v1.36.1", True), ("1.36.1", True), ("v1.35.4", False), ("", False)])
 def test_a_machine_gets_the_version_that_its_owner_has(version: str, may: bool) -> None:
-    owner = NamedObject(CONTROL_PLANE, "KubeadmControlPlane", "clusters", "main", True, version)
+    owner = NamedObject(CONTROL_PLANE, PLANE, True, version)
     assert may_write(owner, "1.36.1") is may
