@@ -307,7 +307,7 @@ once:
   elements: str
   sample: [dependencies]
 skips: {description: Steps of the run that are left out., returned: with a plan, type: list, sample: [dependencies]}
-untold: {description: States for which no notice is sent., returned: with a plan, type: list, sample: [started]}
+notices_left_out: {description: States without a notice., returned: with a plan, type: list, sample: [started]}
 file_integrity:
   description: Whether the run asks the File Integrity Operator for a new baseline after the last batch.
   returned: with O(state=planned) or O(state=begun)

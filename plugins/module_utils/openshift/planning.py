@@ -136,7 +136,7 @@ def order(task: Task) -> Outcome:
         commenced=seen.version.is_commenced(str(hops[0])) and not seen.version.has_completed(str(hops[0])),
         once=["dependencies"],
         skips=["dependencies"] if DEPENDENCIES in without else [],
-        untold=[state for name, state in NOTICES.items() if name in without],
+        notices_left_out=[state for name, state in NOTICES.items() if name in without],
         file_integrity=task.params["fedramp"],
     )
 

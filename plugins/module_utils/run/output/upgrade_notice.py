@@ -49,8 +49,10 @@ def run(task: Task) -> Outcome:
     No upgrade fails because a notice cannot be sent.
     """
     _note(task)
-    told = task.params["state"] not in (task.params["plan"].get("untold") or ())
-    return _notice(task) if task.params["url"] and told else Outcome(Verdict(), bool(task.journal.as_result()))
+    left_out = task.params["plan"].get("notices_left_out") or ()
+    if task.params["url"] and task.params["state"] not in left_out:
+        return _notice(task)
+    return Outcome(Verdict(), bool(task.journal.as_result()))
 
 
 def _note(task: Task) -> None:

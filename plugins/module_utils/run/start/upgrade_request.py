@@ -120,8 +120,8 @@ def _claim(task: Task, source: Source) -> None:
 
 def _note(task: Task, source: Source, state: str, cause: str, version: str = "") -> Outcome:
     """The state is only for the requester, so no upgrade fails if it cannot be noted."""
-    told = {"state": state, "message": cause, "run": task.run, "at": now_text()}
-    told |= {"target_version": version} if version else {}
+    answer = {"state": state, "message": cause, "run": task.run, "at": now_text()}
+    answer |= {"target_version": version} if version else {}
     if task.check_mode:
         return Outcome(Verdict())
     task.still_wanted()
@@ -129,7 +129,7 @@ def _note(task: Task, source: Source, state: str, cause: str, version: str = "")
     if publish is not None:
         publish(name_for(source.where), partial(measures_of_request, state, STATES))
     try:
-        noted = source.note(json.dumps(told))
+        noted = source.note(json.dumps(answer))
     except Refusal as error:
         return Outcome(_not_noted(error))
     if noted:
