@@ -133,6 +133,10 @@ class Task:
     journal: Journal = field(default_factory=Journal)
     waited: Waited = field(default_factory=Waited)
 
+    def part(self) -> Task:
+        """The same task for a part of its work. Its journal starts empty, so acts before are no changes of the part."""
+        return replace(self, journal=self.journal.of_part())
+
     def progress(self, line: str) -> None:
         """Report that something has happened."""
         self.voice.progress(line)

@@ -68,7 +68,8 @@ def drain(
         Refusal: something cannot be had, or an act was not made.
     """
     rules = rules or DrainRules()
-    acts, before = len(task.journal.as_result()), task.ask(lambda: rules.without_spared(look_at_drain(client, names)))
+    task = task.part()
+    before = task.ask(lambda: rules.without_spared(look_at_drain(client, names)))
     foreseen = judge_startable(before, names, rules.unmanaged)
     if foreseen.state is State.REFUSED:
         return Outcome(foreseen, before=_shown(before))
@@ -93,7 +94,7 @@ def drain(
     shown = found.verdict if task.check_mode else verdict
     return Outcome(
         shown,
-        changed=len(task.journal.as_result()) > acts,
+        changed=bool(task.journal.as_result()),
         before=_shown(before),
         after=_shown(found.seen),
         more={"kept": _kept(found.seen)},

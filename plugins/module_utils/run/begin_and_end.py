@@ -153,12 +153,7 @@ def with_arguments(task: Task, **own: Any) -> Task:
 
 def part_of(task: Task, contract: Contract, run: Work, **own: Any) -> Outcome:
     """The outcome of another module's work, done in this task. It has changed something by its own acts alone."""
-    return run(with_own_journal(replace(task, params=contract.arguments(task.params, **own))))
-
-
-def with_own_journal(task: Task) -> Task:
-    """The same task for a part of its work. Its journal starts empty, so the acts before are no changes of the part."""
-    return replace(task, journal=task.journal.of_part())
+    return run(replace(task.part(), params=contract.arguments(task.params, **own)))
 
 
 def counted(task: Task, counting: Counting | None) -> dict[str, Any]:
@@ -209,10 +204,10 @@ def _begun(task: Task, parts: Parts) -> Outcome:
     shown = task.params.get("shown") or {}
     if said := other_order([batch["members"] for batch in shown.get("batches", ())], plan.more["batches"]):
         task.progress(said)
-    restored = parts.put_back(with_own_journal(task))
+    restored = parts.put_back(task.part())
     verdict = combine((verdict, restored.verdict))
     if verdict.passed and parts.first is not None:
-        verdict = combine((verdict, parts.first(with_own_journal(task), plan).verdict))
+        verdict = combine((verdict, parts.first(task.part(), plan).verdict))
     batches = plan.more["batches"]
     recorded: Mapping[str, Any] = {}
     if verdict.passed and not task.check_mode:

@@ -168,15 +168,16 @@ def _of_each(task: Task, work: Callable[[Task, Workload], Outcome], *, until_fai
 
     Once one has failed, the others are asked without waiting, or with `until_failure` not at all.
     """
-    verdicts, given, acts = list[Verdict](), task, len(task.journal.as_result())
+    verdicts, part = list[Verdict](), task.part()
+    given = part
     for workload in workloads_in(task.params["workloads"]):
         verdict = _named(workload, attempt(partial(_done, work, workload), given).verdict)
         verdicts.append(verdict)
         if not verdict.passed:
             if until_failure:
                 break
-            given = replace(task, params={**task.params, "wait": False})
-    return Outcome(combine(verdicts), changed=len(task.journal.as_result()) > acts)
+            given = replace(part, params={**task.params, "wait": False})
+    return Outcome(combine(verdicts), changed=bool(part.journal.as_result()))
 
 
 def _done(work: Callable[[Task, Workload], Outcome], workload: Workload, task: Task) -> Outcome:
