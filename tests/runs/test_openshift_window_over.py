@@ -108,3 +108,16 @@ def test_a_window_that_ends_before_anyone_agreed_is_a_failure_and_another_time_s
     assert ended.code == 0, ended.output
     cluster.is_upgraded()
     assert (cluster.history()[0]["phase"], cluster.state()) == ("Upgraded", "completed")
+
+
+def test_a_pending_upgrade_gets_another_time_whose_window_is_over(here: World, tmp_path: Path) -> None:
+    cluster = Watched(here, tmp_path)
+    cluster.request(at=7200)
+    given = cluster.variables()
+    assert here.play(PLAYBOOK, given).code == 0
+    assert (cluster.history()[0]["phase"], cluster.state()) == ("Pending", "waiting")
+    cluster.request(at=-2.0 * UNTIL)
+    for _pass in range(2):
+        ended = here.play(PLAYBOOK, given)
+        assert (ended.code != 0, codes(ended)) == (True, ["window_over"]), ended.output
+    cluster.has_failed()

@@ -113,8 +113,13 @@ def _missed(
 
 
 def _is_unknown(previous: Record | None, plan: Mapping[str, Any], *, known: bool) -> bool:
-    """Whether the record is of none that a pass has scheduled or a run has started, nor of this window that is over."""
+    """Whether the record is of none that a run has started, nor of this window that is over.
+
+    One that a pass has scheduled for another time gets that of this window.
+    """
     if previous is None or previous.phase in (Phase.NEW, Phase.COMPLETED):
+        return True
+    if previous.phase is Phase.PENDING and not previous.run:
         return True
     same = (previous.cluster, previous.target_version) == (plan["cluster_uuid"], plan["target_version"])
     return previous.phase is Phase.FAILED and not previous.run and not (known and same)
