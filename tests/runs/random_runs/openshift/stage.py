@@ -112,7 +112,7 @@ class OpenShiftStage(ByPlaybook):
         kills, found = self._happening.kills, list[tuple[str, str]]()
         if self._notices is not None:
             found += [("notice", each) for each in self._notices.again(kills)]
-            found += [("notice", each) for each in self._notices.of_whole(kills, self._times())] if whole else []
+            found += [("notice", each) for each in self._notices.of_whole(self._times())] if whole else []
         if self._requested is not None:
             found += [("request", each) for each in self._requested.breaches]
         return found
