@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from tests.lab.certificates import Authority
 from tests.lab.lab import Lab
 from tests.lab.openshift.openshift import OpenShiftOnLab
 from tests.lab.waiting import moment, until
 from tests.runs.openshift import FILES, NAMESPACE, PLAYBOOK, SYSTEM
+from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json, Kind, Refused
+from tests.sandbox.listening import Listening
 from tests.sandbox.openshift.kinds import CURRENT, POOLS, annotations_of, rendered
+from tests.sandbox.openshift.registry import Registry
 from tests.scenarios.cluster import CLUSTER_USER
 from tests.scenarios.playbook import PLAN, Played, Playing, digest_of, play
 
@@ -94,6 +101,19 @@ class Upgrades:
         pools = self.openshift.all(POOLS)
         found = [f"{each['metadata']['name']}: paused" for each in pools if each["spec"].get("paused")]
         return found + [f"{each['metadata']['name']}: {note}" for each in pools for note in annotations_of(each)]
+
+
+@contextlib.contextmanager
+def mirrored(openshift: OpenShiftOnLab, version: str, folder: Path) -> Iterator[dict[str, Any]]:
+    """A user's own registry with the release of a version, and the variables that ask for its image."""
+    authority, registry = Authority("the authority of the registry"), Registry(lambda: [version])
+    ca_cert = folder / "registry.pem"
+    ca_cert.write_bytes(authority.certificate)
+    with Listening(Clock(time.time())) as listening:
+        port = listening.serve(registry, identity=authority.issue("registry", ["127.0.0.1"]))
+        registry.host, registry.has_store = f"{port.host}:{port.number}", False
+        image = openshift.mirror(version, registry.host)
+        yield {"upgrade_release_image": image, "upgrade_registry": {"ca_cert": str(ca_cert)}}
 
 
 def windows(silences: Sequence[Mapping[str, Any]]) -> set[str]:

@@ -19,17 +19,20 @@ from tests.sandbox.openshift.asking import pool
 from tests.sandbox.openshift.description import ConditionalEdge, Described, Graph, Release, Risk
 from tests.scenarios.cluster import CLUSTER_USER
 from tests.scenarios.interruptions import END, KILLS
-from tests.scenarios.openshift import Upgrades, windows
+from tests.scenarios.openshift import Upgrades, mirrored, windows
 from tests.scenarios.playbook import Playing
 
 CHANNEL, NEXT_CHANNEL = "stable-4.13", "stable-4.14"
-OLD, NEW, RISKY, UNSIGNED, MINOR = "4.13.0", "4.13.1", "4.13.2", "4.13.3", "4.14.0"
+OLD, NEW, RISKY, UNSIGNED, MINOR, MIRRORED = "4.13.0", "4.13.1", "4.13.2", "4.13.3", "4.14.0", "4.14.1"
 BEFORE = (OLD, NEW, RISKY, UNSIGNED)
 SLOW_PODS = (Risk("SlowPods"),)
 GATE, REMOVALS = "ack-4.13-kube-1.27-api-removals-in-4.14", "APIs are removed in 4.14."
 GRAPH = Graph(
-    (*(Release(each, (CHANNEL, NEXT_CHANNEL)) for each in BEFORE), Release(MINOR, (NEXT_CHANNEL,))),
-    ((OLD, NEW), *((each, UNSIGNED) for each in BEFORE[:-1]), *((each, MINOR) for each in BEFORE)),
+    (
+        *(Release(each, (CHANNEL, NEXT_CHANNEL)) for each in BEFORE),
+        *(Release(each, (NEXT_CHANNEL,)) for each in (MINOR, MIRRORED)),
+    ),
+    ((OLD, NEW), (MINOR, MIRRORED), *((each, UNSIGNED) for each in BEFORE[:-1]), *((each, MINOR) for each in BEFORE)),
     (ConditionalEdge(OLD, RISKY, SLOW_PODS), ConditionalEdge(NEW, RISKY, SLOW_PODS)),
 )
 DESCRIBED = Described(
@@ -166,6 +169,21 @@ def test_a_minor_version_takes_another_channel_and_an_acknowledgement(upgrades: 
     assert openshift.version()["spec"]["channel"] == NEXT_CHANNEL
     # The operator has refused the update first, until the etcd operator had made a backup.
     assert any('Precondition "EtcdRecentBackup" failed' in each for each in openshift.audit.said("ReleaseAccepted"))
+
+
+@pytest.mark.soak
+def test_an_image_of_a_registry_of_ones_own(upgrades: Upgrades, tmp_path: Path) -> None:
+    """The version comes from the image, which has the digest of the update graph under another name."""
+    already = [each["version"] for each in upgrades.openshift.audit.wanted()]
+    with mirrored(upgrades.openshift, MIRRORED, tmp_path) as own:
+        image = own["upgrade_release_image"]
+        played = upgrades.run(upgrades.agreed("", **own))
+    print(played.output)
+    assert played.code == 0, played.message
+    is_done(upgrades, MIRRORED, wanted=[*already, MIRRORED])
+    newest = upgrades.openshift.version()["status"]["history"][0]
+    assert (newest["image"], newest["verified"]) == (image, True)
+    assert upgrades.openshift.audit.wanted()[-1]["image"] == upgrades.openshift.version_operator.image == image
 
 
 def looking_at(silences: Alertmanager, folder: Path) -> Path:

@@ -167,6 +167,12 @@ class OpenShiftOnLab:
         """Give the cluster the signature of a release."""
         self._lab.apply([self._payloads.signature(version)])
 
+    def mirror(self, version: str, registry: str) -> str:
+        """Have the release of a version in another registry too; gives its image there."""
+        image = image_of(version, registry)
+        self._payloads.write_image(version, image)
+        return image
+
     def write(self, spec: Json) -> None:
         """Change the ClusterVersion, as an administrator does. Raises Refused."""
         self._server.merge(VERSIONS, VERSION, {"spec": spec})

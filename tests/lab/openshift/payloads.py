@@ -15,7 +15,7 @@ from tests.lab.errors import LabError
 from tests.lab.openshift.build import VERSION_OPERATOR
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS
 from tests.sandbox.kubernetes.objects import Json
-from tests.sandbox.openshift.description import Described, Release
+from tests.sandbox.openshift.description import Described
 from tests.sandbox.openshift.kinds import GATES, GATES_NAMESPACE, OPERATORS
 
 NAMESPACE = "openshift-cluster-version"
@@ -47,12 +47,16 @@ class Payloads:
     def write(self) -> None:
         """Write all of them."""
         for release in self._described.graph.releases:
-            place = self.place(release.image)
-            (place / "manifests").mkdir(parents=True)
-            for name, content in self._files(release).items():
-                file = place / "release-manifests" / name
-                file.parent.mkdir(exist_ok=True)
-                file.write_text(content if isinstance(content, str) else yaml.safe_dump(content), encoding="utf-8")
+            self.write_image(release.version, release.image)
+
+    def write_image(self, version: str, image: str) -> None:
+        """Write the release of a version as this image, which names itself in its manifests."""
+        place = self.place(image)
+        (place / "manifests").mkdir(parents=True)
+        for name, content in self._files(version, image).items():
+            file = place / "release-manifests" / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(content if isinstance(content, str) else yaml.safe_dump(content), encoding="utf-8")
 
     def signature(self, version: str) -> Json:
         """The ConfigMap with the signature of a release (`GetSignaturesAsConfigmap` in `pkg/verify/configmap.go`)."""
@@ -62,14 +66,13 @@ class Payloads:
         data = {f"{name}-1": self._signed["signatures"][digest]}
         return {"apiVersion": "v1", "kind": CONFIG_MAPS.kind, "metadata": metadata, "binaryData": data}
 
-    def _files(self, release: Release) -> dict[str, Any]:
-        version = release.version
+    def _files(self, version: str, image: str) -> dict[str, Any]:
         metadata = {"url": f"https://errata.test/{version}"}
         about = {"kind": "cincinnati-metadata-v0", "version": version, "metadata": metadata}
         images = {"kind": "ImageStream", "apiVersion": "image.openshift.io/v1", "metadata": {"name": version}}
         found: dict[str, Any] = {"release-metadata": json.dumps(about), "image-references": json.dumps(images)}
         found["0000_00_cluster-version-operator_03_deployment.yaml"] = _map(
-            NAMESPACE, DEPLOYED, {"image": release.image, "version": version}
+            NAMESPACE, DEPLOYED, {"image": image, "version": version}
         )
         for place, name in enumerate(self._described.operators):
             level = f"0000_{20 + 5 * place:02}_{name}"

@@ -64,9 +64,9 @@ def image_for_several(version: str) -> str:
     return f"{HOST}/{REPOSITORY}@{_digest(list_of(version))}"
 
 
-def image_of(version: str) -> str:
-    """The image of a release, by digest."""
-    return f"{HOST}/{REPOSITORY}@{_digest(manifest_of(version))}"
+def image_of(version: str, host: str = HOST) -> str:
+    """The image of a release in a registry, by digest."""
+    return f"{host}/{REPOSITORY}@{_digest(manifest_of(version))}"
 
 
 class Registry:
@@ -74,6 +74,8 @@ class Registry:
 
     def __init__(self, versions: Callable[[], Iterable[str]]) -> None:
         self._versions = versions
+        self.host = HOST
+        """Its own name, with its port if it has one."""
         self.away = False
         """Whether no connection is possible."""
         self.status = 200
@@ -115,7 +117,8 @@ class Registry:
                 return Answer(400, "Only one auth mechanism allowed")
             return _given(self._blobs(), request.path.rpartition("/")[2], "binary/octet-stream", "NoSuchKey")
         if self.asks_token and sent != f"Bearer {TOKEN}":
-            asked = f'Bearer realm="https://{HOST}/token",service="{HOST}",scope="repository:{REPOSITORY}:pull"'
+            whole = f'service="{self.host}",scope="repository:{REPOSITORY}:pull"'
+            asked = f'Bearer realm="https://{self.host}/token",{whole}'
             refused = _error(401, "UNAUTHORIZED", "access to the requested resource is not authorized")
             return Answer(401, refused.body, {"WWW-Authenticate": asked})
         return self._of_images(request.path)
