@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...common.words import shortened
@@ -17,7 +17,18 @@ from ..start.approvals import Approval, Hold, Point, points_in
 from ..start.recorded_start import Start
 from ..start.request import Requested, requested_in
 from .batch_events import with_batches
-from .batches import BatchRecord, Items, PoolRecord, batches_of, deed_of, outside_of, pools_of, rolled, with_done
+from .batches import (
+    BatchRecord,
+    Items,
+    PoolRecord,
+    batches_of,
+    deed_of,
+    fields_of,
+    outside_of,
+    pools_of,
+    rolled,
+    with_done,
+)
 from .conditions import Condition, Upgrade, taken_since
 from .events import LONGEST, EventKind, RecordedEvent, added, happened, of_kind
 from .figures import longest_first
@@ -180,9 +191,8 @@ class Record:
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
-        return dict(
-            json.loads(json.dumps({**asdict(self), **{each: getattr(self, each) for each in VIEWS}}, default=asdict))
-        )
+        whole = {**fields_of(self), **{each: getattr(self, each) for each in VIEWS}}
+        return dict(json.loads(json.dumps(whole, default=fields_of)))
 
     def with_events(self, *fresh: RecordedEvent) -> Record:
         """The record with these events."""

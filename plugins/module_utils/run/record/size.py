@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from ..counts import without_parts
-from .batches import BatchRecord
+from .batches import BatchRecord, fields_of
 from .figures import longest_first
 from .health_record import without_counters
 from .record import Record
@@ -85,21 +85,21 @@ def _no_detail(batch: BatchRecord) -> BatchRecord:
 
 
 def _length(batch: BatchRecord) -> int:
-    return len(_narrow(_plain(batch)))
+    return len(_narrow(batch))
 
 
-def _plain(batch: BatchRecord) -> dict[str, Any]:
-    """A batch as it is written; `target_version` is left out unless it is part of a chain."""
-    own = () if batch.target_version else ("target_version",)
-    plain = {name: value for name, value in asdict(batch).items() if name not in own}
-    return {**plain, "tries": [_plain(each) for each in batch.tries]}
+def _written(part: Any) -> dict[str, Any]:
+    """A part of a record as it is written; the `target_version` of a batch is left out unless it is in a chain."""
+    found = fields_of(part)
+    if isinstance(part, BatchRecord) and not part.target_version:
+        del found["target_version"]
+    return found
 
 
 def _dumped(record: Record, most: int) -> str:
-    plain = {**asdict(record), "batches": [_plain(each) for each in record.batches]}
-    indented = json.dumps(plain, indent=1)
-    return indented if len(indented) <= most else _narrow(plain)
+    indented = json.dumps(record, indent=1, default=_written)
+    return indented if len(indented) <= most else _narrow(record)
 
 
-def _narrow(plain: dict[str, Any]) -> str:
-    return json.dumps(plain, separators=(",", ":"))
+def _narrow(part: Record | BatchRecord) -> str:
+    return json.dumps(part, separators=(",", ":"), default=_written)
