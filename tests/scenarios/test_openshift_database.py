@@ -21,7 +21,7 @@ from tests.lab.waiting import until
 from tests.runs.openshift import shipped_rights
 from tests.sandbox.openshift.asking import pool
 from tests.sandbox.openshift.description import Described, Graph, KubernetesNode, Pool, Release
-from tests.scenarios.cluster import CLUSTER_USER, USER, Cluster
+from tests.scenarios.cluster import CLUSTER_USER, ROLE, Cluster, bound
 from tests.scenarios.load import loaded
 from tests.scenarios.openshift import Upgrades
 from tests.scenarios.playbook import Playing
@@ -99,6 +99,7 @@ def tenanted(
     """One in a namespace of its own, for the length of a block. It fails where a document is missing at the end."""
     lab.apply(shipped_rights(CLUSTER_USER))
     cluster = Cluster.start(lab, namespace, three_combined, "3.8.0")
+    lab.apply(bound(ROLE, namespace, CLUSTER_USER))
     try:
         with (
             OpenShiftOnLab(lab, folder, DESCRIBED, pace=REBOOT) as openshift,
@@ -153,10 +154,9 @@ def test_without_the_gate_a_worker_is_taken_too_early(
 
 
 def gate_of(cluster: Cluster) -> dict[str, Any]:
-    """The task that asks whether the members on the next Kubernetes nodes may go down, with the documented Role."""
+    """The task that asks whether the members on the next Kubernetes nodes may go down, by the connection of the run."""
     options = {
         "opensearch": {"hosts": [cluster.url]},
-        "kubernetes": {"kubeconfig": str(cluster.platform.kubeconfig(USER))},
         "namespace": cluster.namespace,
         "moment": "before_batch",
         "kubernetes_nodes": "{{ upgrade_batch.members }}",
