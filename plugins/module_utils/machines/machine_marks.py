@@ -8,7 +8,7 @@ it until it is seen back. After a failure it stays, until the upgrade continues 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from ..common.errors import Denied, Refusal
@@ -77,12 +77,17 @@ class MachineMarks:
         return verdict
 
     def hold(self, names: Sequence[str]) -> Verdict:
-        """Keep the Machines of these Kubernetes nodes from being replaced, before anything is done on them."""
+        """Keep the Machines of these Kubernetes nodes from being replaced, before anything is done on them.
+
+        The verdict is that of a second look: a MachineHealthCheck may have looked at them before they were held.
+        """
         verdict = self.judge(names)
-        for each in self._among(names) if verdict.passed else ():
+        if not verdict.passed:
+            return verdict
+        for each in self._among(names):
             self._marking.mark(each, self._own, held=True)
             self._report(each, MachineProgress.IN_PROGRESS, f"Run {self.task.run} upgrades it.")
-        return verdict
+        return replace(self).judge(names)
 
     def done(self, names: Sequence[str], target: str) -> Iterator[Reason]:
         """Take the marks off the Machines of these Kubernetes nodes, which are back on the target."""

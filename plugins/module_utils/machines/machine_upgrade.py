@@ -104,9 +104,14 @@ def _first(task: Task, plan: Outcome) -> Outcome:
 
 
 def _drained(task: Task) -> Outcome:
-    """Cordon the machines of the batch, and evict their pods."""
+    """Cordon the machines of the batch, and evict their pods, unless one is to be replaced by now."""
+    client, names = connect(task.params["kubernetes"]), task.params["batch"]
+    if task.params["management"]:
+        verdict = _marked(task, task.ask(lambda: look(client)), lambda marks: marks.judge(names))
+        if not verdict.passed:
+            return Outcome(verdict)
     rules = DrainRules(rungs_in(task.params["allow_forced_drains"]), tuple(task.params["allow_unmanaged_pods"]))
-    return drain(_to_its_end(task), connect(task.params["kubernetes"]), task.params["batch"], MODULE, rules)
+    return drain(_to_its_end(task), client, names, MODULE, rules)
 
 
 def _returned(task: Task) -> Outcome:

@@ -7,13 +7,18 @@ from enum import Enum
 
 from ...common.errors import refusal
 from ...common.verdict import Reason, as_verdict, refused, remark
-from ...common.words import enumerate_few
+from ...common.words import enumerate_few, shortened
+from ...kubernetes.conditions import UNKNOWN
 from ..observe.owned_machines import SKIP_REMEDIATION, OwnedMachine
 from ..observe.state import KubeadmCluster
-from .up_to_date import UP_TO_DATE, MachineProgress
+from .up_to_date import LONGEST, UP_TO_DATE, MachineProgress
 
 WORKED = (MachineProgress.IN_PROGRESS, MachineProgress.FAILED)
 """The progress of a machine on which work may have started."""
+HEALTH = "HealthCheckSucceeded"
+REPLACING = ("OwnerRemediated", "ExternallyRemediated")
+"""The conditions of a Machine by which a MachineHealthCheck says that it is unhealthy, and by which it has it replaced:
+by its owner, or by an object of its remediation template."""
 
 
 class MarkRelease(Enum):
@@ -83,12 +88,37 @@ def judge_markable(
                 f"{machine.called} of Kubernetes node {name} is being deleted.",
                 "Wait until it is gone, or take it out of upgrade_groups.",
             )
+        elif _is_to_be_replaced(machine):
+            yield _goes(machine)
         elif is_of_task(machine.mark) and machine.mark != own and machine.mark not in ended:
             yield refused(
                 "machine_marked",
                 f"{machine.called} is marked by UpgradeTask {machine.mark}, which has not ended.",
                 "Upgrade it by that task, or abort that one (spec.phase: Abort).",
             )
+
+
+def _is_to_be_replaced(machine: OwnedMachine) -> bool:
+    """Whether a MachineHealthCheck has it replaced, which no annotation ends.
+
+    The owner reads these conditions alone, and a MachineHealthCheck leaves them as they are on a Machine that it skips
+    (cluster-api 1.14, `machine_filters.go`, `IsUnhealthyAndOwnerRemediated`; `machinehealthcheck_targets.go`,
+    `getTargetsFromMHC`). The owner can wait for long, as for the upgrade of a control plane.
+    """
+    found = {name: machine.conditions.get(name, UNKNOWN) for name in (HEALTH, *REPLACING)}
+    return found[HEALTH].false and any(found[each].false for each in REPLACING)
+
+
+def _goes(machine: OwnedMachine) -> Reason:
+    said = machine.conditions[HEALTH]
+    cause = shortened(" ".join((said.message or said.reason).split()).removesuffix("."), LONGEST)
+    return refused(
+        "machine_to_be_replaced",
+        f"{machine.called} of Kubernetes node {machine.kubernetes_node} is to be replaced, so it may be deleted during"
+        f" work on it: {cause}.",
+        f"Wait until it is replaced. To keep it, end that cause, and remove its annotation {SKIP_REMEDIATION}, so that"
+        " its MachineHealthCheck looks at it again; after a failed upgrade, settle once it is Ready.",
+    )
 
 
 def release_of(

@@ -28,6 +28,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo imp
 from tests.unit.plugins.module_utils.machines.seen import cluster, machine
 
 HOME, OWN = "clusters/main", "upgrades/next"
+NO, REPLACED = StatusCondition("False", "UnhealthyNode", "It is\n  * lost"), ["machine_to_be_replaced"]
 SEEN = cluster(*(machine(name, cluster=HOME) for name in ("w-0", "w-1")))
 
 
@@ -54,6 +55,10 @@ def test_the_cluster_is_that_of_the_annotations() -> None:
         (owned(mark="upgrades/other"), (), ["machine_marked"]),
         (owned(mark="upgrades/other"), ("upgrades/other",), []),
         (owned(going=True), (), ["machine_leaving"]),
+        (owned(mark=OWN, conditions={"HealthCheckSucceeded": NO, "OwnerRemediated": NO}), (), REPLACED),
+        (owned(skip="ada", conditions={"HealthCheckSucceeded": NO, "ExternallyRemediated": NO}), (), REPLACED),
+        (owned(conditions={"HealthCheckSucceeded": NO}), (), []),
+        (owned(conditions={"HealthCheckSucceeded": StatusCondition("True"), "OwnerRemediated": NO}), (), []),
         (None, (), ["machine_unmatched"]),
     ],
 )
@@ -61,6 +66,12 @@ def test_a_machine_may_be_marked(found: OwnedMachine | None, ended: tuple[str, .
     there = {"w-0": found} if found else {}
     verdict = judge_markable(SEEN, there, ["w-0", "w-2"], OWN, ended)
     assert [each.code for each in verdict.reasons] == codes, "and w-2 is none of Cluster API"
+
+
+def test_a_machine_that_is_to_be_replaced_is_named_with_the_cause() -> None:
+    found = owned(conditions={"HealthCheckSucceeded": NO, "OwnerRemediated": NO})
+    (reason,) = judge_markable(SEEN, {"w-0": found}, ["w-0"], OWN, ()).reasons
+    assert reason.message.endswith("during work on it: It is * lost.")
 
 
 FLAGS = [*product((True, False), repeat=4)]
