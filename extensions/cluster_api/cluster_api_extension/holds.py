@@ -16,10 +16,13 @@ OURS = TASK_LABEL
 """The value by which a hold of this extension is known, so that it is put back after any end of a worker."""
 TRIES = 5
 """Attempts at a Machine whose controllers write it as well."""
+HEALTH, REPLACING = "HealthCheckSucceeded", ("OwnerRemediated", "ExternallyRemediated")
+"""The conditions by which a MachineHealthCheck has a Machine replaced. From then on no annotation keeps it: its owner
+reads these conditions alone (cluster-api 1.14, `machine_filters.go`, `IsUnhealthyAndOwnerRemediated`)."""
 
 
 class MachineGone(Exception):
-    """There is nothing to work on: one sentence."""
+    """There is nothing to work on that lasts: one sentence."""
 
 
 def machine_path(namespace: str, name: str) -> str:
@@ -37,9 +40,16 @@ class Holds:
         """Keeps a machine from being replaced. A hold that it has already, such as that of a person, stays.
 
         Raises:
-            MachineGone: the Machine is gone, is being deleted, or is another one of the same name.
+            MachineGone: the Machine is gone, is being deleted, is another one of the same name, or is to be replaced.
         """
+        _stays(await self._machine(wanted))
         await self._annotated(wanted, lambda found: found is None, OURS)
+        try:
+            # A MachineHealthCheck may have looked at it before it was held.
+            _stays(await self._machine(wanted))
+        except MachineGone:
+            await self.release(wanted)
+            raise
 
     async def release(self, wanted: Wanted) -> None:
         """Removes the hold of this extension. Any other one stays, and a Machine that is gone has none."""
@@ -71,3 +81,13 @@ class Holds:
         if machine["metadata"].get("deletionTimestamp"):
             raise MachineGone(f"{named} is being deleted, so nothing was started")
         return machine
+
+
+def _stays(machine: Json) -> None:
+    """Raises MachineGone for a Machine that a MachineHealthCheck has replaced, even if its owner still waits."""
+    conditions = machine.get("status", {}).get("conditions") or []
+    false = {each["type"]: each for each in conditions if each["status"] == "False"}
+    if HEALTH in false and any(each in false for each in REPLACING):
+        metadata, cause = machine["metadata"], " ".join(str(false[HEALTH].get("message") or "").split())
+        named = f"the Machine {metadata['namespace']}/{metadata['name']}"
+        raise MachineGone(f"{named} is to be replaced, so nothing was started: {cause or 'it is unhealthy'}")

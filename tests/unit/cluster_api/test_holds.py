@@ -14,7 +14,9 @@ import pytest
 from extensions.cluster_api.cluster_api_extension.holds import OURS, SKIP_REMEDIATION
 from tests.lab.waiting import until
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS
+from tests.sandbox.kubernetes.objects import condition_of
 from tests.sandbox.kubernetes.resources import Writing
+from tests.sandbox.kubernetes.store import Change
 from tests.unit.cluster_api.management import MACHINES
 from tests.unit.cluster_api.requests import Json
 from tests.unit.cluster_api.test_worker import Place, inside
@@ -144,6 +146,47 @@ def test_nothing_is_begun_on_a_machine_that_is_gone(again: bool, tmp_path: Path)
         assert "is gone, so nothing was started" in task["reason"]
         if again:
             assert hold(place) is None
+
+    inside(body)
+
+
+def mark(place: Place, **statuses: str) -> None:
+    """Does as a MachineHealthCheck does."""
+    found = [{"type": name, "status": status, "message": "It is\n  * lost"} for name, status in statuses.items()]
+    change, writing = {"conditions": found}, Writing("capi", subresource="status")
+    place.management.resources.change(MACHINES, "default", "one", lambda item: item.update(status=change), writing)
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("owner", ["OwnerRemediated", "ExternallyRemediated"])
+def test_nothing_is_begun_on_a_machine_that_is_to_be_replaced(owner: str, late: bool, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+
+    async def body(place: Place) -> None:
+        await place.ask("one")
+
+        def looked_before(change: Change) -> None:
+            if change.kind.key == MACHINES.key and hold(place) and not condition_of(change.item, owner):
+                mark(place, HealthCheckSucceeded="False", **{owner: "False"})
+
+        if late:
+            place.management.resources.store.listeners.append(looked_before)
+        else:
+            mark(place, HealthCheckSucceeded="False", **{owner: "False"})
+        await place.worker(f"import pathlib; pathlib.Path({str(begun)!r}).touch()").work_once()
+        task = place.task("one")
+        assert (task["state"], task["kind"], begun.exists(), hold(place)) == ("failed", "gone", False, None)
+        assert task["reason"].endswith("is to be replaced, so nothing was started: It is * lost")
+
+    inside(body)
+
+
+def test_a_machine_that_is_unhealthy_and_not_replaced_is_worked_on() -> None:
+    async def body(place: Place) -> None:
+        await place.ask("one")
+        mark(place, HealthCheckSucceeded="False", Ready="False")
+        await place.worker("").work_once()
+        assert (hold(place), place.task("one")["state"]) == (None, "done")
 
     inside(body)
 
