@@ -118,6 +118,8 @@ class Wanted:
     workers: int
     checks: Json | None = None
     """The checks of a MachineHealthCheck of its workers; None for those of the class, which wait for 5 minutes."""
+    in_flight: int | None = None
+    """The most unhealthy workers that are replaced at the same time; None for all."""
     name: str = "mem"
 
 
@@ -144,6 +146,8 @@ def cluster(wanted: Wanted) -> Json:
     deployment["rollout"] = {"strategy": rolling}
     if wanted.checks is not None:
         deployment["healthCheck"] = {"checks": wanted.checks}
+    if wanted.in_flight is not None:
+        deployment.setdefault("healthCheck", {})["remediation"] = {"maxInFlight": wanted.in_flight}
     network = {"services": {"cidrBlocks": ["10.128.0.0/12"]}, "pods": {"cidrBlocks": ["192.168.0.0/16"]}}
     topology = {
         "classRef": {"name": "in-memory", "namespace": wanted.namespace},

@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from extensions.cluster_api.cluster_api_extension.policy import policy_of
 from extensions.cluster_api.cluster_api_extension.store import gate_name
 from tests.lab.api import MERGE
 from tests.lab.cluster_api.cluster_api import CORE_GROUP, ClusterApiOnLab, condition
-from tests.lab.cluster_api.definitions import Wanted
+from tests.lab.cluster_api.definitions import Wanted, cluster
 from tests.lab.longhorn.requests import ask
 from tests.lab.waiting import moment, until
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS
@@ -99,6 +99,10 @@ class Story:
         self.api.server.ask("PATCH", path, {"spec": {"template": {"spec": change}}}, MERGE)
         # Cluster API does not watch templates of a class.
         self.annotate("clusters", self.name, NOTE, value)
+
+    def replace_at_once(self, number: int) -> None:
+        """Let Cluster API replace so many unhealthy workers at the same time."""
+        self.extension.lab.apply([cluster(replace(self._wanted, in_flight=number))])
 
     def gate(self, fit: str, reason: str = "") -> None:
         """Have the gate of the cluster answer."""

@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+import yaml
 
 from extensions.cluster_api.cluster_api_extension.holds import OURS, SKIP_REMEDIATION
 from tests.lab.cluster_api.cluster_api import ClusterApiOnLab, condition
@@ -17,7 +18,8 @@ from tests.lab.cluster_api.definitions import Wanted
 from tests.lab.fixtures import lab_directory
 from tests.lab.lab import Lab
 from tests.lab.waiting import until
-from tests.scenarios.cluster_api.extension import Extension
+from tests.scenarios.cluster_api.extension import REPOSITORY, Extension
+from tests.scenarios.cluster_api.marking_run import MarkingRun
 from tests.scenarios.cluster_api.story import (
     ASKED_AGAIN,
     BEGUN,
@@ -29,6 +31,7 @@ from tests.scenarios.cluster_api.story import (
     Place,
     Story,
     at_a_time,
+    node_of,
     of_control_plane,
 )
 
@@ -36,12 +39,23 @@ pytestmark = pytest.mark.soak
 OLD, NEW = "v1.35.1", "v1.36.1"
 HELD = 90.0
 TOO_LATE = 10
+AT_WORK, STOPPED = ("Unknown", "ExternalUpgradeInProgress"), ("False", "ExternalUpgradeFailed")
 Json = dict[str, Any]
 BUDGET = {"attempts": 3, "deadline": 600, "pause": 1, "poll": 1}
 POLICY: Json = {"budget": BUDGET, "gate": {"hooks": ["BeforeControlPlaneUpgrade"], "clusters": ["shop/*"], "poll": 2}}
 OPTIONS = "spec.joinConfiguration.nodeRegistration.kubeletExtraArgs"
 COVERED: Json = {"budget": BUDGET, "fields": {"bootstrapConfig": [OPTIONS]}}
 NOT_READY = [{"type": "Ready", "status": "False", "timeoutSeconds": 10}]
+
+
+def documented() -> Json:
+    """The checks that the manual gives for our condition, at their worst: without any time."""
+    manual = (REPOSITORY / "docs" / "machines.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```yaml\n(checks:\n.*?)^```", manual, re.MULTILINE | re.DOTALL)
+    (check,) = yaml.safe_load(block)["checks"]["unhealthyMachineConditions"]
+    return {"unhealthyMachineConditions": [{**check, "timeoutSeconds": 0}]}
+
+
 CLUSTERS = {
     each.namespace: each
     for each in (
@@ -50,6 +64,7 @@ CLUSTERS = {
         Wanted("killed", OLD, 1, 3),
         Wanted("sick", OLD, 1, 2, checks={"unhealthyNodeConditions": NOT_READY}),
         Wanted("gated", OLD, 1, 1),
+        Wanted("marked", OLD, 1, 3, checks=documented(), in_flight=0),
     )
 }
 
@@ -255,8 +270,18 @@ def test_a_machine_is_remediated_after_a_fatal_failure_and_not_before(story: Sto
     assert Counter(each.node for each in story.journal())[run.node] == 1
 
 
-def is_left_alone(story: Story, name: str) -> None:
-    """The controller of MachineHealthChecks looks at a lost Machine once more, and leaves it."""
+def is_left_alone(story: Story, name: str, looks: int = 1) -> None:
+    """The controller of MachineHealthChecks looks at a held Machine once more, and leaves it.
+
+    It judges the Machines that are not held after that, so that only a second look shows that it has left them alone.
+    """
+    for _look in range(looks):
+        is_looked_at(story, name)
+    assert name in story.uids()
+
+
+def is_looked_at(story: Story, name: str) -> None:
+    """The controller of MachineHealthChecks passes over a held Machine, once it is asked to look."""
     seen = len(story.api.said())
     for each in story.names("machinehealthchecks"):
         story.annotate("machinehealthchecks", each, NOTE, str(seen))
@@ -264,7 +289,61 @@ def is_left_alone(story: Story, name: str) -> None:
         rf'"Skipping remediation" .*Machine="{story.namespace}/{name}" .*{re.escape(SKIP_REMEDIATION)}'
     )
     until("A look at it", lambda: skipped.search(story.api.said()[seen:]), DISCOVERED)
-    assert name in story.uids()
+
+
+@cluster("marked")
+def test_a_health_check_replaces_the_machine_that_a_run_has_failed_on_and_no_other(story: Story) -> None:
+    before, run = story.uids(), MarkingRun(story, "20260101-000000-00000001")
+    failed, kept, waiting = sorted(node_of(each) for each in story.machines() if not of_control_plane(each))
+    name = story.machine_of(failed)["metadata"]["name"]
+    run.waits_with(failed, kept, waiting)
+    run.starts(failed, kept)
+    is_left_alone(story, name, looks=2)
+    assert to_be_replaced(story) == []
+    assert up_to_date(story, failed, kept, waiting) == [AT_WORK, AT_WORK, ("Unknown", "Waiting")]
+    run.drains(failed)
+    assert run.fails("The kubelet did not come back.") == ["machine_stays_held"]
+    is_left_alone(story, name, looks=2)
+    assert up_to_date(story, failed, kept, waiting) == [STOPPED, ("Unknown", "ExternalUpgradeFailed"), None]
+    assert hold(story.machine_of(kept)) is None
+    assert (story.uids(), to_be_replaced(story)) == (before, [])
+    is_let_go_and_kept_in_vain(story, failed, MarkingRun(story, "20260101-000000-00000002"))
+    story.settles()
+    after = story.uids()
+    assert len(after) == len(before)
+    assert before.items() - after.items() == {(name, before[name])}
+
+
+def is_let_go_and_kept_in_vain(story: Story, node: str, run: MarkingRun) -> None:
+    """Once the MachineHealthCheck has marked it, its owner replaces it whatever its annotations are, at any time."""
+    name = story.machine_of(node)["metadata"]["name"]
+    story.annotate("machines", name, SKIP_REMEDIATION, None)
+    until("The mark of the MachineHealthCheck", lambda: to_be_replaced(story) == [name], FAILED)
+    (reason,) = run.judges(node).reasons
+    print("a run says:", reason.message, reason.remedy)
+    assert reason.code == "machine_to_be_replaced"
+    story.annotate("machines", name, SKIP_REMEDIATION, "ada")
+    is_left_alone(story, name)
+    assert to_be_replaced(story) == [name]
+    story.replace_at_once(1)
+    until("The remediation", lambda: name not in story.uids(), FAILED)
+
+
+def to_be_replaced(story: Story) -> list[str]:
+    """The Machines that a MachineHealthCheck has found unhealthy and given to their owner."""
+    marked = {"HealthCheckSucceeded": "False", "OwnerRemediated": "False"}
+    return [
+        each["metadata"]["name"]
+        for each in story.machines()
+        if all(condition(each, name) == status for name, status in marked.items())
+    ]
+
+
+def up_to_date(story: Story, *nodes: str) -> list[tuple[str, str] | None]:
+    """Status and reason of the condition of each Machine that runs write."""
+    found = [story.machine_of(each)["status"]["conditions"] for each in nodes]
+    written = [[each for each in conditions if each["type"] == "MachineUpToDate"] for conditions in found]
+    return [(each[0]["status"], each[0]["reason"]) if each else None for each in written]
 
 
 def hold(machine: Json) -> str | None:
