@@ -39,10 +39,12 @@ MANAGEMENT = (
 )
 """The rights in the management cluster, in the namespace of its Cluster, where `management` is given."""
 MANAGEMENT_REQUEST = (
+    *REQUEST,
     Right("get", "cluster.x-k8s.io", "clusters"),
     Right("get", "cluster.x-k8s.io", "machinedeployments"),
     Right("get", "controlplane.cluster.x-k8s.io", "kubeadmcontrolplanes"),
     *(Right(verb, "bootstrap.cluster.x-k8s.io", "kubeadmconfigs") for verb in ("get", "patch")),
     *(Right(verb, "infrastructure.cluster.x-k8s.io", "*") for verb in ("get", "patch")),
 )
-"""The further rights there for an UpgradeTask. They are not asked for: the plan names one that is missing."""
+"""The further rights there for an UpgradeTask, which may be in that namespace. They are not asked for: the plan
+names one that is missing."""
