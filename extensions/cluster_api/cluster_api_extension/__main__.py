@@ -41,6 +41,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     working.add_argument("--claim-seconds", type=int, default=60, help="seconds after which a claim not renewed ends")
     working.add_argument("--look-seconds", type=int, default=10, help="the time between two looks for a task")
     working.add_argument("--side-by-side", type=int, default=1, help="the most machines of one cluster at a time")
+    working.add_argument("--upgrade-tasks", action="store_true", help="work on UpgradeTasks instead of single machines")
     working.add_argument(
         "--confirm-plan",
         action="store_true",
@@ -93,7 +94,8 @@ async def until_stopped(found: argparse.Namespace) -> None:
 
 async def work(found: argparse.Namespace, api: KubernetesApi, store: Store, stop: asyncio.Event) -> None:
     """Carries out task after task. The process finishes a task in progress before it ends."""
-    claimant = Claimant(f"{socket.gethostname()}-{os.getpid()}", found.claim_seconds, found.side_by_side)
+    holder = f"{socket.gethostname()}-{os.getpid()}"
+    claimant = Claimant(holder, found.claim_seconds, found.side_by_side, found.upgrade_tasks)
     claims = Claims(api, store, claimant, utc_now)
     worker = Worker(claims, found.run, found.claim_seconds, utc_now, confirms=found.confirm_plan)
     while not stop.is_set():

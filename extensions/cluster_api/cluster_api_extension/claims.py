@@ -10,14 +10,13 @@ from .documents import (
     NotUnderstood,
     holder_at,
     lease_of,
-    task_name,
     task_of,
 )
 from .fields import Json
 from .holds import Holds
 from .kubernetes_api import Conflict, KubernetesApi, Unanswered
 from .store import OPEN, TRIES, Store
-from .tasks import BUSY, Task, claimable, claimed
+from .tasks import BUSY, Task, Wanted, claimable, claimed
 
 
 class ClaimLost(Exception):
@@ -26,11 +25,12 @@ class ClaimLost(Exception):
 
 @dataclass(frozen=True)
 class Claimant:
-    """One worker: its unique name, and the seconds for which a claim holds without renewal."""
+    """One worker: its unique name, the seconds for which a claim holds without renewal, and what it works on."""
 
     holder: str
     seconds: int = 60
     side_by_side: int = 1
+    upgrade_tasks: bool = False
 
 
 class Claims:
@@ -49,19 +49,20 @@ class Claims:
             except NotUnderstood:
                 continue
             found[task.wanted.uid] = (task, item)
-        alive = {uid: await self._held(uid) for uid, (task, _item) in found.items() if task.state in BUSY}
+        alive = {uid: await self._held(task.wanted) for uid, (task, _item) in found.items() if task.state in BUSY}
         side_by_side = self._claimant.side_by_side
         for task in claimable([task for task, _item in found.values()], alive, self._now(), side_by_side):
-            if await self._claim(task, found[task.wanted.uid][1]):
+            own = task.wanted.upgrade_task is self._claimant.upgrade_tasks
+            if own and await self._claim(task, found[task.wanted.uid][1]):
                 return claimed(task, self._claimant.holder, self._now())
         return None
 
-    async def _held(self, uid: str) -> bool:
-        return bool(holder_at(await self._api.read(self._store.leases(task_name(uid))), self._now()))
+    async def _held(self, wanted: Wanted) -> bool:
+        return bool(holder_at(await self._api.read(self._store.leases(wanted.task_name)), self._now()))
 
     async def _claim(self, task: Task, item: Json) -> bool:
         try:
-            lease = await self._api.read(self._store.leases(task_name(task.wanted.uid)))
+            lease = await self._api.read(self._store.leases(task.wanted.task_name))
             if holder_at(lease, self._now()):
                 return False
             await self._write_lease(task, lease)
@@ -75,7 +76,7 @@ class Claims:
         return True
 
     async def _write_lease(self, task: Task, lease: Json | None) -> None:
-        namespace, name = self._store.namespace, task_name(task.wanted.uid)
+        namespace, name = self._store.namespace, task.wanted.task_name
         version = str(lease["metadata"]["resourceVersion"]) if lease else ""
         claimant = self._claimant
         item = lease_of(task, namespace, claimant.holder, claimant.seconds, self._now(), version)
@@ -90,7 +91,7 @@ class Claims:
         Raises:
             ClaimLost: another one has it, or the task is no longer this run's.
         """
-        lease = await self._api.read(self._store.leases(task_name(task.wanted.uid)))
+        lease = await self._api.read(self._store.leases(task.wanted.task_name))
         if lease is None or (lease.get("spec") or {}).get("holderIdentity") != self._claimant.holder:
             raise ClaimLost("Another run has claimed the task.")
         try:
@@ -100,7 +101,7 @@ class Claims:
         return (await self._own(task))[0]
 
     async def _own(self, task: Task) -> tuple[Task, Json]:
-        item = await self._api.read(self._store.config_maps(task_name(task.wanted.uid)))
+        item = await self._api.read(self._store.config_maps(task.wanted.task_name))
         if item is None:
             raise ClaimLost("The task was deleted.")
         current = task_of(item)
@@ -125,7 +126,7 @@ class Claims:
 
     async def give_back(self, task: Task) -> None:
         """Deletes the Lease, if it is still this run's."""
-        name = task_name(task.wanted.uid)
+        name = task.wanted.task_name
         lease = await self._api.read(self._store.leases(name))
         if lease is not None and (lease.get("spec") or {}).get("holderIdentity") == self._claimant.holder:
             try:

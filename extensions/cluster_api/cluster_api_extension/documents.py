@@ -13,6 +13,8 @@ from .policy import Budget
 from .tasks import Task, TaskState, Wanted
 
 TASK_LABEL = "upgrade.stateful/machine-task"
+UPGRADE_TASK_LABEL = "upgrade.stateful/upgrade-task"
+"""The label of the task of an UpgradeTask, with its name."""
 STATE_LABEL = "upgrade.stateful/state"
 CLUSTER_LABEL = "cluster.x-k8s.io/cluster-name"
 CLEAR = "upgrade.stateful/clear"
@@ -26,20 +28,15 @@ class NotUnderstood(ValueError):
     """An object that another program has written in another form: one sentence."""
 
 
-def task_name(uid: str) -> str:
-    """The name of the ConfigMap, and of the Lease, of a machine."""
-    return f"machine-{uid}"
-
-
 def config_map_of(task: Task, namespace: str, version: str = "") -> Json:
     """The ConfigMap of a task, to be written over the resourceVersion that was read, or made if that is empty."""
     content = asdict(task)
     content.update({name: _written(content[name]) for name in TIMES}, state=task.state.value)
     metadata: Json = {
-        "name": task_name(task.wanted.uid),
+        "name": task.wanted.task_name,
         "namespace": namespace,
         "labels": {
-            TASK_LABEL: "true",
+            **_marked(task.wanted),
             STATE_LABEL: task.state.value,
             CLUSTER_LABEL: task.wanted.cluster,
         },
@@ -48,6 +45,10 @@ def config_map_of(task: Task, namespace: str, version: str = "") -> Json:
         metadata["resourceVersion"] = version
     data = {"task.json": json.dumps(content, sort_keys=True)}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def _marked(wanted: Wanted) -> dict[str, str]:
+    return {UPGRADE_TASK_LABEL: wanted.name} if wanted.upgrade_task else {TASK_LABEL: "true"}
 
 
 def task_of(config_map: Mapping[str, Any]) -> Task:
@@ -81,7 +82,7 @@ def cleared_in(config_map: Mapping[str, Any]) -> str:
 
 def lease_of(task: Task, namespace: str, holder: str, seconds: int, now: datetime, version: str = "") -> Json:
     """The Lease of a claim, renewed now."""
-    metadata: Json = {"name": task_name(task.wanted.uid), "namespace": namespace, "labels": {TASK_LABEL: "true"}}
+    metadata: Json = {"name": task.wanted.task_name, "namespace": namespace, "labels": _marked(task.wanted)}
     if version:
         metadata["resourceVersion"] = version
     spec = {"holderIdentity": holder, "leaseDurationSeconds": seconds, "renewTime": _micro(now)}

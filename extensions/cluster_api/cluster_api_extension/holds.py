@@ -8,7 +8,7 @@ from urllib.parse import quote
 from .documents import TASK_LABEL
 from .fields import Json
 from .kubernetes_api import Conflict, KubernetesApi, Unanswered
-from .tasks import Wanted
+from .tasks import CLUSTER_API, Wanted
 
 SKIP_REMEDIATION = "cluster.x-k8s.io/skip-remediation"
 """The annotation of a Machine that no MachineHealthCheck replaces, whatever the value is (`common_types.go`)."""
@@ -27,7 +27,7 @@ class MachineGone(Exception):
 
 def machine_path(namespace: str, name: str) -> str:
     """The path of a Machine."""
-    return f"/apis/cluster.x-k8s.io/v1beta2/namespaces/{quote(namespace, safe='')}/machines/{quote(name, safe='')}"
+    return f"/apis/{CLUSTER_API}/namespaces/{quote(namespace, safe='')}/machines/{quote(name, safe='')}"
 
 
 class Holds:

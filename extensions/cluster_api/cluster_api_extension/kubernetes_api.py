@@ -24,6 +24,10 @@ class Unanswered(Exception):
     """No answer, or one that says no: one sentence without a secret."""
 
 
+class NotFound(Unanswered):
+    """There is no such object, or the API server does not know its kind."""
+
+
 class Conflict(Exception):
     """The object is not the one that was read."""
 
@@ -75,10 +79,10 @@ class KubernetesApi:
         """The object at a path, or None if there is none."""
         return await self._ask("GET", path, missing=True)
 
-    async def listed(self, path: str, selector: str) -> list[Json]:
-        """The objects that a label selector finds, asked for in pages."""
+    async def listed(self, path: str, selector: str = "") -> list[Json]:
+        """The objects that a label selector finds, or all, asked for in pages."""
         items: list[Json] = []
-        params = {"labelSelector": selector, "limit": str(PAGE)}
+        params = {**({"labelSelector": selector} if selector else {}), "limit": str(PAGE)}
         while True:
             page = await self._ask("GET", path, params=params) or {}
             items += page.get("items") or []
@@ -117,7 +121,8 @@ class KubernetesApi:
         if status == 409:
             raise Conflict(path)
         if status >= 300:
-            raise Unanswered(f"The API server answers {method} {path} with {status}.")
+            raised = NotFound if status == 404 else Unanswered
+            raise raised(f"The API server answers {method} {path} with {status}.")
         if not isinstance(content, dict):
             raise Unanswered(f"The API server answers {method} {path} without an object.")
         return content

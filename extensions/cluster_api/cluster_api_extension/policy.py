@@ -58,6 +58,14 @@ class GateRule:
 
 
 @dataclass(frozen=True)
+class ExternalRule:
+    """How an ExternalUpgrade is carried out: by an UpgradeTask, which names this upgrader, or by a task per machine."""
+
+    upgrade_task: bool = False
+    upgrader: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Policy:
     """All that the operator of the service decides."""
 
@@ -68,6 +76,7 @@ class Policy:
     )
     budget: Budget = Budget()
     gate: GateRule = GateRule()
+    external: ExternalRule = ExternalRule()
 
 
 def policy_of(written: Any) -> Policy:
@@ -76,14 +85,18 @@ def policy_of(written: Any) -> Policy:
     Raises:
         PolicyError: a key is unknown or has a value of the wrong kind.
     """
-    top = _section(written, "the policy", ("in_place", "uncovered", "fields", "budget", "gate"))
+    top = _section(written, "the policy", ("in_place", "uncovered", "fields", "budget", "gate", "external"))
     uncovered = top.get("uncovered", REPLACE)
     if uncovered not in (REPLACE, HOLD):
         raise PolicyError(f"uncovered is {uncovered!r}: write {REPLACE} or {HOLD}")
-    in_place = top.get("in_place", True)
-    if not isinstance(in_place, bool):
-        raise PolicyError(f"in_place is {in_place!r}: write true or false")
-    return Policy(in_place, uncovered, _fields(top.get("fields")), _budget(top.get("budget")), _gate(top.get("gate")))
+    return Policy(
+        _flag(top.get("in_place", True), "in_place"),
+        uncovered,
+        _fields(top.get("fields")),
+        _budget(top.get("budget")),
+        _gate(top.get("gate")),
+        _external(top.get("external")),
+    )
 
 
 def _fields(written: Any) -> dict[str, tuple[Segments, ...]]:
@@ -112,6 +125,19 @@ def _gate(written: Any) -> GateRule:
     return GateRule(hooks, _texts(section.get("clusters", ("*",)), "gate.clusters"), url=url, **numbers)
 
 
+def _external(written: Any) -> ExternalRule:
+    section = _section(written, "external", ("upgrade_task", "upgrader"))
+    upgrade_task = _flag(section.get("upgrade_task", False), "external.upgrade_task")
+    upgrader = _section(section.get("upgrader"), "external.upgrader", ("apiVersion", "kind", "namespace", "name"))
+    if upgrader and not upgrade_task:
+        raise PolicyError("external.upgrader is that of an UpgradeTask: write external.upgrade_task: true as well")
+    if wrong := [name for name, value in upgrader.items() if not isinstance(value, str) or not value]:
+        raise PolicyError(f"external.upgrader.{wrong[0]} is no text")
+    if upgrader and "name" not in upgrader:
+        raise PolicyError("external.upgrader has no name: write that of the object that upgrades the machines")
+    return ExternalRule(upgrade_task, upgrader)
+
+
 def _section(written: Any, name: str, known: tuple[str, ...]) -> dict[str, Any]:
     if written is None:
         return {}
@@ -126,6 +152,12 @@ def _texts(written: Any, name: str) -> tuple[str, ...]:
     if not isinstance(written, list | tuple) or not all(isinstance(item, str) for item in written):
         raise PolicyError(f"{name} is no list of texts")
     return tuple(written)
+
+
+def _flag(written: Any, name: str) -> bool:
+    if not isinstance(written, bool):
+        raise PolicyError(f"{name} is {written!r}: write true or false")
+    return written
 
 
 def _number(written: Any, name: str) -> int:

@@ -15,7 +15,8 @@ from . import external
 from .bodies import API_VERSION, BadBody, body_of, failure, part, success
 from .coverage import can_update_machine, can_update_machine_set
 from .discovery import TIMEOUT, discovered
-from .documents import CLEAR, CLEARED, NotUnderstood, task_name
+from .documents import CLEAR, CLEARED, NotUnderstood
+from .external_task import requested_by_task
 from .fields import Json
 from .gates import cluster_named, gated, skipped
 from .holds import SKIP_REMEDIATION
@@ -131,6 +132,8 @@ class HookService:
         """
         uncovered = external.uncovered_in(body, self._policy)
         try:
+            if self._policy.external.upgrade_task:
+                return await requested_by_task(body, uncovered, self._policy, self._store, self._now)
             machines = [external.desired_of(each, body) for each in external.machines_of(body)]
             wanted = [await self._store.wanted(each) for each in machines]
             if running := await self._store.abort_others(wanted, self._now()):
@@ -191,7 +194,7 @@ def clearing(wanted: Wanted, namespace: str) -> str:
     Cluster API doubles its pause after each failure, up to 1000 s (`util/controller/builder.go`), and asks at once
     when the Machine changes.
     """
-    cleared = f"kubectl annotate -n {namespace} configmap/{task_name(wanted.uid)} {CLEAR}=NAME"
+    cleared = f"kubectl annotate -n {namespace} configmap/{wanted.task_name} {CLEAR}=NAME"
     annotate = f"kubectl annotate -n {wanted.namespace} machine/{wanted.name}"
     return (
         f"{cleared}; then {annotate} {CLEARED}=NAME --overwrite. "

@@ -9,15 +9,13 @@ from urllib.parse import quote
 
 import aiohttp
 
-from .bodies import optional_text, text
+from .bodies import text
 from .documents import (
     STATE_LABEL,
-    TASK_LABEL,
     NotUnderstood,
     cleared_in,
     config_map_of,
     holder_at,
-    task_name,
     task_of,
 )
 from .fields import Json
@@ -25,17 +23,15 @@ from .gates import GateAnswer, gate_answer_of
 from .holds import machine_path
 from .kubernetes_api import Conflict, KubernetesApi, Unanswered
 from .policy import Budget
-from .tasks import BUSY, Task, TaskState, Wanted, aborted, digest_of, judged
+from .tasks import BUSY, Task, TaskState, Wanted, aborted, judged, wanted_of
+from .upgrade_task_store import UpgradeTasks
 
 GATE_TIMEOUT = 4.0
 """Seconds for the answer of a gate behind an address."""
-OPEN = f"{TASK_LABEL}=true,{STATE_LABEL} in ({TaskState.WAITING.value},{','.join(state.value for state in BUSY)})"
+OPEN = f"{STATE_LABEL} in ({TaskState.WAITING.value},{','.join(state.value for state in BUSY)})"
 """The selector of the tasks that are neither done nor failed, so that ended tasks cost nothing in a look."""
 TRIES = 3
 """Attempts to write a task that another replica or a run writes at the same time."""
-CONTROL_PLANE = "cluster.x-k8s.io/control-plane"
-OWNERS = {"cluster.x-k8s.io/control-plane-name": "control-plane", "cluster.x-k8s.io/deployment-name": "deployment"}
-"""The labels of a Machine that name its owner, each with the word before the name."""
 
 
 class BeingDeleted(Exception):
@@ -47,6 +43,7 @@ class Store:
 
     def __init__(self, api: KubernetesApi, namespace: str) -> None:
         self._api, self.namespace = api, namespace
+        self.upgrade_tasks = UpgradeTasks(api)
 
     def config_maps(self, name: str = "") -> str:
         """The path of the ConfigMaps of the service, or of one."""
@@ -72,25 +69,15 @@ class Store:
             BeingDeleted: it is going away, or is gone.
             Unanswered: it cannot be read.
         """
-        asked = {"machine": desired["machine"]}
-        namespace, name = text(asked, "machine", "metadata", "namespace"), text(asked, "machine", "metadata", "name")
-        cluster, version = (optional_text(asked, "machine", "spec", field) for field in ("clusterName", "version"))
-        digest = digest_of(desired)
+        return wanted_of(await self.machine(desired), desired)
+
+    async def machine(self, desired: dict[str, Json]) -> Json:
+        """The Machine of a request as it is now; raises as `wanted` does."""
+        namespace, name = (text(desired, "machine", "metadata", each) for each in ("namespace", "name"))
         machine = await self._api.read(machine_path(namespace, name))
         if machine is None or machine["metadata"].get("deletionTimestamp"):
             raise BeingDeleted(f"The Machine {namespace}/{name} is being deleted, so nothing is done.")
-        labels = machine["metadata"].get("labels") or {}
-        return Wanted(
-            uid=str(machine["metadata"]["uid"]),
-            namespace=namespace,
-            name=name,
-            cluster=cluster,
-            version=version,
-            control_plane=CONTROL_PLANE in labels,
-            kubernetes_node=str(((machine.get("status") or {}).get("nodeRef") or {}).get("name", "")),
-            digest=digest,
-            owner=next((f"{word}/{labels[label]}" for label, word in OWNERS.items() if labels.get(label)), ""),
-        )
+        return machine
 
     async def requested(self, wanted: Wanted, budget: Budget, now: datetime) -> Task:
         """The task of a machine after a request, written only if the request has changed it.
@@ -100,9 +87,9 @@ class Store:
             NotUnderstood: it, or its claim, has another form.
         """
         for _try in range(TRIES):
-            found = await self._api.read(self.config_maps(task_name(wanted.uid)))
+            found = await self._api.read(self.config_maps(wanted.task_name))
             before = task_of(found) if found else None
-            alive = before is not None and before.state in BUSY and await self._alive(wanted.uid, now)
+            alive = before is not None and before.state in BUSY and await self._alive(wanted, now)
             after = judged(before, wanted, budget, now, alive, cleared_in(found) if found else "")
             if after == before:
                 return after
@@ -122,11 +109,11 @@ class Store:
         version = str(found["metadata"]["resourceVersion"]) if found else ""
         item = config_map_of(task, self.namespace, version)
         if found:
-            return await self._api.write(self.config_maps(task_name(task.wanted.uid)), item)
+            return await self._api.write(self.config_maps(task.wanted.task_name), item)
         return await self._api.make(self.config_maps(), item)
 
-    async def _alive(self, uid: str, now: datetime) -> bool:
-        return bool(holder_at(await self._api.read(self.leases(task_name(uid))), now))
+    async def _alive(self, wanted: Wanted, now: datetime) -> bool:
+        return bool(holder_at(await self._api.read(self.leases(wanted.task_name)), now))
 
     async def abort_others(self, wanted: Sequence[Wanted], now: datetime) -> list[Task]:
         """Aborts the open tasks of the same owners that are not among these; gives those that a run still works on.
@@ -142,7 +129,7 @@ class Store:
             own = (task.wanted.namespace, task.wanted.cluster, task.wanted.owner) in owners
             if not own or (task.wanted.uid, task.wanted.digest) in kept:
                 continue
-            if task.state in BUSY and await self._alive(task.wanted.uid, now):
+            if task.state in BUSY and await self._alive(task.wanted, now):
                 running.append(task)
             if (after := aborted(task, now)) != task:
                 try:
@@ -157,9 +144,9 @@ class Store:
         return "It has not answered yet." if found is None else gate_answer_of(found.get("data") or {})
 
     async def sweep(self, now: datetime, kept: timedelta) -> int:
-        """Deletes tasks older than `kept` that are done, or whose Machine is gone; gives their number."""
+        """Deletes tasks older than `kept` that are done, or have no Machine or UpgradeTask; gives their number."""
         old = 0
-        for item in await self._api.listed(self.config_maps(), f"{TASK_LABEL}=true"):
+        for item in await self._api.listed(self.config_maps(), STATE_LABEL):
             try:
                 task = task_of(item)
             except NotUnderstood:
@@ -171,6 +158,8 @@ class Store:
         return old
 
     async def _is_gone(self, wanted: Wanted) -> bool:
+        if wanted.upgrade_task:
+            return await self.upgrade_tasks.is_over(wanted)
         machine = await self._api.read(machine_path(wanted.namespace, wanted.name))
         return machine is None or machine["metadata"]["uid"] != wanted.uid
 

@@ -14,12 +14,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
-from .bodies import failure, optional_part, success
+from .bodies import failure, optional_part, optional_text, success
 from .coverage import NEVER_COMPARED
 from .fields import Json, Segments
 from .policy import Budget
 
 HOOK = "UpdateMachine"
+CLUSTER_API = "cluster.x-k8s.io/v1beta2"
+CONTROL_PLANE = "cluster.x-k8s.io/control-plane"
+DEPLOYMENT = "cluster.x-k8s.io/deployment-name"
+OWNERS = {"cluster.x-k8s.io/control-plane-name": "control-plane", DEPLOYMENT: "deployment"}
+"""The labels of a Machine that name its owner, each with the word before the name."""
 EVENTS = 20
 """The most events that a task keeps."""
 
@@ -44,7 +49,7 @@ PASSING = frozenset(
 
 @dataclass(frozen=True)
 class Wanted:
-    """The machine, and the digest of the spec that it is to have."""
+    """The machine, and the digest of the spec that it is to have; or the UpgradeTask for machines of one owner."""
 
     uid: str
     namespace: str
@@ -55,6 +60,12 @@ class Wanted:
     kubernetes_node: str
     digest: str
     owner: str = ""
+    upgrade_task: bool = False
+
+    @property
+    def task_name(self) -> str:
+        """The name of the ConfigMap, and of the Lease, of its task."""
+        return f"{'upgrade-task' if self.upgrade_task else 'machine'}-{self.uid}"
 
 
 @dataclass(frozen=True)
@@ -86,6 +97,28 @@ def digest_of(desired: Mapping[str, Json]) -> str:
     specs = {name: _without(optional_part(item, "spec"), _LEFT_OUT[name]) for name, item in desired.items() if item}
     content = json.dumps(specs, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def wanted_of(machine: Json, desired: Mapping[str, Json]) -> Wanted:
+    """The machine of a request: what it is to have, and what its Machine, as it was read, says of it.
+
+    Raises:
+        BadBody: the request has no text where there is one.
+    """
+    cluster, version = (optional_text(desired, "machine", "spec", each) for each in ("clusterName", "version"))
+    metadata = machine["metadata"]
+    labels = metadata.get("labels") or {}
+    return Wanted(
+        uid=str(metadata["uid"]),
+        namespace=str(metadata["namespace"]),
+        name=str(metadata["name"]),
+        cluster=cluster,
+        version=version,
+        control_plane=CONTROL_PLANE in labels,
+        kubernetes_node=str(((machine.get("status") or {}).get("nodeRef") or {}).get("name", "")),
+        digest=digest_of(desired),
+        owner=next((f"{word}/{labels[label]}" for label, word in OWNERS.items() if labels.get(label)), ""),
+    )
 
 
 _LEFT_OUT: Mapping[str, Iterable[Segments]] = {

@@ -41,7 +41,8 @@ def placeholders(task: Task) -> dict[str, str]:
     wanted = task.wanted
     return {
         "version": wanted.version.removeprefix("v"),
-        "machine": wanted.name,
+        "machine": "" if wanted.upgrade_task else wanted.name,
+        "upgrade_task": wanted.name if wanted.upgrade_task else "",
         "namespace": wanted.namespace,
         "cluster": wanted.cluster,
         "kubernetes_node": wanted.kubernetes_node,
@@ -59,7 +60,7 @@ def filled(command: Sequence[str], words: Mapping[str, str]) -> list[str]:
 
 
 def missing(command: Sequence[str], words: Mapping[str, str]) -> list[str]:
-    """The placeholders of a command for which a machine has no value: an empty word could mean all machines."""
+    """The placeholders of a command for which a task has no value: an empty word could mean all machines."""
     return [name for name, value in words.items() if not value and any(f"{{{name}}}" in each for each in command)]
 
 
@@ -162,13 +163,15 @@ class Worker:
         with tempfile.TemporaryDirectory(prefix="machine-task-") as folder:
             try:
                 if empty := missing(self._command, words):
-                    raise NotStarted(f"the Machine has no {' and no '.join(empty)}, so nothing was started")
-                await self._held(task)
+                    kind = "UpgradeTask" if task.wanted.upgrade_task else "Machine"
+                    raise NotStarted(f"the {kind} has no {' and no '.join(empty)}, so nothing was started")
+                if not task.wanted.upgrade_task:
+                    await self._held(task)
                 ending = self._agreed(task, command, folder) if self._confirms else self._run(task, command, folder)
                 code, written = await ending
             except NotStarted as error:
                 code, written = 1, json.dumps({"kind": error.kind, "reason": str(error)})
-        if code == 0:
+        if code == 0 and not task.wanted.upgrade_task:
             # Before the end of the task is written: after that no one would look for a hold that is left.
             await self._claims.holds.release(task.wanted)
         await self._claims.change(task, lambda current: self._judged(current, code, written))

@@ -13,7 +13,7 @@ from typing import Any
 from kubernetes import config
 
 from extensions.cluster_api.cluster_api_extension.discovery import discovered
-from extensions.cluster_api.cluster_api_extension.documents import CLEAR, CLEARED, TASK_LABEL, task_name
+from extensions.cluster_api.cluster_api_extension.documents import CLEAR, CLEARED, TASK_LABEL
 from extensions.cluster_api.cluster_api_extension.policy import policy_of
 from extensions.cluster_api.cluster_api_extension.store import gate_name
 from tests.lab.api import MERGE
@@ -149,7 +149,7 @@ class Story:
 
     def task(self, machine: Json) -> Json:
         """The task of a Machine."""
-        path = CONFIG_MAPS.path(NAMESPACE, task_name(machine["metadata"]["uid"]))
+        path = CONFIG_MAPS.path(NAMESPACE, f"machine-{machine['metadata']['uid']}")
         found: Json = json.loads(self.api.server.ask("GET", path)["data"]["task.json"])
         return found
 
@@ -177,7 +177,7 @@ class Story:
 
     def clear(self, machine: Json) -> None:
         """Clear the failure of a Machine, as a person does."""
-        path = CONFIG_MAPS.path(NAMESPACE, task_name(machine["metadata"]["uid"]))
+        path = CONFIG_MAPS.path(NAMESPACE, f"machine-{machine['metadata']['uid']}")
         self.api.server.ask("PATCH", path, {"metadata": {"annotations": {CLEAR: "ada"}}}, MERGE)
         self.ask_again(machine)
 

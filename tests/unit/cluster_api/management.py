@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from extensions.cluster_api.cluster_api_extension.kubernetes_api import Access, KubernetesApi, content_type
 from tests.sandbox.clock import Clock
@@ -27,13 +29,14 @@ from tests.sandbox.kubernetes.objects import Kind
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.machines.kinds import Version
 from tests.sandbox.web import Answer, Request
-from tests.unit.cluster_api.manifests import NAMESPACE, of_kind
+from tests.unit.cluster_api.manifests import EXTENSION, NAMESPACE, of_kind
 
 Json = dict[str, Any]
 
 SERVICE, RUNS = "cluster-api-extension", "machine-runs"
 GROUP = "cluster.x-k8s.io"
 MACHINES = Version("v1beta2").machines
+UPGRADE_TASK = EXTENSION.parents[1] / "roles" / "machines" / "files" / "upgrade_task.yml"
 KINDS = {
     "Namespace": NAMESPACES,
     "ServiceAccount": SERVICE_ACCOUNTS,
@@ -65,12 +68,14 @@ _DEFINITION: Json = {
 class Management:
     """A management cluster, on a clock that tests advance."""
 
-    def __init__(self) -> None:
-        self.clock = Clock()
-        self.server = ApiServer(self.clock, {})
+    def __init__(self, server: ApiServer | None = None) -> None:
+        """A new one, or one behind a server that has Machines."""
+        self.server = server or ApiServer(Clock(), {})
+        self.clock = self.server.store.clock
         self.resources = self.server.resources
-        self.resources.create(NAMESPACES, "", {"metadata": {"name": "default"}})
-        self.resources.create(DEFINITIONS, "", _DEFINITION)
+        if server is None:
+            self.resources.create(NAMESPACES, "", {"metadata": {"name": "default"}})
+            self.resources.create(DEFINITIONS, "", _DEFINITION)
         for item in of_kind(*KINDS):
             kind = KINDS[item["kind"]]
             self.resources.create(kind, item["metadata"].get("namespace", ""), item, Writing(strict="Strict"))
@@ -88,6 +93,38 @@ class Management:
         spec = {"clusterName": "mem", "version": "v1.35.1"}
         return self.resources.create(
             MACHINES, "default", {"metadata": {"name": name, "labels": dict(labels or {})}, "spec": spec}
+        )
+
+    def define_upgrade_tasks(self) -> None:
+        """Does as `kubectl apply -f roles/machines/files/upgrade_task.yml` does."""
+        self.resources.create(DEFINITIONS, "", yaml.safe_load(UPGRADE_TASK.read_text(encoding="utf-8")))
+
+    def upgrade_tasks(self) -> dict[str, Json]:
+        """The UpgradeTasks next to the Machines, by name."""
+        kind = self.resources.kinds.named("upgrade.stateful/v1alpha1", "UpgradeTask")
+        assert kind is not None
+        return {each["metadata"]["name"]: each for each in self.server.store.each(kind, "default")}
+
+    def change_upgrade_task(self, name: str, change: Callable[[Json], Any], subresource: str = "") -> None:
+        """Changes one, as a person or a run does."""
+        kind = self.resources.kinds.named("upgrade.stateful/v1alpha1", "UpgradeTask")
+        assert kind is not None
+        self.resources.change(kind, "default", name, change, Writing("ada", strict="Strict", subresource=subresource))
+
+    def owned(self, name: str, owner: str) -> None:
+        """A Machine of a MachineDeployment, or of a control plane if the owner is KIND/NAME, on a Kubernetes node."""
+        kind, _slash, control_plane = owner.rpartition("/")
+        labels = {"cluster.x-k8s.io/control-plane-name": control_plane, "cluster.x-k8s.io/control-plane": ""}
+        self.machine(name, labels if kind else {"cluster.x-k8s.io/deployment-name": owner})
+        reference = {"apiVersion": "controlplane.cluster.x-k8s.io/v1beta2", "kind": kind, "name": control_plane}
+        if kind:
+            references = [{**reference, "uid": "1", "controller": True}]
+            self.resources.change(
+                MACHINES, "default", name, lambda item: item["metadata"].update(ownerReferences=references)
+            )
+        status = {"nodeRef": {"name": f"node-{name}"}}
+        self.resources.change(
+            MACHINES, "default", name, lambda item: item.update(status=status), Writing("capi", subresource="status")
         )
 
     def objects(self, kind: Kind) -> dict[str, Json]:
@@ -138,4 +175,4 @@ class DirectApi(KubernetesApi):
         answer = self._management.server(Request(method, path, dict(params or {}), item, headers))
         assert isinstance(answer, Answer)
         self.bytes += len(answer.text)
-        return answer.status, json.loads(answer.text)
+        return answer.status, json.loads(answer.text) if answer.status < 300 else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
@@ -14,11 +15,15 @@ from pathlib import Path
 
 import pytest
 
+from extensions.cluster_api.cluster_api_extension.policy import policy_of
+from extensions.cluster_api.cluster_api_extension.service import HookService
+from extensions.cluster_api.cluster_api_extension.store import Store
 from tests.lab.certificates import Authority
 from tests.sandbox.listening import Listening
-from tests.unit.cluster_api.management import RUNS, SERVICE, Management
+from tests.unit.cluster_api.management import RUNS, SERVICE, DirectApi, Management
 from tests.unit.cluster_api.manifests import EXTENSION, NAMESPACE, POLICY_FILE
 from tests.unit.cluster_api.requests import path_of, recorded
+from tests.unit.cluster_api.test_external import request
 
 AUTHORITY = Authority("authority")
 
@@ -93,6 +98,21 @@ def test_a_worker_without_a_task_ends(folder: Path, reached: tuple[Management, l
     process = started(["work", "--once", *access, f"{folder}/token", "--", "false"])
     _out, said = process.communicate(timeout=60)
     assert (process.returncode, said) == (0, "")
+
+
+def test_a_worker_of_upgrade_tasks_carries_one_out(folder: Path, reached: tuple[Management, list[str]]) -> None:
+    management, access = reached
+    (folder / "token").write_text(management.token(RUNS))
+    management.define_upgrade_tasks()
+    management.owned("one", "md-0")
+    policy, store = policy_of({"external": {"upgrade_task": True}}), Store(DirectApi(management, SERVICE), NAMESPACE)
+    asyncio.run(HookService(policy, store).external_upgrade(request(names=("one",))))
+    ((name, task),) = management.tasks().items()
+    assert task["state"] == "waiting"
+    command = [sys.executable, "-c", f"import sys; sys.exit(sys.argv[1] != {name!r})", "{upgrade_task}"]
+    process = started(["work", "--once", "--upgrade-tasks", *access, f"{folder}/token", "--", *command])
+    _out, said = process.communicate(timeout=60)
+    assert (process.returncode, management.tasks()[name]["state"]) == (0, "done"), said
 
 
 @pytest.mark.parametrize(

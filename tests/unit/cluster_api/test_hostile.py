@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extensions.cluster_api.cluster_api_extension.bodies import BadBody, body_of
-from extensions.cluster_api.cluster_api_extension.policy import policy_of
+from extensions.cluster_api.cluster_api_extension.policy import Policy, policy_of
 from extensions.cluster_api.cluster_api_extension.service import HookService
 from extensions.cluster_api.cluster_api_extension.store import Store
 from tests.unit.cluster_api.management import SERVICE, DirectApi, Management
@@ -21,6 +21,7 @@ from tests.unit.cluster_api.test_external import request
 
 MACHINE = "mem-md-0-7gkws-vcdx7-x4nvg"
 POLICY = policy_of({"gate": {"hooks": ["BeforeWorkersUpgrade"]}})
+BY_UPGRADE_TASK = policy_of({"external": {"upgrade_task": True}})
 ODD: tuple[Any, ...] = (None, True, "x", [[]], {"": {"": None}})
 STATUS = ("Success", "Failure")
 
@@ -50,12 +51,15 @@ def replaced(body: Json, path: tuple[str | int, ...], value: Any) -> bytes:
 BODIES = bodies()
 
 
-@pytest.mark.parametrize("hook", sorted(BODIES))
-def test_a_field_of_any_other_kind_is_answered_or_refused(hook: str) -> None:
+@pytest.mark.parametrize(
+    ("hook", "policy"), [*((hook, POLICY) for hook in sorted(BODIES)), ("externalupgrade", BY_UPGRADE_TASK)]
+)
+def test_a_field_of_any_other_kind_is_answered_or_refused(hook: str, policy: Policy) -> None:
     management = Management()
+    management.define_upgrade_tasks()
     for name in (MACHINE, "one", "two"):
-        management.machine(name)
-    service = HookService(POLICY, Store(DirectApi(management, SERVICE), NAMESPACE), management.now)
+        management.owned(name, "md-0")
+    service = HookService(policy, Store(DirectApi(management, SERVICE), NAMESPACE), management.now)
 
     async def run() -> None:
         for path in places(BODIES[hook]):

@@ -78,10 +78,12 @@ def test_certificates_make_the_secrets_that_the_pod_and_the_registration_name() 
     assert (served["metadata"]["name"], served["spec"]["ports"][0]["port"]) == (service["name"], service["port"])
 
 
-def test_in_the_whole_cluster_the_service_reads_machines_and_runs_annotate_them() -> None:
+def test_in_the_whole_cluster_the_service_reads_machines_and_makes_upgrade_tasks_and_runs_annotate() -> None:
     found = {role["metadata"]["name"]: role["rules"] for role in of_kind("ClusterRole")}
     rule = {"apiGroups": ["cluster.x-k8s.io"], "resources": ["machines"]}
-    assert found == {SERVICE: [{**rule, "verbs": ["get"]}], RUNS: [{**rule, "verbs": ["get", "patch"]}]}
+    tasks = {"apiGroups": ["upgrade.stateful"], "resources": ["upgradetasks"]}
+    made = {**tasks, "verbs": ["get", "list", "create", "patch"]}
+    assert found == {SERVICE: [{**rule, "verbs": ["get"]}, made], RUNS: [{**rule, "verbs": ["get", "patch"]}]}
     for item in of_kind("Role"):
         assert {resource for rule in item["rules"] for resource in rule["resources"]} == {"configmaps", "leases"}
 
@@ -103,7 +105,18 @@ def test_the_image_gets_exactly_the_packages_that_are_imported() -> None:
     assert listed == {PACKAGES.get(name, name) for name in imported()}
 
 
-PURE = ("bodies", "coverage", "discovery", "documents", "external", "fields", "gates", "policy", "tasks")
+PURE = (
+    "bodies",
+    "coverage",
+    "discovery",
+    "documents",
+    "external",
+    "fields",
+    "gates",
+    "policy",
+    "tasks",
+    "upgrade_tasks",
+)
 
 
 def test_judgements_are_pure() -> None:

@@ -30,6 +30,14 @@ def test_an_empty_policy_is_the_default_and_the_manifest_has_the_default() -> No
         ({"budget": {"attempts": True}}, "budget.attempts is True: write a whole number above 0"),
         ({"gate": {"hooks": ["BeforeLunch"]}}, "gate.hooks has BeforeLunch: take hooks of BeforeClusterUpgrade"),
         ({"gate": {"url": "http://gate"}}, "gate.url is no address: write one that starts with https://"),
+        (
+            {"external": {"upgrade_tasks": True}},
+            "external has the unknown key upgrade_tasks: take keys of upgrade_task",
+        ),
+        ({"external": {"upgrade_task": "on"}}, "external.upgrade_task is 'on': write true or false"),
+        ({"external": {"upgrader": {"name": "a"}}}, "external.upgrader is that of an UpgradeTask: write external."),
+        ({"external": {"upgrade_task": True, "upgrader": {"kind": "A"}}}, "external.upgrader has no name: write that"),
+        ({"external": {"upgrade_task": True, "upgrader": {"name": 1}}}, "external.upgrader.name is no text"),
     ],
 )
 def test_a_fault_names_the_key_and_the_remedy(written: Any, sentence: str) -> None:

@@ -6,10 +6,13 @@ import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
 
+from extensions.cluster_api.cluster_api_extension.policy import policy_of
+from extensions.cluster_api.cluster_api_extension.service import HookService
 from extensions.cluster_api.cluster_api_extension.tasks import TaskState
 from tests.sandbox.kubernetes.rights import Attributes, User
 from tests.unit.cluster_api.management import RUNS, SERVICE
 from tests.unit.cluster_api.manifests import of_kind
+from tests.unit.cluster_api.test_external import request
 from tests.unit.cluster_api.test_thousand import Fleet
 
 Right = tuple[str, str, str]
@@ -45,8 +48,13 @@ def test_each_right_is_used_and_no_other_is_needed() -> None:
         # A run that died: the service writes the task.
         fleet.management.clock.advance(120)
         await fleet.ask("two")
+        fleet.management.define_upgrade_tasks()
+        fleet.management.owned("three", "md-0")
+        service = HookService(policy_of({"external": {"upgrade_task": True}}), fleet.store, fleet.management.now)
+        for version in ("v1.36.1", "v1.36.2"):
+            assert (await service.external_upgrade(request(version, names=("three",))))["result"] == "Accept"
         fleet.management.clock.advance(timedelta(days=31).total_seconds())
-        assert await fleet.store.sweep(fleet.management.now(), timedelta(days=30)) == 1
+        assert await fleet.store.sweep(fleet.management.now(), timedelta(days=30)) == 2
 
     asyncio.run(run())
     assert used == {*given(SERVICE), *given(RUNS)}

@@ -1,0 +1,55 @@
+"""The UpgradeTasks of a management cluster; each write is over the version that was read."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from .fields import Json
+from .kubernetes_api import Conflict, KubernetesApi, NotFound, Unanswered
+from .tasks import Wanted
+from .upgrade_tasks import API_VERSION, PLURAL, is_aborted, superseded
+
+
+class UpgradeTasks:
+    """UpgradeTasks. Every method raises Unanswered where there is no answer, or no right."""
+
+    def __init__(self, api: KubernetesApi) -> None:
+        self._api = api
+
+    async def listed(self, namespace: str) -> list[Json]:
+        """All of a namespace."""
+        try:
+            return await self._api.listed(_path(namespace))
+        except NotFound as error:
+            raise Unanswered(
+                "The management cluster has no definition of UpgradeTask: "
+                "run kubectl apply -f roles/machines/files/upgrade_task.yml, and request it again."
+            ) from error
+
+    async def abort(self, task: Json) -> None:
+        """Aborts one for another request."""
+        namespace, name = task["metadata"]["namespace"], task["metadata"]["name"]
+        try:
+            await self._api.change(_path(namespace, name), superseded(task))
+        except Conflict as error:
+            raise Unanswered(
+                f"The UpgradeTask {namespace}/{name} is being written by others: request it again."
+            ) from error
+
+    async def make(self, task: Json) -> Json:
+        """Makes one.
+
+        Raises:
+            Conflict: there is one of this name.
+        """
+        return await self._api.make(_path(task["metadata"]["namespace"]), task)
+
+    async def is_over(self, wanted: Wanted) -> bool:
+        """Whether one is gone, or was aborted."""
+        found = await self._api.read(_path(wanted.namespace, wanted.name))
+        return found is None or found["metadata"]["uid"] != wanted.uid or is_aborted(found)
+
+
+def _path(namespace: str, name: str = "") -> str:
+    path = f"/apis/{API_VERSION}/namespaces/{quote(namespace, safe='')}/{PLURAL}"
+    return path + (f"/{quote(name, safe='')}" if name else "")
