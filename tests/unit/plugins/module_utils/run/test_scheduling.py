@@ -86,7 +86,10 @@ def test_an_upgrade_that_a_run_has_begun_keeps_all_but_its_moments(early: list[A
 
 def test_a_window_that_no_run_has_used_fails_and_the_next_one_begins_anew() -> None:
     pending = looked([(EARLY, (), False)])
-    assert looked([(OVER, (), False)], pending, NEXT) == pending
+    moved = looked([(OVER, (), False)], pending, NEXT)
+    assert moved is not None
+    assert moved.start is not None
+    assert (moved.phase, moved.start.is_of(NEXT)) == (Phase.FAILED, True)
     failed = looked([(OVER, (), False)], pending)
     assert failed is not None
     assert (failed.phase, failed.reason) == (Phase.FAILED, "The window is over.")
