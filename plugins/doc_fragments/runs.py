@@ -98,6 +98,8 @@ options:
         description: Its digest, with which it was read.
         type: str
         required: true
+      owner: {description: The owner of its members if it is a document for one owner., type: str, default: ''}
+      members: {description: Its members that are reported one by one., type: list, elements: str, default: []}
   event:
     description: With O(state=ended), the end of the run, see M(stateful.upgrade.upgrade_record).
     type: str

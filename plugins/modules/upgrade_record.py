@@ -158,14 +158,10 @@ options:
         is V(waiting), and the record does not change.
     type: dict
     suboptions:
-      source:
-        description: Its place.
-        type: str
-        required: true
-      digest:
-        description: The digest with which it was read.
-        type: str
-        required: true
+      source: {description: Its place., type: str, required: true}
+      digest: {description: The digest with which it was read., type: str, required: true}
+      owner: {description: The owner of its members if it is a document for one owner., type: str, default: ''}
+      members: {description: Its members that are reported one by one., type: list, elements: str, default: []}
   approval:
     description: With O(state=approved), the name of the point that is approved.
     type: str
@@ -302,6 +298,7 @@ records:
       C(NoticesSent), C(GateAfterUpgrade) and C(Ended) once each has begun, and one for each step by its name. Each has
       C(type), C(status), C(reason), C(message) and the times of its start, of its end, of the last look and of the
       last change. C(upgrades) has those of former upgrades, C(named_steps) those of steps that OpenShift has names for.
+    - C(request_status) is the status of the UpgradeTask of the request, with a condition for each of its machines.
     - C(hold) is the pause that a person has asked for, with C(by), C(at) and C(reason), or null. C(approvals) are the
       points that someone has approved, each with C(name), C(by) and C(at). C(codes) are the codes of the reasons for
       which the last run has ended, or a batch was stopped.

@@ -16,6 +16,7 @@ from ..module_utils.run.canary_soak import EVERY
 from ..module_utils.run.failure import failure_of
 from ..module_utils.run.order import GROUP, HopOfPlan, hop_with, lined_up, sizes
 from ..module_utils.run.pace import delay_after
+from ..module_utils.run.start.request import REQUESTED
 from ..module_utils.run.steps import run_waits
 from .hosts_of_batch import failures_on_hosts, hosts_of, troubles
 from .hosts_of_run import texts_in
@@ -334,9 +335,9 @@ def _parts(batch: BatchOfRun) -> list[str]:
     return [*batch.first_parts(), down, *batch.again_parts(), back]
 
 
-def requested(request: Mapping[str, Any] | None) -> dict[str, str] | None:
+def requested(request: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """The request of a run, in the form by which its tasks recognize it; None without one."""
-    return {name: request[name] for name in ("source", "digest")} if request else None
+    return {name: request[name] for name in REQUESTED["options"] if name in request} if request else None
 
 
 def batches_of(variables: Mapping[str, Any]) -> Iterator[BatchOfRun]:

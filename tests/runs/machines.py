@@ -23,6 +23,8 @@ from tests.scenarios.playbook import Played, digest_in
 
 PLAYBOOK, NAMESPACE = "stateful.upgrade.machines", "upgrades"
 ROLE = "stateful.upgrade.member_kubeadm"
+SERVED = {"upgrade_system": PLAYBOOK}
+"""The variable of playbooks that serve every upgrade."""
 CHECK = "--check"
 """The argument with which the playbook shows its plan."""
 ENABLE, UNDO = "cluster.routing.allocation.enable", "upgrade.stateful/undo"
@@ -77,6 +79,13 @@ class Machines:
         if planned.code:
             return planned
         return self.here.play(PLAYBOOK, {**given, "upgrade_confirm": digest_in(planned)}, *self.arguments)
+
+
+def serve(found: Machines, playbook: str, user: str, **more: Any) -> Played:
+    """The end of a playbook that serves every upgrade. It needs no inventory."""
+    given = found.variables("", user)
+    kept = {name: given[name] for name in ("upgrade_namespace", "upgrade_kubernetes")}
+    return found.here.play(playbook, {**kept, **SERVED, **more})
 
 
 def host_of(name: str, described: Described) -> str:

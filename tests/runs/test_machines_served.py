@@ -17,7 +17,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.process imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.process import Played as FleetPlayed
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.waves import Wave
 
-from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, machines
+from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, SERVED, Machines, machines, serve
 from tests.runs.shipped import rights_of_machines
 from tests.runs.test_machines import FROM, TO, codes, cordoned, is_upgraded, upgraded
 from tests.runs.turns import Killed
@@ -31,7 +31,6 @@ from tests.scenarios.playbook import PLAN, STATUS, Played, digest_in
 
 PAUSE, RESUME, ABORT = "stateful.upgrade.pause", "stateful.upgrade.resume", "stateful.upgrade.abort"
 SETTLE, REPORT = "stateful.upgrade.settle", "stateful.upgrade.report"
-SERVED = {"upgrade_system": PLAYBOOK}
 
 
 @pytest.fixture
@@ -47,13 +46,6 @@ def found(here: World) -> Iterator[Machines]:
     with machines(here, FROM, [TO]) as made:
         here.sandbox.apply(rights_of_machines(NAMESPACE))
         yield made
-
-
-def serve(found: Machines, playbook: str, **more: Any) -> Played:
-    """The end of a playbook that serves every upgrade. It needs no inventory."""
-    given = found.variables(TO, user=USER)
-    kept = {name: given[name] for name in ("upgrade_namespace", "upgrade_kubernetes")}
-    return found.here.play(playbook, {**kept, **SERVED, **more})
 
 
 def test_the_playbook_plan_shows_the_plan_that_a_run_carries_out(found: Machines) -> None:
@@ -135,7 +127,7 @@ def test_a_paused_upgrade_does_nothing_before_it_is_resumed(found: Machines) -> 
     passes = Passes(found)
     assert passes.play().code == 0
     before = {name: len(each.commands.ran) for name, each in found.machines.items()}
-    paused = serve(found, PAUSE, upgrade_pause_reason="a disk is replaced")
+    paused = serve(found, PAUSE, USER, upgrade_pause_reason="a disk is replaced")
     assert paused.code == 0, paused.output
     held = passes.play()
     assert held.code == 0, held.output
@@ -143,10 +135,10 @@ def test_a_paused_upgrade_does_nothing_before_it_is_resumed(found: Machines) -> 
     assert not any(
         " upgrade " in one for name, each in found.machines.items() for one in each.commands.ran[before[name] :]
     )
-    assert "a disk is replaced" in serve(found, STATUS).output
-    assert serve(found, RESUME).code == 0
+    assert "a disk is replaced" in serve(found, STATUS, USER).output
+    assert serve(found, RESUME, USER).code == 0
     assert passes.play().code == 0
-    assert "2 of 6 done" in serve(found, STATUS).output
+    assert "2 of 6 done" in serve(found, STATUS, USER).output
 
 
 def test_the_report_tells_what_was_done_and_where_it_stopped(found: Machines, tmp_path: Path) -> None:
@@ -154,12 +146,12 @@ def test_the_report_tells_what_was_done_and_where_it_stopped(found: Machines, tm
     gate.write_text("- ansible.builtin.fail: {msg: not now}\n  when: \"'worker-1' in upgrade_batch.members\"\n")
     assert upgraded(found, upgrade_workload_gate=str(gate)).code != 0
     path = tmp_path / "report.json"
-    reported = serve(found, REPORT, upgrade_report_path=str(path))
+    reported = serve(found, REPORT, USER, upgrade_report_path=str(path))
     assert reported.code == 0, reported.output
     report = json.loads(path.read_text())
     assert "not now" in json.dumps(report)
     assert "cp-1" in json.dumps(report)
-    status = serve(found, STATUS)
+    status = serve(found, STATUS, USER)
     assert status.code == 0, status.output
     assert "3 of 6 done" in status.output
 
@@ -184,13 +176,13 @@ def killed_in_a_drain(found: Machines) -> None:
 @pytest.mark.parametrize("playbook", [SETTLE, ABORT])
 def test_the_cordon_of_a_killed_run_is_put_back_without_a_run(found: Machines, playbook: str) -> None:
     killed_in_a_drain(found)
-    ended = serve(found, playbook)
+    ended = serve(found, playbook, USER)
     assert ended.code == 0, ended.output
     assert cordoned(found) == []
     if playbook == ABORT:
         refused = upgraded(found)
         assert codes(refused) == ["aborted_on_request"], refused.output
-        assert serve(found, RESUME).code == 0
+        assert serve(found, RESUME, USER).code == 0
     again = upgraded(found)
     assert again.code == 0, again.output
     is_upgraded(found)

@@ -128,6 +128,8 @@ class Task:
     """The readers of documents that are an object of a system, by its kind, see `DocumentReader` in run/start."""
     named_steps: Mapping[str, Any] = field(default_factory=dict)
     """The steps that a system has names for, by the name of the system, see `NamedSteps` in run/record."""
+    request_statuses: Mapping[str, Any] = field(default_factory=dict)
+    """The statuses of requests, by the name of the system, see `RequestStatus` in run/record."""
     first_answer: float | None = None
     """Seconds within which a server must accept a connection at the first look of each wait; see `Patience`."""
     journal: Journal = field(default_factory=Journal)

@@ -14,7 +14,9 @@ from typing import Any
 from ..common.task import Contract, Outcome, Task, perform
 from ..machines.observe.upgrade_tasks import UPGRADE_TASK as UPGRADE_TASK_KIND
 from ..machines.task_document import requested_by_document
+from ..machines.task_status import requested_status
 from ..machines.upgrade_task import BEGINNING as UPGRADE_TASK
+from ..machines.upgrade_task import SYSTEM as MACHINES
 from ..machines.upgrade_task import UpgradeTask
 from ..opensearch.act.cluster_lock import lock_store
 from ..opensearch.observe.cluster import uuid_for
@@ -22,7 +24,7 @@ from ..openshift.named_steps import conditions_of_steps
 from ..openshift.upgrade_config import SYSTEM, UPGRADE_CONFIG, UpgradeConfig
 from ..run.lock.guarding import under_lock
 from ..run.lock.upgrade_lock import manage_lock
-from ..run.record.record import NamedSteps
+from ..run.record.record import NamedSteps, RequestStatus
 from ..run.start.request import DocumentReader
 from ..run.start.request_sources import RequestKind
 
@@ -35,11 +37,14 @@ REQUEST_DOCUMENTS: Mapping[str, DocumentReader] = {UPGRADE_TASK_KIND: requested_
 """The readers of documents that are an object of a system, by its kind."""
 NAMED_STEPS: Mapping[str, NamedSteps] = {SYSTEM: conditions_of_steps}
 """The steps that systems have names for, by the name of the system in its records."""
+REQUEST_STATUSES: Mapping[str, RequestStatus] = {MACHINES: requested_status}
+"""The functions that give the status of a request, by the name of the system in its records."""
 
 
 def perform_guarded(contract: Contract, run: Callable[[Task], Outcome], task: Task) -> dict[str, Any]:
     """Run a module's work and give its result. If a lock is given, it works only while the run holds it."""
-    task = replace(task, request_kinds=REQUEST_KINDS, request_documents=REQUEST_DOCUMENTS, named_steps=NAMED_STEPS)
+    task = replace(task, request_kinds=REQUEST_KINDS, request_documents=REQUEST_DOCUMENTS)
+    task = replace(task, named_steps=NAMED_STEPS, request_statuses=REQUEST_STATUSES)
     guarded = contract.guarded and bool(task.params.get("lock"))
     return perform(lambda given: run(under_lock(given, lock_store) if guarded else given), task)
 

@@ -63,7 +63,8 @@ def requested_by_document(document: str, where: str, request: Request) -> Reques
     if seen is None:
         return request
     faults = (*_unknown(seen.raw), *faults_in(seen), *request.faults)
-    return replace(request, type=SYSTEM, variables=variables_of(seen), faults=faults, aborted=seen.ends)
+    asked = replace(request, type=SYSTEM, variables=variables_of(seen), owner=seen.owner, members=seen.kubernetes_nodes)
+    return replace(asked, faults=faults, aborted=seen.ends)
 
 
 def _unknown(document: Mapping[str, Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The status of an UpgradeTask, from the record of the upgrade that it has requested. Pure.
+"""The status of an UpgradeTask, object or document, from the record of the upgrade that it has requested. Pure.
 
 Its conditions are `Accepted` and, for each machine and for all of them together, `MachineUpToDate`. A task that was
 aborted no longer has the latter: nothing works on its machines.
@@ -12,10 +12,10 @@ from typing import Any
 from ..common.reading import Json, listed, text
 from ..common.timestamps import in_seconds
 from ..common.words import shortened
-from ..run.record.batches import BatchRecord
+from ..run.record.batches import PENDING, BatchRecord
 from ..run.record.events import EventKind, of_kind
-from ..run.record.phases import Phase
-from ..run.record.record import Record
+from ..run.record.phases import Phase, UpgradeEvent
+from ..run.record.record import Record, one_sentence
 from .judge.up_to_date import LONGEST, UP_TO_DATE, MachineProgress, UpToDate, all_moved, condition_in, whole_progress
 from .observe.upgrade_tasks import TaskPhase
 
@@ -25,6 +25,7 @@ DECLINED = ("invalid", "refused")
 PHASES = {Phase.COMPLETED: TaskPhase.COMPLETE, Phase.ABORTED: TaskPhase.ABORT}
 """The phases of a task by that of its record; every other is Ongoing."""
 _IN_PROGRESS = ("upgrading", "waiting")
+_ENDS = (UpgradeEvent.PAUSED, UpgradeEvent.STOPPED, UpgradeEvent.ABORTED)
 
 
 def status_of(record: Record, nodes: Sequence[str], kept: Json) -> dict[str, Any]:
@@ -47,6 +48,16 @@ def status_of(record: Record, nodes: Sequence[str], kept: Json) -> dict[str, Any
         "conditions": [*_others(kept, UP_TO_DATE), whole],
         "machines": [{"nodeName": each.machine, "conditions": [each.as_condition()]} for each in machines],
     }
+
+
+def requested_status(record: Record) -> dict[str, Any] | None:
+    """The status of the task that has requested the upgrade; None if its request names no machines.
+
+    A document has no status of its own that is read again. All of this is in the record.
+    """
+    if record.request is None or not record.request.members:
+        return None
+    return status_of(record, record.request.members, {})
 
 
 def ended_status(kept: Json) -> dict[str, Any]:
@@ -103,20 +114,32 @@ def _machines(record: Record, nodes: Sequence[str]) -> Iterator[UpToDate]:
 _WAITS = (MachineProgress.WAITING, "")
 
 
-def _of_batch(record: Record, batch: BatchRecord, name: str) -> UpToDate:
+def _of_batch(record: Record, planned: BatchRecord, name: str) -> UpToDate:
+    """The progress of a machine in its batch. One that is planned anew is as its last try has left it."""
+    batch = planned.tries[-1] if planned.state == PENDING and planned.tries else planned
     at = in_seconds(batch.ended or batch.started or record.started)
+    paused, reason = _end_of(record, batch.run)
     if batch.state == "done":
         return UpToDate(name, MachineProgress.DONE, "", at)
     if batch.state == "failed":
         changed = of_kind(record.events, EventKind.CHANGED)
-        drained = any(each.about == f"Node {name}" and (each.last or each.at) >= batch.begun for each in changed)
-        said = record.reason if drained else f"Stopped before its drain. {record.reason}"
-        if record.phase is Phase.PAUSED and not drained:
+        drained = any(each.about == f"Node {name}" and (each.last or each.at) >= planned.begun for each in changed)
+        said = (reason if drained else f"Stopped before its drain. {reason}").rstrip()
+        if paused and not drained:
             return UpToDate(name, MachineProgress.IN_PROGRESS, said, at)
         return UpToDate(name, MachineProgress.FAILED, said, at, undrained=not drained)
     if batch.state in _IN_PROGRESS:
-        return UpToDate(name, MachineProgress.IN_PROGRESS, record.reason, at)
+        return UpToDate(name, MachineProgress.IN_PROGRESS, reason, at)
     return UpToDate(name, *_WAITS, in_seconds(record.started))
+
+
+def _end_of(record: Record, run: str) -> tuple[bool, str]:
+    """Whether a run has paused the upgrade, and the reason with which it ended; none while it is at work."""
+    if run in ("", record.run):
+        return record.phase is Phase.PAUSED, record.reason
+    for last in [each for each in record.history if each.run == run and each.kind in _ENDS][-1:]:
+        return last.kind == UpgradeEvent.PAUSED, one_sentence(last.message)
+    return False, ""
 
 
 def names_of(kept: Mapping[str, Any]) -> list[str]:

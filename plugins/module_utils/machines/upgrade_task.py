@@ -80,7 +80,8 @@ class UpgradeTask:
         # The digest says what is requested, which another task does not change.
         supersedes = SUPERSEDE if not seen.phase and any(True for _each in self._others(seen)) else {}
         faults = (*faults_in(seen), *request.faults)
-        return replace(request, faults=faults, variables={**request.variables, **supersedes})
+        variables = {**request.variables, **supersedes}
+        return replace(request, faults=faults, variables=variables, members=seen.kubernetes_nodes)
 
     def claim(self) -> tuple[str, ...]:
         """Abort the earlier tasks of the same owner. The result names those that it has aborted.
@@ -164,7 +165,7 @@ def _answer(record: Record, kept: Json, seen: UpgradeTaskState) -> Json:
     ended."""
     if seen.ends and not any(each.state == "upgrading" for each in record.batches):
         return ended_status(kept)
-    return status_of(record, [each.kubernetes_node for each in seen.machines], kept)
+    return status_of(record, seen.kubernetes_nodes, kept)
 
 
 def _age(seen: UpgradeTaskState) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from ..observe.upgrade_tasks import UpgradeTaskState
 
 def variables_of(seen: UpgradeTaskState) -> dict[str, Any]:
     """The variables of the run."""
-    version, names = seen.version, [each.kubernetes_node for each in seen.machines]
+    version, names = seen.version, [*seen.kubernetes_nodes]
     return {**({"target_version": version} if version else {}), **({"upgrade_only": names} if names else {})}
 
 
@@ -25,6 +25,6 @@ def faults_in(seen: UpgradeTaskState) -> Iterator[str]:
         yield "spec.newMachineSpec.version is no version of Kubernetes: give one such as v1.36.1."
     if not seen.machines:
         yield "spec.machinesRequireUpgrade names no machine: give the machines that are to be upgraded."
-    names = [each.kubernetes_node for each in seen.machines]
+    names = seen.kubernetes_nodes
     for name in dict.fromkeys(each for each in names if names.count(each) > 1):
         yield f"spec.machinesRequireUpgrade names Kubernetes node {name} more than once: name it once."

@@ -8,6 +8,7 @@ from ...common.reading import Json, listed, one_of, part, text, texts, whole, wi
 from ...common.timestamps import timestamp_of
 from ...kubernetes.answers import reading_object
 from .node_updates import NODE_UPDATE, FailureKind, NodePhase, NodeUpdate
+from .requested import OWNERS
 from .upgrade_tasks import UPGRADE_TASK, RequestedMachine, TaskPhase, UpgradeTaskState
 
 
@@ -36,10 +37,12 @@ def upgrade_task(item: Json) -> UpgradeTaskState:
 
 
 def _owner(spec: Json) -> str:
-    for name in ("controlPlaneRef", "machineDeploymentRef"):
+    """Kind, namespace and name, which are the same for all tasks of an owner, whatever they leave out."""
+    around = text(part(spec, "cluster", {}), "namespace", "")
+    for name, (_group, kind) in OWNERS.items():
         found = part(spec, name, {})
         if found:
-            return "/".join(text(found, each, "") for each in ("kind", "namespace", "name"))
+            return "/".join((text(found, "kind", kind), text(found, "namespace", around), text(found, "name", "")))
     return ""
 
 

@@ -72,3 +72,8 @@ class UpgradeTaskState:
     def version(self) -> str:
         """The version of Kubernetes that the machines are to have, such as 1.36.1; empty if the task gives none."""
         return plain(str(self.wanted.get(SPECIFIED_VERSION) or ""))
+
+    @property
+    def kubernetes_nodes(self) -> tuple[str, ...]:
+        """The Kubernetes nodes of its machines."""
+        return tuple(each.kubernetes_node for each in self.machines)

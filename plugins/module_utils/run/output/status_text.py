@@ -63,6 +63,8 @@ def _within(record: Record, free: bool) -> Iterator[str]:
         yield _condition(each)
     for each in record.get("named_steps") or ():
         yield f"step {_condition(each)}"
+    for each in (record.get("request_status") or {}).get("machines", ()):
+        yield from _machine(each)
     for batch in record.get("batches") or ():
         yield from _batch(batch)
     for entry in record.get("history") or ():
@@ -114,6 +116,14 @@ def _condition(condition: Mapping[str, Any]) -> str:
     state = ", ".join(filter(None, (condition["reason"].replace("_", " "), condition["last_probe_time"])))
     message = f": {condition['message']}" if condition["message"] else ""
     return f"{'step ' if name.islower() else ''}{name}: {state}{message}"
+
+
+def _machine(machine: Mapping[str, Any]) -> Iterator[str]:
+    """A machine that the request names."""
+    for each in machine["conditions"]:
+        message = f": {each['message']}" if each["message"] else ""
+        state = f"{each['type']} {each['status']}, {each['reason']}, {each['lastTransitionTime']}"
+        yield f"machine {machine['nodeName']}: {state}{message}"
 
 
 def _batch(batch: Mapping[str, Any]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from .conditions import FailureClass, StepState, after_step, told_of
 from .events import COUNTED, MOVES, EventKind, changes, happened, moves
 from .milestones import conditions_of, dated
 from .phases import UpgradeEvent
-from .record import NamedSteps, Record, batch_changed, begun, ended, green_after, started_again, waited_for
+from .record import Record, batch_changed, begun, ended, green_after, started_again, waited_for
 from .record_reading import parse_record
 from .remarks import judge_aborted, judge_kept_nowhere, judge_there
 from .size import record_text
@@ -203,11 +203,13 @@ def unwritten(error: Refusal) -> Verdict:
 
 
 def show_records(
-    store: RecordStore, seen: tuple[Mapping[str, Lock], Verdict], named: Mapping[str, NamedSteps]
+    store: RecordStore,
+    seen: tuple[Mapping[str, Lock], Verdict],
+    of_system: Callable[[Record], Mapping[str, Any]],
 ) -> Outcome:
     """All records of the place, and the locks that were seen there, with the verdict on reading the locks.
 
-    `named` gives the conditions of the steps that a system has names for.
+    `of_system` gives what the system of a record reads from it.
     """
     records, broken = read_records(store)
     locks, denied = seen
@@ -217,17 +219,13 @@ def show_records(
             **_whole(records[name]),
             "deployed": records[name].deployed,
             "aim": records[name].aim,
-            **_named_steps(records[name], named),
+            **of_system(records[name]),
             "lock": _holder(locks.get(name)),
         }
         for name in sorted(records, key=lambda name: records[name].updated)
     ]
     unrecorded = [{"name": name, "lock": _holder(lock)} for name, lock in sorted(locks.items()) if name not in records]
     return Outcome(combine((denied, broken)), more={"records": shown + unrecorded})
-
-
-def _named_steps(record: Record, named: Mapping[str, NamedSteps]) -> dict[str, Any]:
-    return {"named_steps": [asdict(each) for each in named[record.system](record)]} if record.system in named else {}
 
 
 def _whole(record: Record) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from ..start.request import REQUESTED, requested_in
 from ..start.say import STATES, may_begin, say
 from ..start.schedule import closed
 from ..start.upgrade_request import unchanged
-from .answers import telling
+from .answers import read_by_system, telling
 from .batches import BATCH_STATES
 from .conditions import FailureClass, StepState
 from .phases import ENDINGS, Phase
@@ -108,7 +109,8 @@ def run(task: Task) -> Outcome:
     read: Callable[[], Kept | None] = just_looked(None, lambda: None)
 
     def step() -> Outcome:
-        return show_records(store, _locks(task.params), task.named_steps) if reads else note(task, store, read())
+        shown = partial(read_by_system, task)
+        return show_records(store, _locks(task.params), shown) if reads else note(task, store, read())
 
     # A step that waits has nothing half done, so a run that is asked to stop ends here.
     stoppable = task.params["state"] == "step" and task.params["step_state"] == StepState.IN_PROGRESS.value

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
 from ...common.errors import refusal
 from ...common.packages import needed
-from ...common.reading import Json, text
+from ...common.reading import Json, text, texts
 from ...common.verdict import Reason, as_verdict, refused, waiting
 
 TYPE = "type"
@@ -22,7 +22,11 @@ LONGEST = 64 * 1024
 """The most bytes of a request."""
 REQUESTED: dict[str, Any] = {
     "type": "dict",
-    "options": {name: {"type": "str", "required": True} for name in ("source", "digest")},
+    "options": {
+        **{name: {"type": "str", "required": True} for name in ("source", "digest")},
+        "owner": {"type": "str", "default": ""},
+        "members": {"type": "list", "elements": "str", "default": []},
+    },
 }
 """The option that names the request of a run, see `requested_in`."""
 TEMPLATES = ("{{", "{%", "{#")
@@ -44,6 +48,10 @@ class Request:
     """One sentence for each fault of the document itself."""
     aborted: bool = False
     """Whether it says itself that its upgrade is to be aborted."""
+    owner: str = ""
+    """See `Requested.owner`."""
+    members: tuple[str, ...] = ()
+    """See `Requested.members`."""
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
@@ -52,6 +60,8 @@ class Request:
             "variables": dict(self.variables),
             "digest": self.digest,
             "faults": list(self.faults),
+            "owner": self.owner,
+            "members": list(self.members),
         }
 
 
@@ -62,11 +72,17 @@ class Requested:
     source: str
     """The place of the document, as `upgrade_request` names it."""
     digest: str
+    owner: str = field(default="", compare=False)
+    """The owner of all its members: a new document for the same owner replaces this one. Empty for others."""
+    members: tuple[str, ...] = field(default=(), compare=False)
+    """The members whose progress is reported to the requester one by one."""
 
 
 def requested_in(raw: Json) -> Requested | None:
     """The request that a record keeps, or that an option names; None if there is none."""
-    return Requested(text(raw, "source"), text(raw, "digest")) if raw else None
+    if not raw:
+        return None
+    return Requested(text(raw, "source"), text(raw, "digest"), text(raw, "owner", ""), texts(raw, "members", ()))
 
 
 def read_request(document: str, where: str) -> Request:

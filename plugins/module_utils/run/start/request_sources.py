@@ -30,6 +30,8 @@ KEY = "request.yml"
 """The key of the ConfigMap that holds the document."""
 STATE = "upgrade.stateful/request-state"
 """The annotation of the ConfigMap in which its state is noted."""
+STATUS = "upgrade.stateful/request-status"
+"""The annotation of the ConfigMap with the progress of each member, if its request is for members that it names."""
 BESIDE = ".state.json"
 """The suffix of the file next to a request in which its state is noted."""
 SECONDS = 20.0
@@ -160,13 +162,25 @@ class RequestConfigMap:
 
     def note(self, state: str) -> bool:
         """In an annotation, which leaves its data alone."""
-        body: Json = {"metadata": {"annotations": {STATE: state}}}
-        self.client.patch(self._path, body, "merge")
+        self._annotate(STATE, state)
         return True
+
+    def report(self, status: str) -> None:
+        """Note the progress, a JSON text, in an annotation of its own. A request that is gone needs no answer.
+
+        Raises:
+            Refusal: it cannot be written.
+        """
+        if self.client.get(self._path) is not None:
+            self._annotate(STATUS, status)
 
     def judge(self) -> Verdict:
         """The connection to Kubernetes is judged elsewhere."""
         return Verdict()
+
+    def _annotate(self, name: str, text: str) -> None:
+        body: Json = {"metadata": {"annotations": {name: text}}}
+        self.client.patch(self._path, body, "merge")
 
     @property
     def _path(self) -> str:

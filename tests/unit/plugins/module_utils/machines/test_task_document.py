@@ -35,7 +35,20 @@ def test_it_has_the_variables_and_the_fields_of_the_object() -> None:
     seen = task_in_document(DOCUMENT, "the file task.yml")
     assert seen is not None
     assert seen.wanted["infraMachine"]["spec"] == {"disks": 2, "since": "2026-01-01", "ready": True}, "as JSON has them"
-    assert (seen.upgrader["name"], seen.owner) == ("os", "//main")
+    assert (seen.upgrader["name"], seen.owner) == ("os", "KubeadmControlPlane//main")
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "machineDeploymentRef: {kind: MachineDeployment, namespace: clusters, name: workers}",
+        "machineDeploymentRef: {namespace: clusters, name: workers}",
+        "machineDeploymentRef: {name: workers}\n  cluster: {namespace: clusters, name: main}",
+    ],
+)
+def test_the_owner_is_the_same_however_it_is_named(reference: str) -> None:
+    found = request(DOCUMENT.replace("controlPlaneRef: {name: main}", reference))
+    assert (found.owner, found.members, found.faults) == ("MachineDeployment/clusters/workers", ("cp-0",), ())
 
 
 def test_another_document_is_a_request_as_before() -> None:

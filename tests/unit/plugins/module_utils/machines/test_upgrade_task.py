@@ -22,14 +22,20 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.task_status import (
     ended_status,
+    requested_status,
     status_of,
     with_decision,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.upgrade_task import UpgradeTask
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import EventKind, happened
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import (
+    EventKind,
+    RecordedEvent,
+    happened,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase, UpgradeEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.request import Requested
 
 AT, LATER = "2026-11-28T01:00:00Z", "2026-11-28T02:00:00Z"
 GOOD: dict[str, Any] = {
@@ -135,6 +141,30 @@ def test_a_machine_has_failed_with_its_cause_and_counts_as_lost_once_its_drain_h
     assert status["conditions"][-1]["status"] == "False"
     planned = record(batch("w-0", "pending"))
     assert told(status_of(planned, ["w-0"], status)) == {"w-0": "ExternalUpgradeFailed"}, "until it is worked on again"
+
+
+def test_a_machine_that_is_planned_anew_is_as_its_last_try_has_left_it() -> None:
+    def again(state: str, kind: UpgradeEvent) -> tuple[str, str]:
+        left = batch("w-0", state, run="before", ended=LATER)
+        end = RecordedEvent(LATER, "before", "Upgrading", "It broke. More of it.", kind=kind.value)
+        found = record(replace(batch("w-0", "pending"), started="", tries=(left,)), events=(end,))
+        (condition,) = status_of(found, ["w-0"], {})["machines"][0]["conditions"]
+        assert condition["lastTransitionTime"] == LATER
+        return condition["reason"], condition["message"]
+
+    said = "Stopped before its drain. It broke."
+    assert again("failed", UpgradeEvent.STOPPED) == ("ExternalUpgradeFailed", said)
+    assert again("failed", UpgradeEvent.PAUSED) == ("ExternalUpgradeInProgress", said)
+    assert again("upgrading", UpgradeEvent.AGREED) == ("ExternalUpgradeInProgress", ""), "its run was killed"
+
+
+def test_a_record_has_the_status_of_the_document_that_has_requested_it() -> None:
+    found = record(batch("w-0", "done", ended=LATER), batch("w-1", "pending"))
+    assert requested_status(found) is None
+    assert requested_status(replace(found, request=Requested("task.yml", "d"))) is None, "a request of variables"
+    status = requested_status(replace(found, request=Requested("task.yml", "d", "o", ("w-0", "w-1"))))
+    assert status is not None
+    assert told(status) == {"w-0": "UpToDate", "w-1": "Waiting"}
 
 
 def test_a_machine_in_several_batches_of_a_chain_is_done_with_the_last() -> None:

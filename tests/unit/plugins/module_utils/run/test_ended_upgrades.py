@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.request import Requested
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.request import requested_in
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import record_of
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_upgrade_plan import (
     Modules,
@@ -38,11 +38,11 @@ def test_an_aborted_upgrade_waits_to_be_resumed_unless_another_takes_its_place(m
 
 def test_a_request_that_was_carried_out_does_nothing_more(modules: Modules) -> None:
     of = {"source": "configmap/next", "digest": "d1"}
-    modules.records["here"] = in_phase(Phase.COMPLETED, request=Requested(**of))
+    modules.records["here"] = in_phase(Phase.COMPLETED, request=requested_in(of))
     assert codes(modules.plan(request=of)) == ["request_carried_out"]
     assert codes(modules.plan(request={**of, "digest": "d2"})) == []
     assert codes(modules.plan()) == []
-    modules.records["here"] = in_phase(Phase.UPGRADING, request=Requested(**of))
+    modules.records["here"] = in_phase(Phase.UPGRADING, request=requested_in(of))
     assert codes(modules.plan(request=of)) == []
 
 
