@@ -15,7 +15,7 @@ from ..common.task import Outcome, Task
 from ..common.verdict import combine
 from ..common.words import enumerate_few
 from ..run.output.plan_text import counted
-from ..run.record import upgrade_record
+from ..run.record import kept_in
 from ..run.record.record_keeping import read_records
 from . import pool_order
 from .both_sides import see
@@ -103,7 +103,7 @@ def _begun_last(task: Task, cluster: str, hops: Sequence[VersionHop], due: int, 
     """
     target = str(hops[-1].version)
     try:
-        records, _remarks = read_records(upgrade_record.store_of(task.params))
+        records, _remarks = read_records(kept_in.store_of(task.params))
     except Refusal:
         records = {}
     begun = [

@@ -21,8 +21,8 @@ from ..monitoring.selectors import selectors_in
 from ..monitoring.server import Server
 from ..monitoring.soak import Soak, SoakMeasurement, judge_soak, limits_in
 from .record.batches import BatchRecord
+from .record.kept_in import store_of
 from .record.record import Record
-from .record.upgrade_record import store_of
 
 EVERY = "every"
 """The value of `batches` with which every batch must prove itself."""

@@ -27,9 +27,9 @@ from .health_figures import (
 )
 from .record.events import EventKind, happened
 from .record.health_record import HealthRecord, first_look, increases, lifetime, with_before
+from .record.kept_in import store_of
 from .record.record import Record
 from .record.record_keeping import RecordStore, change_record, unwritten
-from .record.upgrade_record import store_of
 
 OPTION = "accept_worse"
 ACCEPTED = {

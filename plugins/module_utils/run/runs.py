@@ -21,7 +21,7 @@ from .lock.lock import name_for
 from .lock.upgrade_lock import manage_lock
 from .output.plan_text import Words, plan_lines
 from .pace import earlier_of, has_commenced, placed, seconds_a_batch
-from .record import upgrade_record
+from .record import kept_in, upgrade_record
 from .record.phases import Phase, UpgradeEvent
 from .record.record import Record, going_on
 from .record.record_keeping import read_records
@@ -292,7 +292,7 @@ def _prediction(batches: int, pace: float | None, guess: int, measured: Mapping[
 
 def _records_of(task: Task, more: Mapping[str, Any]) -> tuple[Verdict, list[Record]]:
     try:
-        store = upgrade_record.store_of(task.params)
+        store = kept_in.store_of(task.params)
     except Refusal as error:
         return error.verdict, []
     try:

@@ -19,8 +19,8 @@ from ...common.verdict import Verdict, remark
 from ...common.web import NoAnswer, send
 from ..lock.lock import name_for
 from ..record.answers import telling
+from ..record.kept_in import store_of
 from ..record.record_keeping import change_record
-from ..record.upgrade_record import store_of
 from ..start.request import Requested
 from ..start.upgrade_request import STATES, note_state
 from .notices import content_of, is_told, notice_key, with_notice

@@ -11,9 +11,9 @@ from ...common.timestamps import now_text
 from ...common.verdict import Verdict
 from .answers import telling
 from .batches import BatchRecord
+from .kept_in import store_of
 from .record import Record
 from .record_keeping import change_record, unwritten
-from .upgrade_record import store_of
 
 
 def note_down(task: Task, members: Collection[str]) -> Verdict:

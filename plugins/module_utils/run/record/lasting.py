@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from ...common.errors import Refusal
 from ...common.task import Task
 from .events import EventKind, happened, of_kind
+from .kept_in import store_of
 from .record import Record
 from .record_keeping import change_record, unwritten
-from .upgrade_record import store_of
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from ...common.arguments import CONNECTIONS, RECORD, WAIT
 from ...common.attempts import just_looked, until_unchanged
-from ...common.errors import Denied, Refusal, Unreachable, refusal
+from ...common.errors import Denied, Refusal, Unreachable
 from ...common.task import Contract, Outcome, Task
 from ...common.timestamps import now_seconds, timestamp_of, utc_now
 from ...common.verdict import Verdict, remark
@@ -29,11 +27,10 @@ from ..start.upgrade_request import unchanged
 from .answers import read_by_system, telling
 from .batches import BATCH_STATES
 from .conditions import FailureClass, StepState
+from .kept_in import store_of
 from .phases import ENDINGS, Phase
 from .record import Record
-from .record_files import Files
 from .record_keeping import ATTEMPTS, Kept, Nowhere, RecordStore, begins_after, note, readable, show_records, unwritten
-from .record_store import ConfigMaps
 from .trying import LONGEST, TRIED, Next, Try, class_of
 
 OVER = (Phase.COMPLETED, Phase.FAILED, Phase.ABORTED)
@@ -213,32 +210,6 @@ def _pause(task: Task, this: Try) -> None:
 
 def _begins(params: Mapping[str, Any]) -> bool:
     return bool(params["state"] == "batch" and params["batch_state"] == "upgrading")
-
-
-def store_of(params: Mapping[str, Any]) -> RecordStore:
-    """The store in which the records of these arguments are kept. No request is made yet.
-
-    Raises:
-        Refusal: the connection options cannot be used, or the folder is below a home that is not known.
-    """
-    kept_in = params["record_kept_in"] or ("kubernetes" if params["namespace"] else "file")
-    if kept_in == "none":
-        return Nowhere()
-    if kept_in == "file":
-        # A task that names a namespace sees only its records, as when they are kept in that namespace.
-        return Files(_folder(params["record_path"]) / (params["namespace"] or ""))
-    return ConfigMaps(connect(params["kubernetes"]), params["namespace"])
-
-
-def _folder(path: str) -> Path:
-    folder = os.path.expanduser(path)
-    if not folder.startswith("~"):
-        return Path(folder)
-    raise refusal(
-        "record_file_unusable",
-        f"The folder of the records is {folder}, and it is not known which home that is.",
-        "Set HOME, or give a whole path with record_path, or keep no record (record_kept_in=none).",
-    )
 
 
 def _locks(params: Mapping[str, Any]) -> tuple[dict[str, Lock], Verdict]:

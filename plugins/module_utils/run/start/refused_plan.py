@@ -19,12 +19,12 @@ from ...common.words import unique
 from ..lock.held_lock import who
 from ..lock.lock import name_for
 from ..record.answers import telling
+from ..record.kept_in import store_of
 from ..record.measures import measures_of, measures_of_codes
 from ..record.metrics import publisher_of
 from ..record.phases import Phase
 from ..record.record import Record, planned_record
 from ..record.record_keeping import Nowhere, change_record
-from ..record.upgrade_record import store_of
 
 
 def note_outcome(

@@ -14,7 +14,7 @@ from ...common.waiting import Patience
 from ..lock.held_lock import who
 from ..lock.lock import name_for
 from ..pace import has_commenced
-from ..record import upgrade_record
+from ..record import kept_in
 from ..record.answers import telling
 from ..record.batches import deed_of
 from ..record.phases import Deed, Phase
@@ -106,7 +106,7 @@ def _noted(task: Task, plan: Mapping[str, Any], schedule: Schedule, seen: StartF
 
     The verdict waits if this single pass reports a delay.
     """
-    store = telling(task, upgrade_record.store_of(task.params))
+    store = telling(task, kept_in.store_of(task.params))
     if isinstance(store, Nowhere):
         raise refusal(
             "schedule_without_record",

@@ -23,7 +23,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.pools import admi
 from ansible_collections.stateful.upgrade.plugins.module_utils.run import runs
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock import upgrade_lock
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import name_for
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import upgrade_record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import kept_in
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_files import Files
@@ -91,7 +91,7 @@ class Modules:
         self.records: dict[str, Record] = {}
         self.told: list[tuple[str, ...]] = []
         monkeypatch.setattr(kubernetes, "connect", lambda _options: None)
-        monkeypatch.setattr(upgrade_record, "store_of", lambda _params: Nowhere())
+        monkeypatch.setattr(kept_in, "store_of", lambda _params: Nowhere())
         monkeypatch.setattr(runs, "read_records", lambda _store: (self.records, Verdict()))
         monkeypatch.setattr(upgrade_plan, "warn", lambda _client, *said: self.told.append(said))
 
@@ -272,7 +272,7 @@ def test_before_its_time_an_upgrade_waits_and_the_plan_is_there(modules: Modules
 @pytest.fixture
 def kept(modules: Modules, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[], list[Record]]:
     """Gives the records of the place, which the plan reads, too."""
-    monkeypatch.setattr(upgrade_record, "store_of", lambda _params: Files(tmp_path))
+    monkeypatch.setattr(kept_in, "store_of", lambda _params: Files(tmp_path))
     monkeypatch.setattr(runs, "read_records", read_records)
     return lambda: list(read_records(Files(tmp_path))[0].values())
 

@@ -11,7 +11,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lease import Lease
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.report import report_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import upgrade_record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import kept_in, upgrade_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_keeping import ATTEMPTS
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_store import KEY
@@ -74,7 +74,8 @@ class Records:
         self.api = InProcess()
         self.clock = Passing()
         self.lines: list[str] = []
-        monkeypatch.setattr(upgrade_record, "connect", lambda _options: self.api.client())
+        for module in (upgrade_record, kept_in):
+            monkeypatch.setattr(module, "connect", lambda _options: self.api.client())
 
     def task(self, state: str, check_mode: bool = False, **params: Any) -> Json:
         given = {**DEFAULTS, "state": state, **params}
@@ -263,7 +264,7 @@ def test_for_a_report_no_lock_is_asked_for(records: Records, tmp_path: Path) -> 
     assert [each["lock"] for each in records.task("read", lock=None, locks=False)["records"]] == [None]
     assert [path for _method, path in records.api.asked if "leases" in path] == []
     records.api.asked.clear()
-    assert records.task("read", lock=None, locks=False, **kept_in("file", tmp_path))["records"] == []
+    assert records.task("read", lock=None, locks=False, **kept_at("file", tmp_path))["records"] == []
     assert records.api.asked == []
 
 
@@ -279,7 +280,7 @@ def test_what_is_put_back_after_a_run_that_was_killed_stands_in_its_record(recor
     assert not records.task("settled", acts=[])["changed"]
 
 
-def kept_in(place: str, path: Path) -> Json:
+def kept_at(place: str, path: Path) -> Json:
     return {"record_kept_in": place, "record_path": str(path)}
 
 
@@ -297,11 +298,11 @@ def test_without_a_namespace_it_is_kept_in_a_file_and_kubernetes_is_not_asked(re
 
 
 def test_files_of_a_namespace_are_in_a_folder_of_its_name(records: Records, tmp_path: Path) -> None:
-    records.task("begun", plan=PLAN, **kept_in("file", tmp_path))
+    records.task("begun", plan=PLAN, **kept_at("file", tmp_path))
     assert [path.name for path in (tmp_path / "search").iterdir()] == ["lock.1.json"]
     assert records.writes() == []
     Lease(records.api.client(), "search", "lock").write(replace(OTHER, **HERE), None)
-    (shown,) = records.task("read", lock=None, **kept_in("file", tmp_path))["records"]
+    (shown,) = records.task("read", lock=None, **kept_at("file", tmp_path))["records"]
     assert (shown["phase"], shown["lock"]["run"]) == ("Pending", "day")
 
 
@@ -309,10 +310,10 @@ def test_a_file_that_is_no_record_is_not_written_over(records: Records, tmp_path
     (tmp_path / "search").mkdir()
     path = tmp_path / "search" / "lock.7.json"
     path.write_text("no json")
-    result = records.task("begun", plan=PLAN, **kept_in("file", tmp_path))
+    result = records.task("begun", plan=PLAN, **kept_at("file", tmp_path))
     assert (codes(result), result["verdict"]["state"], result["changed"]) == (["record_not_readable"], "passed", False)
     assert f"file {path}" in result["verdict"]["reasons"][0]["message"]
-    assert codes(records.task("read", **kept_in("file", tmp_path))) == ["record_not_readable"]
+    assert codes(records.task("read", **kept_at("file", tmp_path))) == ["record_not_readable"]
     remedy = result["verdict"]["reasons"][0]["remedy"]
     assert f"delete {path.parent}/lock.*.json: nothing but" in remedy, "the version before would count again"
     assert [each.name for each in path.parent.iterdir()] == ["lock.7.json"]
@@ -324,7 +325,7 @@ def test_without_a_home_no_folder_is_called_after_it(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HOME")
     path = "~nobody-is-called-so/records"
-    result = records.task("begun", plan=PLAN, **{**kept_in("file", tmp_path), "record_path": path})
+    result = records.task("begun", plan=PLAN, **{**kept_at("file", tmp_path), "record_path": path})
     assert (codes(result), result["failed"]) == (["record_file_unusable"], True)
     assert f"The folder of the records is {path}, and it is not known which home that is." in result["msg"]
     assert list(tmp_path.iterdir()) == []
@@ -332,15 +333,15 @@ def test_without_a_home_no_folder_is_called_after_it(
 
 def test_a_folder_that_cannot_be_used_fails_no_upgrade(records: Records, tmp_path: Path) -> None:
     (tmp_path / "search").write_text("a file")
-    result = records.task("begun", plan=PLAN, **kept_in("file", tmp_path))
+    result = records.task("begun", plan=PLAN, **kept_at("file", tmp_path))
     (reason,) = result["verdict"]["reasons"]
     assert (reason["code"], "failed" in result) == ("record_not_written", False)
     assert str(tmp_path / "search") in reason["message"]
-    assert codes(records.task("read", **kept_in("file", tmp_path))) == ["record_file_unusable"]
+    assert codes(records.task("read", **kept_at("file", tmp_path))) == ["record_file_unusable"]
 
 
 def test_where_no_record_is_kept_nothing_is_missed(records: Records, tmp_path: Path) -> None:
-    nowhere = kept_in("none", tmp_path)
+    nowhere = kept_at("none", tmp_path)
     for params in (
         {"state": "begun", "plan": PLAN},
         {**BATCH, "batch_state": "done"},
@@ -353,7 +354,7 @@ def test_where_no_record_is_kept_nothing_is_missed(records: Records, tmp_path: P
 
 
 def test_where_no_record_is_kept_the_time_of_the_run_ends_all_the_same(records: Records, tmp_path: Path) -> None:
-    result = records.task(**BATCH, batch_state="upgrading", deadline=1, **kept_in("none", tmp_path))
+    result = records.task(**BATCH, batch_state="upgrading", deadline=1, **kept_at("none", tmp_path))
     assert (codes(result), result["failed"]) == (["run_time_over"], True)
 
 
