@@ -52,6 +52,10 @@ options:
     description: Take the lock from this run, although it may still be active. Its processes stop before their next act.
     type: str
     default: ''
+  holder:
+    description: With O(state=stopped), the run that is asked. A lock that another one holds is left alone.
+    type: str
+    default: ''
   wait:
     description: Whether to watch a lock whose holder may be dead, and to wait for a run that was asked to stop.
   wait_timeout:

@@ -29,8 +29,8 @@ from .machine_marks import MODULE, MachineMarks
 from .machine_specs import write_specs
 from .observe.facts import facts_in
 from .observe.look import look
-from .observe.state import KubeadmCluster
-from .planning import IDENTITY, OPTIONS, order, preflight, target_of, through_of, version_before, words
+from .observe.state import IDENTITY, KubeadmCluster
+from .planning import OPTIONS, order, preflight, target_of, through_of, version_before, words
 
 SECONDS_A_BATCH = 300
 """Seconds that a batch is expected to last as long as none was measured."""

@@ -35,12 +35,10 @@ from .judge.skew import judge_chain, judge_versions
 from .machine_marks import MachineMarks
 from .observe.facts import facts_in
 from .observe.look import look
-from .observe.state import KubeadmCluster, plain
+from .observe.state import IDENTITY, KubeadmCluster, plain
 from .requested import judge_request
 from .rights import CLUSTER_ROLE
 
-IDENTITY = "machines"
-"""The name of the cluster for its lock and its record: a Kubernetes API has one set of machines."""
 OPTIONS: dict[str, dict[str, Any]] = {
     "namespace": {"type": "str"},
     "groups": {"type": "dict"},

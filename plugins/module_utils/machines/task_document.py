@@ -17,6 +17,7 @@ from ..kubernetes.answers import reading_object
 from ..run.start.request import Request, read_request
 from .judge.upgrade_task import faults_in, variables_of
 from .observe.reading_tasks import upgrade_task
+from .observe.state import IDENTITY
 from .observe.upgrade_tasks import GROUP, OBJECTS, SPECIFIED_VERSION, UPGRADE_TASK, VERSION, UpgradeTaskState
 from .upgrade_task import SYSTEM
 
@@ -64,7 +65,7 @@ def requested_by_document(document: str, where: str, request: Request) -> Reques
         return request
     faults = (*_unknown(seen.raw), *faults_in(seen), *request.faults)
     asked = replace(request, type=SYSTEM, variables=variables_of(seen), owner=seen.owner, members=seen.kubernetes_nodes)
-    return replace(asked, faults=faults, aborted=seen.ends)
+    return replace(asked, cluster=IDENTITY, faults=faults, aborted=seen.ends)
 
 
 def _unknown(document: Mapping[str, Any]) -> Iterator[str]:

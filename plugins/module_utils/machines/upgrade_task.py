@@ -21,6 +21,7 @@ from ..kubernetes.paths import in_namespace
 from ..run.record.record import Record
 from ..run.start.request import Request, read_request
 from ..run.start.request_sources import STATE, place_of
+from ..run.start.upgrade_request import SUPERSEDE
 from .judge.upgrade_task import faults_in, variables_of
 from .observe.reading_tasks import upgrade_task
 from .observe.upgrade_tasks import API, ENDED, UPGRADE_TASK, UPGRADE_TASKS, TaskPhase, UpgradeTaskState
@@ -30,7 +31,6 @@ BEGINNING = "upgradetask/"
 """The start of a source that is an UpgradeTask."""
 SYSTEM = "machines"
 """The type of the request."""
-SUPERSEDE = {"upgrade_supersede": "true"}
 DECIDED = ("invalid", "refused", "waiting", "delayed", "started")
 """The states of a request by which it is accepted or declined."""
 ATTEMPTS = 3

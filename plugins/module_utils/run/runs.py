@@ -25,6 +25,7 @@ from .record import kept_in, upgrade_record
 from .record.phases import Phase, UpgradeEvent
 from .record.record import Record, going_on
 from .record.record_keeping import read_records
+from .record.requests import judge_standing
 from .start.approvals import covered, judge_aborted, judge_hold, points_in
 from .start.early_look import EARLY, early_questions
 from .start.refused_plan import note_outcome, publish_raised
@@ -246,13 +247,15 @@ def _words(task: Task, system: System, more: Mapping[str, Any]) -> Words:
 
 def _said_by_people(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> Iterator[Verdict]:
     """Whether people let the upgrade of this plan continue. One that supersedes another needs no resume."""
+    requested = requested_in(task.params["request"] or {})
     for one in records:
         if one.phase is not Phase.COMPLETED:
             yield judge_hold(one.hold)
+        yield judge_standing(one.events, requested)
         if plan["batches"] and going_on(one, plan) is not None and not task.params["supersede"]:
             yield judge_aborted(one.phase, one.target_version, one.reason, one.updated)
         if plan["batches"] and one.phase is Phase.COMPLETED:
-            yield judge_due(requested_in(task.params["request"] or {}), one.request, one.updated)
+            yield judge_due(requested, one.request, one.updated)
 
 
 def _look_at_lock(params: Mapping[str, Any], more: Mapping[str, Any], system: System) -> ParallelWork:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from ...common.release import Release, release_in
 
+IDENTITY = "machines"
+"""The name of the cluster for its lock and its record: a Kubernetes API has one set of machines."""
 ETCD, API_SERVER = "etcd", "kube-apiserver"
 FOLLOWING = ("kube-controller-manager", "kube-scheduler")
 """The components that may not be newer than any API server that they ask."""

@@ -151,6 +151,10 @@ def ask_to_stop(task: Task, watch: Watch) -> Outcome:
     sight = watch.look()
     held, before = sight.lock, watch.before or {}
     verdict = judge_free(sight, "", "")
+    wanted = task.params.get("holder") or ""
+    if held is not None and held.run and wanted not in ("", held.run):
+        # What becomes of another run is up to the next task, which wants the lock for itself.
+        return Outcome(Verdict(), bool(task.journal.as_result()), before)
     if held is None or verdict.passed:
         reasons = [remark("run_is_dead", reason.message) for reason in verdict.reasons]
         return Outcome(Verdict(tuple(reasons)), bool(task.journal.as_result()), before)

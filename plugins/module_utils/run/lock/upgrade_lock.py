@@ -33,6 +33,7 @@ CONTRACT = Contract(
         "cluster_uuid": {"type": "str"},
         "lease_duration": {"type": "int", "default": 60},
         "take_over": {"type": "str", "default": ""},
+        "holder": {"type": "str", "default": ""},
     },
     required_if=[("kept_in", "kubernetes", ("namespace",))],
     guarded=False,

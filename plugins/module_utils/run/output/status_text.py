@@ -78,6 +78,9 @@ def _said_by_people(record: Record, *, going: bool) -> Iterator[str]:
         yield f"paused by {hold['by']} since {hold['at']}" + (f": {hold['reason']}" if hold["reason"] else "")
     for each in record.get("approvals") or ():
         yield f"{each['name']} approved by {each['by']}, {each['at']}"
+    if record.get("replaced_by"):
+        request = record["request"]["source"]
+        yield f"the request {request} was replaced by {record['replaced_by']}, which has the same owner"
     for each in record.get("risks") or ():
         yield f"{each['said']}, by {each['by']}, {each['at']}"
 

@@ -40,6 +40,9 @@ class EventKind(str, Enum):
     SKIPPED = "check_skipped"
     """A run was asked not to make a check."""
     APPROVED = "approved"
+    REQUESTED = "requested"
+    """A request with an owner was first seen. The event is about its place, its message is the digest, and it has the
+    owner as its further line."""
     HELD = "held"
     """A person has paused the upgrade, for the reason in the message."""
     RESUMED = "resumed"

@@ -34,6 +34,7 @@ from .events import LONGEST, EventKind, RecordedEvent, added, happened, of_kind
 from .figures import longest_first
 from .health_record import HealthRecord
 from .phases import EXPLAINED, Deed, Phase, UpgradeEvent, follow
+from .requests import newly_requested
 
 SCHEMA = 2
 LONGEST_MESSAGE = 2000
@@ -268,7 +269,7 @@ def planned_record(
         started=earlier.started if earlier is not None and begun_before else at,
         updated=at,
         batches=batches_of(plan, earlier.batches, earlier.updated) if earlier is not None else batches_of(plan),
-        events=earlier.events if earlier is not None else previous.history if previous is not None else (),
+        events=earlier.events if earlier is not None else _lasting(previous),
         upgrades=previous.upgrades if previous is not None else (),
         pools=pools_of(plan),
         outside=outside_of(plan),
@@ -284,11 +285,18 @@ def planned_record(
         ),
     )
     by = record.person
+    record = record.with_events(*newly_requested(record.events, record.request, at, who))
     consents, skipped = plan.get("consents") or {}, plan.get("skipped") or ()
     return record.with_events(
         *(happened(EventKind.ACCEPTED, at, run, name, value, by) for name, value in consents.items()),
         *(happened(EventKind.SKIPPED, at, run, name, by=by) for name in skipped),
     )
+
+
+def _lasting(previous: Record | None) -> tuple[RecordedEvent, ...]:
+    """The events that are kept for the next upgrade: the transitions, and the requests."""
+    kept = () if previous is None else previous.events
+    return tuple(each for each in kept if each.phase or each.kind == EventKind.REQUESTED)
 
 
 def partly_upgraded(plan: Mapping[str, Any]) -> bool:

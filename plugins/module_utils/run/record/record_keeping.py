@@ -23,6 +23,7 @@ from .phases import UpgradeEvent
 from .record import Record, batch_changed, begun, ended, green_after, started_again, waited_for
 from .record_reading import parse_record
 from .remarks import judge_aborted, judge_kept_nowhere, judge_there
+from .requests import replaced_by
 from .size import record_text
 
 ATTEMPTS = 10
@@ -220,12 +221,18 @@ def show_records(
             "deployed": records[name].deployed,
             "aim": records[name].aim,
             **of_system(records[name]),
+            **_replaced(records[name]),
             "lock": _holder(locks.get(name)),
         }
         for name in sorted(records, key=lambda name: records[name].updated)
     ]
     unrecorded = [{"name": name, "lock": _holder(lock)} for name, lock in sorted(locks.items()) if name not in records]
     return Outcome(combine((denied, broken)), more={"records": shown + unrecorded})
+
+
+def _replaced(record: Record) -> dict[str, Any]:
+    other = replaced_by(record.events, record.request)
+    return {"replaced_by": other.source} if other is not None else {}
 
 
 def _whole(record: Record) -> dict[str, Any]:

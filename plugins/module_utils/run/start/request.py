@@ -52,6 +52,8 @@ class Request:
     """See `Requested.owner`."""
     members: tuple[str, ...] = ()
     """See `Requested.members`."""
+    cluster: str = ""
+    """The identity of the cluster with the members of its owner; empty without one."""
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""

@@ -14,6 +14,7 @@ from ..record.events import EventKind, happened
 from ..record.phases import Phase, UpgradeEvent
 from ..record.record import Record, noted
 from ..record.record_keeping import Change, Kept, RecordStore, change_record
+from ..record.requests import judge_still_standing
 from .approvals import (
     PAUSE,
     Approval,
@@ -24,6 +25,7 @@ from .approvals import (
     points_in,
     with_annotations,
 )
+from .request import requested_in
 
 STATES = ("paused", "resumed", "approved")
 """The states of the module `upgrade_record` with which a person decides."""
@@ -133,5 +135,7 @@ def may_begin(task: Task, store: RecordStore) -> tuple[Verdict, Kept | None]:
         return judge_points(points, None, 0), None
     hold, _approvals = with_annotations(record.hold, record.approvals, kept.annotations, at, points)
     unknown = [name for name in annotated(kept.annotations) if name not in {each.name for each in points}]
-    verdict = combine([judge_hold(hold), judge_points(points, record.approvals, record.batches_done, unknown)])
+    standing = judge_still_standing(record.events, requested_in(task.params.get("requested") or {}))
+    points_passed = judge_points(points, record.approvals, record.batches_done, unknown)
+    verdict = combine([standing, judge_hold(hold), points_passed])
     return verdict, kept if record == before else None

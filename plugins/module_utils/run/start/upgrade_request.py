@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 
-from ...common.arguments import CONNECTIONS, METRICS, WAIT
+from ...common.arguments import CONNECTIONS, RECORD, WAIT
 from ...common.errors import Refusal, refusal
 from ...common.task import Contract, Outcome, Task
 from ...common.timestamps import now_text
@@ -14,6 +15,7 @@ from ...kubernetes.client import connect
 from ..lock.lock import name_for
 from ..record.measures import measures_of_request
 from ..record.metrics import publisher_of
+from .claims import claim_owner
 from .request import Request, Requested, judge_unchanged, read_document
 from .request_sources import ClaimingSource, Source, source_of
 
@@ -30,10 +32,12 @@ STATES = (
     "cancelled",
 )
 """The states of a request that are noted."""
+SUPERSEDE = {"upgrade_supersede": "true"}
+"""The variable of a request that takes the place of another one."""
 CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
-        **METRICS,
+        **RECORD,
         **WAIT,
         "source": {"type": "str", "required": True},
         "namespace": {"type": "str"},
@@ -103,10 +107,14 @@ def _read(task: Task, source: Source) -> Outcome:
         raise refusal("request_missing", said, "Request the upgrade there, or correct upgrade_request.")
     verdict = source.judge()
     _claim(task, source)
+    acts = task.params["claims"] and not task.check_mode
+    run = claim_owner(task, found, source.where, acts=acts) if found.owner else ""
+    if run:
+        found = replace(found, variables={**found.variables, **SUPERSEDE})
     for reason in verdict.reasons:
         # The result of reading a request is not shown.
         task.voice.show(reason.message)
-    return Outcome(verdict, more={"request": found.as_result()})
+    return Outcome(verdict, more={"request": {**found.as_result(), "replaces": run}})
 
 
 def _claim(task: Task, source: Source) -> None:

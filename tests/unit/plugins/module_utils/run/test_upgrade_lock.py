@@ -79,6 +79,15 @@ def test_check_mode_says_the_same_and_writes_nothing(state: str) -> None:
     assert [each["action"] for each in planned["actions"]] == [each["action"] for each in done["actions"]]
 
 
+def test_only_the_run_that_is_named_is_asked_to_stop() -> None:
+    runs = Runs(replace(OTHER, **HERE))
+    left = runs.task("stopped", holder="another")
+    assert (codes(left), left["changed"], runs.clock.now(), set(runs.store.asked)) == ([], False, 0, {"read"})
+    runs.clock.on_tick = [lambda: runs.store.set(None)]
+    asked = runs.task("stopped", holder=OTHER.run)
+    assert [each["action"] for each in asked["actions"]] == ["ask_to_stop"]
+
+
 def test_two_clusters_of_a_namespace_have_two_locks() -> None:
     runs = Runs()
     names = {
