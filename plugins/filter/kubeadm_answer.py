@@ -32,7 +32,8 @@ options:
         and gives for each its C(name), C(said), and whether that of the list is C(older).
       - V(failure_class) gives the class of a failure of C(kubeadm upgrade) - V(Transient), V(Unreachable) or
         V(Terminal).
-      - V(tried_again) says whether it is tried again within O(budgets).
+      - V(tried_again) says whether it is tried again within O(budgets). It waits for O(wait) seconds first, and says
+        no if the controller has ended until then.
       - V(most_tries) gives the highest budget of all classes.
       - V(blockers) gives the obstacles that a dry run of C(kubeadm upgrade) has named, each with its C(check) and
         C(said), the sentence about it.
@@ -76,6 +77,9 @@ options:
   budgets:
     description: The retries by class, C(transient) and C(unreachable), 3 and 5 by default.
     type: dict
+  wait:
+    description: The seconds before a further try.
+    type: float
   dns:
     description: The image of CoreDNS in the cluster.
     type: str

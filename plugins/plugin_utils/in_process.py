@@ -20,14 +20,13 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from multiprocessing import parent_process
 from typing import Any, Protocol, cast
 
 from ansible import constants as C
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ..module_utils.common.ancestry import ancestors
+from ..module_utils.common.ancestry import controller
 from ..module_utils.common.masking import masked
 from ..module_utils.common.task import Contract, Outcome, Task, so_far
 from ..module_utils.common.words import printable
@@ -199,14 +198,13 @@ class InProcessAction(ActionBase):
             return _masked({"failed": True, "msg": checked.error}, checked, warnings)
         label = label_of(variables, own=self._speech.own)
         voice = DisplayVoice(_Shown(self._speech, silent=bool(self._task.no_log)), label, checked.secrets)
-        parent = parent_process()
         task = Task(
             params=checked.params,
             check_mode=bool(self._task.check_mode),
             diff_mode=bool(self._task.diff),
             voice=voice,
             warn=lambda line: warnings.append(printable(line)),
-            parents=ancestors(1, parent.pid if parent is not None else None),
+            parents=controller(),
             in_controller=True,
         )
         with kept_from_the_terminal() as text:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ..module_utils.common.ancestry import ancestors, controller
+from ..module_utils.common.waiting import Clock, pause
 from ..module_utils.machines.delegated import RETRIES
 from ..module_utils.machines.observe.node_updates import FailureKind
 from .kubeadm_blockers import blockers_in
@@ -41,9 +43,21 @@ def _kind(said: str) -> FailureKind:
     return FailureKind.TRANSIENT if _TRANSIENT.search(said) else FailureKind.TERMINAL
 
 
-def tried_again(result: Mapping[str, Any], budgets: Mapping[str, int]) -> bool:
-    """Whether a command is to be tried again: it has failed, its failure may pass, and the budget is not spent."""
-    if not result.get("rc", 1):
+def tried_again(result: Mapping[str, Any], budgets: Mapping[str, int], wait: float, clock: Clock | None = None) -> bool:
+    """Whether a command is to be tried again now: its failure may pass, and the controller lives.
+
+    A task asks this by its `until`. The worker that repeats it outlives a killed controller, and starts no further try
+    then; so the seconds until the next try pass here (`wait`), and the controller is looked for behind them.
+    """
+    if not may_pass(result, budgets):
+        return False
+    pause(wait, clock)
+    return ancestors(1) == controller()
+
+
+def may_pass(result: Mapping[str, Any], budgets: Mapping[str, int]) -> bool:
+    """Whether the failure of a command may pass, and its budget is not spent."""
+    if result.get("skipped") or not result.get("rc", 1):
         return False
     return int(result.get("attempts", 1)) <= budget_of(failure_class(result), budgets)
 

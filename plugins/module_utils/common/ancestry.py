@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from multiprocessing import parent_process
 from pathlib import Path
 
 _PROC = Path("/proc")
@@ -27,6 +28,12 @@ def ancestors(depth: int, first: int | None = None) -> tuple[str, ...]:
         found.append(_identity(pid, fields))
         pid = int(fields[_PARENT]) if fields else 0
     return tuple(found)
+
+
+def controller() -> tuple[str, ...]:
+    """The controller that has started this worker. It is no longer the nearest ancestor once it has ended."""
+    parent = parent_process()
+    return ancestors(1, parent.pid if parent is not None else None)
 
 
 def of_module() -> tuple[str, ...]:

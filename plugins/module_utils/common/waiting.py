@@ -50,6 +50,11 @@ class MonotonicClock:
         time.sleep(seconds)
 
 
+def pause(seconds: float, clock: Clock | None = None) -> None:
+    """Let the time pass between two tries of something that is not looked at until then."""
+    (clock or MonotonicClock()).sleep(seconds)
+
+
 @dataclass(frozen=True)
 class Patience:
     """The time to wait for a verdict to pass, and between two looks, in seconds."""
