@@ -37,6 +37,10 @@ options:
       - V(most_tries) gives the highest budget of all classes.
       - V(blockers) gives the obstacles that a dry run of C(kubeadm upgrade) has named, each with its C(check) and
         C(said), the sentence about it.
+      - V(plan) and V(diff) give the C(blockers) and the C(notes) of C(kubeadm upgrade plan -o json) for O(target), and
+        of C(kubeadm upgrade diff).
+      - V(first) gives the machine that goes first to O(version) by the plan of a run.
+      - V(shared_arguments) gives those of the arguments for C(kubeadm upgrade apply) that O(command) takes too.
     type: str
     choices:
       - machine
@@ -52,6 +56,10 @@ options:
       - failure_class
       - tried_again
       - most_tries
+      - plan
+      - diff
+      - first
+      - shared_arguments
     required: true
   certificates:
     description: The result of C(kubeadm certs check-expiration -o json).
@@ -80,6 +88,16 @@ options:
   wait:
     description: The seconds before a further try.
     type: float
+  target:
+    description: The version to which the cluster is upgraded, such as 1.36.1.
+    type: str
+  version:
+    description: The version to which a batch leads.
+    type: str
+  command:
+    description: The command of C(kubeadm upgrade) that gets the arguments.
+    type: str
+    choices: [plan, diff]
   dns:
     description: The image of CoreDNS in the cluster.
     type: str
@@ -109,7 +127,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ..plugin_utils import kubeadm_answers, kubeadm_blockers, kubeadm_failures
+from ..plugin_utils import kubeadm_answers, kubeadm_blockers, kubeadm_failures, kubeadm_plans
 
 READERS: Mapping[str, Callable[..., Any]] = {
     "machine": kubeadm_answers.machine_of,
@@ -125,6 +143,10 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "failure_class": kubeadm_failures.failure_class,
     "tried_again": kubeadm_failures.tried_again,
     "most_tries": kubeadm_failures.most_tries,
+    "plan": kubeadm_plans.planned,
+    "diff": kubeadm_plans.manifest_changes,
+    "first": kubeadm_plans.first_machine,
+    "shared_arguments": kubeadm_plans.shared_arguments,
 }
 
 

@@ -86,7 +86,7 @@ def snapshot_of(said: str, path: str, seen: int) -> dict[str, Any]:
         path: The file in which it is kept.
         seen: The revision that etcd had before the snapshot.
     """
-    found = _read(said)
+    found = json_in(said)
     status = found if isinstance(found, Mapping) else {}
     numbers = [each for each in map(status.get, ("hash", "revision", "totalSize")) if isinstance(each, int)]
     if len(numbers) < 3:
@@ -108,7 +108,7 @@ def successor_of(said: str, own: str) -> str:
         said: The answer of `etcdctl endpoint status --cluster -w json`. A member that does not answer is not in it.
         own: The number of the member of this machine. If another one leads, there is nothing to hand over.
     """
-    found = _read(said)
+    found = json_in(said)
     seen = [each.get("Status") or {} for each in found] if isinstance(found, list) else []
     ready = {int(each["header"]["member_id"]): each for each in seen if "member_id" in (each.get("header") or {})}
     if not any(str(number) == own == str(each.get("leader")) for number, each in ready.items()):
@@ -128,7 +128,7 @@ def missing_images(listed: str, present: str) -> list[str]:
         listed: The answer of `kubeadm config images list`, one image a line.
         present: The answer of `crictl images -o json`.
     """
-    found = _read(present)
+    found = json_in(present)
     items = found.get("images") or [] if isinstance(found, Mapping) else []
     there = {tag for each in items for tag in each.get("repoTags") or []}
     wanted = [line.strip() for line in listed.splitlines() if "/" in line and " " not in line.strip()]
@@ -177,7 +177,7 @@ def _free(text: str) -> dict[str, int]:
 
 def _certificates(text: str) -> list[dict[str, str]]:
     """The certificates of `output.kubeadm.k8s.io/v1alpha3`, without those that are missing."""
-    found = _read(text)
+    found = json_in(text)
     lists = [found.get(each) or [] for each in ("certificates", "certificateAuthorities")] if found else []
     return [
         {"name": str(each["name"]), "expires": str(each["expirationDate"])}
@@ -189,7 +189,7 @@ def _certificates(text: str) -> list[dict[str, str]]:
 
 def _member(text: str) -> dict[str, Any]:
     """The member of etcd itself; ids are texts, because not every reader of JSON keeps 64 bits."""
-    found = _read(text)
+    found = json_in(text)
     if not isinstance(found, list) or not found:
         return {}
     status = found[0].get("Status") or {}
@@ -201,7 +201,7 @@ def _member(text: str) -> dict[str, Any]:
     return {**ids, "revision": int(header.get("revision", 0)), "size": int(status.get("dbSize", 0))}
 
 
-def _read(text: str) -> Any:
+def json_in(text: str) -> Any:
     """The JSON in a text; an empty dictionary if there is none. kubeadm may write a warning before it."""
     starts = [text.find(each) for each in "[{" if each in text]
     for start in sorted(starts):

@@ -16,6 +16,9 @@ _VERSIONS = "the version argument is invalid due to these"
 """The beginning of the list of errors that are no checks (`enforceVersionPolicies`, `cmd/phases/upgrade/apply`)."""
 _INVENTED = "Dryrunning without a real client"
 """kubeadm tries the upgrade on a cluster that it has made up, and succeeds (`getClient`, `cmd/upgrade/common.go`)."""
+_UNSUPPORTED = re.compile(r'unsupported apiVersion "([^"/]+)/([^"]+)".*? manual conversion to "[^"/]+/([^"]+)"')
+"""A configuration that kubeadm has not generated, and does not read (`componentconfigs/utils.go`)."""
+_CONFIG_MAPS = {"kubelet.config.k8s.io": "kubelet-config", "kubeproxy.config.k8s.io": "kube-proxy"}
 _LONGEST = 400
 _REMEDIES = {
     "ContainerRuntimeVersion": "Upgrade the container runtime of the machine first.",
@@ -26,10 +29,11 @@ _REMEDIES = {
     " member_kubeadm_arguments.",
     "CreateJob": "See why the cluster runs no new Job in kube-system.",
     "IsPrivilegedUser": "Let the user of the connection become root.",
+    "StaticPodManifest": "Put these manifests of static pods back.",
     "SystemVerification": "Correct the kernel, the control groups or the operating system of the machine.",
 }
 """By the checks of `RunUpgradeChecks`, `RunCoreDNSMigrationCheck` and `CheckClusterHealth` (kubeadm 1.36.3)."""
-_OF_VERSIONS = "Give another target_version, or upgrade what it names first."
+OF_VERSIONS = "Give another target_version, or upgrade what it names first."
 
 
 def blockers_in(result: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -42,7 +46,8 @@ def blockers_in(result: Mapping[str, Any]) -> list[dict[str, str]]:
     if not result.get("rc", 1):
         return [_invented()] if _INVENTED in str(result.get("stdout") or "") else []
     lines = str(result.get("stderr") or "").splitlines()
-    return [*_of_checks(lines), *_of_versions(lines)] or [_blocker("", said_last(result), "Correct that.")]
+    found = [*_of_checks(lines), *_of_versions(lines), *_of_configurations(lines)]
+    return found or [blocker("", said_last(result), "Correct that.")]
 
 
 def _of_checks(lines: list[str]) -> list[dict[str, str]]:
@@ -55,20 +60,32 @@ def _of_checks(lines: list[str]) -> list[dict[str, str]]:
         elif inside and not _END.match(line):
             found[-1][1].append(line)
         inside = bool(error) or (inside and not _END.match(line))
-    return [_blocker(name, " ".join(said), _REMEDIES.get(name, "Correct that.")) for name, said in found]
+    return [blocker(name, " ".join(said), _REMEDIES.get(name, "Correct that.")) for name, said in found]
 
 
 def _of_versions(lines: list[str]) -> list[dict[str, str]]:
     start = next((place for place, line in enumerate(lines) if _VERSIONS in line), len(lines))
     items = [line.strip()[2:] for line in lines[start:] if line.strip().startswith("- ")]
-    return [_blocker("", each, _OF_VERSIONS) for each in items]
+    return [blocker("", each, OF_VERSIONS) for each in items]
+
+
+def _of_configurations(lines: list[str]) -> list[dict[str, str]]:
+    return [of_configuration(*found) for line in lines for found in _UNSUPPORTED.findall(line)]
+
+
+def of_configuration(group: str, present: str, wanted: str) -> dict[str, str]:
+    """The obstacle of a configuration of the kubelet or of kube-proxy whose version kubeadm does not read."""
+    place = f"ConfigMap kube-system/{_CONFIG_MAPS[group]}" if group in _CONFIG_MAPS else "its ConfigMap in kube-system"
+    said = f"the configuration {group} has version {present or 'unknown'}, and kubeadm reads only {wanted}"
+    return blocker("", said, f"Convert it to {wanted} in {place}.")
 
 
 def _invented() -> dict[str, str]:
     said = "it has no /etc/kubernetes/admin.conf, so kubeadm cannot ask the cluster"
-    return _blocker("", said, "Make it there: kubeadm init phase kubeconfig admin.")
+    return blocker("", said, "Make it there: kubeadm init phase kubeconfig admin.")
 
 
-def _blocker(check: str, cause: str, remedy: str) -> dict[str, str]:
+def blocker(check: str, cause: str, remedy: str) -> dict[str, str]:
+    """An obstacle as one sentence with its remedy."""
     named = f"{check}: {cause}" if check else cause
     return {"check": check, "said": f"{shortened(printable(named.strip()), _LONGEST).rstrip('.')}. {remedy}"}

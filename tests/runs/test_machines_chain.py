@@ -138,6 +138,9 @@ def test_one_run_takes_all_machines_from_version_to_version(chained: Chained) ->
     # The first machine of the control plane of each version writes it, behind a snapshot of etcd.
     applied = {name: [each for each in steps(chained, name) if " apply " in each] for name in chained.found.machines}
     assert sorted(each.split()[-1] for ran in applied.values() for each in ran) == [f"v{each}" for each in HOPS]
+    ran = [each for machine in chained.found.machines.values() for each in machine.commands.ran]
+    plans = [each.split()[3] for each in ran if each.startswith("kubeadm upgrade plan ")]
+    assert sorted(plans) == [f"v{each}" for each in HOPS], "the whole cluster is planned once for each version"
     taken = [name for each in chained.found.machines.values() for name in each.commands.snapshots]
     assert sorted(name.rpartition("/")[2].split("-")[2] for name in taken) == [*HOPS]
     assert {len(steps(chained, name)) for name in chained.found.machines} == {3}

@@ -42,7 +42,8 @@ def take(made: Machines, name: str, *steps: str, check: bool = False, **variable
     path = Path(made.folder) / "steps.yml"
     path.write_text(json.dumps([{"hosts": host, "gather_facts": False, "tasks": tasks}]), encoding="utf-8")
     first = made.cluster.described.control_plane[0]
-    given = {"target_version": TO, "member_kubeadm_course": "apply" if name == first else "node", **variables}
+    course = "apply" if name == first else "node"
+    given = {"target_version": TO, "member_kubeadm_course": course, "member_kubeadm_first": first, **variables}
     done = made.here.play(str(path), given, *made.arguments, *(["--check"] if check else []))
     print(done.output)
     return done
@@ -150,31 +151,6 @@ def test_a_machine_that_cannot_be_prepared_is_left_alone(made: Machines) -> None
     assert take(made, WORKER, "prepare").code == 0
 
 
-def test_the_dry_run_names_all_that_stands_in_the_way(made: Machines) -> None:
-    machine = made.machines[FIRST]
-    machine.written.preflight |= {
-        "SystemVerification": "missing required cgroups: pids",
-        "CoreDNSUnsupportedPlugins": "CoreDNS cannot migrate the following plugins:\n[federation]",
-    }
-    refused = take(made, FIRST, "prepare")
-    assert (
-        "cannot upgrade cp-1, so it was left alone: SystemVerification: missing required cgroups: pids."
-        in refused.message
-    )
-    assert (
-        "CoreDNSUnsupportedPlugins: CoreDNS cannot migrate the following plugins: [federation]. See" in refused.message
-    )
-    assert (machine.written.left, machine.written.upgraded, made.cluster.version()) == ([], [], FROM)
-    assert machine.packages.installed["kubeadm"] == FROM
-    # Without it the images are pulled too.
-    assert not set(images_of(TO)) <= machine.commands.images
-    # A worker asks for its own machine only.
-    made.machines[WORKER].written.preflight |= machine.written.preflight
-    refused = take(made, WORKER, "prepare")
-    assert "CoreDNS" not in refused.message
-    assert "missing required cgroups: pids" in refused.message
-
-
 def test_a_failure_of_kubeadm_is_one_sentence_and_the_next_run_goes_on(made: Machines) -> None:
     machine = made.machines[FIRST]
     machine.written.broken["kube-scheduler"] = "timed out waiting for the condition"
@@ -210,15 +186,6 @@ def test_a_failure_that_stays_is_not_tried_again(made: Machines) -> None:
     refused = take(made, WORKER, "before_drain")
     assert "(Terminal, tries: 1)" in refused.message
     assert len(commands.upgrades) == 1
-
-
-def test_a_dry_run_waits_for_the_api(made: Machines) -> None:
-    plane = made.cluster.control_plane
-    plane.take_down(FIRST, "kube-apiserver")
-    made.cluster.kubernetes.clock.later(45.0, lambda: plane.bring_up(FIRST, "kube-apiserver"))
-    assert take(made, WORKER, "prepare").code == 0
-    tries = [each for each in made.machines[WORKER].commands.ran if "--dry-run" in each]
-    assert len(tries) > 1
 
 
 def test_a_step_that_hangs_ends_at_its_time(made: Machines) -> None:
@@ -307,19 +274,6 @@ def test_a_command_of_the_user_installs(made: Machines) -> None:
     assert done.code == 0
     assert "were pulled on worker-1, since member_kubeadm_install_command" in done.output.replace("\n", " ")
     assert (set(machine.packages.installed.values()), machine.kubelet.version) == ({TO}, TO)
-
-
-def test_what_a_command_of_the_user_has_installed_tries_the_upgrade_first(made: Machines) -> None:
-    machine = made.machines[FIRST]
-    machine.commands.programs.add("/opt/install")
-    machine.written.preflight["CoreDNSMigration"] = "CoreDNS will not be upgraded"
-    given: dict[str, Any] = {"member_kubeadm_install_command": ["/opt/install"]}
-    assert take(made, FIRST, "prepare", **given).code == 0
-    assert (
-        "CoreDNSMigration: CoreDNS will not be upgraded. Correct the Corefile"
-        in take(made, FIRST, "before_drain", **given).message
-    )
-    assert (machine.packages.installed["kubeadm"], machine.written.upgraded) == (TO, [])
 
 
 def test_packages_of_dnf_are_installed_though_they_are_excluded(made: Machines) -> None:

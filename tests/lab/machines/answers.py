@@ -27,13 +27,16 @@ TOO_NEW, SKIPPING = "1.36.9", "1.38.0"
 MISSING = f"registry.test%2Fkube-scheduler:v{NEXT}"
 """The image that cannot be pulled, as the stand-in of the container runtime names its file."""
 NOT_READY = 60.0
+MANIFEST = "/etc/kubernetes/manifests/kube-scheduler.yaml"
 ADMIN, DRY = "/etc/kubernetes/admin.conf", "/var/cache/stateful-upgrade/dry-run"
+DRY_RUN = ("env", f"KUBEADM_UPGRADE_DRYRUN_DIR={DRY}", "kubeadm", "upgrade", "apply", "--dry-run", "-y", f"v{NEXT}")
 _IMAGE = "get deployment coredns -o jsonpath='{.spec.template.spec.containers[0].image}'"
 _LIST = f"sed 's/v{INSTALLED}/v{NEXT}/' {CONFIGURATION} | kubeadm config images list --config /dev/stdin"
 ASKED: Mapping[str, tuple[str, ...]] = {
     "certificates.json": ("kubeadm", "certs", "check-expiration", "-o", "json"),
     "images.txt": ("sh", "-c", _LIST),
     "plan.json": ("kubeadm", "upgrade", "plan", f"v{NEXT}", "-o", "json"),
+    "diff.txt": ("kubeadm", "upgrade", "diff", f"v{NEXT}"),
 }
 """The command by the file of its answer."""
 
@@ -73,9 +76,11 @@ def failures(cluster: KubeadmCluster, machine: Machine) -> Mapping[str, Failure]
     found["apply_without_image"] = failed(machine, *wanted)
     machine.run("rm", f"{folder}/missing/{MISSING}")
     found |= _of_dry_runs(machine)
+    found |= _of_plans(machine)
     machine.run("systemctl", "stop", "kubelet")
     until("The machine to be missed", lambda: machine.name not in cluster.versions(), NOT_READY)
     found["apply_not_ready"] = failed(machine, *wanted)
+    found["plan_not_ready"] = failed(machine, *ASKED["plan.json"])
     machine.run("systemctl", "start", "kubelet")
     until("The machine to be Ready", lambda: machine.name in cluster.versions(), NOT_READY)
     return found
@@ -83,19 +88,33 @@ def failures(cluster: KubeadmCluster, machine: Machine) -> Mapping[str, Failure]
 
 def _of_dry_runs(machine: Machine) -> Mapping[str, Failure]:
     """With a plugin that CoreDNS does not know, and without an API server."""
-    wanted = ("env", f"KUBEADM_UPGRADE_DRYRUN_DIR={DRY}", "kubeadm", "upgrade", "apply", "--dry-run", "-y", f"v{NEXT}")
     kubectl = f"kubectl --kubeconfig={ADMIN} --namespace=kube-system"
     machine.run("sh", "-c", f"{kubectl} get configmap coredns -o yaml > /etc/corefile.yaml; cp {ADMIN} /etc/admin.conf")
     image = "set image deployment/coredns coredns="
     old = machine.run("sh", "-c", f"{kubectl} {_IMAGE}")
     machine.run("sh", "-c", f"sed 's/  errors/  mystery/' /etc/corefile.yaml | {kubectl} replace -f -")
     machine.run("sh", "-c", f"{kubectl} {image}registry.test/coredns:v1.13.1")
-    found = {"dry_run_plugin": failed(machine, *wanted)}
+    found = {"dry_run_plugin": failed(machine, *DRY_RUN)}
     machine.run("sh", "-c", f"{kubectl} replace --force -f /etc/corefile.yaml; {kubectl} {image}{old}")
     machine.run("sed", "-i", "s,server: .*,server: https://127.0.0.1:1,", ADMIN)
-    found["dry_run_without_api"] = failed(machine, *wanted)
+    found["dry_run_without_api"] = failed(machine, *DRY_RUN)
     machine.run("cp", "/etc/admin.conf", ADMIN)
     return found
+
+
+def _of_plans(machine: Machine) -> Mapping[str, Failure]:
+    """With a configuration of the kubelet that kubeadm does not read, and without a manifest."""
+    kubectl = f"kubectl --kubeconfig={ADMIN} --namespace=kube-system"
+    old = f"{kubectl} get configmap kubelet-config -o yaml"
+    machine.run("sh", "-c", f"{old} > /etc/kubelet-config.yaml")
+    changed = "sed s,kubelet.config.k8s.io/v1beta1,kubelet.config.k8s.io/v1alpha1, /etc/kubelet-config.yaml"
+    machine.run("sh", "-c", f"{changed} | {kubectl} replace -f -")
+    found = {"plan_old_configuration": failed(machine, *ASKED["plan.json"])}
+    found["dry_run_old_configuration"] = failed(machine, *DRY_RUN)
+    machine.run("sh", "-c", f"{kubectl} replace --force -f /etc/kubelet-config.yaml")
+    diff = " ".join(ASKED["diff.txt"])
+    away = f"mv {MANIFEST} /etc/scheduler.yaml; {diff}; ended=$?; mv /etc/scheduler.yaml {MANIFEST}; exit $ended"
+    return {**found, "diff_without_manifest": failed(machine, "sh", "-c", away)}
 
 
 def failed(machine: Machine, *command: str) -> Failure:

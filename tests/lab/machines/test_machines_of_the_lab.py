@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_blockers import blockers_in
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_plans import manifest_changes, planned
 
 from tests.lab.machines.answers import ADMIN, ASKED, DRY, RECORDED, failures, machine_of_control_plane
 from tests.lab.machines.build import INSTALLED, NEXT
@@ -32,10 +33,16 @@ def test_kubeadm_answers_as_it_was_recorded(made: tuple[KubeadmCluster, Machine]
     _cluster, machine = made
     for name in ("certificates.json", "images.txt"):
         assert same(machine.run(*ASKED[name]), (RECORDED / name).read_text(encoding="utf-8")), name
-    planned, recorded = json.loads(machine.run(*ASKED["plan.json"])), json.loads((RECORDED / "plan.json").read_text())
-    assert planned.keys() == recorded.keys()
-    components = planned["availableUpgrades"][0]["components"]
+    plan, recorded = json.loads(machine.run(*ASKED["plan.json"])), json.loads((RECORDED / "plan.json").read_text())
+    assert plan.keys() == recorded.keys()
+    components = plan["availableUpgrades"][0]["components"]
     assert {each["newVersion"] for each in components if each["name"] != "CoreDNS"} == {f"v{NEXT}"}
+    compared, kept = (
+        manifest_changes({"rc": 0, "stdout": each})
+        for each in (machine.run(*ASKED["diff.txt"]), (RECORDED / "diff.txt").read_text(encoding="utf-8"))
+    )
+    # It names the manifests in no order.
+    assert compared == kept
 
 
 def test_kubeadm_refuses_as_it_was_recorded(made: tuple[KubeadmCluster, Machine]) -> None:
@@ -72,6 +79,8 @@ def test_kubeadm_upgrades_a_machine(made: tuple[KubeadmCluster, Machine]) -> Non
     said = machine.run("kubeadm", "upgrade", "apply", "-y", f"v{NEXT}")
     assert f'SUCCESS! A control plane node of your cluster was upgraded to "v{NEXT}"' in said
     assert {image.rpartition(":")[2] for image in cluster.images_of_control_plane().values()} == {f"v{NEXT}"}
+    done = machine.run(*ASKED["plan.json"])
+    assert planned({"rc": 0, "stdout": done}, NEXT)["blockers"] == [], "it has nothing left to plan"
     after = expiry(machine)
     assert all(after[name] > before[name] for name in ("apiserver", "admin.conf", "scheduler.conf"))
     assert after["ca"] == before["ca"], "kubeadm does not renew authorities"

@@ -10,6 +10,7 @@ from tests.sandbox.kubeadm.agent import AGENT, BOOT, Agent
 from tests.sandbox.kubeadm.building import CONFIGURATION, DEPLOYMENTS, SYSTEM
 from tests.sandbox.kubeadm.description import DNS, ETCD, PACKAGES, images_of, needed_images
 from tests.sandbox.kubeadm.packages import Packages, named
+from tests.sandbox.kubeadm.planning import compare_manifests, plan_upgrade
 from tests.sandbox.kubeadm.process import Ended, Steps, after, never
 from tests.sandbox.kubeadm.upgrading import LOOK, OnMachine, Shared, try_upgrade, upgrade
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS
@@ -36,6 +37,10 @@ class Commands:
         """Each with what it writes to its standard error; nothing is done."""
         self.upgrade_fails = ""
         """What the upgrade by kubeadm writes to its standard error, if it fails though its dry run passes."""
+        self.plans_json = True
+        """Whether the plan of kubeadm knows `-o json`, as since 1.25."""
+        self.configurations: dict[str, str] = {}
+        """The configurations that its plan wants to be converted by hand, by their groups with the present versions."""
         self.hangs: set[str] = set()
         self.cut_off_after: int | None = None
         """The machine cuts off its connections when kubeadm has started to replace so many components."""
@@ -57,7 +62,8 @@ class Commands:
     @property
     def upgrades(self) -> list[str]:
         """The upgrades by kubeadm among the commands that were run, without its dry runs."""
-        return [each for each in self.ran if each.startswith("kubeadm upgrade ") and "--dry-run" not in each]
+        started = [each for each in self.ran if each.startswith(("kubeadm upgrade apply ", "kubeadm upgrade node"))]
+        return [each for each in started if "--dry-run" not in each]
 
     def steps(self, argv: Sequence[str], stdin: str, machine: Machine) -> Steps:
         """The command, by its words. Raises UnknownModule."""
@@ -76,6 +82,8 @@ class Commands:
             if line.startswith(beginning):
                 return after(self._shared.pace.look, Ended(1, "", said))
         if line.startswith("kubeadm upgrade "):
+            if argv[2] in ("plan", "diff"):
+                return self._planned(argv)
             return self._tried(argv, folder) if "--dry-run" in argv else self._upgrade(argv, machine)
         known: dict[str, Command] = {
             "kubeadm": self._kubeadm,
@@ -130,10 +138,22 @@ class Commands:
         return self._told("")
 
     def _tried(self, argv: Sequence[str], folder: str) -> Steps:
-        """A dry run, by the program that was fetched unless it is the installed one."""
+        """A dry run."""
+        return try_upgrade(self._shared, self._written, self._own(argv), _target(argv), _ignored(argv), folder)
+
+    def _own(self, argv: Sequence[str]) -> str:
+        """The version of the program that was fetched, or of the installed one."""
         staged = next((each for each in argv[0].split("/") if each[:2] == "1."), "")
-        own = staged or self._packages.installed["kubeadm"]
-        return try_upgrade(self._shared, self._written, own, _target(argv), _ignored(argv), folder)
+        return staged or self._packages.installed["kubeadm"]
+
+    def _planned(self, argv: Sequence[str]) -> Steps:
+        target = argv[3].removeprefix("v")
+        if argv[2] == "diff":
+            return compare_manifests(self._shared, self._written, target)
+        if not self.plans_json:
+            said = "error: unknown shorthand flag: 'o' in -o\nTo see the stack trace of this error execute with --v=5"
+            return after(self._shared.pace.look, Ended(1, "", said))
+        return plan_upgrade(self._shared, self._written, self._own(argv), target, _ignored(argv), self.configurations)
 
     def _upgrade(self, argv: Sequence[str], machine: Machine) -> Steps:
         said = self.upgrade_fails

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -18,18 +18,18 @@ from tests.sandbox.kubernetes.objects import condition_of
 
 LOOK = 1.0
 """Seconds between two looks of kubeadm."""
-_STACK = "To see the stack trace of this error execute with --v=5 or higher"
+STACK = "To see the stack trace of this error execute with --v=5 or higher"
 _CONTROL_PLANE = "error: error execution phase control-plane: couldn't complete the static pod upgrade"
 _PUT_BACK = "couldn't upgrade control plane. kubeadm has tried to recover everything into the earlier state."
 _PREFLIGHT = "error: error execution phase preflight: "
 _READY = "ControlPlaneNodesReady"
 OF_NODE, OF_DNS = ("SystemVerification", "ContainerRuntimeVersion"), ("CoreDNSUnsupportedPlugins", "CoreDNSMigration")
+OF_CLUSTER = ("CreateJob",)
 """The checks in their groups; kubeadm ends at the first group with an error, before `ControlPlaneNodesReady`."""
 _FILE = "/etc/kubernetes/admin.conf"
-_FAILED = f"""[preflight] Some fatal errors occurred:
-{{}}
-[preflight] If you know what you are doing, you can make a check non-fatal with `--ignore-preflight-errors=...`
-{_PREFLIGHT}preflight checks failed"""
+FAILED = """[preflight] Some fatal errors occurred:
+{}
+[preflight] If you know what you are doing, you can make a check non-fatal with `--ignore-preflight-errors=...`"""
 _TOO_NEW = f"""{_PREFLIGHT}the version argument is invalid due to these errors:
 
 \t- Specified version to upgrade to "v{{}}" is higher than the kubeadm version "v{{}}". \
@@ -41,7 +41,7 @@ _FATAL = f"""{_PREFLIGHT}the version argument is invalid due to these fatal erro
 {{}}
 Please fix the misalignments highlighted above and try upgrading again"""
 _TOO_HIGH = 'Specified version to upgrade to "v{}" is too high; kubeadm can upgrade only 1 minor version at a time'
-_REFUSED = 'Get "https://api.test:6443/api/v1": dial tcp: connect: connection refused'
+REFUSED = 'Get "https://api.test:6443/api/v1": dial tcp: connect: connection refused'
 
 
 @dataclass
@@ -52,6 +52,8 @@ class Shared:
     control_plane: ControlPlane
     addons: Addons
     pace: Pace
+    plans: int = 0
+    """The plans of kubeadm under way."""
 
     @property
     def clock(self) -> Clock:
@@ -90,24 +92,24 @@ def try_upgrade(
     """The command with `--dry-run`: it changes nothing but files in `folder`, or in one that it makes without one."""
     yield shared.pace.preflight
     machine.left += [] if folder else ["/etc/kubernetes/tmp/kubeadm-upgrade-dryrun"]
-    fault = _no_client(shared) or _fault(shared, machine, own_version, target, ignored)
+    fault = _no_client(shared) or _fault(shared, machine, own_version, target, ignored, (OF_NODE, OF_DNS))
     if fault:
-        return Ended(1, "[upgrade/preflight] Running preflight checks\n", f"{fault}\n{_STACK}\n")
+        return Ended(1, "[upgrade/preflight] Running preflight checks\n", f"{fault}\n{STACK}\n")
     return Ended(0, "[upgrade/successful] Finished dryrunning successfully!")
 
 
 def upgrade(shared: Shared, machine: OnMachine, own_version: str, target: str, ignored: Collection[str] = ()) -> Steps:
     """The command: with a target it is `apply`, without one `node`. Versions are such as 1.36.1."""
     yield shared.pace.preflight
-    fault = _fault(shared, machine, own_version, target, ignored)
+    fault = _fault(shared, machine, own_version, target, ignored, (OF_NODE, OF_DNS, OF_CLUSTER))
     if fault:
-        return Ended(1, "[preflight] Running pre-flight checks.\n", f"{fault}\n{_STACK}\n")
+        return Ended(1, "[preflight] Running pre-flight checks.\n", f"{fault}\n{STACK}\n")
     version = target or shared.version()
     said = ["[preflight] Running pre-flight checks."]
     if machine.name in shared.control_plane.images:
         fault = yield from _components(shared, machine, version)
         if fault:
-            return Ended(1, "\n".join(said), f"{_CONTROL_PLANE}: {fault}\n{_STACK}\n")
+            return Ended(1, "\n".join(said), f"{_CONTROL_PLANE}: {fault}\n{STACK}\n")
         machine.renewed = shared.clock.now()
         said.append("[upgrade/control-plane] The control plane instance for this node was successfully upgraded!")
     yield shared.pace.upload
@@ -159,31 +161,49 @@ def _put_back(shared: Shared, name: str, images: dict[str, str]) -> Generator[fl
 
 def _no_client(shared: Shared) -> str:
     """A dry run asks the API server for its version before all else."""
-    said = f'couldn\'t create a Kubernetes client from file "{_FILE}": failed to get server version: {_REFUSED}'
+    said = f'couldn\'t create a Kubernetes client from file "{_FILE}": failed to get server version: {REFUSED}'
     return "" if shared.control_plane.answers else f"error: {said}"
 
 
-def _fault(shared: Shared, machine: OnMachine, own_version: str, target: str, ignored: Collection[str]) -> str:
+def _fault(
+    shared: Shared,
+    machine: OnMachine,
+    own_version: str,
+    target: str,
+    ignored: Collection[str],
+    groups: Iterable[Collection[str]],
+) -> str:
     """The end of its standard error, as the real one was recorded (`recorded`); empty if it may start."""
     if not shared.control_plane.answers:
         doing = "[upgrade] FATAL" if target else "unable to fetch the kubeadm-config ConfigMap"
-        return f"error: {doing}: failed to get config map: {_REFUSED}"
-    of_machine = {name: said for name, said in machine.preflight.items() if target or name in OF_NODE}
-    for group in (OF_NODE, OF_DNS):
-        faults = {name: said for name, said in of_machine.items() if name in group and name not in ignored}
+        return f"error: {doing}: failed to get config map: {REFUSED}"
+    # `kubeadm upgrade node` looks at its own machine only.
+    fault = fault_of_checks(shared, machine, ignored, groups if target else (OF_NODE,), of_cluster=bool(target))
+    if fault:
+        return f"{fault}\n{_PREFLIGHT}preflight checks failed"
+    if target and numbers_of(target)[1] > numbers_of(shared.version())[1] + 1:
+        return _FATAL.format(f"\t- {_TOO_HIGH.format(target)}\n")
+    if target and numbers_of(target) > numbers_of(own_version):
+        return _TOO_NEW.format(target, own_version)
+    return ""
+
+
+def fault_of_checks(
+    shared: Shared,
+    machine: OnMachine,
+    ignored: Collection[str],
+    groups: Iterable[Collection[str]],
+    *,
+    of_cluster: bool = True,
+) -> str:
+    """The failed checks of the first group that has one; `of_cluster` its control plane has to be Ready, too."""
+    for group in groups:
+        faults = {name: said for name, said in machine.preflight.items() if name in group and name not in ignored}
         if faults:
-            return _FAILED.format("\n".join(f"\t[ERROR {name}]: {said}" for name, said in faults.items()))
-    if not target:
-        # `kubeadm upgrade node` looks at its own machine only.
-        return ""
+            return FAILED.format("\n".join(f"\t[ERROR {name}]: {said}" for name, said in faults.items()))
     nodes = [shared.kubernetes.server.resources.get(NODES, "", each) for each in shared.control_plane.images]
     away = [each["metadata"]["name"] for each in nodes if condition_of(each, "Ready").get("status") != "True"]
-    if away and _READY not in ignored:
-        return _FAILED.format(
-            f"\t[ERROR {_READY}]: there are NotReady control-planes in the cluster: [{' '.join(away)}]"
-        )
-    if numbers_of(target)[1] > numbers_of(shared.version())[1] + 1:
-        return _FATAL.format(f"\t- {_TOO_HIGH.format(target)}\n")
-    if numbers_of(target) > numbers_of(own_version):
-        return _TOO_NEW.format(target, own_version)
+    if of_cluster and away and _READY not in ignored:
+        said = f"there are NotReady control-planes in the cluster: [{' '.join(away)}]"
+        return FAILED.format(f"\t[ERROR {_READY}]: {said}")
     return ""

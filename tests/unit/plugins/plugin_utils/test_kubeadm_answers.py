@@ -194,6 +194,10 @@ def test_the_filter_has_every_reading_and_refuses_others() -> None:
         "failure_class",
         "tried_again",
         "most_tries",
+        "plan",
+        "diff",
+        "first",
+        "shared_arguments",
     }
 
 

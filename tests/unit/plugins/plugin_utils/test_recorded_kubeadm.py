@@ -16,6 +16,10 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_blockers 
 
 RECORDED = Path(__file__).parents[3] / "sandbox" / "kubeadm" / "recorded"
 NEXT = "1.36.4"
+OLD_CONFIGURATION = (
+    "the configuration kubelet.config.k8s.io has version v1alpha1, and kubeadm reads only v1beta1. Convert it to"
+    " v1beta1 in ConfigMap kube-system/kubelet-config."
+)
 
 
 def recorded(name: str) -> str:
@@ -69,6 +73,10 @@ def test_a_failure_is_said_with_its_cause(name: str, cause: str) -> None:
         ("apply_too_new", [""], ["Upgrade kubeadm first using the tool you used to install kubeadm. Give another"]),
         ("apply_not_ready", ["ControlPlaneNodesReady"], ["in the cluster: [cp-1]. Bring these Kubernetes nodes back."]),
         ("apply_without_image", ["ImagePull"], [f"kube-scheduler:v{NEXT}: not found. Correct that."]),
+        ("dry_run_old_configuration", [""], [OLD_CONFIGURATION]),
+        ("plan_old_configuration", [""], [OLD_CONFIGURATION]),
+        ("plan_not_ready", ["ControlPlaneNodesReady"], ["in the cluster: [cp-1]. Bring these Kubernetes nodes back."]),
+        ("diff_without_manifest", [""], ["kube-scheduler.yaml: no such file or directory. Correct that."]),
     ],
 )
 def test_each_obstacle_is_named_with_its_remedy(name: str, checks: list[str], sentences: list[str]) -> None:
