@@ -34,6 +34,7 @@ CASES: dict[str, Case] = {
         admitted.admission,
         admitted.limits,
         admitted.quotas,
+        admitted.claim_quotas,
         definitions.definitions,
         definitions.pools,
         evicting.evictions,

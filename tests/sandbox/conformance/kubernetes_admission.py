@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.sandbox.conformance.kubernetes_asking import Asking, Json, outcome
@@ -11,6 +11,14 @@ from tests.sandbox.kubernetes.api import MERGE
 from tests.sandbox.web import Answer
 
 _ENFORCE = "pod-security.kubernetes.io/enforce"
+_CLASS = "conformance-claims"
+_OF_CLAIMS = {
+    "persistentvolumeclaims": "3",
+    "requests.storage": "3Gi",
+    f"{_CLASS}.storageclass.storage.k8s.io/requests.storage": "5Gi",
+    f"{_CLASS}.storageclass.storage.k8s.io/persistentvolumeclaims": "2",
+    "pods": "0",
+}
 _SMALL = {"requests": {"cpu": "100m", "memory": "64Mi"}, "limits": {"cpu": "500m", "memory": "64Mi"}}
 
 
@@ -159,3 +167,62 @@ def quotas(ask: Asking) -> Iterator[Any]:
     ask("POST", f"{here}/limitranges", {"metadata": {"name": "limits"}, "spec": {"limits": [limit]}})
     ask.until(lambda: "exceeded quota" not in offered("data-1", fits).body["message"])
     yield outcome(offered("data-0", fits))
+
+
+def _claim(name: str, size: str = "1Gi", storage_class: str = _CLASS) -> Json:
+    asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
+    return {"metadata": {"name": name}, "spec": {**asked, "storageClassName": storage_class}}
+
+
+def _refused_by_a_quota(ask: Asking, request: Callable[[], Answer]) -> Answer:
+    """The first answer to a request that a quota refuses."""
+    answers = list[Answer]()
+
+    def holds() -> bool:
+        answers.append(request())
+        return "exceeded quota" in answers[-1].body.get("message", "")
+
+    ask.until(holds)
+    return answers[-1]
+
+
+def claim_quotas(ask: Asking) -> Iterator[Any]:
+    """A ResourceQuota counts volume claims: new ones, larger ones, those of a StorageClass, and none in a dry run."""
+    here = _namespace(ask, "conformance-claim-quotas")
+    claims, quota = f"{here}/persistentvolumeclaims", f"{here}/resourcequotas/tight"
+    expanding = {"provisioner": "no.example", "allowVolumeExpansion": True}
+    ask("POST", "/apis/storage.k8s.io/v1/storageclasses", {"metadata": {"name": _CLASS}, **expanding})
+    ask("POST", claims, _claim("data-0"))
+    ask("POST", quota.rpartition("/")[0], {"metadata": {"name": "tight"}, "spec": {"hard": _OF_CLAIMS}})
+
+    def used() -> Json:
+        found: Json = ask("GET", quota).body["status"].get("used", {})
+        return found
+
+    ask.until(lambda: used().get("persistentvolumeclaims") == "1")
+    yield used()
+    ask.until(lambda: ask("POST", claims, _claim("data-1", "4Gi"), dryRun="All").status == 403)
+    yield outcome(ask("POST", claims, _claim("data-1", "4Gi"), dryRun="All"))
+    yield outcome(ask("POST", claims, _claim("data-1"), dryRun="All"))
+    yield used()
+    yield outcome(ask("POST", claims, _claim("data-1")))
+    yield used()
+    ask.until(lambda: ask("POST", claims, _claim("data-2"), dryRun="All").status == 403)
+    yield outcome(ask("POST", claims, _claim("data-2"), dryRun="All"))
+    yield outcome(ask("POST", claims, _claim("data-2", storage_class="other"), dryRun="All"))
+
+    def grown(size: str) -> Answer:
+        """A claim that is bound, for as long as its controller does not look at it, asks for more."""
+        ask("PATCH", f"{claims}/data-0/status", {"status": {"phase": "Bound"}}, media_type=MERGE)
+        larger = {"spec": {"resources": {"requests": {"storage": size}}}}
+        return ask("PATCH", f"{claims}/data-0", larger, media_type=MERGE, dryRun="All")
+
+    yield outcome(_refused_by_a_quota(ask, lambda: grown("3Gi")))
+    ask.until(lambda: grown("2Gi").status == 200)
+    yield used()
+    # The name is compared after the quotas.
+    yield outcome(ask("POST", claims, _claim("data-0", "2Gi"), dryRun="All"))
+    ask("DELETE", f"{claims}/data-1")
+    ask.until(lambda: used()["persistentvolumeclaims"] == "1")
+    yield used()
+    ask.until(lambda: ask("POST", claims, _claim("data-2"), dryRun="All").status == 201)

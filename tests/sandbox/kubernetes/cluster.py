@@ -12,6 +12,7 @@ from tests.sandbox.kubernetes.controllers.budgets import Budgets
 from tests.sandbox.kubernetes.controllers.garbage import Garbage
 from tests.sandbox.kubernetes.controllers.namespaces import Namespaces
 from tests.sandbox.kubernetes.controllers.nodes import Nodes
+from tests.sandbox.kubernetes.controllers.quotas import Quotas
 from tests.sandbox.kubernetes.controllers.resizer import Resizer
 from tests.sandbox.kubernetes.controllers.scheduler import LOCAL_CLASS, Scheduler
 from tests.sandbox.kubernetes.controllers.stateful_sets import StatefulSets
@@ -116,6 +117,7 @@ class Kubernetes:
             Scheduler(resources, self.durations),
             Resizer(resources, self.durations),
             Budgets(resources, self.durations),
+            Quotas(resources, self.durations),
         )
         self.kubelets = Kubelets(resources, self.nodes, self.behaviour, self.durations)
         self.server.stream = self.kubelets.stream

@@ -89,6 +89,8 @@ class Resources:
         self._admit(kind, None, item)
         validation.check(kind, item, None)
         chain.validate(self.store, kind, item)
+        if not writing.dry_run:
+            chain.charge(self.store, kind, item)
         # A name that is taken is looked at last, also in a dry run (registry/generic/registry/store.go).
         there = self.store.get(kind, metadata.get("namespace", ""), metadata["name"])
         if there is not None:
@@ -208,7 +210,10 @@ class Resources:
             empty: Json = {"metadata": {}}
             result = ownership.applied(empty, body, who, self._now(), kind, force=True)
             made["metadata"]["managedFields"] = result["metadata"]["managedFields"]
-            return (made if writing.dry_run else self.store.put(kind, made)), True
+            if not writing.dry_run:
+                chain.charge(self.store, kind, made)
+                made = self.store.put(kind, made)
+            return made, True
         who = ownership.Manager(writing.manager, "Apply", writing.subresource)
         after = ownership.applied(before, body, who, self._now(), kind, force=writing.force)
         fields = after["metadata"]["managedFields"]
@@ -238,6 +243,8 @@ class Resources:
         if deletion.is_over(kind, after):
             self.store.remove(kind, after)
             return after
+        if not writing.subresource:
+            chain.charge(self.store, kind, after, before)
         return self.store.put(kind, after)
 
     def _check_same(self, kind: Kind, before: Json, after: Json) -> None:

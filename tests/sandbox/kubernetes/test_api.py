@@ -279,13 +279,3 @@ def test_an_object_is_held_to_the_definition_as_it_is_now(ask: Asking) -> None:
     assert ask("PATCH", f"{definition}/engines.x.example", {"spec": spec}, patch=MERGE).status == 200
     refused = ask("PATCH", f"{engines}/one", {"spec": {"pace": 3}}, patch=MERGE)
     assert (refused.status, "spec.size" in refused.body["message"]) == (422, True)
-
-
-def test_a_quota_has_no_room_for_another_pod(ask: Asking) -> None:
-    here = "/api/v1/namespaces/here"
-    ask("POST", f"{here}/resourcequotas", {"metadata": {"name": "full"}, "spec": {"hard": {"pods": "1"}}})
-    pod = {"metadata": {"generateName": "a-"}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}
-    assert ask("POST", f"{here}/pods", pod).status == 201
-    refused = ask("POST", f"{here}/pods", pod, dryRun="All")
-    assert reason(refused) == (403, "Forbidden")
-    assert "exceeded quota: full, requested: pods=1, used: pods=1, limited: pods=1" in refused.body["message"]

@@ -1,4 +1,4 @@
-"""The plugins of admission that every API server has switched on, in its order, as far as pods meet them.
+"""The plugins of admission that every API server has switched on, in its order, as far as pods and claims meet them.
 
 Server source, pkg/kubeapiserver/options/plugins.go: those that change a pod come before its validation, those that only
 refuse after it, and quotas are the last.
@@ -24,19 +24,28 @@ def change(store: Store, kind: Kind, item: Json) -> None:
 
 def validate(store: Store, kind: Kind, item: Json) -> None:
     """Raises Refused (403) where a plugin does not let an object in."""
+    if kind == CLAIMS:
+        _forbid(item, quotas.exceeded(store, kind, item), kind)
     if kind != PODS:
         return
     namespace = item["metadata"]["namespace"]
     _forbid(item, limits.broken(store, namespace, item))
     labels = (store.get(NAMESPACES, "", namespace) or {}).get("metadata", {}).get("labels", {})
     _forbid(item, security.violated(labels, item["spec"]))
-    _forbid(item, quotas.exceeded(store, namespace, item))
+    _forbid(item, quotas.exceeded(store, kind, item))
 
 
 def expand(store: Store, kind: Kind, item: Json, before: Json) -> None:
     """Raises Refused (403) where a plugin does not let a claim grow."""
     if kind == CLAIMS:
         _forbid(item, expansion.fixed(store, item, before), CLAIMS)
+        _forbid(item, quotas.exceeded(store, kind, item, before), CLAIMS)
+
+
+def charge(store: Store, kind: Kind, item: Json, before: Json | None = None) -> None:
+    """Note what was let in, and is no dry run."""
+    if kind == CLAIMS or (kind == PODS and before is None):
+        quotas.charge(store, kind, item, before)
 
 
 def _forbid(item: Json, why: str, kind: Kind = PODS) -> None:

@@ -37,6 +37,8 @@ class Durations:
     """Until the pods of a lost Kubernetes node are deleted."""
     resized: float = 3.0
     """Until the resizer has made a volume larger."""
+    freed: float = 5.0
+    """Until the controller of quotas has taken off what has gone."""
     namespace: float = 1.0
     """Between two looks at a namespace that is on its way out."""
 

@@ -63,6 +63,7 @@ class Room:
 
     def quota(self, **hard: str) -> None:
         self.ask("POST", f"{HERE}/resourcequotas", {"metadata": {"name": "tight"}, "spec": {"hard": hard}})
+        self.kubernetes.clock.advance(1)
 
     def template(self, **spec: Any) -> None:
         self.change(POOL, {"spec": {"updateStrategy": {"type": "OnDelete"}, "template": {"spec": spec}}})
