@@ -45,6 +45,11 @@ options:
     description: Seconds to wait for the images, if O(wait_timeout) is not more.
     type: int
     default: 300
+  capacity_policy:
+    description: With V(continue) an extra member without room is a remark.
+    type: str
+    choices: [stop, continue]
+    default: stop
   ephemeral:
     description:
       - How members of a pool without volumes are replaced. With V(drain) the plan names in each batch the

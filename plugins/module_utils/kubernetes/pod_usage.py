@@ -29,12 +29,20 @@ def quantity(text: object) -> Decimal | None:
 
 
 @lru_cache(maxsize=4096)
-def _number(written: str) -> Decimal | None:
-    suffix = next((each for each in _SUFFIXES if written.endswith(each)), "")
+def _number(said: str) -> Decimal | None:
+    suffix = next((each for each in _SUFFIXES if said.endswith(each)), "")
     try:
-        return Decimal(written.removesuffix(suffix)) * _SUFFIXES.get(suffix, Decimal(1))
+        return Decimal(said.removesuffix(suffix)) * _SUFFIXES.get(suffix, Decimal(1))
     except InvalidOperation:
         return None
+
+
+def written(amount: Decimal) -> str:
+    """A number as a quantity: `150m`, `3Gi`."""
+    for suffix in ("Ei", "Pi", "Ti", "Gi", "Mi", "Ki"):
+        if amount and amount % _SUFFIXES[suffix] == 0:
+            return f"{amount // _SUFFIXES[suffix]:f}{suffix}"
+    return f"{amount:.0f}" if amount == amount.to_integral_value() else f"{amount * 1000:.0f}m"
 
 
 def usage_of(spec: Mapping[str, Any]) -> dict[str, Decimal]:

@@ -35,6 +35,7 @@ from ..pools.extra import (
 )
 from ..pools.pod_roll import Questions, roll
 from ..pools.size import next_member
+from ..pools.volume_sizes import VOLUMES
 from ..run.begin_and_end import part_of, with_arguments
 from ..run.lock.lease import lease_at
 from ..run.lock.lock_watch import Writers, writer_of
@@ -42,6 +43,7 @@ from ..run.undo.temporary_changes import ATTEMPTS
 from ..run.undo.undo import Undo
 from . import pod_roll, shard_allocation
 from .batch_proof import BatchProof
+from .extra_room import CAPACITY_POLICY, as_optional, judge_extra_room
 from .judge.sizes import judge_extra
 from .judge.upgrade_path import target_of
 from .observe.client import OpenSearchClient, connect
@@ -64,6 +66,8 @@ CONTRACT = Contract(
         "strategy": pool_image.CONTRACT.argument_spec["strategy"],
         "target_version": {"type": "str"},
         "allow_field_managers": {"type": "list", "elements": "str", "choices": list(DEPLOYERS), "default": []},
+        **VOLUMES,
+        **CAPACITY_POLICY,
         "take_over": {"type": "str", "default": ""},
     },
     required_if=[("state", "present", ("pool",)), ("state", "planned", ("pool",))],
@@ -87,6 +91,9 @@ def _foreseen(task: Task, cluster: KubernetesClient, search: OpenSearchClient) -
     # The member could be made without these rights, and its claims would stay.
     rights = missing_rights(cluster, pool.namespace, EXTRA_MEMBER) if claims_of(pool, next_member(pool)) else Verdict()
     verdict = _judged(task, cluster, pool, observe(search)) if rights.passed else rights
+    room = judge_extra_room(task, cluster, pool) if verdict.passed else Verdict()
+    optional = task.params["capacity_policy"] == "continue"
+    verdict = combine((verdict, as_optional(room) if optional else room))
     return Outcome(verdict, before={"replicas": pool.replicas})
 
 
@@ -100,6 +107,7 @@ def _present(task: Task, cluster: KubernetesClient, search: OpenSearchClient) ->
     params, before = task.params, get_stateful_set(cluster, task.params["namespace"], task.params["pool"])
     if mark_of(before) is None:
         passed_or_raise(_judged(task, cluster, before, task.ask(lambda: observe(search))))
+        passed_or_raise(judge_extra_room(task, cluster, before))
     if params["image"]:
         own = {"state": "present", "wait_timeout": 300}
         imaged = attempt(lambda given: part_of(given, pool_image.CONTRACT, pool_image.run, **own), task)

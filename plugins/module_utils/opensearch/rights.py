@@ -29,6 +29,7 @@ OPTIONAL = (
     Right("delete", "", "configmaps"),
     *EXTRA_MEMBER,
     Right("patch", "", "persistentvolumeclaims"),
+    Right("list", "", "resourcequotas", explains=True),
     *(Right(verb, "apps", "statefulsets") for verb in ("create", "delete")),
 )
 """The further rights that single variables need, which are those of the second shipped Role."""

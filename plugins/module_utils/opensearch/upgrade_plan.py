@@ -31,6 +31,7 @@ from . import (
 )
 from .act.cluster_lock import lock_store
 from .act.raising import wanted_replicas
+from .extra_room import CAPACITY_POLICY
 from .gate import SELECTION
 from .health_figures import HEALTH
 from .judge.checks import IMAGES
@@ -251,6 +252,7 @@ SYSTEM = System(
         "image_timeout": {"type": "int", "default": 300},
         "tasks_emptied": emptied_nodes.CONTRACT.argument_spec["tasks_emptied"],
         **VOLUMES,
+        **CAPACITY_POLICY,
         "extra_machines": {**extra_machines.MACHINE_DEPLOYMENTS, "default": []},
         "management": extra_machines.MANAGEMENT,
         "ephemeral": {"type": "str", "default": "drain", "choices": ["drain", "restart"]},

@@ -15,7 +15,10 @@ from ..kubernetes.claims import VolumeClaim, claim_path, expands, list_claims, v
 from ..kubernetes.client import Json, KubernetesClient
 from ..kubernetes.stateful_sets import path_of, stateful_set
 from ..run.undo.temporary_changes import ATTEMPTS
+from .admitted import full_quota
 from .kept_sets import kept_sets
+from .quota_needs import names_quota, needs_of_growth
+from .quota_room import judge_room
 from .remaking import judge_remade
 from .volume_sizes import GrowingPool, VolumesLook, WantedSize, judge_volumes
 
@@ -57,18 +60,25 @@ def judge_growing(client: KubernetesClient, namespace: str, look: VolumesLook) -
     found = judge_volumes(look)
     if not found.passed:
         return found
-    raised = [_offered(client, namespace, *each) for pool in look.pools for each in pool.to_raise()]
+    to_raise = [each for pool in look.pools for each in pool.to_raise()]
+    room = judge_room(client, namespace, [*needs_of_growth(to_raise)])
+    # A quota that has no room for all of them is named once.
+    raised = [_offered(client, namespace, *each, room) for each in to_raise]
     behind = [each for each in look.pools if each.is_behind() and client.get(path_of(namespace, each.pool.name))]
-    return combine((found, *raised, *(judge_remade(client, each) for each in behind)))
+    return combine((found, room, *raised, *(judge_remade(client, each) for each in behind)))
 
 
-def _offered(client: KubernetesClient, namespace: str, claim: VolumeClaim, wanted: WantedSize) -> Verdict:
+def _offered(
+    client: KubernetesClient, namespace: str, claim: VolumeClaim, wanted: WantedSize, room: Verdict
+) -> Verdict:
     try:
         client.patch(claim_path(namespace, claim.name), _body(claim, wanted), "merge", dry_run=True)
     except Conflict:
         # Its status has changed since; the change itself is made from a new look.
         return Verdict()
     except (NotAdmitted, Denied) as error:
+        if isinstance(error, NotAdmitted) and names_quota(room, full_quota(error.said)):
+            return Verdict()
         return Verdict((_not_admitted(claim, wanted, error),))
     return Verdict()
 
