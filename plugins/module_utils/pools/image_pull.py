@@ -32,6 +32,7 @@ from .pull_pod import (
     pull_pod,
     with_other_amounts,
 )
+from .quota_room import FREED, FreedSoon
 
 CONTRACT = Contract(
     argument_spec={
@@ -111,7 +112,7 @@ def prove(
     verdict = Verdict()
     try:
         # A request that was turned away is made again. A pod that it made all the same is found by its labels.
-        made = task.ask(lambda: _present(task, client, model, image, targets))
+        made = _admitted(task, lambda: task.ask(lambda: _present(task, client, model, image, targets)))
         verdict = _wait(task, client, model, made, lambda seen: judge_pulls(seen, image, model.owner, question))
     finally:
         if verdict.state is not State.WAITING:
@@ -128,6 +129,27 @@ def prove(
 def _kubernetes_nodes(client: KubernetesClient, pool: StatefulSet) -> list[str]:
     """The Kubernetes nodes that run members of the pool."""
     return sorted({each.kubernetes_node for each in pods_of(client, pool).values() if each.kubernetes_node})
+
+
+def _admitted(task: Task, make: Callable[[], dict[str, FailingPull]]) -> dict[str, FailingPull]:
+    """The pods, made again while a quota still counts those that have gone, such as those of the plan just before."""
+    freed = FreedSoon(task.clock)
+    try:
+        return make()
+    except Refusal as error:
+        if freed.judge(error.verdict) == error.verdict:
+            raise
+
+    def attempted() -> tuple[dict[str, FailingPull], Verdict]:
+        try:
+            return make(), Verdict()
+        except Refusal as error:
+            verdict = freed.judge(error.verdict)
+            if verdict.state is not State.WAITING:
+                raise
+            return {}, verdict
+
+    return task.wait_apart(attempted, lambda found: found[1], Patience(2 * FREED))[0][0]
 
 
 def _present(

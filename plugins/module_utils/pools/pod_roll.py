@@ -37,6 +37,7 @@ from .judge import (
 from .partition import judge_one_at_a_time, lowering
 from .pod_deletion import PROOF_AGE, delete_pod, may_be_gone
 from .put_back import judge_put_back
+from .quota_room import FreedSoon
 from .replacement import STAGES, ReplacementStage
 from .roll_batch import Done, ObservedBatch
 
@@ -96,8 +97,11 @@ def roll(
 
     done = Done()
 
+    freed = FreedSoon(task.clock)
+
     def observe() -> ObservedBatch:
-        return _observe(client, namespace, pools, members, questions, done.deleted)
+        batch = _observe(client, namespace, pools, members, questions, done.deleted)
+        return replace(batch, verdict=freed.judge(batch.verdict))
 
     if task.check_mode:
         return _planned(task, observe(), questions, done)

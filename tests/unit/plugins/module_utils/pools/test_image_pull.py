@@ -112,6 +112,7 @@ def test_a_namespace_without_room_for_the_proof_says_the_way_out(
 ) -> None:
     quota = {"metadata": {"name": "full"}, "spec": {"hard": {"pods": "0"}}}
     kubernetes.server.resources.create(QUOTAS, "search", quota)
+    kubernetes.clock.advance(1)
     (reason,) = pulled(kubernetes, monkeypatch)["verdict"]["reasons"]
     assert (reason["state"], reason["code"]) == ("refused", "image_not_proven")
     assert "exceeded quota: full" in reason["message"]
