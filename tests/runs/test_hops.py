@@ -15,6 +15,7 @@ import yaml
 from tests.lab.opensearch.layouts import ELASTICSEARCH
 from tests.runs import chosen, executor
 from tests.runs.driver import BegunHere
+from tests.runs.extra_members import DATA, EXTRA, MARK, FourMembers
 from tests.runs.sampled import one_in
 from tests.runs.world import CalledCluster, World, world
 from tests.sandbox import members
@@ -222,3 +223,34 @@ def test_what_has_to_be_done_between_two_hops_is_in_the_plan_and_stops_the_secon
     done = here.play(PLAYBOOK, consent)
     assert done.code == 0, done.output
     cluster.is_upgraded("9.1.0")
+
+
+def test_a_member_more_is_refused_with_all_else_that_stands_in_the_way(here: World) -> None:
+    four = FourMembers(here, FROM)
+    before = four.cluster.fingerprint()
+    both = {**four.cluster.variables(TO), "upgrade_hops": "2.17.0", "upgrade_extra_member": DATA}
+    planned = here.play(PLAN, both)
+    assert planned.code != 0
+    assert f"Pool {DATA} is to have one member more for the time of the upgrade, and the upgrade has several hops." in (
+        planned.message
+    )
+    assert "Each member after the hop to 2.17.0 runs 2.17.0, and 3.8.0 only talks to members from" in planned.message
+    assert "extra_member_with_hops" in statistics(planned)["upgrade_reasons"]
+    assert four.cluster.fingerprint() == before
+
+
+@pytest.mark.parametrize("number", one_in(3, (21, 26, 35, 49, 95)))
+def test_a_member_more_of_a_killed_upgrade_is_gone_after_one_over_several_versions(here: World, number: int) -> None:
+    four = FourMembers(here, FROM)
+    before = four.cluster.fingerprint()
+    alone = here.confirmed({**four.cluster.variables(BETWEEN), "upgrade_extra_member": DATA})
+    assert here.killed_behind(number, alone) is None
+    last = here.acts()[-1]
+    assert MARK in four.pool()["metadata"]["annotations"], f"killed behind {last}"
+    chain = here.confirmed({**four.cluster.variables(TO), "upgrade_hops": BETWEEN, "upgrade_supersede": True})
+    done = here.play(PLAYBOOK, chain)
+    assert done.code == 0, f"killed behind {last}\n{done.output}"
+    four.cluster.is_upgraded(TO)
+    assert four.cluster.fingerprint().settings == before.settings
+    assert EXTRA not in four.cluster.fingerprint().pods
+    four.has_no_trace()

@@ -20,7 +20,7 @@ from ..run.record.record_keeping import read_records
 from . import pool_order
 from .both_sides import see
 from .judge.batches import Cutting
-from .judge.hops import VersionHop, hop_due, hops_in, is_between, judge_hops, judge_left_below
+from .judge.hops import VersionHop, hop_due, hops_in, is_between, judge_added, judge_hops, judge_left_below
 from .judge.pools import Pool
 from .judge.upgrade_path import target_of
 from .observe.version import Version
@@ -46,9 +46,6 @@ def run(
     if params.get("tasks_emptied"):
         said = "Kubernetes nodes are to be emptied (tasks_emptied), and the upgrade has several hops."
         raise refusal("emptied_by_node", said, "Upgrade hop by hop, or leave tasks_emptied out.")
-    if params["extra_member"]:
-        said = "A member is to be added for the time of the upgrade, and the upgrade has several hops."
-        raise refusal("extra_member_with_hops", said, "Leave out upgrade_extra_member, or upgrade_hops.")
     drawn = _on_hosts(task, hops) if pool_order.on_hosts(params) else _in_pods(task, hops)
     return _planned(task, hops, drawn)
 
@@ -132,7 +129,7 @@ def _planned(task: Task, hops: Sequence[VersionHop], drawn: _PoolsOfHops) -> Out
     order = pool_order.planned(given, named, hop.version, _conditions(hops), aim=target)
     later = hops[due + 1 :]
     left = judge_left_below(order.more["left"], hop, later[0] if later else None)
-    verdict = combine((order.verdict, judge_hops(hops), left))
+    verdict = combine((order.verdict, judge_hops(hops), left, judge_added(given.params["extra_member"])))
     on_way = {"target_version": str(hop.version)} if later else {}
     # Each later hop has all members, as the batches of the last one show.
     params = task.params

@@ -113,6 +113,18 @@ def judge_left_below(left: Collection[str], hop: VersionHop, following: VersionH
         )
 
 
+@as_verdict
+def judge_added(pool: str | None) -> Iterator[Reason]:
+    """Whether no member is to be added: it would be made in one hop, and go down with all others in the next."""
+    if pool:
+        yield refused(
+            "extra_member_with_hops",
+            f"Pool {pool} is to have one member more for the time of the upgrade, and the upgrade has several hops. The"
+            " member would run the version of the first hop, and give no more room in the next ones.",
+            "Leave out upgrade_extra_member, or upgrade hop by hop without upgrade_hops.",
+        )
+
+
 TOO_OLD = "index_too_old"
 BLOCKING = frozenset({TOO_OLD, "index_setting_removed", "remote_store_format"})
 """The codes of reasons against a later hop that are about the data, and can be removed now."""
