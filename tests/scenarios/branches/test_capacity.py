@@ -99,7 +99,8 @@ def test_an_upgrade_goes_on_without_a_member_that_does_not_come_up_if_it_may(
             print(played.output)
             assert played.code == 0, played.message
             reasons.append(list(statistics(played)["upgrade_reasons"]))
-        assert reasons[0] == ["step_not_done"]
+        # The controller may not have observed yet what the run before has put back.
+        assert {*reasons[0]} in ({"step_not_done"}, {"step_not_done", "revision_not_observed"})
         done = play(PLAYBOOK, without, environment)
         print(done.output)
         assert done.code == 0, done.message
