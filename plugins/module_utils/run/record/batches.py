@@ -9,7 +9,7 @@ are shown as one batch, and counted once.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .phases import Deed
@@ -29,11 +29,6 @@ LEFT = {"failed": "stopped", "upgrading": "interrupted", "waiting": "paused"}
 """The words for a try that was followed by another, by the state in which its run left it."""
 
 Items = tuple[Mapping[str, Any], ...]
-
-
-def fields_of(part: Any) -> dict[str, Any]:
-    """The fields of a part of a record, for the encoder of JSON: unlike `dataclasses.asdict` it copies nothing."""
-    return {each.name: getattr(part, each.name) for each in fields(part)}
 
 
 @dataclass(frozen=True)

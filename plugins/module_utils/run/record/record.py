@@ -17,20 +17,9 @@ from ..start.approvals import Approval, Hold, Point, points_in
 from ..start.recorded_start import Start
 from ..start.request import Requested, requested_in
 from .batch_events import with_batches
-from .batches import (
-    BatchRecord,
-    Items,
-    PoolRecord,
-    batches_of,
-    deed_of,
-    fields_of,
-    outside_of,
-    pools_of,
-    rolled,
-    with_done,
-)
+from .batches import BatchRecord, Items, PoolRecord, batches_of, deed_of, outside_of, pools_of, rolled, with_done
 from .conditions import Condition, Upgrade, taken_since
-from .events import LONGEST, EventKind, RecordedEvent, added, happened, of_kind
+from .events import LONGEST, EventKind, RecordedEvent, added, fields_of, happened, of_kind
 from .figures import longest_first
 from .health_record import HealthRecord
 from .phases import EXPLAINED, Deed, Phase, UpgradeEvent, follow

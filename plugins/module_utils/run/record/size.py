@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from ..counts import without_parts
-from .batches import BatchRecord, fields_of
+from .batches import BatchRecord
+from .events import fields_of
 from .figures import longest_first
 from .health_record import without_counters
 from .record import Record
