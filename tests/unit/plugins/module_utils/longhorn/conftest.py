@@ -10,7 +10,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import (
     node_engine_switch,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock import lease
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import upgrade_record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import kept_in
 
 from tests.sandbox.longhorn.longhorn import Longhorn
 from tests.unit.plugins.module_utils.longhorn.driving import Driver
@@ -23,7 +23,7 @@ def drive(monkeypatch: pytest.MonkeyPatch) -> type[Driver]:
     class Driving(Driver):
         def __init__(self, longhorn: Longhorn) -> None:
             super().__init__(longhorn)
-            for module in (node_engine_switch, node_engine_plan, health_gate, upgrade_record, lease, client):
+            for module in (node_engine_switch, node_engine_plan, health_gate, kept_in, lease, client):
                 monkeypatch.setattr(module, "connect", self.connect)
 
     return Driving
