@@ -33,6 +33,10 @@ def test_a_request_does_not_say_where_as_whom_and_with_which_code(name: str) -> 
     assert said({name: "x"}) == [f"{name} is in the request, but only the run may give it: take it out of the request."]
 
 
+def test_a_request_says_nothing_of_the_connection_to_the_management_cluster() -> None:
+    assert "upgrade_management" in OF_THE_RUN
+
+
 def test_every_name_that_is_for_the_run_alone_is_a_variable() -> None:
     known = {name for options in KNOWN.values() for name in options}
     assert OF_THE_RUN - known == {"upgrade_system"}
