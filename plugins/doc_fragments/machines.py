@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-
-class ModuleDocFragment:
-    """The connection to Cluster API, and the machines that a plan foresees."""
-
-    DOCUMENTATION = r"""
-options:
-  management:
-    description:
-      - The connection to the management cluster, in which Cluster API runs. By default it is that of O(kubernetes).
-      - No environment variable is read for its suboptions.
-    type: dict
-    suboptions:
+_SUBOPTIONS = r"""    suboptions:
       kubeconfig:
         description: A kubeconfig file.
         type: path
@@ -46,6 +35,35 @@ options:
         type: int
         default: 30
 """
+
+
+class ModuleDocFragment:
+    """The connection to Cluster API, and the machines that a plan foresees."""
+
+    DOCUMENTATION = (
+        r"""
+options:
+  management:
+    description:
+      - The connection to the management cluster, in which Cluster API runs. By default it is that of O(kubernetes).
+      - No environment variable is read for its suboptions.
+    type: dict
+"""
+        + _SUBOPTIONS
+    )
+
+    REQUEST = (
+        r"""
+options:
+  request_kubernetes:
+    description:
+      - The connection to a request that is an UpgradeTask, if it is not in the cluster of O(kubernetes) - that to the
+        management cluster of Cluster API. Every other request is where O(kubernetes) leads.
+      - No environment variable is read for its suboptions.
+    type: dict
+"""
+        + _SUBOPTIONS
+    )
 
     PLAN = r"""
 options:

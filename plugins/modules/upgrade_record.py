@@ -242,13 +242,13 @@ attributes:
     support: none
 extends_documentation_fragment:
   - stateful.upgrade.connections
+  - stateful.upgrade.machines.request
   - stateful.upgrade.task
   - stateful.upgrade.runs.metrics
   - stateful.upgrade.runs.record
 notes:
   - "Kubernetes rights needed if the record is kept there: C(list) of C(configmaps) and C(leases) to read; C(get),
-    C(create), C(patch) of C(configmaps) to write."
-  - "OpenSearch is not asked, except for a lock that is kept there."
+    C(create), C(patch) of C(configmaps) to write. OpenSearch is asked only for a lock that is kept there."
 seealso:
   - module: stateful.upgrade.upgrade_lock
 """

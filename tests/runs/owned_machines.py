@@ -1,4 +1,4 @@
-"""Machines of Cluster API behind the Kubernetes nodes of a cluster, which is its own management cluster."""
+"""Machines of Cluster API behind the Kubernetes nodes of a cluster, which is its own management cluster or has one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.runs.machines import Machines
+from tests.runs.machines import NAMESPACE
 from tests.runs.shipped import bound
 from tests.runs.upgrade_tasks import FROM, TO, Tasks, requesting
 from tests.sandbox.kubeadm.building import CONFIGURATION, SYSTEM
@@ -15,7 +15,6 @@ from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.machines.definitions import PROVIDED, provided, served_as
 from tests.sandbox.machines.kinds import DEPLOYMENT_NAME, Version
-from tests.scenarios.cluster import USER
 
 CLUSTERS, CLUSTER = "clusters", "main"
 MARK, SKIP = "upgrade.stateful/task", "cluster.x-k8s.io/skip-remediation"
@@ -34,7 +33,8 @@ class OwnedMachines:
     All are of one owner, so that one UpgradeTask may name them all.
     """
 
-    def __init__(self, found: Machines) -> None:
+    def __init__(self, tasks: Tasks) -> None:
+        found = tasks.found
         self.found, self.here = found, found.here
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": CLUSTERS}}
         definitions = [
@@ -43,8 +43,10 @@ class OwnedMachines:
         ]
         definitions += provided("v1beta2")
         rights = bound("machines/files/management_role.yml", CLUSTERS)
-        self.here.sandbox.apply([namespace, *definitions, *rights])
-        self.resources = self.here.sandbox.kubernetes.server.resources
+        tasks.apply([namespace, *definitions, *rights])
+        self.resources = tasks.resources
+        self.workload = self.here.sandbox.kubernetes.server.resources
+        """The objects of the cluster that is upgraded; the others are those of its management cluster."""
         self.make("Cluster", CLUSTER, {"controlPlaneRef": {"kind": "KubeadmControlPlane", "name": "main"}})
         self.make("KubeadmControlPlane", "main", {"version": f"v{FROM}"})
         for name in found.machines:
@@ -53,7 +55,7 @@ class OwnedMachines:
         # The control plane of Cluster API writes the version before it has the first machine updated.
         configuration = found.cluster.configuration()["data"]["ClusterConfiguration"]
         data = {"ClusterConfiguration": configuration.replace(f"v{FROM}", f"v{TO}")}
-        self.resources.change(CONFIG_MAPS, SYSTEM, CONFIGURATION, lambda item: item.update(data=data))
+        self.workload.change(CONFIG_MAPS, SYSTEM, CONFIGURATION, lambda item: item.update(data=data))
 
     def kind(self, kind: str) -> Kind:
         """A kind of Cluster API or one of its providers."""
@@ -98,9 +100,7 @@ class OwnedMachines:
             "cluster.x-k8s.io/machine": f"m-{node}",
             "cluster.x-k8s.io/owner-kind": "KubeadmControlPlane",
         }
-        self.resources.change(
-            NODES, "", node, lambda item: item["metadata"].setdefault("annotations", {}).update(notes)
-        )
+        self.workload.change(NODES, "", node, lambda item: item["metadata"].setdefault("annotations", {}).update(notes))
 
     def change(self, node: str, make: Any, subresource: str = "") -> None:
         """Change the Machine of a Kubernetes node, as something else than a run does."""
@@ -146,13 +146,15 @@ class OwnedMachines:
 
 
 @contextmanager
-def owned() -> Iterator[tuple[Tasks, OwnedMachines]]:
-    """Three machines of the control plane and two workers, which Cluster API owns."""
-    with requesting() as tasks:
+def owned(*, separate: bool = False) -> Iterator[tuple[Tasks, OwnedMachines]]:
+    """Three machines of the control plane and two workers, which Cluster API owns. If `separate`, the management
+    cluster is another one, and the tasks are next to the Machines."""
+    with requesting(separate=separate) as tasks:
         tasks.owner, tasks.prefix = CONTROL_PLANE, "m-"
-        yield tasks, OwnedMachines(tasks.found)
+        tasks.namespace = CLUSTERS if separate else NAMESPACE
+        yield tasks, OwnedMachines(tasks)
 
 
 def management(tasks: Tasks) -> dict[str, Any]:
     """The connection to the management cluster."""
-    return {"upgrade_management": {"kubeconfig": str(tasks.here.sandbox.kubeconfig(USER))}}
+    return {"upgrade_management": tasks.management}

@@ -25,13 +25,13 @@ POLICY = {"external": {"upgrade_task": True}, "fields": {"infrastructureMachine"
 
 
 class External:
-    """The service next to the Machines of a cluster, which is its own management cluster."""
+    """The service next to the Machines of a cluster."""
 
     def __init__(self, tasks: Tasks, machines: OwnedMachines) -> None:
         self.tasks, self.machines = tasks, machines
         for name in CONTROLLERS:
             machines.change(name, _of_control_plane)
-        there = Management(tasks.here.sandbox.kubernetes.server)
+        there = Management(tasks.server)
         store = Store(DirectApi(there, SERVICE), NAMESPACE)
         self.service = HookService(policy_of(POLICY), store, there.now)
 
@@ -55,7 +55,8 @@ class External:
 
     def variables(self, name: str) -> dict[str, Any]:
         """The name of one as a run takes it, and the connection to the Machines."""
-        return {"name": f"{CLUSTERS}/{name}", **management(self.tasks)}
+        named = name if self.tasks.namespace == CLUSTERS else f"{CLUSTERS}/{name}"
+        return {"name": named, **management(self.tasks)}
 
 
 def _of_control_plane(item: Json) -> None:
@@ -64,10 +65,10 @@ def _of_control_plane(item: Json) -> None:
     item["metadata"]["ownerReferences"][0]["apiVersion"] = "controlplane.cluster.x-k8s.io/v1beta2"
 
 
-@pytest.fixture
-def external() -> Iterator[External]:
+@pytest.fixture(params=[False, True], ids=["its own management cluster", "another management cluster"])
+def external(request: pytest.FixtureRequest) -> Iterator[External]:
     """Three machines of a control plane, and the service."""
-    with owned() as made:
+    with owned(separate=request.param) as made:
         yield External(*made)
 
 

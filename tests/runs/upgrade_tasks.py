@@ -11,9 +11,11 @@ from typing import Any
 
 import yaml
 
+from tests.lab.certificates import Identity
 from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, machines
 from tests.runs.world import world
 from tests.sandbox.kubeadm.process import Process
+from tests.sandbox.kubernetes.cluster import TOKENS, Kubernetes
 from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.web import Request
@@ -41,17 +43,22 @@ def shipped_rights() -> list[Json]:
 
 
 class Tasks:
-    """A cluster whose upgrades UpgradeTasks request."""
+    """A cluster whose upgrades UpgradeTasks request, which are in it or in a management cluster of its own."""
 
-    def __init__(self, found: Machines) -> None:
+    def __init__(self, found: Machines, management: Kubernetes | None = None) -> None:
         self.found, self.here = found, found.here
         definition = yaml.safe_load((FILES / "upgrade_task.yml").read_text(encoding="utf-8"))
-        self.here.sandbox.apply([*shipped_rights(), definition])
-        self.resources = self.here.sandbox.kubernetes.server.resources
+        self.here.sandbox.apply(shipped_rights())
+        place = management or self.here.sandbox.kubernetes
+        self.apply, self.server, self.resources = place.apply, place.server, place.server.resources
+        self.apply([definition])
         kind = self.resources.kinds.named("upgrade.stateful/v1alpha1", "UpgradeTask")
         assert kind is not None
         self.kind: Kind = kind
         self.owner = OWNER
+        self.namespace = NAMESPACE
+        self.management: Json = {"kubeconfig": str(self.here.sandbox.kubeconfig(USER))}
+        """The connection to the management cluster."""
         self.prefix = ""
         """The start of the name of each Machine, before that of its Kubernetes node."""
 
@@ -65,11 +72,11 @@ class Tasks:
         whole = {**own, "machinesRequireUpgrade": self.named(*machines), **spec}
         whole = {field: value for field, value in whole.items() if value is not None}
         body = {"apiVersion": "upgrade.stateful/v1alpha1", "kind": "UpgradeTask", "metadata": {"name": name}}
-        self.resources.create(self.kind, NAMESPACE, {**body, "spec": whole}, Writing("kubectl", strict="Strict"))
+        self.resources.create(self.kind, self.namespace, {**body, "spec": whole}, Writing("kubectl", strict="Strict"))
 
     def task(self, name: str = "next") -> Json:
         """A task as it is now."""
-        return self.resources.get(self.kind, NAMESPACE, name)
+        return self.resources.get(self.kind, self.namespace, name)
 
     def phase(self, name: str = "next") -> str:
         """The phase in its status; empty before there is one."""
@@ -87,7 +94,8 @@ class Tasks:
 
     def variables(self, name: str = "next", **more: Any) -> dict[str, Any]:
         """The variables of a run; the version is in the request."""
-        given = self.found.variables(TO, USER, upgrade_request=f"upgradetask/{name}", **more)
+        source = name if self.namespace == NAMESPACE else f"{self.namespace}/{name}"
+        given = self.found.variables(TO, USER, upgrade_request=f"upgradetask/{source}", **more)
         del given["target_version"]
         return given
 
@@ -104,10 +112,20 @@ class Tasks:
 
 
 @contextmanager
-def requesting() -> Iterator[Tasks]:
-    """Three machines of the control plane, and two workers."""
+def requesting(*, separate: bool = False) -> Iterator[Tasks]:
+    """Three machines of the control plane, and two workers; if `separate`, the tasks are in another cluster."""
     with world() as here, machines(here, FROM, [TO], control_plane=3, workers=2) as found:
-        yield Tasks(found)
+        yield _separate(found) if separate else Tasks(found)
+
+
+def _separate(found: Machines) -> Tasks:
+    """A management cluster with a server of its own, which knows the user by another token."""
+    with found.here.calling.lock:
+        management = Kubernetes(found.here.calling.clock)
+    port = found.here.calling.serve(management.server, "10.3.0.1", 6443, Identity(b"", b""))
+    tasks = Tasks(found, management)
+    tasks.management = {"host": port.url, "api_key": TOKENS[USER], "validate_certs": False}
+    return tasks
 
 
 def codes(played: Played) -> list[str]:
@@ -117,7 +135,7 @@ def codes(played: Played) -> list[str]:
 
 
 def abort_it(tasks: Tasks, name: str = "next") -> None:
-    tasks.resources.change(tasks.kind, NAMESPACE, name, lambda item: item["spec"].update(phase="Abort"))
+    tasks.resources.change(tasks.kind, tasks.namespace, name, lambda item: item["spec"].update(phase="Abort"))
 
 
 class Upgrader:

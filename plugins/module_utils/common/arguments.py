@@ -56,6 +56,16 @@ KUBERNETES: Options = {
     }
 }
 
+OTHER_KUBERNETES: dict[str, Any] = {
+    "type": "dict",
+    # The variables of the environment name the cluster of the members, and would win over a context given here.
+    "options": {
+        name: {key: value for key, value in option.items() if key != "fallback"}
+        for name, option in KUBERNETES["kubernetes"]["options"].items()
+    },
+}
+"""The connection to a Kubernetes that may be another one than that of the members."""
+
 NAMESPACE: Options = {"namespace": {"type": "str", "required": True}}
 
 

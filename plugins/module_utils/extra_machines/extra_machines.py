@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..common.arguments import CONNECTIONS, KUBERNETES, NAMESPACE, WAIT
+from ..common.arguments import CONNECTIONS, NAMESPACE, OTHER_KUBERNETES, WAIT
 from ..common.attempts import until_unchanged
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import State, Verdict
@@ -18,14 +18,6 @@ from .act.removing import Removal
 from .observe.look import cluster_api, members_in
 from .rights import ROLE
 
-MANAGEMENT: dict[str, Any] = {
-    "type": "dict",
-    # The variables of the environment name the cluster of the members, and would win over a context given here.
-    "options": {
-        name: {key: value for key, value in option.items() if key != "fallback"}
-        for name, option in KUBERNETES["kubernetes"]["options"].items()
-    },
-}
 MACHINE_DEPLOYMENTS: dict[str, Any] = {
     "type": "list",
     "elements": "dict",
@@ -42,7 +34,7 @@ CONTRACT = Contract(
         **WAIT,
         "machine_deployments": {**MACHINE_DEPLOYMENTS, "required": True},
         "state": {"type": "str", "default": "present", "choices": ["present", "planned", "absent"]},
-        "management": MANAGEMENT,
+        "management": OTHER_KUBERNETES,
         "take_over": {"type": "str", "default": ""},
     },
 )

@@ -168,7 +168,7 @@ class MachineMarks:
         """Whether the UpgradeTask of a mark has ended, or is gone. One that may not be seen has not."""
         namespace, _slash, name = mark.partition("/")
         try:
-            found = UpgradeTask(connect(self.task.params["kubernetes"]), namespace, name).state()
+            found = UpgradeTask(self.api.client, namespace, name).state()
         except Denied:
             return False
         except Refusal as error:

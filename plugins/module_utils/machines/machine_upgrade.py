@@ -5,8 +5,9 @@ The work on a machine itself is that of a role, which runs there between the sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from ..common.errors import Refusal, Unreachable
 from ..common.task import Outcome, Task, attempt
@@ -213,6 +214,11 @@ def _stays(name: str, *, at_work: bool) -> Reason:
     )
 
 
+def _options_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options, with the connection to UpgradeTasks, which are next to their Machines."""
+    return {**params, "request_kubernetes": params["management"]}
+
+
 SYSTEM = System(
     name="machines",
     options=OPTIONS,
@@ -236,5 +242,6 @@ SYSTEM = System(
     guess=SECONDS_A_BATCH,
     words=words,
     consents=consents_of_workloads,
+    options_of=_options_of,
 )
 CONTRACT, run = contract_of(SYSTEM), work_of(SYSTEM)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ..common.arguments import OTHER_KUBERNETES
 from ..common.errors import refusal
 from ..common.release import Release, check_ascending, release_in
 from ..common.side_by_side import ParallelWork
@@ -16,7 +17,6 @@ from ..common.words import unique
 from ..draining.judge.forced_drains import FORCED, rungs_in
 from ..draining.judge.undrainable import ALLOW_UNMANAGED
 from ..draining.planned import judge_drains
-from ..extra_machines.extra_machines import MANAGEMENT
 from ..kubernetes.client import connect
 from ..kubernetes.rights import missing_rights, of_lock_and_record
 from ..run.colouring import Turn, readable_most
@@ -53,7 +53,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     **WORKLOADS,
     **PROOF,
     "workload_gate": {"type": "path"},
-    "management": MANAGEMENT,
+    "management": OTHER_KUBERNETES,
     "stopped": {"type": "str", "default": ""},
     **OF_DELEGATED,
 }

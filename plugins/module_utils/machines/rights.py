@@ -28,8 +28,8 @@ REQUEST = (
     *(Right(verb, GROUP, UPGRADE_TASKS) for verb in ("get", "list", "patch")),
     Right("patch", GROUP, f"{UPGRADE_TASKS}/status"),
 )
-"""The rights in the namespace of an UpgradeTask. They are not asked for: one that cannot be read is refused, and a
-status that cannot be written is a warning."""
+"""The rights in the namespace of an UpgradeTask without `management`. They are not asked for: one that cannot be read
+is refused, and a status that cannot be written is a warning."""
 DELEGATED = tuple(Right(verb, GROUP, NODE_UPDATES) for verb in ("get", "create", "patch", "delete"))
 """The rights in the namespace of NodeUpdates, for the role member_delegated. They are not asked for: the first one that
 is missing is named before anything is done on the machine."""
@@ -46,5 +46,5 @@ MANAGEMENT_REQUEST = (
     *(Right(verb, "bootstrap.cluster.x-k8s.io", "kubeadmconfigs") for verb in ("get", "patch")),
     *(Right(verb, "infrastructure.cluster.x-k8s.io", "*") for verb in ("get", "patch")),
 )
-"""The further rights there for an UpgradeTask, which may be in that namespace. They are not asked for: the plan
+"""The further rights there for an UpgradeTask, which is next to its Machines. They are not asked for: the plan
 names one that is missing."""

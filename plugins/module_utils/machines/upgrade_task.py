@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..common.attempts import until_unchanged
+from ..common.errors import refusal
 from ..common.reading import part, text, within
 from ..common.timestamps import now_text
 from ..common.verdict import Verdict
@@ -33,6 +34,8 @@ SYSTEM = "machines"
 """The type of the request."""
 DECIDED = ("invalid", "refused", "waiting", "delayed", "started")
 """The states of a request by which it is accepted or declined."""
+MANAGEMENT, OWN = " of the management cluster (upgrade_management)", " of the cluster to upgrade (upgrade_kubernetes)"
+"""The clusters that a task may be in."""
 ATTEMPTS = 3
 
 
@@ -43,20 +46,28 @@ class UpgradeTask:
     client: KubernetesClient
     namespace: str
     name: str
+    place: str = ""
+    """The cluster that it is in, and the variable with the connection to it; empty if it is not said."""
 
     @classmethod
     def named(cls, given: str, connect: Any, options: Mapping[str, Any]) -> UpgradeTask:
         """The one that a source names: `upgradetask/NAME`, or `upgradetask/NAMESPACE/NAME`.
 
+        It is next to its Machines: in the management cluster where one is given, else in the cluster to upgrade, and
+        never looked for in the other one.
+
         Raises:
             Refusal: no namespace is given.
         """
-        return cls(connect(options["kubernetes"]), *place_of(given, BEGINNING, options))
+        other = options.get("request_kubernetes")
+        return cls(
+            connect(other or options["kubernetes"]), *place_of(given, BEGINNING, options), MANAGEMENT if other else OWN
+        )
 
     @property
     def where(self) -> str:
         """Its name."""
-        return f"{UPGRADE_TASK} {self.name} in namespace {self.namespace}"
+        return f"{UPGRADE_TASK} {self.name} in namespace {self.namespace}{self.place}"
 
     def state(self) -> UpgradeTaskState | None:
         """The task as it is now; None if it is gone.
@@ -118,10 +129,12 @@ class UpgradeTask:
         """Report in its status how far the upgrade of the record has come, and end the tasks that it has replaced.
 
         Raises:
-            Refusal: it cannot be read or written.
+            Refusal: it cannot be read or written, or is not there.
         """
         self._write(lambda kept, seen: _answer(record, kept, seen))
         seen = self.state()
+        if seen is None:
+            raise refusal("request_missing", f"{self.where} does not exist.", "Correct that connection.")
         for each in self._others(seen) if seen is not None and record.run else ():
             if each.ends and each.phase not in ENDED:
                 self._write(lambda kept, _seen: ended_status(kept), each.name)

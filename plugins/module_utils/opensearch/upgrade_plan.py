@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..common.arguments import OTHER_KUBERNETES
 from ..common.side_by_side import ParallelWork
 from ..common.task import Outcome, Task, sentences
 from ..common.verdict import Verdict, combine
@@ -254,7 +255,7 @@ SYSTEM = System(
         **VOLUMES,
         **CAPACITY_POLICY,
         "extra_machines": {**extra_machines.MACHINE_DEPLOYMENTS, "default": []},
-        "management": extra_machines.MANAGEMENT,
+        "management": OTHER_KUBERNETES,
         "ephemeral": {"type": "str", "default": "drain", "choices": ["drain", "restart"]},
     },
     uuid=_uuid,

@@ -21,7 +21,7 @@ from ..lock.lock import name_for
 from ..record.answers import telling
 from ..record.kept_in import store_of
 from ..record.record_keeping import change_record
-from ..start.request import Requested
+from ..start.request import REQUEST_KUBERNETES, Requested
 from ..start.upgrade_request import STATES, note_state
 from .notices import content_of, is_told, notice_key, with_notice
 
@@ -29,6 +29,7 @@ CONTRACT = Contract(
     argument_spec={
         **CONNECTIONS,
         **RECORD,
+        **REQUEST_KUBERNETES,
         "namespace": {"type": "str"},
         "url": {"type": "str", "no_log": True},
         "source": {"type": "str"},

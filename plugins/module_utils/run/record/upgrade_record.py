@@ -20,7 +20,7 @@ from ...common.waiting import Patience, wait_for
 from ...kubernetes.client import connect
 from ..lock.lease import list_locks
 from ..lock.lock import Lock
-from ..start.request import REQUESTED, requested_in
+from ..start.request import REQUEST_KUBERNETES, REQUESTED, requested_in
 from ..start.say import STATES, may_begin, say
 from ..start.schedule import closed
 from ..start.upgrade_request import unchanged
@@ -41,6 +41,7 @@ CONTRACT = Contract(
         **CONNECTIONS,
         **RECORD,
         **WAIT,
+        **REQUEST_KUBERNETES,
         "namespace": {"type": "str"},
         "wait_timeout": {"type": "int", "default": 300},
         "state": {"type": "str", "default": "read", "choices": [*OWN, *STATES]},

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
+from ...common.arguments import OTHER_KUBERNETES
 from ...common.errors import refusal
 from ...common.packages import needed
 from ...common.reading import Json, text, texts
@@ -29,6 +30,8 @@ REQUESTED: dict[str, Any] = {
     },
 }
 """The option that names the request of a run, see `requested_in`."""
+REQUEST_KUBERNETES: dict[str, dict[str, Any]] = {"request_kubernetes": OTHER_KUBERNETES}
+"""The option with the connection to requests that are objects of a system, if they are in another Kubernetes."""
 TEMPLATES = ("{{", "{%", "{#")
 """How templates start. A request is data from others, and Ansible would evaluate them."""
 KEPT = 12

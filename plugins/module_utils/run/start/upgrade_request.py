@@ -16,7 +16,7 @@ from ..lock.lock import name_for
 from ..record.measures import measures_of_request
 from ..record.metrics import publisher_of
 from .claims import claim_owner
-from .request import Request, Requested, judge_unchanged, read_document
+from .request import REQUEST_KUBERNETES, Request, Requested, judge_unchanged, read_document
 from .request_sources import ClaimingSource, Source, source_of
 
 STATES = (
@@ -39,6 +39,7 @@ CONTRACT = Contract(
         **CONNECTIONS,
         **RECORD,
         **WAIT,
+        **REQUEST_KUBERNETES,
         "source": {"type": "str", "required": True},
         "namespace": {"type": "str"},
         "wait_timeout": {"type": "int", "default": 120},
