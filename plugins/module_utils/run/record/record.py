@@ -191,7 +191,7 @@ class Record:
 
 NamedSteps = Callable[[Record], Sequence[Condition]]
 """Gives the steps that a system has names for, each with its state, including those that have not started."""
-RequestStatus = Callable[[Record], Mapping[str, Any] | None]
+RequestStatus = Callable[[Record], "Mapping[str, Any] | None"]
 """Gives the status of the request of a record, with each of its members; None if the request names none."""
 
 
