@@ -81,18 +81,25 @@ def test_a_run_is_aborted_behind_the_machine_at_hand_and_followed(found: Machine
     assert (upgraded(found), cordoned(found)) == ([*found.machines], [])
 
 
+def begun_at_the_first_machine(found: Machines, first: str, other: str) -> list[Any]:
+    """A list that has the run of another document once the run of the first one is at its first machine."""
+    begun = list[Any]()
+
+    def begin() -> None:
+        run = (PLAYBOOK, variables(found, other), *found.arguments)
+        begun.append(BegunHere(executor.a_run(), lambda _shown: chosen.play(*run)))
+
+    at_the_first_machine(found, first, begin)
+    return begun
+
+
 @pytest.mark.parametrize(("names", "code"), [(TWICE, "request_invalid"), (EVERY, "not_confirmed")])
 def test_it_is_aborted_even_if_the_new_one_is_declined(
     found: Machines, tmp_path: Path, names: tuple[str, ...], code: str
 ) -> None:
     first, second = write(tmp_path / "first.yml"), write(tmp_path / "second.yml", names)
-    given, declined = agreed(found, first), list[Any]()
-
-    def begin() -> None:
-        run = (PLAYBOOK, variables(found, second), *found.arguments)
-        declined.append(BegunHere(executor.a_run(), lambda _shown: chosen.play(*run)))
-
-    at_the_first_machine(found, first, begin)
+    given = agreed(found, first)
+    declined = begun_at_the_first_machine(found, first, second)
     aborted = play(found, given)
     assert declined[0].wait() != 0
     assert code in declined[0].output
@@ -105,13 +112,8 @@ def test_it_is_aborted_even_if_the_new_one_is_declined(
 def test_a_document_of_another_owner_aborts_none(found: Machines, tmp_path: Path) -> None:
     first = write(tmp_path / "first.yml")
     other = write(tmp_path / "other.yml", controlPlaneRef={**OWNER, "name": "other"})
-    given, refused = agreed(found, first), list[Any]()
-
-    def begin() -> None:
-        run = (PLAYBOOK, variables(found, other), *found.arguments)
-        refused.append(BegunHere(executor.a_run(), lambda _shown: chosen.play(*run)))
-
-    at_the_first_machine(found, first, begin)
+    given = agreed(found, first)
+    refused = begun_at_the_first_machine(found, first, other)
     ended = play(found, given)
     assert ended.code == 0, ended.output
     assert refused[0].wait() != 0

@@ -81,13 +81,7 @@ def delete_it(tasks: Tasks) -> None:
 def test_a_task_that_is_aborted_or_deleted_ends_its_run_behind_the_machine_at_hand(tasks: Tasks, end: Any) -> None:
     tasks.request(machines=EVERY)
     given = tasks.agreed()
-
-    def stop(request: Request) -> None:
-        if request.method == "PATCH" and request.path.endswith("/nodes/cp-1"):
-            tasks.here.calling.after = lambda _request: None
-            end(tasks)
-
-    tasks.here.calling.after = stop
+    tasks.at_the_first_machine(end)
     ended = tasks.play(given)
     assert ended.code != 0
     assert "stopped_by_request" in codes(ended), ended.output

@@ -84,13 +84,7 @@ def test_a_task_that_is_aborted_or_deleted_there_ends_its_run(both: tuple[Tasks,
     foreign = Foreign(tasks)
     tasks.request(machines=EVERY)
     given = tasks.agreed(**management(tasks))
-
-    def stop(request: Request) -> None:
-        if request.method == "PATCH" and request.path.endswith("/nodes/cp-1"):
-            tasks.here.calling.after = lambda _request: None
-            end(tasks)
-
-    tasks.here.calling.after = stop
+    tasks.at_the_first_machine(end)
     ended = tasks.play(given)
     assert ended.code != 0
     assert "stopped_by_request" in codes(ended), ended.output

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -105,6 +105,16 @@ class Tasks:
         planned = self.here.play(PLAYBOOK, given, *self.found.arguments, CHECK)
         assert planned.code == 0, planned.output
         return {**given, "upgrade_confirm": digest_in(planned)}
+
+    def at_the_first_machine(self, act: Callable[[Tasks], None]) -> None:
+        """Act once when a run has changed the first Kubernetes node."""
+
+        def look(request: Request) -> None:
+            if request.method == "PATCH" and request.path.endswith("/nodes/cp-1"):
+                self.here.calling.after = lambda _request: None
+                act(self)
+
+        self.here.calling.after = look
 
     def play(self, given: dict[str, Any]) -> Played:
         """A run."""
