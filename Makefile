@@ -148,7 +148,7 @@ scenarios: ## upgrades of real clusters
 molecule: ## the scenarios of extensions/molecule on real members (ARGS="…" go to molecule)
 	@$(RUN) -m tests.molecule $(ARGS)
 
-soak: soak-scenarios soak-branches soak-runs ## all that CI has no time for; takes three to five hours
+soak: soak-runs soak-branches soak-scenarios ## all that CI has no time for; takes one to two hours
 
 soak-scenarios: ## every way of a real upgrade, and all scenarios of molecule
 	@$(TWO_AT_A_TIME) -vv tests/scenarios --ignore=tests/scenarios/branches -m soak $(ARGS)
@@ -156,11 +156,12 @@ soak-scenarios: ## every way of a real upgrade, and all scenarios of molecule
 random-runs: ## random upgrades by seed, each watched at every change (ARGS="--system longhorn --first 0 --count 2000"; --seed <number>: one, told in full)
 	@$(RUN) -m tests.runs.random_runs $(ARGS)
 
-soak-runs: ## a run that is killed behind each of its acts
-	@$(PYTEST) -p tests.runs.prepared -n 2 -vv tests/runs -m soak $(ARGS)
+soak-runs: ## in memory: a run that is killed behind each of its acts, and the branches that CI has no time for
+	@$(PYTEST) -p tests.runs.prepared -n 2 -vv tests/runs tests/scenarios/branches -m "soak and not own_process and not real_servers" $(ARGS)
+	@$(SIX_AT_A_TIME) -vv tests/scenarios/branches -m "soak and own_process and not real_servers" $(ARGS)
 
-soak-branches: ## every branch, fault and kill once more on real servers, and 100 random kills (KILLS=<number>)
-	@STATEFUL_UPGRADE_PLATFORM=lab STATEFUL_UPGRADE_RANDOM_KILLS=$(or $(KILLS),100) $(TWO_AT_A_TIME) -vv tests/scenarios/branches $(ARGS)
+soak-branches: ## branches in which servers restart or pods change, once more on real servers, with 20 random kills (KILLS=<number>)
+	@STATEFUL_UPGRADE_PLATFORM=lab STATEFUL_UPGRADE_RANDOM_KILLS=$(or $(KILLS),20) $(TWO_AT_A_TIME) -vv tests/scenarios/branches -m real_servers $(ARGS)
 
 oldest: ## the tests without a cluster, and one upgrade, on ansible-core 2.16
 	@STATEFUL_UPGRADE_LOCK=oldest $(RUN) $(WHATEVER_ANSIBLE) $(ARGS)

@@ -24,6 +24,8 @@ from tests.scenarios.cluster import MACHINES_ROLE, OPTIONAL_ROLE, Cluster, bound
 from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAN, PLAYBOOK, STATUS, Playing, confirmed, play
 
+pytestmark = pytest.mark.real_servers
+
 POOL, EXTRA = "opensearch-data", "opensearch-data-1"
 
 

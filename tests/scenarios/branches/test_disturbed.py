@@ -12,6 +12,8 @@ from tests.scenarios.interruptions import (
     until_deleting,
 )
 
+pytestmark = pytest.mark.real_servers
+
 GROUP = KILLS["SIGKILL to its process group"]
 
 

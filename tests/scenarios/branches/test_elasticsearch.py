@@ -15,6 +15,8 @@ from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
 from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAN, play, upgrade
 
+pytestmark = pytest.mark.real_servers
+
 OLD, FROM, TO = "7.17.29", "8.18.0", "8.19.4"
 RESTART = "stateful.upgrade.restart"
 

@@ -13,6 +13,8 @@ from tests.scenarios.cluster import Cluster
 from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import upgrade
 
+pytestmark = pytest.mark.real_servers
+
 FROM, TO = "2.19.6", "3.8.0"
 WAY_BACK = f"To go back, since nothing has started on {TO} yet"
 UNKNOWN = "no-such-config-map"

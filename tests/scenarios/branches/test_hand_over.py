@@ -12,6 +12,8 @@ from tests.scenarios.cluster import Cluster
 from tests.scenarios.interruptions import END, UpgradeRuns, conclude, kill_and_wait
 from tests.scenarios.platforms import Platform
 
+pytestmark = pytest.mark.real_servers
+
 FROM, TO = "2.19.6", "3.8.0"
 
 

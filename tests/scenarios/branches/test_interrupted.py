@@ -14,6 +14,8 @@ from tests.scenarios.interruptions import KILLS, UpgradeRuns, conclude, named_ac
 from tests.scenarios.load import loaded
 from tests.scenarios.platforms import Platform
 
+pytestmark = pytest.mark.real_servers
+
 FROM, TO = "2.19.6", "3.8.0"
 REACHED = (("restrict", True), ("delete", False), ("delete", True), ("restore", True), ("release", False))
 """An act for each way, before or after it is made."""

@@ -13,7 +13,7 @@ from tests.scenarios.cluster import Cluster
 from tests.scenarios.interruptions import KILLS, UpgradeRuns, conclude
 from tests.scenarios.platforms import Platform
 
-pytestmark = pytest.mark.own_process
+pytestmark = [pytest.mark.own_process, pytest.mark.real_servers]
 
 FROM, TO = "2.19.6", "3.8.0"
 RANDOM_KILLS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_KILLS", "4"))

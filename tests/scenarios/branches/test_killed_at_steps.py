@@ -15,7 +15,7 @@ from tests.scenarios.cluster import Cluster, Fingerprint
 from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAYBOOK, STATUS, Playing, confirmed, play
 
-pytestmark = pytest.mark.own_process
+pytestmark = [pytest.mark.own_process, pytest.mark.real_servers]
 
 FROM, TO = "2.19.6", "3.8.0"
 MARK = "upgrade.stateful/extra-member"

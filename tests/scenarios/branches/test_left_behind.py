@@ -21,6 +21,8 @@ from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import play
 from tests.scenarios.preconditions import lose
 
+pytestmark = pytest.mark.real_servers
+
 ENABLE = "cluster.routing.allocation.enable"
 UNDO = "cluster.metadata.stateful_upgrade.undo"
 GROUP = KILLS["SIGKILL to its process group"]

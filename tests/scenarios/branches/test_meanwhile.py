@@ -17,6 +17,8 @@ from tests.scenarios.interruptions import ACTS, UpgradeRuns
 from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import STATUS, play, upgrade
 
+pytestmark = pytest.mark.real_servers
+
 FROM, TO = "2.19.6", "3.8.0"
 PATIENCE = 120.0
 NUMBERS = itertools.count(1)

@@ -17,6 +17,8 @@ from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import Played, play
 from tests.scenarios.preconditions import POOL, index
 
+pytestmark = pytest.mark.real_servers
+
 MEMBERS = [f"{POOL}-{ordinal}" for ordinal in range(3)]
 RESTART = "stateful.upgrade.restart"
 SETTING, OTHER = "indices.query.bool.max_clause_count", "http.max_content_length"

@@ -14,6 +14,8 @@ from tests.scenarios.cluster import Cluster
 from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import upgrade
 
+pytestmark = pytest.mark.real_servers
+
 FROM, TO = "2.19.6", "3.8.0"
 NOWHERE = {"spec": {"template": {"spec": {"nodeSelector": {"disk": "none"}}}}}
 LOWER, HIGHER = "opensearch-data-0", "opensearch-data-2"

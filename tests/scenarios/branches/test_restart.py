@@ -18,6 +18,8 @@ from tests.scenarios.playbook import STATUS, play
 from tests.scenarios.preconditions import POOL, index
 from tests.scenarios.tasks import Tasks, step
 
+pytestmark = pytest.mark.real_servers
+
 MEMBERS = [f"{POOL}-{ordinal}" for ordinal in range(3)]
 LAST = MEMBERS[-1]
 RESTART = "stateful.upgrade.restart"

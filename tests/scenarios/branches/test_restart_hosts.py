@@ -21,7 +21,7 @@ from tests.sandbox.opensearch.rooms import THREE, Room
 from tests.sandbox.web import Answer, Request
 from tests.scenarios.playbook import Played, play
 
-pytestmark = pytest.mark.own_process
+pytestmark = [pytest.mark.own_process, pytest.mark.real_servers]
 
 PLAYBOOK = "stateful.upgrade.restart_hosts"
 CALL = [sys.executable, "-c", "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=60)"]

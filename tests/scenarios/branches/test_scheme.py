@@ -22,6 +22,8 @@ from tests.scenarios.playbook import Played, play, upgrade
 from tests.scenarios.preconditions import POOL, index
 from tests.scenarios.schemes import HTTP, SwitchingCluster, answering, by, plain_cluster, variables
 
+pytestmark = pytest.mark.real_servers
+
 NUMBERS = itertools.count(1)
 with_security = pytest.mark.skipif(REAL, reason="servers with security are in tests/scenarios/secured")
 """The lab's servers know no setting of TLS."""

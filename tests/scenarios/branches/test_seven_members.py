@@ -17,6 +17,8 @@ from tests.scenarios.load import loaded
 from tests.scenarios.platforms import Platform
 from tests.scenarios.preconditions import lose
 
+pytestmark = pytest.mark.real_servers
+
 FROM, TO = "2.19.6", "3.8.0"
 
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+import pytest
+
 from tests.lab.opensearch.layouts import three_combined
 from tests.scenarios.branches.test_new_configuration import MEMBERS, contents, restarted
 from tests.scenarios.cluster import RESTART_ROLE, Cluster, bound
 from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import Played
 from tests.scenarios.preconditions import POOL, index
+
+pytestmark = pytest.mark.real_servers
 
 NEW = f"{POOL}-3"
 

@@ -11,6 +11,8 @@ from tests.scenarios.cluster import Cluster
 from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAYBOOK, play, upgrade
 
+pytestmark = pytest.mark.real_servers
+
 FROM, TO = "2.19.6", "3.8.0"
 
 

@@ -21,6 +21,8 @@ from tests.scenarios.platforms import Platform
 from tests.scenarios.playbook import PLAN, STATUS, play, upgrade
 from tests.scenarios.preconditions import POOL
 
+pytestmark = pytest.mark.real_servers
+
 VERSION = "2.19.6"
 RESTARTED = {"metadata": {"annotations": {"kubectl.kubernetes.io/restartedAt": "2026-11-23T07:00:00Z"}}}
 """The part of the template that `kubectl rollout restart` writes."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 
 from tests.lab.waiting import until
 from tests.scenarios.kubernetes.room import OLD, TIMEOUT, Room, codes, member
+
+pytestmark = pytest.mark.real_servers
 
 KEEP, STRAY = "keep", "beside"
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod_path
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.pull_pod import POOL_LABEL
 
 from tests.lab.waiting import until
 from tests.scenarios.kubernetes.room import MISSING, NEW, OLD, TIMEOUT, Room, codes
+
+pytestmark = pytest.mark.real_servers
 
 
 def test_an_image_is_proven_where_the_members_run(room: Room) -> None:

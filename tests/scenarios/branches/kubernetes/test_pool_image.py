@@ -18,6 +18,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.temporar
 
 from tests.scenarios.kubernetes.room import NEW, OLD, Room, image_of
 
+pytestmark = pytest.mark.real_servers
+
 ENDLESS = 1000
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import kubernetes_node_is_ready, pod_path
 
 from tests.lab.waiting import until
 from tests.scenarios.kubernetes.room import TIMEOUT, Room, codes, member
 from tests.scenarios.kubernetes.stuck import until_stuck
+
+pytestmark = pytest.mark.real_servers
 
 
 def test_a_pod_that_is_never_ready(room: Room) -> None:
