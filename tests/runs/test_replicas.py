@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.runs.extra_members import DATA, FourMembers
 from tests.runs.on_hosts import CHECK, PLAYBOOK_OF_HOSTS, ClusterOnHosts, cluster_on_hosts
 from tests.runs.sampled import one_in
 from tests.runs.test_on_hosts import POOL
@@ -374,3 +375,16 @@ def _agreed(here: World, cluster: ClusterOnHosts, variables: dict[str, Any]) -> 
     planned = here.play(PLAYBOOK_OF_HOSTS, variables, *cluster.arguments, CHECK)
     assert planned.code == 0, planned.output
     return digest_in(planned)
+
+
+def test_a_single_copy_has_its_second_before_a_member_of_the_new_version_can_take_the_first(here: World) -> None:
+    # Found by the random upgrade 631: on the added member, whose version is newer, it could get none any more.
+    four = FourMembers(here)
+    four.cluster.ask("/orders", "PUT", {"settings": {"number_of_shards": 12, "number_of_replicas": 0}})
+    four.cluster.until_green()
+    added = {"upgrade_extra_member": DATA, "upgrade_capacity_policy": "continue"}
+    done = here.play(PLAYBOOK, here.confirmed(given(four.cluster, **added)))
+    assert done.code == 0, done.output
+    four.cluster.is_upgraded(TO)
+    four.has_no_trace()
+    assert numbers(four.cluster)["orders"] == "0"

@@ -118,6 +118,9 @@ KNOWN = (
     Step("health", StepPoint.BEFORE, HEALTH, "health_figures", needs=SOAKS, once=True),
     Step("snapshot", StepPoint.BEFORE, SNAPSHOT, "cluster_snapshot", needs=SAVED_IN, once=True),
     Step("volumes", StepPoint.BEFORE, VOLUMES, "grown_volumes", needs=GROWS),
+    # A single copy that had moved to an added member, which has the new version, gets no second one on an older member
+    # (server source, NodeVersionAllocationDecider).
+    Step("replicas", StepPoint.BEFORE, REPLICAS, "raised_replicas", needs=RAISES),
     Step(
         "capacity",
         StepPoint.BEFORE,
@@ -128,7 +131,6 @@ KNOWN = (
         policy="upgrade_capacity_policy",
         without="additional capacity",
     ),
-    Step("replicas", StepPoint.BEFORE, REPLICAS, "raised_replicas", needs=RAISES),
     Step("silences", StepPoint.BEFORE, "Hold the silences of the upgrade", "alert_silence", needs="upgrade_silences"),
     Step(WINDOWS[1], StepPoint.BEFORE, WINDOW, "start_window", needs=STARTS, once=True),
     Step("capacity_after", StepPoint.AFTER, tasks="remove_capacity.yml", needs=ADDS),
