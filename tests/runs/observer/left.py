@@ -200,18 +200,21 @@ def after_others(before: Sight, was: Sight, now: Sight) -> Sight:
         if former is None or kept is None or former.spec == pool.spec:
             continue
         strategy = kept.strategy if former.strategy == pool.strategy else pool.strategy
-        pools[name] = replace(kept, strategy=strategy, replicas=pool.replicas, spec=pool.spec, images=pool.images)
+        replicas = kept.replicas if former.replicas == pool.replicas else pool.replicas
+        # A run may have one member more in the pool whose image another changes.
+        spec = _of_others(kept.spec, former.spec, pool.spec)
+        pools[name] = replace(kept, strategy=strategy, replicas=replicas, spec=spec, images=pool.images)
     for name, own in now.indices.items():
         if was.indices.get(name) != own:
-            indices[name] = _of_others(before.indices.get(name, {}), was.indices.get(name, {}), own)
+            kept_index = before.indices.get(name, {})
+            made_again = kept_index.get("uuid") != own["uuid"]
+            indices[name] = own if made_again else _of_others(kept_index, was.indices.get(name, {}), own)
     present = {key: value for key, value in settings.items() if value is not None}
     return replace(before, settings=present, pools=pools, indices=indices)
 
 
 def _of_others(before: Mapping[str, Any], was: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The settings of an index as they were before, with those that others have changed between `was` and `now`."""
-    if before.get("uuid") != now["uuid"]:
-        return now
+    """The fields as they were before, with those that others have changed between `was` and `now`."""
     changed = {name: now.get(name) for name in {**was, **now} if was.get(name) != now.get(name)}
     return {name: value for name, value in {**before, **changed}.items() if value is not None}
 

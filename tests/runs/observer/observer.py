@@ -102,7 +102,8 @@ class Observer(Watching[Sight]):
         if not acts.is_act(request) or not (now is not before or 200 <= status < 300):
             return
         self._first = left.without_unseen(self._first, before, now, self._unseen)
-        repeated = self._last == request and request.method != "DELETE"
+        # The client of the members asks again by itself; a pod is never deleted again without another look.
+        repeated = self._last == request and not deleted
         self._note("lock", under_lock(before.holder, at, progress, PROOF_AGE, repeated=repeated))
         taken = acts.taken_down(before, now) if request.path.startswith("/api") else frozenset[str]()
         if taken:

@@ -83,6 +83,14 @@ class HappeningToMembers(Happening):
         """End what was broken of the places that members are at, and of what is between them and the controller."""
         for node in NODES:
             self.cordon(node, wanted=False)
+        self.without_quota()
+
+    def without_quota(self) -> None:
+        """Remove the quota that a person has made, if there is one."""
+        with self.world.sandbox.client() as api, contextlib.suppress(client.ApiException):
+            client.CoreV1Api(api).delete_namespaced_resource_quota(
+                TIGHT, self.cluster.namespace, _preload_content=False
+            )
 
     def member_of(self, event: Event) -> str:
         """The member that the event is about."""
@@ -126,6 +134,8 @@ BY_PERSON = {
 """The settings that a person sets."""
 WITHOUT_REPLICAS = "without-replicas"
 """The index that a person makes."""
+TIGHT = "tight"
+"""The quota that a person makes."""
 
 
 def _never_ready(here: HappeningToMembers, event: Event) -> None:
@@ -222,6 +232,20 @@ def _stale_member(here: HappeningToMembers, event: Event) -> None:
     here.world.calling.clock.later(event.seconds or LONGEST, lambda: here.servers.keeps_up(member))
 
 
+def _quota(here: HappeningToMembers, event: Event) -> None:
+    with here.world.sandbox.client() as api:
+        core, namespace = client.CoreV1Api(api), here.cluster.namespace
+        pods = len(core.list_namespaced_pod(namespace).items)
+        claims = len(core.list_namespaced_persistent_volume_claim(namespace).items)
+        # One small pod more may prove that an image can be pulled.
+        hard = {"pods": str(pods + 1)} if event.subject % 2 else {"persistentvolumeclaims": str(claims)}
+        spec = client.V1ResourceQuotaSpec(hard=hard)
+        quota = client.V1ResourceQuota(metadata=client.V1ObjectMeta(name=TIGHT), spec=spec)
+        with contextlib.suppress(client.ApiException):  # there is one already
+            core.create_namespaced_resource_quota(namespace, quota)
+    here.later(event, here.without_quota)
+
+
 def settings_cleared(here: HappeningToMembers, _event: Event) -> None:
     """A person removes every setting of allocation."""
     cleared = {"cluster.routing.allocation.enable": None}
@@ -247,5 +271,6 @@ KINDS: Mapping[str, Callable[[HappeningToMembers, Event], None]] = {
     "record_removed": _record_removed,
     "settings_cleared": settings_cleared,
     "stale_member": _stale_member,
+    "quota": _quota,
 }
 """The kinds of events."""

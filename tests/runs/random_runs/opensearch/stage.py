@@ -12,7 +12,7 @@ from tests.lab.opensearch.layouts import with_pools
 from tests.runs.observer.observer import Observer
 from tests.runs.observer.sight import Consents
 from tests.runs.random_runs.opensearch.events import HappeningToMembers
-from tests.runs.random_runs.opensearch.story import VOLUMES, OpenSearchStory
+from tests.runs.random_runs.opensearch.story import EXTRA, VOLUMES, OpenSearchStory
 from tests.runs.random_runs.playing import ByPlaybook
 from tests.runs.random_runs.story import Event
 from tests.runs.shipped import bound
@@ -40,8 +40,10 @@ class OpenSearchStage(ByPlaybook):
     def variables(self) -> dict[str, Any]:
         """See `Stage`."""
         options = self._story.options
+        sets = {each.name: f"{self._cluster.name}-{each.name}" for each in self._story.pools}
+        if EXTRA in options:
+            options = {**options, EXTRA: sets.get(options[EXTRA], "")}
         if self._story.size:
-            sets = {each.name: f"{self._cluster.name}-{each.name}" for each in self._story.pools}
             wanted = [{**each, "pool": sets[each["pool"]]} for each in options[VOLUMES] if each["pool"] in sets]
             options = {**options, VOLUMES: wanted}
         return self._cluster.variables(self.target, **options)
@@ -82,9 +84,11 @@ class OpenSearchStage(ByPlaybook):
     def is_upgraded(self) -> None:
         """See `Stage`."""
         self._cluster.is_upgraded(self.target)
+        claims = self.world.sandbox.api.store.list(CLAIMS, self._cluster.namespace)
+        found = {each["metadata"]["name"]: each["status"]["capacity"]["storage"] for each in claims}
+        of_members = {name.partition("-")[2] for name in found}
+        assert of_members <= {*self._happening.members}, f"claims of an extra member are left: {sorted(found)}"
         if size := self._story.size:
-            claims = self.world.sandbox.api.store.list(CLAIMS, self._cluster.namespace)
-            found = {each["metadata"]["name"]: each["status"]["capacity"]["storage"] for each in claims}
             assert set(found.values()) == {size}, found
 
 
@@ -97,7 +101,7 @@ def _risen(here: World, story: OpenSearchStory) -> CalledCluster:
         cluster.ask(f"/_snapshot/{story.repository}", "PUT", {"type": "fs", "settings": {"location": SNAPSHOTS}})
     if "upgrade_tasks_emptied" in story.options:
         here.sandbox.apply(bound("opensearch/files/emptying_role.yml"))
-    if story.size:
+    if story.size or EXTRA in story.options:
         here.sandbox.apply(bound("opensearch/files/optional_role.yml", cluster.namespace))
     make_indices(cluster, story)
     return cluster

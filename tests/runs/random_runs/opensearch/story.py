@@ -111,8 +111,10 @@ def story_of(seed: int) -> OpenSearchStory:
     elif random.Random(f"{seed} snapshot").random() < SAVED:  # noqa: S311
         options["upgrade_snapshot"] = "backup"
     indices, more, own = _raised(seed, indices)
-    options, events = {**options, **more}, tuple(sorted((*events, *own), key=lambda each: each.act))
-    if not on_hosts and random.Random(f"{seed} hops").random() < HOPS:  # noqa: S311
+    grown, quotas = _extra_member(seed, pools) if not on_hosts else ({}, ())
+    options = {**options, **more, **grown}
+    events = tuple(sorted((*events, *own, *quotas), key=lambda each: each.act))
+    if not on_hosts and EXTRA not in options and random.Random(f"{seed} hops").random() < HOPS:  # noqa: S311
         # Such a run is twice as long.
         way, events = CHAIN, tuple(replace(each, act=2 * each.act) for each in events)
         options["upgrade_hops"] = BETWEEN
@@ -131,6 +133,18 @@ def _raised(seed: int, indices: tuple[IndexIn, ...]) -> tuple[tuple[IndexIn, ...
     return single, {"upgrade_raise_replicas": True}, (by_person,) if chance.random() < 0.6 else ()
 
 
+def _extra_member(seed: int, pools: tuple[Pool, ...]) -> tuple[dict[str, Any], tuple[Event, ...]]:
+    """A pool that has one member more for the time of the upgrade, drawn apart: variables, and a quota of a person."""
+    chance = random.Random(f"{seed} extra member")  # noqa: S311
+    others = [pool.name for pool in pools if not pool.manages]
+    if not others or chance.random() > MORE:
+        return {}, ()
+    quota = Event(chance.randint(1, LATEST), "quota", chance.randint(0, 99), chance.choice((0.0, 20.0, 90.0)))
+    policy = chance.choice(("stop", "continue"))
+    given = {EXTRA: chance.choice(others), "upgrade_capacity_policy": policy}
+    return given, (quota,) if chance.random() < 0.5 else ()
+
+
 CHAIN, BETWEEN = ("2.11.1", "3.8.0"), "2.19.6"
 """A way that takes a hop between."""
 HOPS = 0.06
@@ -138,6 +152,8 @@ HOPS = 0.06
 VOLUMES, GROWN, SIZE = "upgrade_volumes", 0.08, "2Gi"
 """The variable with which claims grow before the first batch, the share of other stories of pods that have it, and the
 size."""
+EXTRA, MORE = "upgrade_extra_member", 0.4
+"""The variable with which a pool has one member more, and the share of stories with a pool that may that have it."""
 RAISED = 0.25
 """The share of stories in which indices without a replica get one for the time of the upgrade."""
 ON_HOSTS = 0.1
