@@ -146,10 +146,10 @@ class OwnedMachines:
 
 
 @contextmanager
-def owned(*, separate: bool = False) -> Iterator[tuple[Tasks, OwnedMachines]]:
-    """Three machines of the control plane and two workers, which Cluster API owns. If `separate`, the management
+def owned(*, separate: bool = False, workers: int = 2) -> Iterator[tuple[Tasks, OwnedMachines]]:
+    """Three machines of the control plane and some workers, which Cluster API owns. If `separate`, the management
     cluster is another one, and the tasks are next to the Machines."""
-    with requesting(separate=separate) as tasks:
+    with requesting(separate=separate, workers=workers) as tasks:
         tasks.owner, tasks.prefix = CONTROL_PLANE, "m-"
         tasks.namespace = CLUSTERS if separate else NAMESPACE
         yield tasks, OwnedMachines(tasks)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.runs.machines import CHECK, PLAYBOOK
+from tests.runs.machines import CHECK, PLAYBOOK, Tenant
 from tests.runs.owned_machines import CLUSTERS, MARK, SKIP, UNDO, OwnedMachines, management, owned
 from tests.runs.turns import Killed
 from tests.runs.upgrade_tasks import EVERY, OWNER, TO, Tasks, abort_it, codes
@@ -222,3 +222,36 @@ def test_other_conditions_stay_whoever_writes_them_at_the_same_time(both: tuple[
     assert ended.code == 0, ended.output
     assert count > 4
     assert machines.condition("cp-1") == DONE
+
+
+def test_a_machine_is_held_until_the_databases_that_were_on_it_are_whole() -> None:
+    with owned(workers=4) as (tasks, machines):
+        is_held_until_whole(tasks, machines)
+
+
+def is_held_until_whole(tasks: Tasks, machines: OwnedMachines) -> None:
+    """Fails unless the machine is held for as long as copies are away that were on it."""
+    tenant = Tenant(tasks.found)
+    worker = min(tenant.places().values())
+    tasks.request(machines=(*EVERY[:3], worker))
+    given = tasks.agreed(**management(tasks), upgrade_workloads=[tenant.workload()])
+    missing, ends = list[int](), list[int]()
+
+    def copies_away() -> int:
+        indices = tenant.servers.state.indices.values()
+        return sum(not copy.started for index in indices for copies in index.shards.values() for copy in copies)
+
+    def look(_request: Request) -> None:
+        held = SKIP in machines.notes(worker)
+        if held:
+            missing.append(copies_away())
+        elif missing and not ends:
+            ends.append(copies_away())
+
+    tasks.here.calling.after = look
+    ended = tasks.play(given)
+    assert ended.code == 0, ended.output
+    assert max(missing) > 0, "copies were away while it was held"
+    assert ends == [0]
+    assert machines.condition(worker) == DONE
+    assert machines.marked() == {}

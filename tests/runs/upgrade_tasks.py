@@ -122,9 +122,9 @@ class Tasks:
 
 
 @contextmanager
-def requesting(*, separate: bool = False) -> Iterator[Tasks]:
-    """Three machines of the control plane, and two workers; if `separate`, the tasks are in another cluster."""
-    with world() as here, machines(here, FROM, [TO], control_plane=3, workers=2) as found:
+def requesting(*, separate: bool = False, workers: int = 2) -> Iterator[Tasks]:
+    """Three machines of the control plane, and some workers; if `separate`, the tasks are in another cluster."""
+    with world() as here, machines(here, FROM, [TO], control_plane=3, workers=workers) as found:
         yield _separate(found) if separate else Tasks(found)
 
 

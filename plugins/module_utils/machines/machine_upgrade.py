@@ -130,8 +130,29 @@ def _returned(task: Task) -> Outcome:
         # A machine at a version on the way goes down again, and keeps its marks until it is on the target.
         if target_of(task) not in through_of(task):
             verdict = combine((verdict, to_end.ask(lambda: write_specs(task, seen, names, target))))
-            verdict = combine((verdict, _marked(to_end, seen, lambda marks: Verdict(tuple(marks.done(names, target))))))
+            # With databases the machines are held until those are whole: they may have the only copy until then.
+            if not task.params["workloads"]:
+                verdict = combine((verdict, _released(task, seen)))
     return Outcome(verdict, bool(task.journal.as_result()))
+
+
+def _released(task: Task, seen: KubeadmCluster) -> Verdict:
+    """Take the marks off the Machines of the batch, which is done."""
+    names, target = task.params["batch"], str(target_of(task))
+    return _marked(_to_its_end(task), seen, lambda marks: Verdict(tuple(marks.done(names, target))))
+
+
+def _whole(task: Task) -> Outcome:
+    """Wait until the databases are whole again, and let go of the machines, unless a further version comes."""
+    outcome = going_down.whole(task)
+    if not outcome.verdict.passed or target_of(task) in through_of(task):
+        return outcome
+    seen = task.ask(lambda: look(connect(task.params["kubernetes"])))
+    return replace(
+        outcome,
+        verdict=combine((outcome.verdict, _released(task, seen))),
+        changed=outcome.changed or bool(task.journal.as_result()),
+    )
 
 
 def _uncordoned(task: Task, client: KubernetesClient, names: list[str]) -> tuple[Reason, ...]:
@@ -235,7 +256,7 @@ SYSTEM = System(
         "delegated": lambda task: delegated(_to_its_end(task)),
         "returned": _returned,
         "rejoined": going_down.rejoined,
-        "whole": going_down.whole,
+        "whole": _whole,
         "proven": _proven,
         "restored": _restored,
     },
