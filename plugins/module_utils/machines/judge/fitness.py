@@ -167,6 +167,14 @@ def judge_facts(
             f"kubeadm is not installed on {enumerate_few(without)}.",
             "Install it there, or take these machines out of upgrade_groups.",
         )
+    unseen = [name for name in names if name in seen.control_plane and name not in facts]
+    if unseen:
+        yield remark(
+            "control_plane_not_seen",
+            f"Nothing has looked at {enumerate_few(unseen)} itself, so it is not known which certificates expire soon,"
+            " nor which member of etcd leads: the leader may go before the last machine. etcd then elects another one.",
+            "Run kubeadm certs check-expiration there.",
+        )
     yield from _judge_certificates(facts, names, now)
     silent = [name for name in seen.control_plane if name in facts and facts[name].etcd is None]
     if silent and any(each.name == ETCD for each in seen.components):

@@ -122,12 +122,12 @@ def test_a_machine_whose_pod_of_etcd_is_missing_may_come_back(parts: tuple[str, 
 
 
 def test_the_facts_of_the_machines() -> None:
-    def judged(**facts: MachineFacts) -> list[str]:
-        return codes(
-            judge_facts(cluster(), {name.replace("_", "-"): each for name, each in facts.items()}, CONTROL_PLANE, NOW)
-        )
-
     well = MachineFacts(FROM, etcd=ETCD)
+
+    def judged(**facts: MachineFacts) -> list[str]:
+        found = {**dict.fromkeys(CONTROL_PLANE, well), **{name.replace("_", "-"): each for name, each in facts.items()}}
+        return codes(judge_facts(cluster(), found, CONTROL_PLANE, NOW))
+
     assert judged(cp_0=well) == []
     assert judged(cp_0=MachineFacts("", etcd=ETCD)) == ["kubeadm_not_installed"]
     assert judged(cp_0=MachineFacts(FROM, (KubeadmCertificate("apiserver", NOW - timedelta(1)),), ETCD)) == [
@@ -140,6 +140,12 @@ def test_the_facts_of_the_machines() -> None:
         "authorities_end"
     ]
     assert judged(cp_0=MachineFacts(FROM)) == ["etcd_leader_unknown"]
+
+
+def test_machines_of_the_control_plane_at_which_nothing_has_looked_are_named() -> None:
+    (reason,) = judge_facts(cluster(), {"cp-0": MachineFacts(FROM, etcd=ETCD)}, [*CONTROL_PLANE, "w-0"], NOW).reasons
+    assert reason.code == "control_plane_not_seen"
+    assert "cp-1 and cp-2 itself" in reason.message
 
 
 def test_facts_are_read_strictly() -> None:
