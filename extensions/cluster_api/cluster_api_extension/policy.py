@@ -59,10 +59,15 @@ class GateRule:
 
 @dataclass(frozen=True)
 class ExternalRule:
-    """How an ExternalUpgrade is carried out: by an UpgradeTask, which names this upgrader, or by a task per machine."""
+    """How an ExternalUpgrade is carried out: by an UpgradeTask, which names this upgrader, or by a task per machine.
+
+    Of the UpgradeTasks of an owner that are complete, the last ones are kept, as `successfulJobsHistoryLimit` keeps the
+    Jobs of a CronJob (Kubernetes, `batch/v1`). At least one is, because it answers its request.
+    """
 
     upgrade_task: bool = False
     upgrader: Mapping[str, str] = field(default_factory=dict)
+    upgrade_tasks_kept: int = 3
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,8 @@ def _gate(written: Any) -> GateRule:
 
 
 def _external(written: Any) -> ExternalRule:
-    section = _section(written, "external", ("upgrade_task", "upgrader"))
+    section = _section(written, "external", ("upgrade_task", "upgrader", "upgrade_tasks_kept"))
+    kept = {name: _number(section[name], f"external.{name}") for name in ("upgrade_tasks_kept",) if name in section}
     upgrade_task = _flag(section.get("upgrade_task", False), "external.upgrade_task")
     upgrader = _section(section.get("upgrader"), "external.upgrader", ("apiVersion", "kind", "namespace", "name"))
     if upgrader and not upgrade_task:
@@ -135,7 +141,7 @@ def _external(written: Any) -> ExternalRule:
         raise PolicyError(f"external.upgrader.{wrong[0]} is no text")
     if upgrader and "name" not in upgrader:
         raise PolicyError("external.upgrader has no name: write that of the object that upgrades the machines")
-    return ExternalRule(upgrade_task, upgrader)
+    return ExternalRule(upgrade_task, upgrader, **kept)
 
 
 def _section(written: Any, name: str, known: tuple[str, ...]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from datetime import timedelta
 from aiohttp import web
 
 from .kubernetes_api import Conflict, Unanswered
-from .policy import Policy
+from .policy import ExternalRule, Policy
 from .service import LOG, HookService, utc_now
 from .store import Store
 from .tls import ServerTls, TlsFiles, TlsProblem
@@ -51,10 +51,12 @@ async def serve(policy: Policy, store: Store, served: Served, stop: asyncio.Even
             stack.push_async_callback(runner.cleanup)
             await web.TCPSite(runner, served.host or None, port, ssl_context=context).start()
         LOG.info("serving hooks on port %d", served.port)
-        await keep_house(tls, store, stop)
+        await keep_house(tls, store, stop, policy.external)
 
 
-async def keep_house(tls: ServerTls, store: Store, stop: asyncio.Event, pause: float = HOUSEKEEPING) -> None:
+async def keep_house(
+    tls: ServerTls, store: Store, stop: asyncio.Event, external: ExternalRule, pause: float = HOUSEKEEPING
+) -> None:
     """Takes renewed certificates, and deletes old tasks, until `stop` is set."""
     looks = 0
     while not stop.is_set():
@@ -66,5 +68,8 @@ async def keep_house(tls: ServerTls, store: Store, stop: asyncio.Event, pause: f
                 LOG.info("the certificates were renewed")
             if looks % SWEEPS == 0 and (old := await store.sweep(utc_now(), KEPT)):
                 LOG.info("%d old tasks were deleted", old)
+            due = looks % SWEEPS == 0 and external.upgrade_task
+            if due and (old := await store.upgrade_tasks.sweep(external.upgrade_tasks_kept)):
+                LOG.info("%d old UpgradeTasks were deleted", old)
         except (Conflict, OSError, Unanswered, TlsProblem) as error:
             LOG.warning("housekeeping: %s", error)

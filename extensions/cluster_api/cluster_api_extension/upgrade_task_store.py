@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from urllib.parse import quote
 
 from .fields import Json
 from .kubernetes_api import Conflict, KubernetesApi, NotFound, Unanswered
 from .tasks import Wanted
-from .upgrade_tasks import API_VERSION, PLURAL, is_aborted, superseded
+from .upgrade_tasks import API_VERSION, MADE_BY, MAKER, PLURAL, is_aborted, outlived, superseded
 
 
 class UpgradeTasks:
@@ -48,6 +49,23 @@ class UpgradeTasks:
         """Whether one is gone, or was aborted."""
         found = await self._api.read(_path(wanted.namespace, wanted.name))
         return found is None or found["metadata"]["uid"] != wanted.uid or is_aborted(found)
+
+    async def sweep(self, kept: int) -> int:
+        """Deletes those of the service that are complete, but for the last `kept` of each owner; gives their number."""
+        try:
+            listed = await self._api.listed(f"/apis/{API_VERSION}/{PLURAL}", f"{MADE_BY}={MAKER}")
+        except NotFound:
+            # Without the definition there is none.
+            return 0
+        old = 0
+        for task in outlived(listed, kept):
+            metadata = task["metadata"]
+            path = _path(metadata["namespace"], metadata["name"])
+            # One that was changed since is looked at again by the next sweep.
+            with contextlib.suppress(Conflict):
+                await self._api.remove(path, metadata["resourceVersion"])
+                old += 1
+        return old
 
 
 def _path(namespace: str, name: str = "") -> str:

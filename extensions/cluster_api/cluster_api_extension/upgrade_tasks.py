@@ -22,6 +22,8 @@ from .tasks import CLUSTER_API, DEPLOYMENT, Task, TaskState, reply
 API_VERSION, KIND, PLURAL = "upgrade.stateful/v1alpha1", "UpgradeTask", "upgradetasks"
 SUPERSEDED = "upgrade.stateful/superseded"
 """The annotation of an UpgradeTask that another request has aborted. One without it was aborted by a person."""
+MADE_BY, MAKER = "upgrade.stateful/made-by", "cluster-api-extension"
+"""The label of an UpgradeTask that the service has made, and its value."""
 CONTROL_PLANE_REF, DEPLOYMENT_REF = "controlPlaneRef", "machineDeploymentRef"
 ABORT, COMPLETE = "Abort", "Complete"
 FIELDS = {"bootstrapConfig": "bootstrapConfig", "infrastructureMachine": "infraMachine"}
@@ -232,7 +234,7 @@ def upgrade_task_of(asked: Asked, before: Sequence[str], listed: Sequence[Json])
     while name in uids:
         before = [*before, uids.pop(name)]
         name = _name(asked, before)
-    metadata = {"name": name, "namespace": asked.namespace}
+    metadata = {"name": name, "namespace": asked.namespace, "labels": {MADE_BY: MAKER}}
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": {**asked.spec, "phase": "Ongoing"}}
 
 
@@ -248,6 +250,20 @@ def superseded(task: Json) -> Json:
     """The change that aborts an UpgradeTask for another request, over the version that was read."""
     guard = {name: task["metadata"][name] for name in ("uid", "resourceVersion")}
     return {"metadata": {**guard, "annotations": {SUPERSEDED: "true"}}, "spec": {"phase": ABORT}}
+
+
+def outlived(listed: Sequence[Json], kept: int) -> list[Json]:
+    """The UpgradeTasks that may be deleted: complete, made by the service, and older than the last `kept` of an owner.
+
+    Any other may still be worked on, and deleting it would abort its upgrade.
+    """
+    complete: dict[Owner, list[Json]] = {}
+    for each in sorted(listed, key=_age):
+        owner, metadata = owner_of(each), each["metadata"]
+        own = (metadata.get("labels") or {}).get(MADE_BY) == MAKER and not metadata.get("deletionTimestamp")
+        if own and owner is not None and _phase(each) == COMPLETE:
+            complete.setdefault(owner, []).append(each)
+    return [each for tasks in complete.values() for each in tasks[: max(0, len(tasks) - kept)]]
 
 
 def progress_of(task: Json, record: Task | None, namespace: str) -> Json:

@@ -35,6 +35,7 @@ def test_an_empty_policy_is_the_default_and_the_manifest_has_the_default() -> No
             "external has the unknown key upgrade_tasks: take keys of upgrade_task",
         ),
         ({"external": {"upgrade_task": "on"}}, "external.upgrade_task is 'on': write true or false"),
+        ({"external": {"upgrade_tasks_kept": 0}}, "external.upgrade_tasks_kept is 0: write a whole number above 0"),
         ({"external": {"upgrader": {"name": "a"}}}, "external.upgrader is that of an UpgradeTask: write external."),
         ({"external": {"upgrade_task": True, "upgrader": {"kind": "A"}}}, "external.upgrader has no name: write that"),
         ({"external": {"upgrade_task": True, "upgrader": {"name": 1}}}, "external.upgrader.name is no text"),

@@ -26,6 +26,13 @@ def given(account: str) -> Iterator[Right]:
                 yield from ((account, verb, resource) for verb in rule["verbs"] for resource in rule["resources"])
 
 
+def complete(fleet: Fleet, version: str) -> None:
+    """A run completes the UpgradeTask for a version."""
+    for name, item in fleet.management.upgrade_tasks().items():
+        if item["spec"]["newMachineSpec"]["version"] == version:
+            fleet.management.change_upgrade_task(name, lambda task: task.update(status={"phase": "Complete"}), "status")
+
+
 def test_each_right_is_used_and_no_other_is_needed() -> None:
     fleet = Fleet()
     used: set[Right] = set()
@@ -51,10 +58,13 @@ def test_each_right_is_used_and_no_other_is_needed() -> None:
         fleet.management.define_upgrade_tasks()
         fleet.management.owned("three", "md-0")
         service = HookService(policy_of({"external": {"upgrade_task": True}}), fleet.store, fleet.management.now)
-        for version in ("v1.36.1", "v1.36.2"):
+        for version in ("v1.36.1", "v1.36.2", "v1.36.3"):
             assert (await service.external_upgrade(request(version, names=("three",))))["result"] == "Accept"
+            complete(fleet, "v1.36.2")
+        complete(fleet, "v1.36.3")
+        assert await fleet.store.upgrade_tasks.sweep(1) == 1
         fleet.management.clock.advance(timedelta(days=31).total_seconds())
-        assert await fleet.store.sweep(fleet.management.now(), timedelta(days=30)) == 2
+        assert await fleet.store.sweep(fleet.management.now(), timedelta(days=30)) == 3
 
     asyncio.run(run())
     assert used == {*given(SERVICE), *given(RUNS)}
