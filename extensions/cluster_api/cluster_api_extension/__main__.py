@@ -21,6 +21,7 @@ from .service import utc_now
 from .serving import Served, serve
 from .store import Store
 from .tls import TlsFiles, TlsProblem
+from .turns import Choice
 from .worker import LOG, Worker
 
 
@@ -42,6 +43,10 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     working.add_argument("--look-seconds", type=int, default=10, help="the time between two looks for a task")
     working.add_argument("--side-by-side", type=int, default=1, help="the most machines of one cluster at a time")
     working.add_argument("--upgrade-tasks", action="store_true", help="work on UpgradeTasks instead of single machines")
+    working.add_argument(
+        "--cluster", default="*", help="the Clusters of the UpgradeTasks, as a pattern of namespace/name"
+    )
+    working.add_argument("--policy", type=Path, help="the file of the policy, for its upgrader and the budget")
     working.add_argument(
         "--confirm-plan",
         action="store_true",
@@ -95,7 +100,9 @@ async def until_stopped(found: argparse.Namespace) -> None:
 async def work(found: argparse.Namespace, api: KubernetesApi, store: Store, stop: asyncio.Event) -> None:
     """Carries out task after task. The process finishes a task in progress before it ends."""
     holder = f"{socket.gethostname()}-{os.getpid()}"
-    claimant = Claimant(holder, found.claim_seconds, found.side_by_side, found.upgrade_tasks)
+    policy = policy_in(found.policy) if found.policy else Policy()
+    choice = Choice(found.cluster, policy.external.upgrader, policy.budget)
+    claimant = Claimant(holder, found.claim_seconds, found.side_by_side, found.upgrade_tasks, choice)
     claims = Claims(api, store, claimant, utc_now)
     worker = Worker(claims, found.run, found.claim_seconds, utc_now, confirms=found.confirm_plan)
     while not stop.is_set():

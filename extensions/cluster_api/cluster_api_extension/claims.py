@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from .documents import (
-    NotUnderstood,
-    holder_at,
-    lease_of,
-    task_of,
-)
+from .choosing import Choosing
+from .documents import NotUnderstood, holder_at, lease_of, task_of
 from .fields import Json
 from .holds import Holds
 from .kubernetes_api import Conflict, KubernetesApi, Unanswered
 from .store import OPEN, TRIES, Store
 from .tasks import BUSY, Task, Wanted, claimable, claimed
+from .turns import Choice, in_turn
 
 
 class ClaimLost(Exception):
@@ -31,6 +28,8 @@ class Claimant:
     seconds: int = 60
     side_by_side: int = 1
     upgrade_tasks: bool = False
+    choice: Choice = field(default_factory=Choice)
+    """Which UpgradeTasks it works on."""
 
 
 class Claims:
@@ -39,9 +38,11 @@ class Claims:
     def __init__(self, api: KubernetesApi, store: Store, claimant: Claimant, now: Callable[[], datetime]) -> None:
         self._api, self._store, self._claimant, self._now = api, store, claimant, now
         self.holds = Holds(api)
+        self._choosing = Choosing(api, store, claimant.choice, now)
 
     async def claim_next(self) -> Task | None:
         """Claims the next task and gives it, or None if there is none."""
+        turns = await self._choosing.look() if self._claimant.upgrade_tasks else None
         found: dict[str, tuple[Task, Json]] = {}
         for item in await self._api.listed(self._store.config_maps(), OPEN):
             try:
@@ -50,10 +51,14 @@ class Claims:
                 continue
             found[task.wanted.uid] = (task, item)
         alive = {uid: await self._held(task.wanted) for uid, (task, _item) in found.items() if task.state in BUSY}
-        side_by_side = self._claimant.side_by_side
-        for task in claimable([task for task, _item in found.values()], alive, self._now(), side_by_side):
-            own = task.wanted.upgrade_task is self._claimant.upgrade_tasks
-            if own and await self._claim(task, found[task.wanted.uid][1]):
+        tasks, now = [task for task, _item in found.values()], self._now()
+        free = claimable(tasks, alive, now, self._claimant.side_by_side)
+        if turns is None:
+            free = [task for task in free if not task.wanted.upgrade_task]
+        else:
+            free = in_turn(free, tasks, turns, now)
+        for task in free:
+            if await self._claim(task, found[task.wanted.uid][1]):
                 return claimed(task, self._claimant.holder, self._now())
         return None
 

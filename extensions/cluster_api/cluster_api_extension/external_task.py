@@ -12,7 +12,7 @@ from .kubernetes_api import Conflict, Unanswered
 from .policy import Policy
 from .store import TRIES, Store
 from .tasks import Wanted, wanted_of
-from .upgrade_tasks import Present, asked_of, is_open, present_in, progress_of, upgrade_task_of
+from .upgrade_tasks import Present, asked_of, digest_of_task, is_open, present_in, progress_of, upgrade_task_of
 
 
 async def requested_by_task(
@@ -67,7 +67,7 @@ async def _refused(
 
 
 def _wanted(task: Json, machine: Wanted) -> Wanted:
-    """An UpgradeTask as what its runs work on. What it wants never changes, so that its UID stands for it."""
+    """An UpgradeTask as what its runs work on."""
     metadata = task["metadata"]
-    names = {"uid": metadata["uid"], "name": metadata["name"], "digest": metadata["uid"]}
+    names = {"uid": metadata["uid"], "name": metadata["name"], "digest": digest_of_task(task)}
     return replace(machine, **names, kubernetes_node="", upgrade_task=True)

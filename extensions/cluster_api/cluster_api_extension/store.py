@@ -100,6 +100,17 @@ class Store:
             return after
         raise Unanswered(f"The task of {wanted.namespace}/{wanted.name} is being written by others.")
 
+    async def by_hand(self, wanted: Wanted, budget: Budget, now: datetime) -> Task:
+        """The task of an UpgradeTask that a person has made, judged as after a request; raises as `requested` does.
+
+        One that a request for the same owner has aborted stays so, until its UpgradeTask is changed.
+        """
+        found = await self._api.read(self.config_maps(wanted.task_name))
+        before = task_of(found) if found else None
+        if before is not None and before.abort and before.wanted.digest == wanted.digest:
+            return before
+        return await self.requested(wanted, budget, now)
+
     async def keep(self, task: Task, found: Json | None) -> Json:
         """Writes a task over the ConfigMap that was read, or makes it.
 

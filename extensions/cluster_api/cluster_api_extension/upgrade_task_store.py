@@ -18,7 +18,7 @@ class UpgradeTasks:
         self._api = api
 
     async def listed(self, namespace: str) -> list[Json]:
-        """All of a namespace."""
+        """All of a namespace, or of all if that is empty."""
         try:
             return await self._api.listed(_path(namespace))
         except NotFound as error:
@@ -53,7 +53,7 @@ class UpgradeTasks:
     async def sweep(self, kept: int) -> int:
         """Deletes those of the service that are complete, but for the last `kept` of each owner; gives their number."""
         try:
-            listed = await self._api.listed(f"/apis/{API_VERSION}/{PLURAL}", f"{MADE_BY}={MAKER}")
+            listed = await self._api.listed(_path(), f"{MADE_BY}={MAKER}")
         except NotFound:
             # Without the definition there is none.
             return 0
@@ -68,6 +68,7 @@ class UpgradeTasks:
         return old
 
 
-def _path(namespace: str, name: str = "") -> str:
-    path = f"/apis/{API_VERSION}/namespaces/{quote(namespace, safe='')}/{PLURAL}"
+def _path(namespace: str = "", name: str = "") -> str:
+    around = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
+    path = f"/apis/{API_VERSION}{around}/{PLURAL}"
     return path + (f"/{quote(name, safe='')}" if name else "")

@@ -177,7 +177,7 @@ def present_in(listed: Sequence[Json], asked: Asked) -> Present:
 
     One that is complete answers the request only if it is the last of its owner: another one may have undone it.
     """
-    of_owner = sorted((each for each in listed if owner_of(each) in asked.owners), key=_age)
+    of_owner = sorted((each for each in listed if owner_of(each) in asked.owners), key=age_of)
     own: Json | None = None
     others, aborted, before = list[Json](), list[str](), list[str]()
     for each in of_owner:
@@ -201,25 +201,38 @@ def owner_of(task: Json) -> Owner | None:
     return next(((each.get("namespace") or around, field, each.get("name", "")) for field, each in found), None)
 
 
+def is_made(task: Json) -> bool:
+    """Whether the service has made an UpgradeTask, and not a person."""
+    return bool((task["metadata"].get("labels") or {}).get(MADE_BY) == MAKER)
+
+
+def digest_of_task(task: Json) -> str:
+    """The digest of what an UpgradeTask wants. That of the service never changes; a person may change any."""
+    metadata = task["metadata"]
+    return str(metadata["uid"]) if is_made(task) else f"{metadata['uid']}.{metadata.get('generation', 1)}"
+
+
 def is_aborted(task: Json) -> bool:
     """Whether an UpgradeTask was aborted, or is being deleted, which aborts it as well."""
-    return bool(task["metadata"].get("deletionTimestamp")) or ABORT in (task["spec"].get("phase"), _phase(task))
+    return bool(task["metadata"].get("deletionTimestamp")) or ABORT in (task["spec"].get("phase"), phase_of(task))
 
 
 def is_open(task: Json) -> bool:
     """Whether a run may still work on an UpgradeTask."""
-    return not is_aborted(task) and _phase(task) != COMPLETE
+    return not is_aborted(task) and phase_of(task) != COMPLETE
 
 
 def _is_request(task: Json, asked: Asked) -> bool:
     return same(*({name: spec.get(name) for name in REQUESTED} for spec in (task["spec"], asked.spec)))
 
 
-def _phase(task: Json) -> str:
+def phase_of(task: Json) -> str:
+    """The phase in the status of an UpgradeTask; empty before a run has written one."""
     return str((task.get("status") or {}).get("phase") or "")
 
 
-def _age(task: Json) -> tuple[str, str]:
+def age_of(task: Json) -> tuple[str, str]:
+    """The age of an UpgradeTask, for an order in which the oldest is the first."""
     return str(task["metadata"].get("creationTimestamp") or ""), str(task["metadata"]["name"])
 
 
@@ -258,10 +271,9 @@ def outlived(listed: Sequence[Json], kept: int) -> list[Json]:
     Any other may still be worked on, and deleting it would abort its upgrade.
     """
     complete: dict[Owner, list[Json]] = {}
-    for each in sorted(listed, key=_age):
-        owner, metadata = owner_of(each), each["metadata"]
-        own = (metadata.get("labels") or {}).get(MADE_BY) == MAKER and not metadata.get("deletionTimestamp")
-        if own and owner is not None and _phase(each) == COMPLETE:
+    for each in sorted(listed, key=age_of):
+        owner, own = owner_of(each), is_made(each) and not each["metadata"].get("deletionTimestamp")
+        if own and owner is not None and phase_of(each) == COMPLETE:
             complete.setdefault(owner, []).append(each)
     return [each for tasks in complete.values() for each in tasks[: max(0, len(tasks) - kept)]]
 
@@ -271,7 +283,7 @@ def progress_of(task: Json, record: Task | None, namespace: str) -> Json:
 
     It is declined if its run has declined it for good.
     """
-    metadata, phase = task["metadata"], _phase(task)
+    metadata, phase = task["metadata"], phase_of(task)
     called = f"UpgradeTask {metadata['namespace']}/{metadata['name']}"
     conditions: Mapping[str, Json] = {each["type"]: each for each in (task.get("status") or {}).get("conditions") or ()}
     accepted, progress = (conditions.get(name, {}) for name in ("Accepted", "MachineUpToDate"))

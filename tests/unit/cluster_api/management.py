@@ -99,6 +99,19 @@ class Management:
         """Does as `kubectl apply -f roles/machines/files/upgrade_task.yml` does."""
         self.resources.create(DEFINITIONS, "", yaml.safe_load(UPGRADE_TASK.read_text(encoding="utf-8")))
 
+    def make_upgrade_task(self, name: str, deployment: str, *machines: str, **spec: Any) -> None:
+        """Makes one for Machines of a MachineDeployment, as a person does."""
+        kind = self.resources.kinds.named("upgrade.stateful/v1alpha1", "UpgradeTask")
+        assert kind is not None
+        whole = {
+            "machineDeploymentRef": {"kind": "MachineDeployment", "name": deployment},
+            "machinesRequireUpgrade": [{"name": each} for each in machines],
+            "newMachineSpec": {"version": "v1.36.1"},
+            **spec,
+        }
+        body = {"apiVersion": "upgrade.stateful/v1alpha1", "kind": "UpgradeTask", "metadata": {"name": name}}
+        self.resources.create(kind, "default", {**body, "spec": whole}, Writing("ada", strict="Strict"))
+
     def upgrade_tasks(self) -> dict[str, Json]:
         """The UpgradeTasks next to the Machines, by name."""
         kind = self.resources.kinds.named("upgrade.stateful/v1alpha1", "UpgradeTask")

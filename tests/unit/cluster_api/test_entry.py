@@ -115,6 +115,39 @@ def test_a_worker_of_upgrade_tasks_carries_one_out(folder: Path, reached: tuple[
     assert (process.returncode, management.tasks()[name]["state"]) == (0, "done"), said
 
 
+UPGRADER = {"kind": "Upgrader", "name": "metal"}
+
+
+@pytest.mark.parametrize(
+    ("clusters", "sentence"),
+    [
+        ("default/*", ""),
+        (
+            "default/o*",
+            "default/by-hand is left: it is for Cluster default/mem, and this worker has those of default/o*",
+        ),
+    ],
+)
+def test_a_worker_carries_out_one_of_a_person_for_its_clusters_and_the_upgrader_of_its_policy(
+    clusters: str, sentence: str, folder: Path, reached: tuple[Management, list[str]]
+) -> None:
+    management, access = reached
+    (folder / "token").write_text(management.token(RUNS))
+    (folder / "policy.yaml").write_text(json.dumps({"external": {"upgrade_task": True, "upgrader": UPGRADER}}))
+    management.define_upgrade_tasks()
+    management.owned("one", "md-0")
+    management.make_upgrade_task("by-hand", "md-0", "one", template={"upgraderRef": UPGRADER})
+    own = ["--upgrade-tasks", "--cluster", clusters, "--policy", f"{folder}/policy.yaml"]
+    command = [sys.executable, "-c", "import sys; sys.exit(sys.argv[1] != 'by-hand')", "{upgrade_task}"]
+    process = started(["work", "--once", *own, *access, f"{folder}/token", "--", *command])
+    _out, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert {name: each["state"] for name, each in management.tasks().items()} == (
+        {} if sentence else {"by-hand": "done"}
+    )
+    assert sentence in said
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [

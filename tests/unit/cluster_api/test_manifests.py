@@ -83,7 +83,11 @@ def test_in_the_whole_cluster_the_service_reads_machines_and_makes_upgrade_tasks
     rule = {"apiGroups": ["cluster.x-k8s.io"], "resources": ["machines"]}
     tasks = {"apiGroups": ["upgrade.stateful"], "resources": ["upgradetasks"]}
     made = {**tasks, "verbs": ["get", "list", "create", "patch", "delete"]}
-    assert found == {SERVICE: [{**rule, "verbs": ["get"]}, made], RUNS: [{**rule, "verbs": ["get", "patch"]}]}
+    read = {**tasks, "verbs": ["list"]}
+    assert found == {
+        SERVICE: [{**rule, "verbs": ["get"]}, made],
+        RUNS: [{**rule, "verbs": ["get", "patch"]}, read],
+    }
     for item in of_kind("Role"):
         assert {resource for rule in item["rules"] for resource in rule["resources"]} == {"configmaps", "leases"}
 

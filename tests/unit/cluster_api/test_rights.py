@@ -6,12 +6,14 @@ import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
 
+from extensions.cluster_api.cluster_api_extension.claims import Claimant, Claims
 from extensions.cluster_api.cluster_api_extension.policy import policy_of
 from extensions.cluster_api.cluster_api_extension.service import HookService
-from extensions.cluster_api.cluster_api_extension.tasks import TaskState
+from extensions.cluster_api.cluster_api_extension.store import Store
+from extensions.cluster_api.cluster_api_extension.tasks import TaskState, done
 from tests.sandbox.kubernetes.rights import Attributes, User
 from tests.unit.cluster_api.management import RUNS, SERVICE
-from tests.unit.cluster_api.manifests import of_kind
+from tests.unit.cluster_api.manifests import NAMESPACE, of_kind
 from tests.unit.cluster_api.test_external import request
 from tests.unit.cluster_api.test_thousand import Fleet
 
@@ -62,9 +64,18 @@ def test_each_right_is_used_and_no_other_is_needed() -> None:
             assert (await service.external_upgrade(request(version, names=("three",))))["result"] == "Accept"
             complete(fleet, "v1.36.2")
         complete(fleet, "v1.36.3")
+        # A person makes one, for which a run makes the task.
+        fleet.management.owned("four", "md-1")
+        fleet.management.make_upgrade_task("by-hand", "md-1", "four")
+        store = Store(fleet.of_runs, NAMESPACE)
+        claims = Claims(fleet.of_runs, store, Claimant("run-2", upgrade_tasks=True), fleet.management.now)
+        task = await claims.claim_next()
+        assert task is not None
+        assert task.wanted.name == "by-hand"
+        await claims.change(task, lambda current: done(current, fleet.management.now()))
         assert await fleet.store.upgrade_tasks.sweep(1) == 1
         fleet.management.clock.advance(timedelta(days=31).total_seconds())
-        assert await fleet.store.sweep(fleet.management.now(), timedelta(days=30)) == 3
+        assert await fleet.store.sweep(fleet.management.now(), timedelta(days=30)) == 4
 
     asyncio.run(run())
     assert used == {*given(SERVICE), *given(RUNS)}
