@@ -27,10 +27,11 @@ options:
       - V(free) checks that no other living run holds the lock.
       - V(held) takes the lock, even from a dead run.
       - V(stopped) asks the run that holds the lock to stop after its current member, and waits until the lock is free.
+      - V(awaited) waits until no living run holds the lock, and asks none to stop.
       - V(released) gives up the lock that O(lock) names, if it is still held.
     type: str
     required: true
-    choices: [free, held, stopped, released]
+    choices: [free, held, stopped, awaited, released]
   kept_in:
     description: The place of the lock - a Lease in O(namespace), or the OpenSearch cluster.
     type: str
@@ -52,10 +53,12 @@ options:
     description: Take the lock from this run, although it may still be active. Its processes stop before their next act.
     type: str
     default: ''
-  holder:
-    description: With O(state=stopped), the run that is asked. A lock that another one holds is left alone.
-    type: str
-    default: ''
+  holders:
+    description: With O(state=stopped), the runs that are asked. A lock that another one holds is left alone. By default
+      any run is asked.
+    type: list
+    elements: str
+    default: []
   wait:
     description: Whether to watch a lock whose holder may be dead, and to wait for a run that was asked to stop.
   wait_timeout:

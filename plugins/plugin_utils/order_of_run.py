@@ -55,6 +55,7 @@ class OrderOfRun:
             reserved=bool(self.reserved()),
             on_hosts=bool(given("upgrade_groups")),
             supersedes=means_yes(given("upgrade_supersede")),
+            awaits=bool((given("begin_request") or {}).get("awaits")),
             checks=bool(self.variables.get("ansible_check_mode")),
             planned=bool(plan),
             refused="msg" in plan,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +13,10 @@ from tests.runs.driver import BegunHere
 from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, machines
 from tests.runs.owned_machines import MARK, SKIP, OwnedMachines, management, owned
 from tests.runs.turns import Killed
-from tests.runs.upgrade_tasks import EVERY, Tasks
+from tests.runs.upgrade_tasks import EVERY, OWNER, Tasks, codes, requesting
 from tests.runs.world import world
+from tests.sandbox.kubernetes.kinds import LEASES
+from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import USER
 from tests.scenarios.playbook import digest_in
@@ -98,6 +101,77 @@ def test_a_killed_run_of_one_task_stays_what_it_was_while_another_is_carried_out
     assert ended.code == 0, ended.output
     assert tasks.phase("worker-1") == "Complete"
     assert found.marked() == {}
+
+
+OTHER = {**OWNER, "name": "other"}
+
+
+@pytest.fixture
+def tasks() -> Iterator[Tasks]:
+    """A cluster without Machines of Cluster API, whose owners are only names."""
+    with requesting() as made:
+        yield made
+
+
+def begun_at_the_first_machine(tasks: Tasks, given: dict[str, Any]) -> list[BegunHere]:
+    """A list that has a second run once the first one is at its first machine."""
+    begun = list[BegunHere]()
+
+    def begin(_tasks: Tasks) -> None:
+        run = (PLAYBOOK, given, *tasks.found.arguments)
+        begun.append(BegunHere(executor.a_run(), lambda _shown: chosen.play(*run)))
+
+    tasks.at_the_first_machine(begin)
+    return begun
+
+
+def stops_asked(tasks: Tasks) -> list[str]:
+    """The runs that others have asked to stop, as they come."""
+    asked = list[str]()
+
+    def look(change: Change) -> None:
+        if change.kind.key == LEASES.key and "stop" in json.dumps(change.item["metadata"].get("annotations", {})):
+            asked.append(change.item["spec"]["holderIdentity"])
+
+    tasks.here.sandbox.kubernetes.server.resources.store.listeners.append(look)
+    return asked
+
+
+@pytest.mark.parametrize("replaces", [True, False])
+def test_a_task_of_another_owner_waits_for_the_run_and_does_not_ask_it_to_stop(tasks: Tasks, replaces: bool) -> None:
+    tasks.request("first", machines=EVERY)
+    if replaces:
+        # It was never started, and the next one of its owner takes its place.
+        tasks.request("before", machines=EVERY, controlPlaneRef=OTHER)
+    tasks.here.later(5)
+    tasks.request("next", machines=(*EVERY, "worker-2"), controlPlaneRef=OTHER)
+    given, asked = {name: tasks.agreed(name) for name in ("first", "next")}, stops_asked(tasks)
+    second = begun_at_the_first_machine(tasks, given["next"])
+    first = tasks.play(given["first"])
+    assert first.code == 0, first.output
+    assert (tasks.phase("first"), tasks.phase("next")) == ("Complete", "")
+    assert second[0].wait() == 0, second[0].output
+    assert tasks.phase("next") == "Complete"
+    assert asked == []
+    assert [name for name, each in tasks.found.machines.items() if each.kubelet.version == HOPS[-1]] == [
+        *EVERY,
+        "worker-2",
+    ]
+    assert not replaces or tasks.phase("before") == "Abort"
+
+
+def test_a_task_of_the_same_owner_asks_the_run_to_stop_and_follows_it(tasks: Tasks) -> None:
+    tasks.request("first", machines=EVERY)
+    tasks.here.later(5)
+    tasks.request("next", machines=(*EVERY, "worker-2"))
+    given, asked = {name: tasks.agreed(name) for name in ("first", "next")}, stops_asked(tasks)
+    second = begun_at_the_first_machine(tasks, given["next"])
+    first = tasks.play(given["first"])
+    assert first.code != 0
+    assert "stopped_by_request" in codes(first), first.output
+    assert second[0].wait() == 0, second[0].output
+    assert [tasks.phase(name) for name in ("first", "next")] == ["Abort", "Complete"]
+    assert {*asked} == {tasks.task("first")["status"]["run"]}
 
 
 def in_chain(tasks: Tasks, **more: Any) -> dict[str, Any]:

@@ -25,6 +25,7 @@ KINDS: Mapping[str, frozenset[str]] = {
             "locked",
             "not_confirmed",
             "plan_changed",
+            "run_awaited",
         }
     ),
     "gate_timeout": frozenset({"batch_out_of_time", "run_time_over", "timed_out"}),

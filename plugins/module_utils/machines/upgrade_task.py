@@ -20,6 +20,7 @@ from ..kubernetes.answers import reading_object
 from ..kubernetes.client import Json, KubernetesClient
 from ..kubernetes.paths import in_namespace
 from ..run.record.record import Record
+from ..run.start.claims import NO_RUN
 from ..run.start.request import Request, read_request
 from ..run.start.request_sources import STATE, place_of
 from ..run.start.upgrade_request import SUPERSEDE
@@ -110,6 +111,16 @@ class UpgradeTask:
             if not each.phase:
                 self._write(lambda kept, _seen: ended_status(kept), each.name)
         return tuple(asked)
+
+    def replaced(self) -> tuple[str, ...]:
+        """The runs of the earlier tasks of the same owner; a name that no run has if none has written its name yet.
+
+        Raises:
+            Refusal: they cannot be had.
+        """
+        seen = self.state()
+        others = self._others(seen) if seen is not None else []
+        return tuple(each.run for each in others if each.run) or ((NO_RUN,) if others else ())
 
     def note(self, state: str) -> bool:
         """Note the state in an annotation, and as the condition Accepted with all reasons."""

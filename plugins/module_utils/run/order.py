@@ -33,6 +33,8 @@ class RunFacts:
     """Whether the members are on hosts of the inventory."""
     supersedes: bool = False
     """Whether a run at work is asked to stop, and an aborted upgrade continues without being resumed."""
+    awaits: bool = False
+    """Whether a run at work that is not asked to stop is waited for, since the request waits for its turn."""
     checks: bool = False
     """Whether it is check mode, in which no one is asked anything."""
     planned: bool = False
@@ -98,6 +100,7 @@ ORDER: Mapping[RunStage, Sequence[Part]] = {
     RunStage.TO_PLAN: (
         ("reserved.yml", lambda run: run.reserved),
         ("supersede.yml", lambda run: run.supersedes and not run.checks),
+        ("await.yml", lambda run: run.awaits and not run.checks),
     ),
     RunStage.TO_SHOW: (
         (REFUSAL, lambda run: run.refused),

@@ -32,6 +32,7 @@ def upgrade_task(item: Json) -> UpgradeTaskState:
             ends=bool(text(metadata, "deletionTimestamp", ""))
             or text(spec, "phase", TaskPhase.ONGOING.value) != TaskPhase.ONGOING.value,
             phase=text(part(item, "status", {}), "phase", ""),
+            run=text(part(item, "status", {}), "run", ""),
             raw=item,
         )
 

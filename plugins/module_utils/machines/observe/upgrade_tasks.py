@@ -66,6 +66,8 @@ class UpgradeTaskState:
     """Whether it is to be aborted, or is being deleted."""
     phase: str
     """The phase in its status; empty before it has begun."""
+    run: str
+    """The run that has written its status last; empty before one has."""
     raw: Json
 
     @property

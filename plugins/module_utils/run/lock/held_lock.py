@@ -18,7 +18,7 @@ from ...common.verdict import Verdict, remark, waiting
 from ...common.voice import Lines
 from ...common.waiting import Clock, Patience, wait_for
 from ...common.words import shortened
-from .lock import Lock, LockStore, held_sentence, judge_free, judge_ours
+from .lock import Lock, LockStore, held_remedy, held_sentence, judge_free, judge_ours
 from .lock_watch import Watch, shown
 
 RENEWALS = 6
@@ -151,9 +151,9 @@ def ask_to_stop(task: Task, watch: Watch) -> Outcome:
     sight = watch.look()
     held, before = sight.lock, watch.before or {}
     verdict = judge_free(sight, "", "")
-    wanted = task.params.get("holder") or ""
-    if held is not None and held.run and wanted not in ("", held.run):
-        # What becomes of another run is up to the next task, which wants the lock for itself.
+    wanted = task.params.get("holders") or ()
+    if held is not None and held.run and wanted and held.run not in wanted:
+        # What becomes of another run is up to the next task, which waits for it or wants the lock for itself.
         return Outcome(Verdict(), bool(task.journal.as_result()), before)
     if held is None or verdict.passed:
         reasons = [remark("run_is_dead", reason.message) for reason in verdict.reasons]
@@ -171,8 +171,24 @@ def ask_to_stop(task: Task, watch: Watch) -> Outcome:
     if task.check_mode:
         return Outcome(Verdict(), not held.stop, before)
     said = f"Run {held.run} of {held.who} is asked to stop and finishes what it has begun"
-    doing = f" ({held.doing.rstrip('.')})" if held.doing else ""
-    return Outcome(Verdict((waiting("run_is_stopping", f"{said}{doing}."),)), bool(task.journal.as_result()), before)
+    verdict = Verdict((waiting("run_is_stopping", f"{said}{_doing(held)}."),))
+    return Outcome(verdict, bool(task.journal.as_result()), before)
+
+
+def _doing(lock: Lock) -> str:
+    return f" ({lock.doing.rstrip('.')})" if lock.doing else ""
+
+
+def await_end(task: Task, watch: Watch) -> Outcome:
+    """Wait until no live run holds the lock. No run is asked to stop."""
+    sight = watch.look()
+    held, before = sight.lock, watch.before or {}
+    if task.check_mode or held is None or judge_free(sight, "", "").passed:
+        return Outcome(Verdict(), before=before)
+    if sight.renewed_meanwhile:
+        watch.begin(held)  # the holder may die later, so the watch starts again at its last renewal
+    said = f"Run {held.run} of {held.who} is at work{_doing(held)}, and its end is waited for."
+    return Outcome(Verdict((waiting("run_awaited", said, held_remedy(held)),)), before=before)
 
 
 def give_back(task: Task, store: LockStore, lock: Mapping[str, Any]) -> Outcome:

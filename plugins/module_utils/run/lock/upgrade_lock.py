@@ -16,11 +16,11 @@ from ...common.task import Contract, Outcome, Task
 from ...common.timestamps import utc_now
 from ...common.verdict import Verdict
 from ...common.waiting import FIRST_ANSWER
-from .held_lock import ask_to_stop, give_back, see_free, take
+from .held_lock import ask_to_stop, await_end, give_back, see_free, take
 from .lock import StoreOf, name_for
 from .lock_watch import Watch
 
-STATES = ("free", "held", "stopped", "released")
+STATES = ("free", "held", "stopped", "awaited", "released")
 
 CONTRACT = Contract(
     argument_spec={
@@ -33,7 +33,7 @@ CONTRACT = Contract(
         "cluster_uuid": {"type": "str"},
         "lease_duration": {"type": "int", "default": 60},
         "take_over": {"type": "str", "default": ""},
-        "holder": {"type": "str", "default": ""},
+        "holders": {"type": "list", "elements": "str", "default": []},
     },
     required_if=[("kept_in", "kubernetes", ("namespace",))],
     guarded=False,
@@ -54,6 +54,7 @@ def manage_lock(task: Task, store_of: StoreOf, identity_of: Callable[[Task], str
         "free": partial(see_free, lock=lock),
         "held": partial(take, wanted=lock),
         "stopped": ask_to_stop,
+        "awaited": await_end,
     }
     return task.settled(lambda: steps[state](task, watch))
 

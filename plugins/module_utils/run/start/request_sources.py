@@ -91,6 +91,13 @@ class ClaimingSource(Protocol):
             Refusal: that is not possible.
         """
 
+    def replaced(self) -> tuple[str, ...]:
+        """The runs of the upgrades that it supersedes, which alone are asked to stop. Empty if it supersedes none.
+
+        Raises:
+            Refusal: they cannot be had.
+        """
+
 
 RequestKind = Callable[[str, Any, Mapping[str, Any]], AnsweredSource]
 """Makes the source for a kind of object, from the arguments of `source_of`."""

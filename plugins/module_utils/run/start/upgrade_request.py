@@ -112,10 +112,13 @@ def _read(task: Task, source: Source) -> Outcome:
     run = claim_owner(task, found, source.where, acts=acts) if found.owner else ""
     if run:
         found = replace(found, variables={**found.variables, **SUPERSEDE})
+    awaits, replaces = False, [run] if run else []
+    if isinstance(source, ClaimingSource):
+        awaits, replaces = True, list(source.replaced())
     for reason in verdict.reasons:
         # The result of reading a request is not shown.
         task.voice.show(reason.message)
-    return Outcome(verdict, more={"request": {**found.as_result(), "replaces": run}})
+    return Outcome(verdict, more={"request": {**found.as_result(), "replaces": replaces, "awaits": awaits}})
 
 
 def _claim(task: Task, source: Source) -> None:

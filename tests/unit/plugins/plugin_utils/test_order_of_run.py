@@ -40,6 +40,13 @@ def test_an_answer_of_a_survey_that_is_empty_is_none(value: Any) -> None:
     assert asked("to_plan", upgrade_supersede="true", upgrade_groups="members") == ["supersede.yml"]
 
 
+def test_a_request_that_waits_for_its_turn_waits_before_the_plan() -> None:
+    request = {"source": "upgradetask/next", "awaits": True}
+    assert asked("to_plan", begin_request=request) == ["await.yml"]
+    assert asked("to_plan", begin_request=request, upgrade_supersede="true") == ["supersede.yml", "await.yml"]
+    assert asked("to_plan", begin_request={**request, "awaits": False}) == []
+
+
 def test_a_request_and_a_webhook_get_notices() -> None:
     assert asked("to_line_up") == ["line_up.yml"]
     assert asked("to_line_up", upgrade_webhook="https://hook") == ["tell.yml", "line_up.yml"]

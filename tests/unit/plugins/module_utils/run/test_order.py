@@ -88,7 +88,7 @@ def test_steps_after_the_last_batch_are_due_if_an_earlier_run_has_begun_one() ->
 @given(STANDINGS)
 def test_check_mode_asks_nobody_and_takes_no_task_of_the_user(run: RunFacts) -> None:
     checked = {name for stage in order(replace(run, checks=True)) for name in stage}
-    assert not checked & {"confirm.yml", "supersede.yml", "steps.yml", "own_tasks.yml"}
+    assert not checked & {"confirm.yml", "supersede.yml", "await.yml", "steps.yml", "own_tasks.yml"}
 
 
 @given(STANDINGS)

@@ -81,11 +81,44 @@ def test_check_mode_says_the_same_and_writes_nothing(state: str) -> None:
 
 def test_only_the_run_that_is_named_is_asked_to_stop() -> None:
     runs = Runs(replace(OTHER, **HERE))
-    left = runs.task("stopped", holder="another")
+    left = runs.task("stopped", holders=["another", "a third"])
     assert (codes(left), left["changed"], runs.clock.now(), set(runs.store.asked)) == ([], False, 0, {"read"})
     runs.clock.on_tick = [lambda: runs.store.set(None)]
-    asked = runs.task("stopped", holder=OTHER.run)
+    asked = runs.task("stopped", holders=["another", OTHER.run])
     assert [each["action"] for each in asked["actions"]] == ["ask_to_stop"]
+
+
+def test_a_run_is_waited_for_to_its_end_and_not_asked_to_stop() -> None:
+    runs = Runs(replace(OTHER, **HERE))
+    runs.clock.on_tick = [nothing] * 5000 + [lambda: runs.store.set(None)]
+    ended = runs.task("awaited", wait_timeout=86400)
+    assert (codes(ended), ended["changed"], ended["actions"], set(runs.store.asked)) == ([], False, [], {"read"})
+    assert ended["before"]["run"] == OTHER.run
+    assert [each["code"] for each in ended["waited"]] == ["run_awaited"]
+    assert runs.clock.now() > 5000
+
+
+def test_a_run_that_renews_is_waited_for_until_it_is_dead() -> None:
+    runs = Runs(OTHER)
+    # Looks become rarer, so that it renews at least every 30 seconds.
+    runs.clock.on_tick = ([nothing] * 5 + [runs.renewed]) * 30
+    ended = runs.task("awaited", wait_timeout=86400)
+    assert (codes(ended), set(runs.store.asked), runs.clock.on_tick) == ([], {"read"}, [])
+    assert runs.clock.now() > 30 * 6 + 60
+
+
+def test_a_run_that_does_not_end_in_time_is_named() -> None:
+    runs = Runs(replace(OTHER, **HERE))
+    refused = runs.task("awaited", wait_timeout=100)
+    assert refused["failed"]
+    assert f"Run {OTHER.run} of dev@laptop is at work, and its end is waited for." in refused["msg"]
+
+
+@pytest.mark.parametrize("more", [{"check_mode": True}, {"wait": False}])
+def test_a_single_look_waits_for_no_run(more: Json) -> None:
+    runs = Runs(replace(OTHER, **HERE))
+    assert "failed" not in runs.task("awaited", **more)
+    assert runs.clock.now() == 0
 
 
 def test_two_clusters_of_a_namespace_have_two_locks() -> None:
