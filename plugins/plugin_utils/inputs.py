@@ -12,7 +12,7 @@ from typing import Any
 
 from .connection_inputs import CONNECTIONS, contradictions, parts_of, unanswered
 from .input_values import wrong_values
-from .variables import ANY, OWN, PLAYBOOKS, PREFIX, SERVING, names, table, taken_by
+from .variables import ANY, OWN, PLAYBOOKS, PREFIX, SERVING, drains, names, table, taken_by
 
 Options = Mapping[str, Mapping[str, Any]]
 
@@ -58,7 +58,7 @@ def faults(
     return [
         *_missing(options, given),
         *_too_late(options, given, forced),
-        *_nowhere(options, given),
+        *(() if drains(given.get(SYSTEM) or system_of(playbook)) else _nowhere(options, given)),
         *_in_each_hop(given, {*forced, *requested}),
         *(sentence for name in CONNECTIONS.keys() & options.keys() for sentence in contradictions(name, given)),
         *(sentence for sentence in unknown if sentence),

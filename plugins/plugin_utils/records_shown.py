@@ -8,7 +8,7 @@ from typing import Any
 
 from ..module_utils.common.verdict import sentence_of
 from ..module_utils.run.output.status_text import status_lines
-from .run_options import GROUPS, GivenVariables
+from .run_options import GivenVariables, on_plain_hosts
 
 FORMS = ("html", "md", "json")
 """The file name extensions of a report."""
@@ -19,7 +19,7 @@ LEFT = "restart_interrupted"
 def status(given: GivenVariables) -> dict[str, Any]:
     """The lines of the playbook status, and the last words if a server gave no answer."""
     read, lock = given("status_read") or {}, given("status_lock") or {}
-    hosts, before = bool(given(GROUPS)), lock.get("before") or {}
+    hosts, before = on_plain_hosts(given), lock.get("before") or {}
     lines, unanswered = list[str](), list[Mapping[str, Any]]()
     if "records" in read:
         # The lock of hosts is shown below. If it could not be read, the records of all clusters are shown.
@@ -62,14 +62,14 @@ def _free(given: GivenVariables, read: Mapping[str, Any], before: Mapping[str, A
 
     If the lock of a namespace is kept in its cluster, it is not read, so this is not known.
     """
-    if given(GROUPS):
+    if on_plain_hosts(given):
         return "run" in before and before["run"] is None
     seen = "lock_not_seen" not in {each["code"] for each in _reasons(read)}
     return seen and (given("upgrade_lock_kept_in") or "kubernetes") == "kubernetes"
 
 
 def _place(given: GivenVariables) -> str:
-    return "of this cluster" if given(GROUPS) else f"in namespace {given('upgrade_namespace')}"
+    return "of this cluster" if on_plain_hosts(given) else f"in namespace {given('upgrade_namespace')}"
 
 
 def _unanswered(result: Mapping[str, Any]) -> str:

@@ -108,9 +108,14 @@ def given_options(
     limit = limit_of(module, arguments)
     if level == ALL and limit and "wait_timeout" not in arguments:
         found["wait_timeout"] = given(limit)
-    if given(GROUPS) and not drains(given(SYSTEM)):
+    if on_plain_hosts(given):
         found |= _of_plain_hosts(options, arguments)
     return {option: value for option, value in found.items() if value != {} and not unanswered(value)}
+
+
+def on_plain_hosts(given: GivenVariables) -> bool:
+    """Whether members are on plain hosts, whose lock is in their cluster. Machines of Kubernetes have groups, too."""
+    return bool(given(GROUPS)) and not drains(given(SYSTEM))
 
 
 def own_options(options: Collection[str], given: GivenVariables) -> dict[str, Any]:

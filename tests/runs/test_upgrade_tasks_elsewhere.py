@@ -190,6 +190,19 @@ def test_the_playbook_abort_answers_the_task_there(both: tuple[Tasks, OwnedMachi
     assert (tasks.phase(), left(tasks)) == ("Abort", [])
 
 
+@pytest.mark.parametrize("connected", [True, False])
+def test_the_playbook_status_shows_the_upgrade_with_the_variables_of_its_run(
+    both: tuple[Tasks, OwnedMachines], connected: bool
+) -> None:
+    tasks, _machines = both
+    killed_at_work(tasks)
+    shown = served(tasks, "status", **(management(tasks) if connected else {}))
+    assert shown.code == 0, shown.output
+    assert "machine cp-2: MachineUpToDate True, UpToDate" in shown.output
+    assert "2 of 4 done" in shown.output
+    assert "was interrupted" in shown.output
+
+
 def test_a_playbook_without_the_connection_says_that_the_task_was_not_answered(
     both: tuple[Tasks, OwnedMachines],
 ) -> None:

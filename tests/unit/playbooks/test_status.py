@@ -207,6 +207,13 @@ def test_status_fails_after_its_lines_if_there_was_no_answer() -> None:
     assert status(hosts.get)["last_words"] == "No answer."
 
 
+def test_status_of_machines_is_that_of_a_namespace_whatever_groups_are_given() -> None:
+    given = {"upgrade_groups": "workers", "upgrade_system": "stateful.upgrade.machines", "upgrade_namespace": "up"}
+    silent = {"msg": "No address of the OpenSearch cluster is given."}
+    shown = status({**given, "status_read": {"records": []}, "status_lock": silent}.get)
+    assert shown == {"lines": ["There is no record of an upgrade in namespace up."], "last_words": ""}
+
+
 def test_status_of_hosts_shows_the_record_of_their_cluster_and_its_lock() -> None:
     lock = {"name": "upgrade-1", "before": {"run": None}, "verdict": {"state": "passed", "reasons": []}}
     records = [RECORD, {**RECORD, "name": "upgrade-2"}]

@@ -31,6 +31,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "abort": {"upgrade_namespace": "search"},
     "settle": {"upgrade_groups": ["a"]},
 }
+MACHINES = "stateful.upgrade.machines"
 SECRET = "Never-To-Be-Seen-4711"
 
 
@@ -310,6 +311,13 @@ def test_on_plain_hosts_nothing_is_kept_in_a_namespace(playbook: str) -> None:
     ]
     assert said(playbook, upgrade_record_kept_in="file") == []
     assert said("status", upgrade_record_kept_in="kubernetes") == []
+
+
+@pytest.mark.parametrize(("playbook", "more"), [("machines", {}), ("settle", {"upgrade_system": MACHINES})])
+def test_groups_of_machines_of_kubernetes_have_a_namespace(playbook: str, more: dict[str, Any]) -> None:
+    given = {"target_version": "1.36.1", "upgrade_namespace": "up", "upgrade_groups": ["a"], **more}
+    found = faults(playbook, {**given, "upgrade_record_kept_in": "kubernetes"}, set(more), specified(MACHINES))
+    assert found == []
 
 
 def test_all_faults_are_said_at_once() -> None:
