@@ -131,14 +131,8 @@ options:
     type: dict
     default: {}
     suboptions:
-      transient:
-        description: The retries of failures of the class C(Transient).
-        type: int
-        default: 3
-      unreachable:
-        description: The retries of failures of the class C(Unreachable).
-        type: int
-        default: 5
+      transient: {description: The retries of failures of the class C(Transient)., type: int, default: 3}
+      unreachable: {description: The retries of failures of the class C(Unreachable)., type: int, default: 5}
   management:
     description:
       - The connection to the management cluster, if Cluster API owns the machines. It may be the same cluster. No
@@ -153,15 +147,16 @@ options:
     description: With O(state=restored) the cause of the failure, for a Machine that was stopped before its drain.
     type: str
     default: ''
+  aborted:
+    description: With O(state=restored) the upgrade is aborted, and with it all work of NodeUpdates that has not ended.
+    type: bool
+    default: false
   batch:
     description: The machines of the current batch.
     type: list
     elements: str
     default: []
-  announce:
-    description: It has no effect for this system.
-    type: bool
-    default: false
+  announce: {description: It has no effect for this system., type: bool, default: false}
   wait_timeout:
     description: Seconds to wait for an answer of the Kubernetes API, then without progress for what the state needs.
     default: 120

@@ -149,39 +149,51 @@ def abort_it(tasks: Tasks, name: str = "next") -> None:
 
 
 class Upgrader:
-    """Something that upgrades machines as NodeUpdates ask for it. Each failure in `fails` is reported once."""
+    """Something that upgrades machines as NodeUpdates in their own cluster ask for it. Each failure in `fails` is
+    reported once."""
 
     def __init__(self, tasks: Tasks) -> None:
-        self.tasks, self.found = tasks, tasks.found
+        self.found = tasks.found
         tasks.here.sandbox.apply([yaml.safe_load((FILES / "node_update.yml").read_text(encoding="utf-8"))])
-        kind = tasks.resources.kinds.named("upgrade.stateful/v1alpha1", "NodeUpdate")
+        self.resources = tasks.here.sandbox.kubernetes.server.resources
+        kind = self.resources.kinds.named("upgrade.stateful/v1alpha1", "NodeUpdate")
         assert kind is not None
         self.kind: Kind = kind
         self.began: list[tuple[str, int]] = []
         self.fails: list[Json] = []
         self.hangs = False
         """It works, and does not end before it is aborted."""
+        self.deaf = False
+        """It does not end then either."""
         tasks.here.calling.after = self.look
 
     def look(self, request: Request) -> None:
         """Start what is asked for, as a controller that watches."""
         if "/nodeupdates" in request.path and request.method in ("POST", "PATCH"):
-            for item in self.tasks.resources.store.list(self.kind):
+            for item in self.resources.store.list(self.kind):
                 self._begin(item)
 
     def _begin(self, item: Json) -> None:
         name, spec, status = item["metadata"]["name"], item["spec"], item.get("status", {})
-        if spec["phase"] == "Abort" and status.get("phase") == "InProgress" and self.hangs:
-            self._tell(name, phase="Aborted", observedAttempt=spec["attempt"])
+        if spec["phase"] == "Abort" and status.get("phase") == "InProgress" and self.hangs and not self.deaf:
+            self.tell(name, phase="Aborted", observedAttempt=spec["attempt"])
         if spec["phase"] == "Abort" or status.get("observedAttempt") == spec["attempt"]:
             return
         self.began.append((name, spec["attempt"]))
-        self._tell(name, phase="InProgress", observedAttempt=spec["attempt"])
+        self.tell(name, phase="InProgress", observedAttempt=spec["attempt"])
         if self.hangs:
             return
         if self.fails:
-            self._tell(name, phase="Failed", observedAttempt=spec["attempt"], **self.fails.pop(0))
+            self.tell(name, phase="Failed", observedAttempt=spec["attempt"], **self.fails.pop(0))
             return
+        self._work(name, spec)
+
+    def finish(self, name: str) -> None:
+        """Do the work that has hung, and hang no more."""
+        self.hangs = False
+        self._work(name, self.resources.get(self.kind, NAMESPACE, name)["spec"])
+
+    def _work(self, name: str, spec: Json) -> None:
         machine, version = self.found.machines[spec["nodeName"]], spec["newMachineSpec"]["version"].removeprefix("v")
         machine.packages.install("kubeadm", version, held_too=True)
         if spec["step"] == "BeforeDrain":
@@ -196,14 +208,15 @@ class Upgrader:
         else:
             machine.packages.install("kubelet", version, held_too=True)
             machine.kubelet.restart(machine.written.kubelet_configuration)
-            self._tell(name, phase="Ready", observedAttempt=spec["attempt"])
+            self.tell(name, phase="Ready", observedAttempt=spec["attempt"])
 
     def _wait(self, name: str, attempt: int, process: Process) -> None:
         if process.ended is None:
             self.found.cluster.shared.clock.later(1.0, lambda: self._wait(name, attempt, process))
         else:
-            self._tell(name, phase="Failed" if process.ended.rc else "Ready", observedAttempt=attempt)
+            self.tell(name, phase="Failed" if process.ended.rc else "Ready", observedAttempt=attempt)
 
-    def _tell(self, name: str, **said: Any) -> None:
+    def tell(self, name: str, **said: Any) -> None:
+        """Write the status of a NodeUpdate."""
         writing = Writing("upgrader", strict="Strict", subresource="status")
-        self.tasks.resources.change(self.kind, NAMESPACE, name, lambda item: item.update(status=said), writing)
+        self.resources.change(self.kind, NAMESPACE, name, lambda item: item.update(status=said), writing)

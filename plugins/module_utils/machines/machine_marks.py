@@ -132,7 +132,8 @@ class MachineMarks:
         if release is MarkRelease.NOTHING:
             cause = self.task.params["stopped"] if machine.undo.writer.run == self.task.run else ""
             said = " ".join(filter(None, (f"Run {machine.undo.writer.run} has stopped halfway.", cause)))
-            self._report(machine, MachineProgress.FAILED, said)
+            begun = not at_work or (node is not None and node.carries_undo)
+            self._report(machine, MachineProgress.FAILED, said, undrained=not begun)
             return (stays_held(machine),)
         if progress_of(machine) is not MachineProgress.DONE:
             self._marking.report(machine, None)

@@ -32,6 +32,7 @@ from .observe.facts import facts_in
 from .observe.look import look
 from .observe.state import IDENTITY, KubeadmCluster
 from .planning import OPTIONS, order, preflight, target_of, through_of, version_before, words
+from .work_left import end_work, still_at_work, work_left
 
 SECONDS_A_BATCH = 300
 """Seconds that a batch is expected to last as long as none was measured."""
@@ -191,21 +192,28 @@ def _restored(task: Task) -> Outcome:
     workloads back.
 
     One that is not Ready stays cordoned, and one on which something is at work: it may be half upgraded, or go down.
-    The marks are removed before the cordons, which show whether work had started.
+    Work of NodeUpdates is aborted only if the upgrade is. The marks are removed before the cordons, which show whether
+    work had started.
     """
     client, facts = connect(task.params["kubernetes"]), facts_in(task.params["machines"])
-    busy = {name for name, each in facts.items() if each.under_way}
+    on_machines = {name for name, each in facts.items() if each.under_way}
 
     def again() -> Verdict:
         seen = look(client)
+        work, unseen = work_left(client, task.params["namespace"])
+        busy = {*on_machines, *work}
         unmarked = _unmarked(task, seen, busy)
         marked = [name for name, each in seen.machines.items() if each.carries_undo]
         unsure = [name for name in marked if not seen.machines[name].ready or name in busy]
         reasons = _uncordoned(task, client, [name for name in marked if name not in unsure])
-        return Verdict((*reasons, *(_stays(name, at_work=name in busy) for name in unsure), *unmarked))
+        stay = [_stays(name, at_work=name in busy) for name in unsure if name not in work]
+        remarks = (*stay, *still_at_work(work, unsure), *(unseen if marked else ()))
+        return Verdict((*reasons, *remarks, *unmarked))
 
+    ends = task.params["aborted"] and not task.check_mode
+    ended = attempt(lambda given: Outcome(end_work(given, client)), task) if ends else Outcome(Verdict())
     cordons = attempt(lambda given: Outcome(given.wait(again, lambda _found: Verdict())[0]), task)
-    verdict = combine((cordons.verdict, going_down.put_back(task).verdict))
+    verdict = combine((ended.verdict, cordons.verdict, going_down.put_back(task).verdict))
     return Outcome(verdict, bool(task.journal.as_result()), next="nothing")
 
 

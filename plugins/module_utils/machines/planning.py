@@ -55,6 +55,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "workload_gate": {"type": "path"},
     "management": OTHER_KUBERNETES,
     "stopped": {"type": "str", "default": ""},
+    "aborted": {"type": "bool", "default": False},
     **OF_DELEGATED,
 }
 """The options of an upgrade of machines."""

@@ -30,9 +30,9 @@ REQUEST = (
 )
 """The rights in the namespace of an UpgradeTask without `management`. They are not asked for: one that cannot be read
 is refused, and a status that cannot be written is a warning."""
-DELEGATED = tuple(Right(verb, GROUP, NODE_UPDATES) for verb in ("get", "create", "patch", "delete"))
+DELEGATED = tuple(Right(verb, GROUP, NODE_UPDATES) for verb in ("get", "list", "create", "patch", "delete"))
 """The rights in the namespace of NodeUpdates, for the role member_delegated. They are not asked for: the first one that
-is missing is named before anything is done on the machine."""
+is missing is named before anything is done on the machine, and `list` is needed only when things are put back."""
 MANAGEMENT = (
     *(Right(verb, "cluster.x-k8s.io", "machines") for verb in ("get", "list", "patch")),
     Right("patch", "cluster.x-k8s.io", "machines/status"),
