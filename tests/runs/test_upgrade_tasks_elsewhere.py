@@ -10,6 +10,7 @@ import pytest
 from tests.runs import executor
 from tests.runs.machines import CHECK, PLAYBOOK
 from tests.runs.owned_machines import CLUSTERS, MARK, OwnedMachines, management, owned
+from tests.runs.shipped import bound
 from tests.runs.test_machine_marks import settled
 from tests.runs.turns import Killed
 from tests.runs.upgrade_tasks import EVERY, FROM, TO, Tasks, abort_it, codes
@@ -111,6 +112,48 @@ def test_without_the_right_there_the_task_is_refused_by_name(both: tuple[Tasks, 
     where = f"get upgradetasks/next in namespace {CLUSTERS} at {tasks.management['host']}."
     assert f"{USER} is not allowed to {where}" in refused.output
     assert (versions(tasks), machines.marked()) == (dict.fromkeys(tasks.found.machines, FROM), {})
+
+
+REQUESTS = "requests"
+
+
+def apart(tasks: Tasks) -> None:
+    """Have tasks in another namespace than their Machines, in which the user has no rights yet."""
+    tasks.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": REQUESTS}}])
+    tasks.namespace = REQUESTS
+
+
+def test_a_task_in_another_namespace_than_its_machines_takes_the_shipped_rights_there(
+    both: tuple[Tasks, OwnedMachines],
+) -> None:
+    tasks, machines = both
+    apart(tasks)
+    tasks.request(machines=EVERY)
+    refused = tasks.play(tasks.variables(**management(tasks)))
+    assert codes(refused) == ["kubernetes_rights"], refused.output
+    assert f"{USER} is not allowed to get upgradetasks/next in namespace {REQUESTS}" in refused.output
+    tasks.apply(bound("machines/files/management_role.yml", REQUESTS))
+    tasks.here.later(5)
+    tasks.request("last")
+    tasks.here.driver = executor.play  # It shows warnings.
+    ended = tasks.play(tasks.agreed("last", **management(tasks)))
+    assert ended.code == 0, ended.output
+    assert "was not written" not in ended.output
+    assert (tasks.phase(), tasks.phase("last")) == ("Abort", "Complete"), "the earlier one of its owner is aborted"
+    assert tasks.progress("last") == dict.fromkeys(EVERY, "UpToDate")
+    assert machines.marked() == {}
+
+
+def test_a_task_that_is_aborted_in_another_namespace_ends_its_run(both: tuple[Tasks, OwnedMachines]) -> None:
+    tasks, machines = both
+    apart(tasks)
+    tasks.apply(bound("machines/files/management_role.yml", REQUESTS))
+    tasks.request(machines=EVERY)
+    given = tasks.agreed(**management(tasks))
+    tasks.at_the_first_machine(abort_it)
+    ended = tasks.play(given)
+    assert "stopped_by_request" in codes(ended), ended.output
+    assert (tasks.phase(), tasks.progress(), machines.marked()) == ("Abort", {}, {})
 
 
 def planned(tasks: Tasks, given: dict[str, Any]) -> Played:
