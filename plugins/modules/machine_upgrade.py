@@ -37,6 +37,7 @@ options:
       - V(delegated) has another program carry out the O(step) of the machines of the O(batch), by an object
         NodeUpdate in the O(namespace), and waits until that has ended. Work under way is aborted once O(wait_timeout)
         is over or its UpgradeTask is aborted, and has as long again to end.
+      - V(specified) returns a O(field) of the specification that the machine of the O(batch) is to have.
       - V(returned) waits until the O(batch) is Ready on O(target_version), and uncordons what the run has cordoned.
       - V(rejoined) puts allocation back in each of the O(workloads) once the members of the O(proof) have joined again.
         With O(wait=false) nothing is done for those that have not.
@@ -47,20 +48,8 @@ options:
         changed in the O(workloads) is put back.
       - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back.
     type: str
-    choices:
-      - planned
-      - begun
-      - ended
-      - fit
-      - asked
-      - ready
-      - drained
-      - delegated
-      - returned
-      - rejoined
-      - whole
-      - proven
-      - restored
+    choices: [planned, begun, ended, fit, asked, ready, drained, delegated, specified,
+      returned, rejoined, whole, proven, restored]
     default: planned
   target_version:
     description: The version of Kubernetes, such as 1.36.1. Not needed if O(state=ended) or O(state=restored).
@@ -124,6 +113,11 @@ options:
     description:
       - The request of the run, such as V(upgradetask/next). With O(state=delegated) the upgrader gets the whole
         specification that an UpgradeTask wants, and with O(management) the Machines get its name as their mark.
+    type: str
+    default: ''
+  field:
+    description: With O(state=specified) the path of an object in C(newMachineSpec) of the UpgradeTask, or, if that has
+      no such object, in that of the Machine at O(management). V(infraMachine.spec.image) is one.
     type: str
     default: ''
   retries:
@@ -300,6 +294,11 @@ workloads:
   returned: with O(state=ready)
   type: dict
   sample: {}
+specified:
+  description: The object at O(field). It is empty where there is none, and for a version on the way.
+  returned: with O(state=specified)
+  type: dict
+  sample: {url: "https://images.example.com/os.raw"}
 kept:
   description: The pods that budgets keep, each with its C(pod), C(kubernetes_node), C(budget) and
     C(disruptions_allowed).

@@ -32,6 +32,7 @@ from .observe.facts import facts_in
 from .observe.look import look
 from .observe.state import IDENTITY, KubeadmCluster
 from .planning import OPTIONS, order, preflight, target_of, through_of, version_before, words
+from .specified import specified
 from .work_left import end_work, still_at_work, work_left
 
 SECONDS_A_BATCH = 300
@@ -262,6 +263,7 @@ SYSTEM = System(
         "ready": going_down.ready,
         "drained": _drained,
         "delegated": lambda task: delegated(_to_its_end(task)),
+        "specified": specified,
         "returned": _returned,
         "rejoined": going_down.rejoined,
         "whole": _whole,

@@ -38,6 +38,7 @@ from .observe.look import look
 from .observe.state import IDENTITY, KubeadmCluster, plain
 from .requested import judge_request
 from .rights import CLUSTER_ROLE
+from .specified import OPTIONS as OF_SPECIFIED
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "namespace": {"type": "str"},
@@ -57,6 +58,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "stopped": {"type": "str", "default": ""},
     "aborted": {"type": "bool", "default": False},
     **OF_DELEGATED,
+    **OF_SPECIFIED,
 }
 """The options of an upgrade of machines."""
 
