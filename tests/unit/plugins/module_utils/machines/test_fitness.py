@@ -145,7 +145,7 @@ def test_the_facts_of_the_machines() -> None:
 def test_machines_of_the_control_plane_at_which_nothing_has_looked_are_named() -> None:
     (reason,) = judge_facts(cluster(), {"cp-0": MachineFacts(FROM, etcd=ETCD)}, [*CONTROL_PLANE, "w-0"], NOW).reasons
     assert reason.code == "control_plane_not_seen"
-    assert "cp-1 and cp-2 itself" in reason.message
+    assert "cp-1, cp-2 itself" in reason.message
 
 
 def test_facts_are_read_strictly() -> None:
