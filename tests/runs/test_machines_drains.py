@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from tests.runs.machines import NAMESPACE, Machines, machines
-from tests.runs.shipped import rights_of_machines
+from tests.runs.observer.looking import RECORD
+from tests.runs.shipped import bound, rights_of_machines
 from tests.runs.test_machines import FROM, TO, codes, cordoned, is_upgraded, planned, upgraded
 from tests.runs.world import world
-from tests.sandbox.kubernetes.kinds import NODES
+from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.web import Request
@@ -54,6 +57,32 @@ def test_a_budget_that_never_lets_its_pod_go_is_refused_with_all_else(found: Mac
     }
     found.here.sandbox.apply([budget, pod("worker-2")])
     assert sorted(codes(planned(found))) == ["drain_never_ends", "pods_without_controller"]
+
+
+def test_a_pod_that_a_budget_keeps_is_deleted_after_its_time_where_that_is_allowed(found: Machines) -> None:
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": WEB, "namespace": WEB},
+        "spec": {"selector": {"matchLabels": {"app": WEB}}, "maxUnavailable": 0},
+    }
+    found.here.sandbox.apply([budget, pod("worker-2")])
+    forced: dict[str, Any] = {
+        "upgrade_allow_unmanaged_pods": [WEB],
+        "upgrade_allow_forced_drains": [{"rung": "delete", "after": 300, "namespaces": [WEB]}],
+    }
+    refused = planned(found, **forced)
+    assert codes(refused) == ["kubernetes_rights"]
+    assert 'resources: ["pods"], verbs: ["delete"]' in refused.output
+    found.here.sandbox.apply(bound("openshift/files/forced_drains_role.yml", WEB))
+    ended = upgraded(found, **forced)
+    assert ended.code == 0, ended.output
+    is_upgraded(found)
+    maps = found.here.sandbox.kubernetes.server.store.each(CONFIG_MAPS, NAMESPACE)
+    (record,) = [json.loads(each["data"][RECORD]) for each in maps if RECORD in each.get("data", {})]
+    (act,) = [each for each in record["events"] if each["message"].startswith("forced")]
+    assert act["about"] == f"Pod {WEB}/on-worker-2"
+    assert act["message"] == "forced: delete on worker-2 (upgrade_allow_forced_drains)"
 
 
 def test_a_machine_that_does_not_come_back_stays_cordoned_until_it_is_ready(found: Machines) -> None:

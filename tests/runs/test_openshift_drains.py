@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.timestamps import timestamp_of
+from kubernetes import client
 
 from tests.runs import direct
 from tests.runs.openshift import PLAYBOOK
@@ -89,20 +90,33 @@ def test_without_a_rung_the_plan_is_refused_and_another_namespace_is_none(blocke
 
 
 def test_the_digest_of_the_plan_covers_the_rungs(blocked: Blocked) -> None:
-    given = blocked.cluster.agreed(upgrade_allow_forced_drains=[RUNG])
+    given = blocked.given()
     later = {**RUNG, "after": 30}
     refused = blocked.here.play(PLAYBOOK, {**given, "upgrade_allow_forced_drains": [later]})
     assert refused.code != 0
     assert len(blocked.pods()) == 1
 
 
-def test_a_right_that_is_missing_is_named_and_nothing_is_deleted(blocked: Blocked) -> None:
-    ended = blocked.here.play(PLAYBOOK, blocked.cluster.agreed(upgrade_allow_forced_drains=[RUNG]))
+def test_a_right_that_is_missing_is_named_by_the_plan_and_nothing_is_changed(blocked: Blocked) -> None:
+    refused = blocked.cluster.plan(upgrade_allow_forced_drains=[RUNG])
+    assert codes(refused) == ["kubernetes_rights"]
+    assert f"in namespace {SEARCH}" in refused.output
+    assert 'resources: ["pods"], verbs: ["delete"]' in refused.output
+    assert len(blocked.pods()) == 1
+    assert blocked.cluster.paused() == []
+
+
+def test_a_right_that_is_withdrawn_during_the_run_is_named_and_nothing_is_deleted(blocked: Blocked) -> None:
+    given = blocked.given()
+    with blocked.here.sandbox.client() as api:
+        client.RbacAuthorizationV1Api(api).delete_namespaced_role_binding(
+            blocked.rights[1]["metadata"]["name"], SEARCH, _preload_content=False
+        )
+    ended = blocked.here.play(PLAYBOOK, given)
     assert ended.code != 0
     assert "delete" in ended.output
     assert "pods" in ended.output
     assert len(blocked.pods()) == 1
-    assert blocked.cluster.paused() == ["worker"]
 
 
 def test_the_time_of_a_rung_counts_over_passes_and_a_new_cordon(blocked: Blocked) -> None:

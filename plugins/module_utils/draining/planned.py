@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ..common.verdict import Verdict, combine
 from ..kubernetes.client import KubernetesClient
+from ..kubernetes.rights import missing_rights
 from .judge.budgets import judge_budgets
 from .judge.forced_drains import ForcedRung, judge_forced, may_be_forced
 from .judge.longhorn_budgets import judge_manager_budgets
@@ -14,6 +15,8 @@ from .judge.residents import IsAsked, judge_residents, judge_unasked
 from .judge.room import judge_room
 from .judge.undrainable import judge_undrainable
 from .observe.workload_look import look_at_workloads
+from .observe.workloads import PlacedPod
+from .rights import FORCED_DRAIN
 
 Batches = Mapping[str, Collection[str]]
 """The Kubernetes nodes of each batch by its name."""
@@ -43,7 +46,7 @@ def judge_drains(
     if seen is None:
         return Verdict(remarks)
     seen = replace(seen, pods=tuple(each for each in seen.pods if (each.namespace, each.name) not in spared))
-    forced = judge_forced(seen.pods, drained, rungs)
+    forced = (judge_forced(seen.pods, drained, rungs), *_missing_to_force(client, seen.pods, drained, rungs))
     budgets = judge_budgets(seen.budgets, [pod for pod in seen.pods if not may_be_forced(pod, rungs)], drained)
     lost = judge_undrainable(seen.pods, drained, unmanaged) if unmanaged is not None else Verdict()
     one_by_one = batches.keys() - workers.keys()
@@ -51,4 +54,13 @@ def judge_drains(
     residents = judge_residents(seen, batches, one_by_one)
     unasked = judge_unasked(seen, drained, is_asked) if is_asked is not None else Verdict()
     rest = (longhorn, lost, residents, unasked, judge_room(seen, workers), Verdict(remarks))
-    return combine((budgets, forced, *rest))
+    return combine((budgets, *forced, *rest))
+
+
+def _missing_to_force(
+    client: KubernetesClient, pods: Iterable[PlacedPod], drained: Collection[str], rungs: Collection[ForcedRung]
+) -> Iterator[Verdict]:
+    """The rights that are missing in the namespaces of the pods that may be deleted, as far as they are there now."""
+    covered = [each for each in pods if each.kubernetes_node in drained and may_be_forced(each, rungs)]
+    for namespace in sorted({each.namespace for each in covered}):
+        yield missing_rights(client, namespace, FORCED_DRAIN)

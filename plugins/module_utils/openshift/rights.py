@@ -36,7 +36,7 @@ SPARE_WORKERS = (
 )
 """The rights in the namespace of the machines, for spare workers alone."""
 FORCED_DRAINS = (*FORCED_DRAIN, Right("create", "", "pods/eviction"))
-"""The rights in each namespace of forced drains. They are not asked for, since a namespace may be a pattern."""
+"""The rights in each namespace of forced drains. The plan asks to delete in those whose pods may be deleted now."""
 
 REQUEST = (
     *(Right(verb, "upgrade.managed.openshift.io", "upgradeconfigs") for verb in ("get", "patch")),
