@@ -198,6 +198,12 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
         "tests/runs/test_machine_by_cluster_api.py::test_each_machine_is_upgraded_alone_by_the_command_of_the_page",
     ),
     Elsewhere(
+        "python3 -m cluster_api_extension gate ",
+        "cluster-api.md",
+        "It needs a management cluster. The tests run the command line and the example of the playbook.",
+        "tests/runs/test_gate_example.py::test_a_database_that_is_not_whole_is_not_fit_and_the_reason_names_it",
+    ),
+    Elsewhere(
         "ansible-playbook stateful.upgrade.opensearch -e upgrade_namespace=search ",
         "versions.md",
         "It needs servers of three versions.",

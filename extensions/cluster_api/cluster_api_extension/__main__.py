@@ -1,4 +1,4 @@
-"""The entry: `python -m cluster_api_extension serve`, and `… work -- COMMAND` for the runs."""
+"""The entry: `python -m cluster_api_extension serve`, `… work -- COMMAND` for runs, `… gate -- COMMAND` for gates."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from .claims import Claimant, Claims
+from .gate_runs import GateRuns
 from .kubernetes_api import Access, KubernetesApi, Unanswered, in_cluster
 from .policy import Policy, PolicyError, policy_of
 from .service import utc_now
@@ -53,7 +54,13 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
         help="the command is a playbook of stateful.upgrade: show its plan, and agree to exactly that plan",
     )
     working.add_argument("run", nargs="+", metavar="COMMAND", help="the command, with placeholders such as {version}")
-    for each in (serving, working):
+    gating = commands.add_parser("gate", help="write the gate of a Cluster as a command says: exit code 0 is fit")
+    gating.add_argument("--cluster", required=True, type=named_cluster, help="the Cluster, as namespace/name")
+    gating.add_argument("--once", action="store_true", help="end after one look")
+    gating.add_argument("--look-seconds", type=int, default=60, help="the time between two looks")
+    gating.add_argument("--limit", type=int, default=300, help="seconds within which the command has to end")
+    gating.add_argument("run", nargs="+", metavar="COMMAND", help="the command that looks at the database")
+    for each in (serving, working, gating):
         each.add_argument("--namespace", default=os.environ.get("POD_NAMESPACE", ""), help="the namespace of the tasks")
         each.add_argument("--api-server", default="", help="the API server, outside a pod")
         each.add_argument("--token-file", type=Path, help="the token for it")
@@ -64,6 +71,18 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     if found.api_server and not found.token_file:
         parser.error("--api-server needs --token-file")
     return found
+
+
+def named_cluster(given: str) -> tuple[str, str]:
+    """The namespace and the name of a Cluster.
+
+    Raises:
+        ValueError: one is missing.
+    """
+    namespace, _slash, name = given.partition("/")
+    if not namespace or not name or "/" in name:
+        raise ValueError(given)
+    return namespace, name
 
 
 def policy_in(path: Path) -> Policy:
@@ -93,8 +112,25 @@ async def until_stopped(found: argparse.Namespace) -> None:
         if found.command == "serve":
             files = TlsFiles(found.certificate, found.key, found.client_ca)
             await serve(policy_in(found.policy), store, Served(files, found.host, found.port, found.health_port), stop)
+        elif found.command == "gate":
+            await keep_gate(found, store, stop)
         else:
             await work(found, api, store, stop)
+
+
+async def keep_gate(found: argparse.Namespace, store: Store, stop: asyncio.Event) -> None:
+    """Looks again and again whether the Cluster is fit. A look in progress is finished before the process ends."""
+    runs = GateRuns(store, found.cluster, found.run, found.limit, utc_now)
+    while not stop.is_set():
+        try:
+            await runs.look_once()
+        except Unanswered as error:
+            if found.once:
+                raise
+            LOG.warning("%s", error)
+        if found.once:
+            return
+        await asyncio.wait({asyncio.ensure_future(stop.wait())}, timeout=found.look_seconds)
 
 
 async def work(found: argparse.Namespace, api: KubernetesApi, store: Store, stop: asyncio.Event) -> None:

@@ -45,6 +45,11 @@ def gate_answer_of(data: Mapping[str, Any]) -> GateAnswer | str:
     return GateAnswer(fit == "yes", reason, time.astimezone(timezone.utc))
 
 
+def gate_data_of(answer: GateAnswer) -> dict[str, str]:
+    """The record with an answer, which `gate_answer_of` reads."""
+    return {"fit": "yes" if answer.fit else "no", "reason": answer.reason[:LONGEST], "seen": answer.seen.isoformat()}
+
+
 def cluster_named(body: Json) -> tuple[str, str]:
     """The namespace and the name of the cluster of a request."""
     return text(body, "cluster", "metadata", "namespace"), text(body, "cluster", "metadata", "name")

@@ -19,7 +19,7 @@ from .documents import (
     task_of,
 )
 from .fields import Json
-from .gates import GateAnswer, gate_answer_of
+from .gates import GateAnswer, gate_answer_of, gate_data_of
 from .holds import machine_path
 from .kubernetes_api import Conflict, KubernetesApi, Unanswered
 from .policy import Budget
@@ -153,6 +153,24 @@ class Store:
         """The answer of the gate of a cluster in its record, or the sentence that says why there is none."""
         found = await self._api.read(self.config_maps(gate_name(namespace, name)))
         return "It has not answered yet." if found is None else gate_answer_of(found.get("data") or {})
+
+    async def keep_gate(self, namespace: str, name: str, answer: GateAnswer) -> None:
+        """Writes the answer of the gate of a cluster.
+
+        Raises:
+            Unanswered: it cannot be read or written.
+            Conflict: another one writes it at the same time.
+        """
+        own = gate_name(namespace, name)
+        found = await self._api.read(self.config_maps(own))
+        metadata = {"name": own, "namespace": self.namespace}
+        if found is not None:
+            metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
+        item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": gate_data_of(answer)}
+        if found is None:
+            await self._api.make(self.config_maps(), item)
+        else:
+            await self._api.write(self.config_maps(own), item)
 
     async def sweep(self, now: datetime, kept: timedelta) -> int:
         """Deletes tasks older than `kept` that are done, or have no Machine or UpgradeTask; gives their number."""

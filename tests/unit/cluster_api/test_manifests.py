@@ -134,3 +134,16 @@ def test_the_page_names_what_the_code_reads() -> None:
     page = (ROOT / "docs" / "cluster-api.md").read_text(encoding="utf-8")
     for name in (SKIP, "upgrade.stateful/clear", "disableInPlaceUpdates", "uncovered", "MACHINE_TASK_RESULT", *SECRETS):
         assert name in page
+
+
+def test_the_worker_of_the_example_has_arguments_that_the_command_line_knows_and_time_to_end() -> None:
+    text = (ROOT / "docs" / "examples" / "cluster-api-worker.yml").read_text(encoding="utf-8")
+    deployment = yaml.safe_load(text)
+    spec = deployment["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    first, *rest = container["args"]
+    found = arguments([first, "--namespace", NAMESPACE, *rest])
+    assert (found.command, found.confirm_plan, found.run[0]) == ("work", True, "ansible-playbook")
+    assert (deployment["metadata"]["namespace"], spec["serviceAccountName"]) == (NAMESPACE, RUNS)
+    assert spec["terminationGracePeriodSeconds"] >= 3600
+    assert {*re.findall(r"{(\w+)}", " ".join(found.run))} == {"version", "kubernetes_node"}
