@@ -38,6 +38,8 @@ options:
         NodeUpdate in the O(namespace), and waits until that has ended. Work under way is aborted once O(wait_timeout)
         is over or its UpgradeTask is aborted, and has as long again to end.
       - V(specified) returns a O(field) of the specification that the machine of the O(batch) is to have.
+      - V(noted) notes the O(operation) of the agent of the machine of the O(batch) at its Kubernetes node, before it is
+        submitted. While the note is there, V(restored) leaves the machine as it is.
       - V(returned) waits until the O(batch) is Ready on O(target_version), and uncordons what the run has cordoned.
       - V(rejoined) puts allocation back in each of the O(workloads) once the members of the O(proof) have joined again.
         With O(wait=false) nothing is done for those that have not.
@@ -49,7 +51,7 @@ options:
       - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back.
     type: str
     choices: [planned, begun, ended, fit, asked, ready, drained, delegated, specified,
-      returned, rejoined, whole, proven, restored]
+      noted, returned, rejoined, whole, proven, restored]
     default: planned
   target_version:
     description: The version of Kubernetes, such as 1.36.1. Not needed if O(state=ended) or O(state=restored).
@@ -120,6 +122,7 @@ options:
       no such object, in that of the Machine at O(management). V(infraMachine.spec.image) is one.
     type: str
     default: ''
+  operation: {description: With O(state=noted) its name. An empty one removes the note., type: str, default: ''}
   retries:
     description: With O(state=delegated) the retries by the class of the failure.
     type: dict

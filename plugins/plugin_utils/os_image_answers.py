@@ -86,7 +86,7 @@ def decided(told: Json, **given: Any) -> dict[str, Any]:
     """The next step, from the results of the tasks that asked the agent and the machine.
 
     It has the `step`, the `cause`, the `plan` to store and the `document` to submit as text, and whether an operation
-    is `under_way`.
+    is `under_way`. If the agent has `answered`, `operation` is the name of that one, and empty without one.
 
     Args:
         told: The result with the answer of the agent.
@@ -112,11 +112,17 @@ def decided(told: Json, **given: Any) -> dict[str, Any]:
     wanted = WantedHost(digest, image, differs and not (done and kept and kept.digest == digest), _budgets(given))
     boot = str(given["boot"].get("stdout") or "").strip()
     decision = next_host_step(kept, status, wanted, boot, late=late)
-    return _answer(decision, given, under_way=decision.step in (HostStep.SUBMIT, HostStep.FOLLOW) or _runs(status))
+    begins = decision.plan.operation if decision.step is HostStep.SUBMIT and decision.plan is not None else ""
+    operation = _name_of(status) if _runs(status) else begins
+    return {**_answer(decision, given, under_way=bool(operation)), "answered": True, "operation": operation}
 
 
 def _runs(status: HostStatus) -> bool:
     return status.state is HostState.RUNNING
+
+
+def _name_of(status: HostStatus) -> str:
+    return shortened(printable(status.operation), LONGEST) or "without a name"
 
 
 def _answer(decision: HostDecision, given: Json, *, under_way: bool) -> dict[str, Any]:
@@ -128,6 +134,8 @@ def _answer(decision: HostDecision, given: Json, *, under_way: bool) -> dict[str
         "plan": json.dumps(plan.as_json(), sort_keys=True) if plan is not None else "",
         "document": json.dumps(document, sort_keys=True),
         "under_way": under_way,
+        "answered": False,
+        "operation": "",
     }
 
 

@@ -21,6 +21,7 @@ from ..run.begin_and_end import System
 from ..run.runs import contract_of, work_of
 from ..workloads import going_down
 from ..workloads.workload import consents_of_workloads
+from .agent_work import noted, operations_left, stays_for_agent, uncordoned_at_work
 from .delegated import delegated
 from .judge.fitness import judge_control_plane, judge_machines, judge_quorum
 from .judge.order import courses, narrowed
@@ -202,13 +203,20 @@ def _restored(task: Task) -> Outcome:
     def again() -> Verdict:
         seen = look(client)
         work, unseen = work_left(client, task.params["namespace"])
-        busy = {*on_machines, *work}
+        operations = operations_left(task, client, seen, facts)
+        busy = {*on_machines, *work, *operations}
         unmarked = _unmarked(task, seen, busy)
         marked = [name for name, each in seen.machines.items() if each.carries_undo]
         unsure = [name for name in marked if not seen.machines[name].ready or name in busy]
         reasons = _uncordoned(task, client, [name for name in marked if name not in unsure])
-        stay = [_stays(name, at_work=name in busy) for name in unsure if name not in work]
-        remarks = (*stay, *still_at_work(work, unsure), *(unseen if marked else ()))
+        unread = {name: each for name, each in operations.items() if name not in on_machines}
+        stay = [
+            stays_for_agent(name, unread.get(name, "")) if name in busy else _stays(name)
+            for name in unsure
+            if name not in work
+        ]
+        left = (*still_at_work(work, unsure), *uncordoned_at_work(operations, unsure))
+        remarks = (*stay, *left, *(unseen if marked else ()))
         return Verdict((*reasons, *remarks, *unmarked))
 
     ends = task.params["aborted"] and not task.check_mode
@@ -229,14 +237,7 @@ def _unmarked(task: Task, seen: KubeadmCluster, busy: Collection[str]) -> tuple[
         return error.verdict.reasons
 
 
-def _stays(name: str, *, at_work: bool) -> Reason:
-    if at_work:
-        said = f"Machine {name} stays cordoned, since an operation of its agent is under way, which may restart it."
-        return remark(
-            "machine_stays_cordoned",
-            said,
-            "Run the playbook again: it reads the result of the operation and continues.",
-        )
+def _stays(name: str) -> Reason:
     return remark(
         "machine_stays_cordoned",
         f"Machine {name} stays cordoned, since it is not Ready and may be half upgraded.",
@@ -264,6 +265,7 @@ SYSTEM = System(
         "drained": _drained,
         "delegated": lambda task: delegated(_to_its_end(task)),
         "specified": specified,
+        "noted": noted,
         "returned": _returned,
         "rejoined": going_down.rejoined,
         "whole": _whole,

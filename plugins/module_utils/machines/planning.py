@@ -24,6 +24,7 @@ from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words, counted
 from ..workloads.going_down import foreseen
 from ..workloads.workload import LONGHORN, PROOF, WORKLOADS, conditions_of_workloads, is_asked
+from .agent_work import OPTIONS as OF_AGENTS
 from .delegated import OPTIONS as OF_DELEGATED
 from .judge.api_address import judge_api_address
 from .judge.fitness import judge_control_plane, judge_facts, judge_machines, judge_members, judge_quorum
@@ -59,6 +60,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "aborted": {"type": "bool", "default": False},
     **OF_DELEGATED,
     **OF_SPECIFIED,
+    **OF_AGENTS,
 }
 """The options of an upgrade of machines."""
 

@@ -44,6 +44,11 @@ class Agent:
         self._told: dict[str, str] = {}
         self._known: set[str] = set()
 
+    @property
+    def state(self) -> str:
+        """The state of its last operation, as it says itself."""
+        return self._told.get("state", "")
+
     def steps(self, argv: Sequence[str], stdin: str, machine: Machine) -> Steps:
         """The command of the agent."""
         if self.silent:

@@ -26,7 +26,7 @@ def turns(
     facts: Mapping[str, MachineFacts],
     most: str | None = None,
 ) -> list[Turn]:
-    """The batches in their order, without the machines that are on the target.
+    """The batches in their order, without the machines that are on the target, unless their agent may be at work.
 
     Each machine goes to each version on the way: `kubeadm upgrade` takes it one minor version at a time
     (kubernetes.io/docs/setup/production-environment/tools/kubeadm/create-cluster-kubeadm, "kubeadm's skew against
@@ -40,9 +40,12 @@ def turns(
         most: The number or share of the machines of a group of workers that go together; one if it is None.
     """
     names = [name for name in unique(each for group in groups.values() for each in group) if name in seen.machines]
-    found = list[Turn]()
+    found, last, version = list[Turn](), hops[-1], str(hops[-1])
+    # Only the role reads the end of an operation, and lets the machine take pods again.
+    unread = {name for name in names if seen.is_done(name, version) and _is_unread(seen, name, facts)}
     for hop in hops:
-        left, version = [name for name in names if not seen.is_past(name, hop)], str(hop)
+        left = [name for name in names if not seen.is_past(name, hop) or (hop == last and name in unread)]
+        version = str(hop)
         own = [
             *_of_control_plane(seen, [name for name in left if seen.machines[name].control_plane], version, facts),
             *(
@@ -51,10 +54,15 @@ def turns(
                 for turn in _of_group(seen, group, members, left, version, most)
             ),
         ]
-        found += own if len(hops) == 1 else [_of_hop(each, version, last=hop == hops[-1]) for each in own]
+        found += own if len(hops) == 1 else [_of_hop(each, version, last=hop == last) for each in own]
         if left:
             seen, facts = foreseen(seen, left, version), {}
     return found
+
+
+def _is_unread(seen: KubeadmCluster, name: str, facts: Mapping[str, MachineFacts]) -> bool:
+    """Whether an operation of the agent is noted whose end neither a run has read, nor the look before the plan."""
+    return bool(seen.machines[name].operation) and (name not in facts or facts[name].under_way is not False)
 
 
 def _of_hop(turn: Turn, version: str, *, last: bool) -> Turn:
@@ -67,7 +75,9 @@ def foreseen(seen: KubeadmCluster, names: Collection[str], version: str) -> Kube
         seen,
         configured=version,
         machines={
-            name: replace(each, kubelet=version, ready=True, carries_undo=False) if name in names else each
+            name: replace(each, kubelet=version, ready=True, carries_undo=False, operation="")
+            if name in names
+            else each
             for name, each in seen.machines.items()
         },
         components=tuple(

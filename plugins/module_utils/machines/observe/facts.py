@@ -43,8 +43,8 @@ class MachineFacts:
     certificates: tuple[KubeadmCertificate, ...] = ()
     etcd: EtcdMember | None = None
     """None if it runs no member, or that gave no answer."""
-    under_way: bool = False
-    """Whether something is at work on it that may restart it, as its role knows."""
+    under_way: bool | None = None
+    """Whether something is at work on it that may restart it, as its role knows; None if that does not know."""
 
 
 def facts_in(given: Mapping[str, Any]) -> dict[str, MachineFacts]:
@@ -65,7 +65,7 @@ def _facts(name: str, item: Json) -> MachineFacts:
             kubeadm=plain(text(item, "kubeadm", "")),
             certificates=listed(item, "certificates", _certificate, ()),
             etcd=EtcdMember(text(etcd, "member"), text(etcd, "leader"), whole(etcd, "revision")) if etcd else None,
-            under_way=flag(item, "under_way", default=False),
+            under_way=flag(item, "under_way", default=False) if "under_way" in item else None,
         )
 
 

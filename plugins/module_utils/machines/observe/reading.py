@@ -17,6 +17,8 @@ CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 ZONE = "topology.kubernetes.io/zone"
 CANARY = "upgrade.stateful/canary"
 """The annotation of a Kubernetes node that is to go first; its value does not matter."""
+OPERATION = "upgrade.stateful/operation"
+"""The annotation of a Kubernetes node with the operation of its agent whose end no run has read yet."""
 OWNER = "cluster.x-k8s.io/owner-kind"
 """The annotation by which Cluster API names the owner of the machine (`core/v1beta2/common_types.go`)."""
 CLUSTER = ("cluster.x-k8s.io/cluster-namespace", "cluster.x-k8s.io/cluster-name")
@@ -38,6 +40,7 @@ def machine(name: str, item: Json) -> KubeadmMachine:
         created=text(metadata, "creationTimestamp", ""),
         leaving=bool(text(metadata, "deletionTimestamp", "")),
         canary=CANARY in notes,
+        operation=notes.get(OPERATION, ""),
         owner=notes.get(OWNER, ""),
         cluster="/".join(notes[each] for each in CLUSTER) if all(notes.get(each) for each in CLUSTER) else "",
         addresses=listed(status, "addresses", lambda each: text(each, "address", ""), ()),

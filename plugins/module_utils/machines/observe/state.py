@@ -41,6 +41,8 @@ class KubeadmMachine:
     """Namespace and name of its Cluster at Cluster API, with a slash; empty without one."""
     addresses: tuple[str, ...] = ()
     """Its addresses and host names."""
+    operation: str = ""
+    """The operation of its agent whose end no run has read yet; empty without one."""
 
     @property
     def is_kept(self) -> bool:
@@ -118,9 +120,11 @@ class KubeadmCluster:
         return [each for each in self.by_name.get(name, ()) if each.name in (API_SERVER, *FOLLOWING)]
 
     def is_begun(self, name: str, target: str) -> bool:
-        """Whether a machine is half upgraded: a run has cordoned it, or a part of it is on the target already."""
+        """Whether a run has begun to upgrade a machine: it has cordoned it, or a part is on the target already, or its
+        agent may be at work."""
         parts = self.configured == target and any(each.version == target for each in self._controlling(name))
-        return not self.is_done(name, target) and (self.machines[name].carries_undo or parts)
+        half = not self.is_done(name, target) and (self.machines[name].carries_undo or parts)
+        return half or bool(self.machines[name].operation)
 
     def is_well(self, name: str) -> bool:
         """Whether all components of a machine are Ready."""

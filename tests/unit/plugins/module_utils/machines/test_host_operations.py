@@ -131,11 +131,16 @@ def test_the_decision_from_the_results_of_tasks() -> None:
     begun = decided({"rc": 0, "stdout": "{}"})
     assert (begun["step"], begun["under_way"]) == ("submit", True)
     assert json.loads(begun["document"])["operation"] == f"{json.loads(begun['plan'])['digest']}-1"
+    assert (begun["answered"], begun["operation"]) == (True, json.loads(begun["document"])["operation"])
     half = decided({"rc": 0, "stdout": "{}"}, kept={"rc": 0, "stdout": begun["plan"][:9]})
     assert half["plan"] == begun["plan"], "a plan that was half written is none"
     name = json.loads(begun["document"])["operation"]
     told = {"rc": 0, "stdout": json.dumps({"operation": name, "state": "Succeeded", "image": f"sha256:{IMAGE}"})}
     assert decided(told, kept={"rc": 0, "stdout": begun["plan"]})["step"] == "ready"
+    assert decided(told, kept={"rc": 0, "stdout": begun["plan"]})["operation"] == ""
+    running = {"rc": 0, "stdout": json.dumps({"operation": "theirs", "state": "Running"})}
+    late = decided(running, 5)
+    assert (late["step"], late["answered"], late["operation"]) == ("failed", True, "theirs")
     other = {**GIVEN["configuration"], "script": ["kubeadm upgrade apply -y v1.36.1"]}
     assert decided(told, kept={"rc": 0, "stdout": begun["plan"]}, configuration=other)["step"] == "ready"
 
@@ -143,12 +148,14 @@ def test_the_decision_from_the_results_of_tasks() -> None:
 def test_a_machine_that_is_away_is_followed_until_the_time_is_over() -> None:
     away = {"unreachable": True, "msg": "timed out"}
     assert (decided(away)["step"], decided(away)["under_way"]) == ("follow", True)
+    assert decided(away)["answered"] is False, "what was noted stays"
     assert (decided(away, 5)["step"], decided(away, 5)["cause"]) == ("failed", "the machine cannot be reached")
 
 
 def test_an_agent_without_an_answer_is_named() -> None:
     silent = decided({"rc": 127, "stderr": "osagent: not found"})
     assert (silent["step"], silent["cause"]) == ("failed", "the agent does not answer: osagent: not found")
+    assert (silent["answered"], silent["under_way"]) == (False, True)
     assert "cannot be read" in os_image_answer({"status": 200, "content": "<html>"}, "fault")
     assert os_image_answer({"status": 503, "msg": "busy"}, "ended") is False
     assert os_image_answer({"rc": 0, "stdout": '{"state": "Running"}'}, "busy") is True

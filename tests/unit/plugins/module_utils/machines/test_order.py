@@ -125,3 +125,23 @@ def test_a_chain_goes_on_where_it_was() -> None:
 def test_a_run_is_narrowed_to_machines() -> None:
     assert narrowed(GROUPS, []) == GROUPS
     assert narrowed(GROUPS, ["w-1", "w-9"]) == {"workers": ["w-1"]}
+
+
+@pytest.mark.parametrize("hops", [HOPS, (Release.parse("1.36.0"), *HOPS)])
+@pytest.mark.parametrize(
+    ("facts", "goes"), [(None, True), (MachineFacts(TO), True), (MachineFacts(TO, under_way=False), False)]
+)
+def test_a_machine_on_the_target_gets_a_batch_until_the_end_of_its_operation_was_read(
+    hops: tuple[Release, ...], facts: MachineFacts | None, goes: bool
+) -> None:
+    done = machine("w-1", kubelet=TO, operation="p1-1")
+    known = {**LEADER, **({"w-1": facts} if facts is not None else {})}
+    found = [each for each in turns(cluster(done), GROUPS, hops, known) if "w-1" in each.members]
+    assert [each.target for each in found] == ([""] if goes else []), "only for the last version"
+    newer = machine("w-1", kubelet="1.37.0", operation="p1-1")
+    assert not [each for each in turns(cluster(newer), GROUPS, hops, known) if "w-1" in each.members]
+
+
+def test_a_machine_whose_agent_may_be_at_work_is_finished_first() -> None:
+    seen = cluster(machine("w-2", operation="p1-1"), machine("w-1", canary=True))
+    assert names(seen)[3:] == [["w-2"], ["w-1"], ["w-0"]]
