@@ -10,6 +10,7 @@ from tests.runs.machines import NAMESPACE
 from tests.runs.owned_machines import CLUSTERS, management, owned
 from tests.runs.turns import Killed
 from tests.runs.upgrade_tasks import EVERY, FROM, TO, Tasks, Upgrader, abort_it, requesting
+from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.web import Request
 
@@ -108,6 +109,34 @@ def test_a_killed_run_starts_no_work_twice(tasks: Tasks, number: int) -> None:
     assert ended.code == 0, ended.output
     assert len(upgrader.began) == len({*upgrader.began}), "no attempt twice"
     assert {attempt for _name, attempt in upgrader.began} == {1}
+
+
+def test_work_that_goes_on_is_finished_before_a_canary_is_begun(tasks: Tasks) -> None:
+    tasks.request(machines=(*EVERY, "worker-2"))
+    upgrader = Upgrader(tasks)
+    given = tasks.agreed(**DELEGATED)
+
+    def stop(request: Request) -> None:
+        upgrader.hangs = "worker" in str(request.body)
+        upgrader.look(request)
+        if any(name.startswith("worker") for name, _attempt in upgrader.began):
+            raise Killed
+
+    tasks.here.calling.after = stop
+    with pytest.raises(Killed):
+        tasks.play(given)
+    tasks.here.later(900)
+    first = upgrader.began[-1][0].removesuffix("-before-drain")
+    (other,) = {"worker-1", "worker-2"} - {first}
+    canary = {"upgrade.stateful/canary": "true"}
+    tasks.resources.change(NODES, "", other, lambda node: node["metadata"].setdefault("annotations", {}).update(canary))
+    tasks.here.calling.after = upgrader.look
+    upgrader.hangs = False
+    tasks.found.cluster.shared.clock.later(120, lambda: upgrader.finish(f"{first}-before-drain"))
+    ended = tasks.play(given)
+    assert ended.code == 0, ended.output
+    steps = [f"{name}-{step}-drain" for name in (first, other) for step in ("before", "after")]
+    assert [name for name, _attempt in upgrader.began if name.startswith("worker")] == steps
 
 
 def plan_of(tasks: Tasks, upgrader: Upgrader, name: str) -> Json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..common.words import unique
 from ..draining.judge.forced_drains import FORCED, rungs_in
 from ..draining.judge.undrainable import ALLOW_UNMANAGED
 from ..draining.planned import judge_drains
-from ..kubernetes.client import connect
+from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights, of_lock_and_record
 from ..run.colouring import Turn, readable_most
 from ..run.ordered import Whole, ordered
@@ -40,6 +41,7 @@ from .observe.state import IDENTITY, KubeadmCluster, plain
 from .requested import judge_request
 from .rights import CLUSTER_ROLE
 from .specified import OPTIONS as OF_SPECIFIED
+from .work_left import work_left
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "namespace": {"type": "str"},
@@ -137,7 +139,7 @@ def order(task: Task) -> Outcome:
         # A plan that is refused waits for nothing, and all that stands in its way is said at once.
         return whole.without_waiting() if whole.state is State.REFUSED else whole
 
-    seen, verdict = task.wait(lambda: look(client), judged)
+    seen, verdict = task.wait(lambda: _looked(client, task.params["namespace"]), judged)
     batches, components = batches_of(seen), present_versions(seen, facts)
     return ordered(
         Whole(IDENTITY, groups, versions(seen, groups)),
@@ -153,6 +155,12 @@ def order(task: Task) -> Outcome:
         # One that a person has cordoned stays so.
         kubernetes_nodes={name: name for name in versions(seen, groups) if batches and not seen.machines[name].is_kept},
     )
+
+
+def _looked(client: KubernetesClient, namespace: str) -> KubeadmCluster:
+    # Without the right to list NodeUpdates the order does without them: the plan needs no further right.
+    work, _unseen = work_left(client, namespace)
+    return replace(look(client), at_work=frozenset(work))
 
 
 def _conditions(task: Task) -> list[str]:

@@ -48,11 +48,7 @@ def turns(
         version = str(hop)
         own = [
             *_of_control_plane(seen, [name for name in left if seen.machines[name].control_plane], version, facts),
-            *(
-                turn
-                for group, members in groups.items()
-                for turn in _of_group(seen, group, members, left, version, most)
-            ),
+            *_of_workers(seen, groups, left, version, most),
         ]
         found += own if len(hops) == 1 else [_of_hop(each, version, last=hop == last) for each in own]
         if left:
@@ -86,6 +82,7 @@ def foreseen(seen: KubeadmCluster, names: Collection[str], version: str) -> Kube
             else each
             for each in seen.components
         ),
+        at_work=seen.at_work - {*names},
     )
 
 
@@ -117,6 +114,14 @@ def _of_control_plane(
         holds = any(each.machine == name for each in seen.voters)
         proof = f"etcd keeps {voters - 1} of {voters} members" if holds and voters > 1 else "it goes alone"
         yield Turn([name], reason, proof)
+
+
+def _of_workers(
+    seen: KubeadmCluster, groups: Mapping[str, Sequence[str]], left: Collection[str], target: str, most: str | None
+) -> list[Turn]:
+    """The workers of each group in turn; those that are half upgraded are finished before another is chosen."""
+    found = [turn for group, members in groups.items() for turn in _of_group(seen, group, members, left, target, most)]
+    return sorted(found, key=lambda turn: turn.reason != BEGUN)
 
 
 def _of_group(

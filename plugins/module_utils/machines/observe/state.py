@@ -78,6 +78,8 @@ class KubeadmCluster:
     """The address of the API in the ClusterConfiguration (controlPlaneEndpoint), with its port; empty without one."""
     server: str = ""
     """The URL at which the run reaches the API."""
+    at_work: frozenset[str] = frozenset()
+    """The machines on which work of a NodeUpdate has not ended."""
     by_name: Mapping[str, tuple[Component, ...]] = field(init=False)
     """The components of each machine."""
 
@@ -120,11 +122,11 @@ class KubeadmCluster:
         return [each for each in self.by_name.get(name, ()) if each.name in (API_SERVER, *FOLLOWING)]
 
     def is_begun(self, name: str, target: str) -> bool:
-        """Whether a run has begun to upgrade a machine: it has cordoned it, or a part is on the target already, or its
-        agent may be at work."""
+        """Whether a run has begun to upgrade a machine: it has cordoned it, work of a NodeUpdate has not ended, a part
+        is on the target already, or its agent may be at work."""
         parts = self.configured == target and any(each.version == target for each in self._controlling(name))
-        half = not self.is_done(name, target) and (self.machines[name].carries_undo or parts)
-        return half or bool(self.machines[name].operation)
+        begun = self.machines[name].carries_undo or name in self.at_work or parts
+        return (begun and not self.is_done(name, target)) or bool(self.machines[name].operation)
 
     def is_well(self, name: str) -> bool:
         """Whether all components of a machine are Ready."""

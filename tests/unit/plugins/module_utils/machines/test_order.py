@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.release import Release
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.order import (
@@ -50,6 +52,14 @@ def test_unhealthy_components_go_first_even_where_the_leader_of_etcd_is() -> Non
 
 def test_a_canary_goes_before_the_workers_of_its_group() -> None:
     assert names(cluster(machine("w-2", canary=True)), "3")[3:] == [["w-2"], ["w-0", "w-1"]]
+
+
+def test_a_machine_with_work_that_goes_on_is_finished_before_a_canary_and_before_other_groups() -> None:
+    groups = {"control plane": CONTROL_PLANE, "a": ["w-0", "w-1"], "b": ["w-2"]}
+    seen = replace(cluster(machine("w-0", canary=True)), at_work=frozenset({"w-2"}))
+    found = turns(seen, groups, HOPS, LEADER)[3:]
+    assert [each.members for each in found] == [["w-2"], ["w-0"], ["w-1"]]
+    assert found[0].reason == "first, since a run has begun to upgrade it"
 
 
 @pytest.mark.parametrize(
