@@ -19,6 +19,13 @@ from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.web import Request
 
 WEB = "web"
+BUDGET: Json = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": WEB, "namespace": WEB},
+    "spec": {"selector": {"matchLabels": {"app": WEB}}, "maxUnavailable": 0},
+}
+"""A budget that lets no pod of it go."""
 
 
 @pytest.fixture
@@ -49,24 +56,12 @@ def test_a_pod_without_a_controller_is_lost_by_consent_alone(found: Machines) ->
 
 
 def test_a_budget_that_never_lets_its_pod_go_is_refused_with_all_else(found: Machines) -> None:
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": WEB, "namespace": WEB},
-        "spec": {"selector": {"matchLabels": {"app": WEB}}, "maxUnavailable": 0},
-    }
-    found.here.sandbox.apply([budget, pod("worker-2")])
+    found.here.sandbox.apply([BUDGET, pod("worker-2")])
     assert sorted(codes(planned(found))) == ["drain_never_ends", "pods_without_controller"]
 
 
 def test_a_pod_that_a_budget_keeps_is_deleted_after_its_time_where_that_is_allowed(found: Machines) -> None:
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": WEB, "namespace": WEB},
-        "spec": {"selector": {"matchLabels": {"app": WEB}}, "maxUnavailable": 0},
-    }
-    found.here.sandbox.apply([budget, pod("worker-2")])
+    found.here.sandbox.apply([BUDGET, pod("worker-2")])
     forced: dict[str, Any] = {
         "upgrade_allow_unmanaged_pods": [WEB],
         "upgrade_allow_forced_drains": [{"rung": "delete", "after": 300, "namespaces": [WEB]}],

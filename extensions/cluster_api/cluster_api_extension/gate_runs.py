@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
-import signal
 import tempfile
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -14,7 +12,7 @@ from pathlib import Path
 from .gates import GateAnswer
 from .kubernetes_api import Conflict, Unanswered
 from .store import Store
-from .worker import GRACE, LOG, RESULT, Begin, Process, as_process, content_of, result_of
+from .worker import LOG, RESULT, Begin, Process, as_process, content_of, end, result_of
 
 
 class GateRuns:
@@ -71,8 +69,4 @@ class GateRuns:
             ready, _rest = await asyncio.wait({waiting}, timeout=self._limit)
             return waiting.result() if ready else None
         finally:
-            for number in (signal.SIGTERM, signal.SIGKILL):
-                if not waiting.done():
-                    with contextlib.suppress(ProcessLookupError):
-                        os.killpg(process.pid, number)
-                    await asyncio.wait({waiting}, timeout=GRACE)
+            await end(process, waiting)

@@ -115,6 +115,15 @@ def end_with_parent() -> None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
+async def end(process: Process, waiting: asyncio.Future[int]) -> None:
+    """Ends a command and all that it has started, if it has not ended: first it is asked to, then it is killed."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if not waiting.done():
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            await asyncio.wait({waiting}, timeout=GRACE)
+
+
 def content_of(file: Path) -> str:
     """The text of a file; empty if there is none."""
     return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
@@ -237,8 +246,4 @@ class Worker:
                     if loop.time() - last >= self._seconds * (SIGNS_OF_LIFE - 1) / SIGNS_OF_LIFE:
                         raise ClaimLost(f"The claim could not be renewed: {error}") from error
         finally:
-            for number in (signal.SIGTERM, signal.SIGKILL):
-                if not waiting.done():
-                    with contextlib.suppress(ProcessLookupError):
-                        os.killpg(process.pid, number)
-                    await asyncio.wait({waiting}, timeout=GRACE)
+            await end(process, waiting)
