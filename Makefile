@@ -148,7 +148,7 @@ scenarios: ## upgrades of real clusters
 molecule: ## the scenarios of extensions/molecule on real members (ARGS="…" go to molecule)
 	@$(RUN) -m tests.molecule $(ARGS)
 
-soak: soak-runs soak-branches soak-scenarios ## all that CI has no time for; takes one to two hours
+soak: soak-runs soak-branches soak-scenarios ## all that CI has no time for; takes about two hours, with nothing next to it
 
 soak-scenarios: ## every way of a real upgrade, and all scenarios of molecule
 	@$(TWO_AT_A_TIME) -vv tests/scenarios --ignore=tests/scenarios/branches -m soak $(ARGS)
