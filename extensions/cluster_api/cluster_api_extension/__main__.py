@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import yaml
@@ -121,16 +121,12 @@ async def until_stopped(found: argparse.Namespace) -> None:
 async def keep_gate(found: argparse.Namespace, store: Store, stop: asyncio.Event) -> None:
     """Looks again and again whether the Cluster is fit. A look in progress is finished before the process ends."""
     runs = GateRuns(store, found.cluster, found.run, found.limit, utc_now)
-    while not stop.is_set():
-        try:
-            await runs.look_once()
-        except Unanswered as error:
-            if found.once:
-                raise
-            LOG.warning("%s", error)
-        if found.once:
-            return
-        await asyncio.wait({asyncio.ensure_future(stop.wait())}, timeout=found.look_seconds)
+
+    async def look() -> bool:
+        await runs.look_once()
+        return False
+
+    await repeated(look, found, stop)
 
 
 async def work(found: argparse.Namespace, api: KubernetesApi, store: Store, stop: asyncio.Event) -> None:
@@ -141,17 +137,26 @@ async def work(found: argparse.Namespace, api: KubernetesApi, store: Store, stop
     claimant = Claimant(holder, found.claim_seconds, found.side_by_side, found.upgrade_tasks, choice)
     claims = Claims(api, store, claimant, utc_now)
     worker = Worker(claims, found.run, found.claim_seconds, utc_now, confirms=found.confirm_plan)
+    await repeated(worker.work_once, found, stop)
+
+
+async def repeated(look: Callable[[], Awaitable[bool]], found: argparse.Namespace, stop: asyncio.Event) -> None:
+    """Looks again and again until the process is asked to end, at once after a look that gives that there may be more.
+
+    Raises:
+        Unanswered: there was no answer, and only one look is wanted.
+    """
     while not stop.is_set():
         try:
-            had_one = await worker.work_once()
+            more = await look()
         except Unanswered as error:
             if found.once:
                 raise
             LOG.warning("%s", error)
-            had_one = False
+            more = False
         if found.once:
             return
-        if not had_one:
+        if not more:
             await asyncio.wait({asyncio.ensure_future(stop.wait())}, timeout=found.look_seconds)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from .documents import CLEAR, NotUnderstood
@@ -73,9 +72,7 @@ class Choosing:
 
         Its limits are those that the service gives its own ones.
         """
-        budget = self._choice.budget
-        machines = max(1, len(task["spec"]["machinesRequireUpgrade"]))
-        budget = replace(budget, deadline=budget.deadline * machines)
+        budget = self._choice.budget.of_machines(len(task["spec"]["machinesRequireUpgrade"]))
         where = f"configmap/{wanted.task_name}"
         try:
             kept = await self._store.by_hand(wanted, budget, self._now())

@@ -31,7 +31,7 @@ async def requested_by_task(
     asked = asked_of(machines, body, policy)
     wanted = [wanted_of(*each) for each in zip(machines, desired, strict=True)]
     faults = [*asked.faults, *([f"The allow-list does not cover {', '.join(uncovered)}."] if uncovered else [])]
-    budget = replace(policy.budget, deadline=policy.budget.deadline * len(machines))
+    budget = policy.budget.of_machines(len(machines))
     for _try in range(TRIES):
         listed = await store.upgrade_tasks.listed(asked.namespace)
         present = present_in(listed, asked)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .fields import Segments, segments
@@ -40,6 +40,10 @@ class Budget:
     deadline: int = 7200
     pause: int = 60
     poll: int = 15
+
+    def of_machines(self, number: int) -> Budget:
+        """The limits of one task for so many machines, which has the deadline of each."""
+        return replace(self, deadline=self.deadline * max(1, number))
 
 
 @dataclass(frozen=True)

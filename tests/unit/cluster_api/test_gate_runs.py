@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 
 import pytest
 
@@ -18,16 +19,16 @@ from tests.unit.cluster_api.management import RUNS, SERVICE, DirectApi, Manageme
 from tests.unit.cluster_api.manifests import NAMESPACE
 
 HOOK = "BeforeWorkersUpgrade"
+PYTHON = [sys.executable, "-c"]
 RULE = GateRule((HOOK,), max_age=600, poll=30)
 WRITE = "import os, pathlib; pathlib.Path(os.environ['MACHINE_TASK_RESULT']).write_text({!r}); raise SystemExit(2)"
 NO = WRITE.format('{"reason": "orders is yellow."}')
 
 
-def looked(management: Management, code: str, limit: float = 60) -> GateAnswer:
-    """The answer of one look with this Python code as the command, by the account of the runs."""
+def looked(management: Management, code: str, limit: float = 60, command: Sequence[str] = PYTHON) -> GateAnswer:
+    """The answer of one look with this code for the command, by the account of the runs."""
     store = Store(DirectApi(management, RUNS), NAMESPACE)
-    runs = GateRuns(store, ("default", "mem"), [sys.executable, "-c", code], limit, management.now)
-    return asyncio.run(runs.look_once())
+    return asyncio.run(GateRuns(store, ("default", "mem"), [*command, code], limit, management.now).look_once())
 
 
 def held(management: Management) -> str:
@@ -64,10 +65,8 @@ def test_a_command_that_fails_or_hangs_is_no_pass(code: str, said: str) -> None:
 
 
 def test_a_command_that_does_not_exist_is_no_pass() -> None:
-    management = Management()
-    store = Store(DirectApi(management, RUNS), NAMESPACE)
-    runs = GateRuns(store, ("default", "mem"), ["/nowhere/command"], 60, management.now)
-    assert asyncio.run(runs.look_once()).reason == "The command of the gate cannot be started (FileNotFoundError)."
+    answer = looked(Management(), "", command=["/nowhere/command"])
+    assert answer.reason == "The command of the gate cannot be started (FileNotFoundError)."
 
 
 def test_an_answer_that_cannot_be_written_leaves_the_one_before_until_it_is_too_old() -> None:
