@@ -18,7 +18,7 @@ from ..common.task import Outcome, Task
 from ..common.verdict import Reason, Verdict, remark
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.kubernetes_nodes import PATH as NODES
-from .observe.facts import MachineFacts
+from .observe.facts import MachineFacts, is_at_rest
 from .observe.reading import OPERATION
 from .observe.state import KubeadmCluster
 
@@ -51,7 +51,7 @@ def operations_left(
         Refusal: a note was not removed.
     """
     noted_there = {name: each.operation for name, each in seen.machines.items() if each.operation}
-    ended = {name for name in noted_there if name in facts and facts[name].under_way is False}
+    ended = {name for name in noted_there if is_at_rest(name, facts)}
     for name in ended:
         _note(task, client, name, "")
     return {name: operation for name, operation in noted_there.items() if name not in ended}

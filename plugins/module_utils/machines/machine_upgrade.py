@@ -21,7 +21,7 @@ from ..run.begin_and_end import System
 from ..run.runs import contract_of, work_of
 from ..workloads import going_down
 from ..workloads.workload import consents_of_workloads
-from .agent_work import noted, operations_left, stays_for_agent, uncordoned_at_work
+from .agent_work import Operations, noted, operations_left, stays_for_agent, uncordoned_at_work
 from .delegated import delegated
 from .judge.fitness import judge_control_plane, judge_machines, judge_quorum
 from .judge.order import courses, narrowed
@@ -209,12 +209,8 @@ def _restored(task: Task) -> Outcome:
         marked = [name for name, each in seen.machines.items() if each.carries_undo]
         unsure = [name for name in marked if not seen.machines[name].ready or name in busy]
         reasons = _uncordoned(task, client, [name for name in marked if name not in unsure])
-        unread = {name: each for name, each in operations.items() if name not in on_machines}
-        stay = [
-            stays_for_agent(name, unread.get(name, "")) if name in busy else _stays(name)
-            for name in unsure
-            if name not in work
-        ]
+        # Those with a NodeUpdate are named with it.
+        stay = [_stays(name, on_machines, operations) for name in unsure if name not in work]
         left = (*still_at_work(work, unsure), *uncordoned_at_work(operations, unsure))
         remarks = (*stay, *left, *(unseen if marked else ()))
         return Verdict((*reasons, *remarks, *unmarked))
@@ -237,7 +233,9 @@ def _unmarked(task: Task, seen: KubeadmCluster, busy: Collection[str]) -> tuple[
         return error.verdict.reasons
 
 
-def _stays(name: str) -> Reason:
+def _stays(name: str, on_machines: Collection[str], operations: Operations) -> Reason:
+    if name in on_machines or name in operations:
+        return stays_for_agent(name, "" if name in on_machines else operations[name])
     return remark(
         "machine_stays_cordoned",
         f"Machine {name} stays cordoned, since it is not Ready and may be half upgraded.",

@@ -32,7 +32,8 @@ REQUEST = (
 is refused, and a status that cannot be written is a warning."""
 DELEGATED = tuple(Right(verb, GROUP, NODE_UPDATES) for verb in ("get", "list", "create", "patch", "delete"))
 """The rights in the namespace of NodeUpdates, for the role member_delegated. They are not asked for: the first one that
-is missing is named before anything is done on the machine, and `list` is needed only when things are put back."""
+is missing is named before anything is done on the machine, and without `list` the order of a plan and what is put back
+do without them."""
 MANAGEMENT = (
     *(Right(verb, "cluster.x-k8s.io", "machines") for verb in ("get", "list", "patch")),
     Right("patch", "cluster.x-k8s.io", "machines/status"),

@@ -9,7 +9,7 @@ from ...common.release import Release
 from ...common.words import unique
 from ...run.colouring import Turn, most_of
 from ...run.start.approvals import digest_text
-from ..observe.facts import MachineFacts
+from ..observe.facts import MachineFacts, is_at_rest
 from ..observe.state import API_SERVER, FOLLOWING, KubeadmCluster
 
 APPLY, NODE = "apply", "node"
@@ -58,7 +58,7 @@ def turns(
 
 def _is_unread(seen: KubeadmCluster, name: str, facts: Mapping[str, MachineFacts]) -> bool:
     """Whether an operation of the agent is noted whose end neither a run has read, nor the look before the plan."""
-    return bool(seen.machines[name].operation) and (name not in facts or facts[name].under_way is not False)
+    return bool(seen.machines[name].operation) and not is_at_rest(name, facts)
 
 
 def _of_hop(turn: Turn, version: str, *, last: bool) -> Turn:

@@ -47,6 +47,11 @@ class MachineFacts:
     """Whether something is at work on it that may restart it, as its role knows; None if that does not know."""
 
 
+def is_at_rest(name: str, facts: Mapping[str, MachineFacts]) -> bool:
+    """Whether the role of a machine has said that nothing is at work there."""
+    return name in facts and facts[name].under_way is False
+
+
 def facts_in(given: Mapping[str, Any]) -> dict[str, MachineFacts]:
     """The facts by machine, of those whose role has seen any.
 
