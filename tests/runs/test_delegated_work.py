@@ -102,11 +102,7 @@ def test_a_killed_run_starts_no_work_twice(tasks: Tasks, number: int) -> None:
     upgrader = Upgrader(tasks)
     given = tasks.agreed(**DELEGATED)
     tasks.here.calling.after = upgrader.look
-    with tasks.here.killing_behind(number), pytest.raises(Killed):
-        tasks.play(given)
-    tasks.here.later(900)
-    ended = tasks.play(given)
-    assert ended.code == 0, ended.output
+    tasks.killed_and_run_again(given, number)
     assert len(upgrader.began) == len({*upgrader.began}), "no attempt twice"
     assert {attempt for _name, attempt in upgrader.began} == {1}
 

@@ -153,11 +153,7 @@ def test_a_killed_run_starts_no_work_twice(both: Both, number: int) -> None:
     tasks, machines, upgrader = both
     tasks.request(machines=TWO)
     given = agreed(tasks)
-    with tasks.here.killing_behind(number), pytest.raises(Killed):
-        tasks.play(given)
-    tasks.here.later(900)
-    ended = tasks.play(given)
-    assert ended.code == 0, ended.output
+    tasks.killed_and_run_again(given, number)
     assert len(upgrader.began) == len({*upgrader.began}), "no attempt twice"
     assert (tasks.phase(), machines.marked(), left(tasks)) == ("Complete", {}, [])
 

@@ -130,11 +130,7 @@ def test_a_new_task_takes_the_place_of_a_killed_run_of_the_one_before(tasks: Tas
 def test_a_killed_run_and_the_next_one_answer_one_task(tasks: Tasks, number: int) -> None:
     tasks.request(machines=EVERY)
     given = tasks.agreed()
-    with tasks.here.killing_behind(number), pytest.raises(Killed):
-        tasks.play(given)
-    tasks.here.later(900)
-    ended = tasks.play(given)
-    assert ended.code == 0, ended.output
+    tasks.killed_and_run_again(given, number)
     assert (tasks.phase(), tasks.progress()) == ("Complete", dict.fromkeys(EVERY, "UpToDate"))
 
 

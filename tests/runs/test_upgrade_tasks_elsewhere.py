@@ -191,11 +191,7 @@ def test_a_killed_run_and_the_next_one_answer_one_task_there(both: tuple[Tasks, 
     tasks, machines = both
     tasks.request(machines=EVERY)
     given = tasks.agreed(**management(tasks))
-    with tasks.here.killing_behind(number), pytest.raises(Killed):
-        tasks.play(given)
-    tasks.here.later(900)
-    ended = tasks.play(given)
-    assert ended.code == 0, ended.output
+    tasks.killed_and_run_again(given, number)
     assert (tasks.phase(), tasks.progress()) == ("Complete", dict.fromkeys(EVERY, "UpToDate"))
     assert machines.marked() == {}
 

@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.lab.certificates import Identity
 from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, machines
+from tests.runs.turns import Killed
 from tests.runs.world import world
 from tests.sandbox.kubeadm.process import Process
 from tests.sandbox.kubernetes.cluster import TOKENS, Kubernetes
@@ -73,6 +75,15 @@ class Tasks:
         whole = {field: value for field, value in whole.items() if value is not None}
         body = {"apiVersion": "upgrade.stateful/v1alpha1", "kind": "UpgradeTask", "metadata": {"name": name}}
         self.resources.create(self.kind, self.namespace, {**body, "spec": whole}, Writing("kubectl", strict="Strict"))
+
+    def killed_and_run_again(self, given: dict[str, Any], number: int) -> Played:
+        """The run after one that was killed behind its act of this number, a quarter of an hour later; it ends well."""
+        with self.here.killing_behind(number), pytest.raises(Killed):
+            self.play(given)
+        self.here.later(900)
+        ended = self.play(given)
+        assert ended.code == 0, ended.output
+        return ended
 
     def task(self, name: str = "next") -> Json:
         """A task as it is now."""
