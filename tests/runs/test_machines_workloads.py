@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,9 @@ from tests.runs.random_runs.resident import PASSWORD
 from tests.runs.test_machines_databases import slow
 from tests.runs.turns import Killed
 from tests.runs.world import world
+from tests.sandbox.kubernetes.controllers.scheduler import LOCAL_CLASS
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES
+from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.longhorn.description import QUICK, Described, Volume
 from tests.sandbox.longhorn.description import Machine as LonghornMachine
 from tests.sandbox.longhorn.longhorn import Longhorn
@@ -177,6 +180,36 @@ def test_a_plan_says_at_once_what_will_never_let_a_machine_go(found: Machines) -
         ("allow_quorum_loss", ""),
         (f"upgrade_workloads.allow_single_copy of {title}", "bare"),
     }
+
+
+@pytest.fixture
+def wide() -> Iterator[Machines]:
+    """A machine of the control plane and six workers, all of one zone, with local volumes."""
+    with world() as here, machines(here, FROM, [TO], control_plane=1, workers=6) as made:
+        for name in ("lab", LOCAL_CLASS):
+            default = {"storageclass.kubernetes.io/is-default-class": json.dumps(name == LOCAL_CLASS)}
+            here.storage_class(name, metadata={"name": name, "annotations": default})
+        for name in made.cluster.described.workers:
+            made.here.sandbox.kubernetes.server.resources.change(NODES, "", name, in_one_zone)
+        yield made
+
+
+def in_one_zone(node: Json) -> None:
+    node["metadata"]["labels"]["topology.kubernetes.io/zone"] = "a"
+
+
+def test_batches_of_several_machines_are_cut_by_the_copies_on_them(wide: Machines) -> None:
+    tenant = Tenant(wide)
+    workers = wide.cluster.described.workers
+    # The second two would be a batch, if nothing was asked about the copies.
+    assert {*workers[2:4]} <= {*tenant.places().values()}
+    ended = upgraded(wide, tenant, upgrade_max_unavailable=2)
+    assert ended.code == 0, ended.output
+    assert wide.cluster.is_upgraded(TO)
+    assert tenant.breaches == tenant.unready == []
+    is_as_before(tenant)
+    taken = re.findall(r"^ +\d+ +(worker-.*?)  ", ended.output, re.MULTILINE)
+    assert taken == ["worker-1, worker-3", "worker-2, worker-4", "worker-5, worker-6"]
 
 
 def test_a_plan_names_the_volumes_of_longhorn_that_never_let_a_machine_go(found: Machines) -> None:

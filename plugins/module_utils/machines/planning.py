@@ -20,22 +20,23 @@ from ..draining.judge.undrainable import ALLOW_UNMANAGED
 from ..draining.planned import judge_drains
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights, of_lock_and_record
-from ..run.colouring import Turn, readable_most
+from ..run.colouring import Placement, Turn, most_of, readable_most
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words, counted
 from ..workloads.going_down import foreseen
+from ..workloads.placed import placed
 from ..workloads.workload import LONGHORN, PROOF, WORKLOADS, conditions_of_workloads, is_asked
 from .agent_work import OPTIONS as OF_AGENTS
 from .delegated import OPTIONS as OF_DELEGATED
 from .judge.api_address import judge_api_address
 from .judge.fitness import judge_control_plane, judge_facts, judge_machines, judge_members, judge_quorum
 from .judge.marks import judge_unmarked
-from .judge.order import courses, digest, narrowed, turns, versions
+from .judge.order import NOTHING_ON_THEM, courses, digest, narrowed, turns, versions
 from .judge.preflight import judge_only
 from .judge.present import present_line, present_versions
 from .judge.skew import judge_chain, judge_versions
 from .machine_marks import MachineMarks
-from .observe.facts import facts_in
+from .observe.facts import MachineFacts, facts_in
 from .observe.look import look
 from .observe.state import IDENTITY, KubeadmCluster, plain
 from .requested import judge_request
@@ -109,33 +110,14 @@ def _hops_of(task: Task) -> tuple[Release, ...]:
 def order(task: Task) -> Outcome:
     """The machines in their order, for each version on the way and the target. A plan waits until all are fit."""
     client, hops, target = connect(task.params["kubernetes"]), _hops_of(task), target_of(task)
-    given: Mapping[str, list[str]] = task.params["groups"] or {}
-    only: list[str] = task.params["only"]
-    groups = narrowed(given, only)
-    facts, accepted = facts_in(task.params["machines"]), task.params["allow_quorum_loss"]
-    readable_most(task.params["max_unavailable"])
+    groups, facts = _groups_of(task), facts_in(task.params["machines"])
+    most, placement = task.params["max_unavailable"], _placement(task, groups)
 
     def batches_of(seen: KubeadmCluster) -> list[Turn]:
-        return turns(seen, groups, hops, facts, task.params["max_unavailable"])
+        return turns(seen, groups, hops, facts, most, placement)
 
     def judged(seen: KubeadmCluster) -> Verdict:
-        names = [name for each in groups.values() for name in each if name in seen.machines]
-        left = [name for name in names if not seen.is_done(name, str(target))]
-        quorum = [judge_quorum(seen, [name], accepted=accepted) for name in left]
-        whole = combine(
-            (
-                judge_versions(seen, hops, left),
-                judge_chain(seen, hops),
-                judge_only(seen, [name for each in given.values() for name in each], only, str(target)),
-                judge_members(seen, given, str(target)),
-                judge_facts(seen, facts, left, utc_now()),
-                judge_machines(seen, names),
-                judge_control_plane(seen, _first_of(batches_of(seen)), etcd_too=True),
-                judge_api_address(seen, left),
-                judge_unmarked(seen, left, connected=bool(task.params["management"])),
-                *quorum,
-            )
-        )
+        whole = _judged(task, seen, hops, facts, _first_of(batches_of(seen)))
         # A plan that is refused waits for nothing, and all that stands in its way is said at once.
         return whole.without_waiting() if whole.state is State.REFUSED else whole
 
@@ -147,7 +129,7 @@ def order(task: Task) -> Outcome:
         batches,
         verdict,
         unit="machines",
-        digest=digest(hops, groups, task.params["max_unavailable"], _conditions(task)),
+        digest=digest(hops, groups, most, _conditions(task)),
         components=components,
         details=_details(hops, batches, components),
         deployed_version=seen.configured,
@@ -155,6 +137,50 @@ def order(task: Task) -> Outcome:
         # One that a person has cordoned stays so.
         kubernetes_nodes={name: name for name in versions(seen, groups) if batches and not seen.machines[name].is_kept},
     )
+
+
+def _groups_of(task: Task) -> dict[str, list[str]]:
+    return narrowed(task.params["groups"] or {}, task.params["only"])
+
+
+def _judged(
+    task: Task,
+    seen: KubeadmCluster,
+    hops: Sequence[Release],
+    facts: Mapping[str, MachineFacts],
+    first: Sequence[str],
+) -> Verdict:
+    """Whether the cluster may be upgraded; `first` are the machines of the first batch."""
+    given, only, target = task.params["groups"] or {}, task.params["only"], str(hops[-1])
+    names = [name for each in _groups_of(task).values() for name in each if name in seen.machines]
+    left = [name for name in names if not seen.is_done(name, target)]
+    accepted = task.params["allow_quorum_loss"]
+    return combine(
+        (
+            judge_versions(seen, hops, left),
+            judge_chain(seen, hops),
+            judge_only(seen, [name for each in given.values() for name in each], only, target),
+            judge_members(seen, given, target),
+            judge_facts(seen, facts, left, utc_now()),
+            judge_machines(seen, names),
+            judge_control_plane(seen, first, etcd_too=True),
+            judge_api_address(seen, left),
+            judge_unmarked(seen, left, connected=bool(task.params["management"])),
+            *(judge_quorum(seen, [name], accepted=accepted) for name in left),
+        )
+    )
+
+
+def _placement(task: Task, groups: Mapping[str, Sequence[str]]) -> Placement:
+    """The copies and votes on the machines, if several of these may go together.
+
+    Raises:
+        Refusal: the number of machines that may go together cannot be read, or a database does not answer.
+    """
+    most = task.params["max_unavailable"]
+    readable_most(most)
+    several = any((most_of(most or "1", len(names)) or 1) > 1 for names in groups.values())
+    return placed(task) if several else NOTHING_ON_THEM
 
 
 def _looked(client: KubernetesClient, namespace: str) -> KubeadmCluster:

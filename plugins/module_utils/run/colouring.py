@@ -68,6 +68,33 @@ class Placement:
         labels = [*self.labels, *[""] * (len(self.holders) - len(self.labels)), *added]
         return Placement([*self.holders, *added.values()], self.voters, self.electable, labels)
 
+    def at(self, places: Mapping[str, str]) -> Placement:
+        """The same by the places of the units, such as Kubernetes nodes, that go down as a whole.
+
+        A unit without a place keeps its own name. A set that is on one place alone stays in it. Of voters that share a
+        place only one counts, so the gate that asks before a batch may still refuse it.
+        """
+
+        def placed(names: Iterable[str]) -> frozenset[str]:
+            return frozenset(places.get(name, name) for name in names)
+
+        return Placement(
+            [placed(each) for each in self.holders],
+            [placed(each) for each in self.voters],
+            placed(self.electable),
+            self.labels,
+        )
+
+    def and_of(self, other: Placement) -> Placement:
+        """That of two systems on the same units."""
+        labels = [*self.labels, *[""] * (len(self.holders) - len(self.labels)), *other.labels]
+        return Placement(
+            [*self.holders, *other.holders],
+            [*self.voters, *other.voters],
+            self.electable | other.electable,
+            labels,
+        )
+
     def words_for(self, place: int) -> str:
         """The words for a set of holders, or their names."""
         label = self.labels[place] if place < len(self.labels) else ""
@@ -237,7 +264,9 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class _NamedUnit:
+class NamedUnit:
+    """A unit that is no more than its name, and its group where that has a limit."""
+
     name: str
     group: str = ""
 
@@ -245,5 +274,5 @@ class _NamedUnit:
 def in_turns(names: Sequence[str], sets: Collection[Collection[str]], reason: str, proof: str) -> list[Turn]:
     """These units in few batches. Every one of these sets keeps a unit outside of each batch."""
     placement = Placement([frozenset(each) for each in sets])
-    batches = disjoint([_NamedUnit(name) for name in names], {"": None}, placement)
+    batches = disjoint([NamedUnit(name) for name in names], {"": None}, placement)
     return [Turn([unit.name for unit in batch], reason, proof) for batch in batches]

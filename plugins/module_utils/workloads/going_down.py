@@ -61,7 +61,12 @@ def asked(task: Task, *, hands_over: bool = True) -> Outcome:
             given, workload, moment=BEFORE_BATCH, hands_over=hands_over, kubernetes_nodes=given.params["batch"]
         )
 
-    return _of_each(task, ask)
+    outcome = _of_each(task, ask)
+    if outcome.verdict.state is not State.REFUSED or len(task.params["batch"]) == 1:
+        return outcome
+    said = "If members or volumes have moved since the plan, batches of several Kubernetes nodes may not fit any more."
+    again = remark("batch_of_plan", said, "Run the playbook again: it plans batches by the places that they have then.")
+    return replace(outcome, verdict=combine((outcome.verdict, Verdict((again,)))))
 
 
 def ready(task: Task) -> Outcome:
@@ -136,7 +141,7 @@ def foreseen(task: Task, batches: Batches) -> Outcome:
 
 
 def _foreseen(task: Task, workload: Workload, batches: Batches) -> Iterator[Reason]:
-    params = _arguments(task, workload, moment=BEFORE_BATCH)
+    params = arguments_of(task, workload, moment=BEFORE_BATCH)
     policy, members = policy_of(params, hands_over=True), dict[str, list[str]]()
     for name, nodes in batches.items():
         there = health_gate.members_on(replace(task, params={**params, "kubernetes_nodes": list(nodes)}))
@@ -197,7 +202,7 @@ def _named(workload: Workload, verdict: Verdict) -> Verdict:
     )
 
 
-def _arguments(task: Task, workload: Workload, **own: Any) -> dict[str, Any]:
+def arguments_of(task: Task, workload: Workload, **own: Any) -> dict[str, Any]:
     """The arguments of the gate of an OpenSearch."""
     shared = {name: task.params[name] for name in OF_RUN}
     given = {**shared, "wait_sleep": SLEEP, "opensearch": workload.connection, **workload.consents}
@@ -205,12 +210,12 @@ def _arguments(task: Task, workload: Workload, **own: Any) -> dict[str, Any]:
 
 
 def _gate(task: Task, workload: Workload, **own: Any) -> Outcome:
-    return health_gate.run(replace(task, params=_arguments(task, workload, **own)))
+    return health_gate.run(replace(task, params=arguments_of(task, workload, **own)))
 
 
 def _longhorn(task: Task, workload: Workload, moment: str) -> Outcome:
     own = {"moment": moment, "kubernetes_nodes": task.params["batch"]}
-    params = {**_arguments(task, workload, **own), "namespace": workload.namespace or OF_LONGHORN}
+    params = {**arguments_of(task, workload, **own), "namespace": workload.namespace or OF_LONGHORN}
     return longhorn.run(replace(task, params=params))
 
 
@@ -218,7 +223,7 @@ def _restricted(task: Task, workload: Workload) -> Outcome:
     """Flush the indices on the batch, then prove it with allocation restricted, immediately before it goes."""
     nodes, patience = task.params["batch"], task.params["wait_timeout"]
     there = health_gate.members_on(
-        replace(task, params=_arguments(task, workload, moment=BEFORE_STOP, kubernetes_nodes=nodes))
+        replace(task, params=arguments_of(task, workload, moment=BEFORE_STOP, kubernetes_nodes=nodes))
     )
     if there.batch:
         _allocation(task, workload, state="prepared", batch=sorted(there.batch), rebalance="none")
@@ -236,6 +241,6 @@ def _restricted(task: Task, workload: Workload) -> Outcome:
 
 
 def _allocation(task: Task, workload: Workload, **own: Any) -> Outcome:
-    given = {**_arguments(task, workload), "take_over": task.params["take_over"]}
+    given = {**arguments_of(task, workload), "take_over": task.params["take_over"]}
     params = allocation.CONTRACT.arguments(given, recoveries=RECOVERIES["default"], **own)
     return allocation.carry_out(replace(task, params=params), connect(params["opensearch"], params["kubernetes"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from ...run.colouring import Placement
-from ..observe.state import READ_WRITE, REBUILDING, RUNNING, Longhorn, Volume
+from ..observe.state import READ_WRITE, REBUILDING, RUNNING, V2, Longhorn, Volume
 
 LEAST_API = 4
 """The lowest API version of an instance manager whose engines can be switched (longhorn-manager 1.12)."""
@@ -41,9 +41,22 @@ def rebuilding(seen: Longhorn, volume: Volume) -> tuple[str, ...]:
     )
 
 
+def sound_nodes(seen: Longhorn, volume: Volume) -> frozenset[str]:
+    """The same for a volume of any data engine. Those of v1 need no running instance manager that could be switched."""
+    if volume.data_engine == V2 or not volume.attached:
+        return healthy_nodes(seen, volume)
+    engine = seen.engine_of.get(volume.name)
+    return frozenset(
+        each.node
+        for each in seen.replicas_of.get(volume.name, ())
+        if each.sound and engine is not None and engine.modes.get(each.name) == READ_WRITE
+    )
+
+
 def placement(seen: Longhorn) -> Placement:
-    """The nodes that hold a healthy replica, for each v2 volume, in the form that batches are made from."""
-    return Placement([held for each in seen.v2_volumes if (held := healthy_nodes(seen, each))])
+    """The nodes that hold a healthy replica, for each volume, in the form that batches are made from."""
+    found = {name: held for name, each in sorted(seen.volumes.items()) if (held := sound_nodes(seen, each))}
+    return Placement([*found.values()], labels=[f"volume {name}" for name in found])
 
 
 def lenders(seen: Longhorn, volume: Volume, home: str, avoided: Collection[str] = ()) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from ...common.verdict import Reason, Verdict, refused, waiting
 from ...common.words import enumerate_few
 from ..observe.state import V2, Longhorn, Volume
-from .copies import at_rest, healthy_nodes
+from .copies import at_rest, sound_nodes
 from .reasons import node_unknown
 from .volumes import busy, is_whole, unsettled
 
@@ -45,15 +45,7 @@ def _nodes(seen: Longhorn, batch: Collection[str], expected: Collection[str]) ->
 
 def _of_volume(seen: Longhorn, volume: Volume, batch: Collection[str]) -> Iterator[Reason]:
     name, engine = volume.name, seen.engine_of.get(volume.name)
-    held = (
-        healthy_nodes(seen, volume)
-        if volume.data_engine == V2 or not volume.attached
-        else frozenset(
-            each.node
-            for each in seen.replicas_of.get(name, ())
-            if each.sound and engine is not None and engine.modes.get(each.name) == "RW"
-        )
-    )
+    held = sound_nodes(seen, volume)
     if held and not held - set(batch):
         said = f"Volume {name} has its only healthy replicas on {enumerate_few(held)}."
         remedy = "Give it a replica on another node first."

@@ -7,12 +7,16 @@ from dataclasses import replace
 
 from ...common.release import Release
 from ...common.words import unique
-from ...run.colouring import Turn, most_of
+from ...run.colouring import NamedUnit, Placement, Turn, disjoint, most_of
 from ...run.start.approvals import digest_text
 from ..observe.facts import MachineFacts, is_at_rest
 from ..observe.state import API_SERVER, FOLLOWING, KubeadmCluster
 
 APPLY, NODE = "apply", "node"
+NOTHING_ON_THEM = Placement()
+"""The placement where no database is on the machines, or each goes alone."""
+Together = tuple[str | None, Placement]
+"""The number or share of the workers of a group that go together, and the copies and votes on them."""
 BEGUN = "first, since a run has begun to upgrade it"
 CLUSTER_API = "KubeadmControlPlane"
 """The owner that writes the ClusterConfiguration itself, before it touches the first machine (cluster-api,
@@ -25,6 +29,7 @@ def turns(
     hops: Sequence[Release],
     facts: Mapping[str, MachineFacts],
     most: str | None = None,
+    placement: Placement = NOTHING_ON_THEM,
 ) -> list[Turn]:
     """The batches in their order, without the machines that are on the target, unless their agent may be at work.
 
@@ -38,6 +43,8 @@ def turns(
         hops: The versions on the way, and the target, which is the last.
         facts: The machines as their roles have seen them.
         most: The number or share of the machines of a group of workers that go together; one if it is None.
+        placement: The machines that hold the copies and votes of databases; workers go together only if each set of
+            them keeps one.
     """
     names = [name for name in unique(each for group in groups.values() for each in group) if name in seen.machines]
     found, last, version = list[Turn](), hops[-1], str(hops[-1])
@@ -48,7 +55,7 @@ def turns(
         version = str(hop)
         own = [
             *_of_control_plane(seen, [name for name in left if seen.machines[name].control_plane], version, facts),
-            *_of_workers(seen, groups, left, version, most),
+            *_of_workers(seen, groups, left, version, (most, placement)),
         ]
         found += own if len(hops) == 1 else [_of_hop(each, version, last=hop == last) for each in own]
         if left:
@@ -117,18 +124,21 @@ def _of_control_plane(
 
 
 def _of_workers(
-    seen: KubeadmCluster, groups: Mapping[str, Sequence[str]], left: Collection[str], target: str, most: str | None
+    seen: KubeadmCluster, groups: Mapping[str, Sequence[str]], left: Collection[str], target: str, together: Together
 ) -> list[Turn]:
     """The workers of each group in turn; those that are half upgraded are finished before another is chosen."""
-    found = [turn for group, members in groups.items() for turn in _of_group(seen, group, members, left, target, most)]
+    found = [
+        turn for group, members in groups.items() for turn in _of_group(seen, group, members, left, target, together)
+    ]
     return sorted(found, key=lambda turn: turn.reason != BEGUN)
 
 
 def _of_group(
-    seen: KubeadmCluster, group: str, members: Sequence[str], left: Collection[str], target: str, most: str | None
+    seen: KubeadmCluster, group: str, members: Sequence[str], left: Collection[str], target: str, together: Together
 ) -> Iterator[Turn]:
     """The workers of a group: those that are half upgraded, those that a person wants first, the others by zone."""
     workers = [name for name in members if name in seen.machines and not seen.machines[name].control_plane]
+    most, placement = together
     at_once = most_of(most or "1", len(workers)) or 1
     begun = [name for name in workers if name in left and seen.is_begun(name, target)]
     canaries = [name for name in workers if name in left and name not in begun and seen.machines[name].canary]
@@ -140,14 +150,22 @@ def _of_group(
         if name in left and name not in (*begun, *canaries):
             zones.setdefault(seen.machines[name].zone, []).append(name)
     for zone, there in zones.items():
-        for start in range(0, len(there), at_once):
-            batch = there[start : start + at_once]
+        for batch in _together(there, at_once, placement):
             reason = f"next of {group}" + (f" in zone {zone}" if zone else "")
-            yield Turn(batch, reason, _proof(group, len(workers), len(batch)))
+            yield Turn(batch, reason, _proof(group, len(workers), len(batch), placement))
 
 
-def _proof(group: str, count: int, going: int) -> str:
-    return f"{group} keeps {count - going} of its {count} workers, and evictions respect every budget"
+def _together(names: Sequence[str], at_once: int, placement: Placement) -> list[list[str]]:
+    if at_once == 1:
+        return [[name] for name in names]
+    batches = disjoint([NamedUnit(name) for name in names], {"": at_once}, placement)
+    return [[each.name for each in batch] for batch in batches]
+
+
+def _proof(group: str, count: int, going: int, placement: Placement = NOTHING_ON_THEM) -> str:
+    kept = ", every copy and vote of the databases on them has another elsewhere" if placement.holders else ""
+    also = kept if going > 1 else ""
+    return f"{group} keeps {count - going} of its {count} workers{also}, and evictions respect every budget"
 
 
 def courses(seen: KubeadmCluster, names: Sequence[str], target: str) -> dict[str, str]:

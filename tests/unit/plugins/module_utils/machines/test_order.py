@@ -14,6 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.or
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.facts import EtcdMember, MachineFacts
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.state import KubeadmCluster
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.colouring import Placement
 
 from tests.unit.plugins.module_utils.machines.seen import CONTROL_PLANE, FROM, GROUPS, TO, cluster, components, machine
 
@@ -69,6 +70,17 @@ def test_a_machine_with_work_that_goes_on_is_finished_before_a_canary_and_before
 def test_workers_of_a_batch_are_of_one_zone(most: str | None, expected: list[list[str]]) -> None:
     seen = cluster(machine("w-0", zone="b"), machine("w-1", zone="a"), machine("w-2", zone="b"))
     assert names(seen, most)[3:] == expected
+
+
+def test_workers_that_hold_all_copies_of_something_go_apart() -> None:
+    placement = Placement([frozenset({"w-0", "w-1"}), frozenset({"w-2"})])
+    found = turns(cluster(), GROUPS, HOPS, LEADER, "2", placement)[3:]
+    assert [each.members for each in found] == [["w-0", "w-2"], ["w-1"]]
+    kept = "every copy and vote of the databases on them has another elsewhere"
+    assert [each.proof for each in found] == [
+        f"workers keeps 1 of its 3 workers, {kept}, and evictions respect every budget",
+        "workers keeps 2 of its 3 workers, and evictions respect every budget",
+    ]
 
 
 def test_a_machine_on_the_target_is_left_out_and_one_with_an_old_component_is_not() -> None:

@@ -55,3 +55,15 @@ def test_with_voters_no_batch_takes_the_majority_of_them() -> None:
     batches = disjoint(UNITS, {"engines": None}, Placement(PAIRS, [frozenset("abc")]))
     assert all(len({one.name for one in batch} & {*"abc"}) <= 1 for batch in batches)
     assert sorted(one.name for batch in batches for one in batch) == [*"abcd"]
+
+
+def test_by_places_a_set_keeps_one_of_its_places_and_two_systems_keep_theirs() -> None:
+    search = Placement([frozenset("ab"), frozenset("bc")], [frozenset("abc")], labels=["shard 0", "shard 1"])
+    found = search.at({"a": "n1", "b": "n2", "c": "n1"})
+    assert found.holders == [frozenset({"n1", "n2"})] * 2
+    assert found.voters == [frozenset({"n1", "n2"})]
+    both = Placement([frozenset({"n1", "n3"})]).and_of(found)
+    assert [both.words_for(place) for place in range(3)] == ["what only n1, n3 have", "shard 0", "shard 1"]
+    assert not keeps_majority({"n1"}, both)
+    assert may_join(Engine("n2"), [Engine("n3")], {"engines": None}, Placement(both.holders))
+    assert not may_join(Engine("n1"), [Engine("n3")], {"engines": None}, Placement(both.holders))
