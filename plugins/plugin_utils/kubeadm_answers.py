@@ -79,7 +79,8 @@ def space_fault(machine: Json, least: int) -> str:
 
 
 def snapshot_of(said: str, path: str, seen: int) -> dict[str, Any]:
-    """A snapshot of etcd: its path, hash, revision and size in bytes, and its fault, which is empty if it is whole.
+    """A snapshot of etcd: its path, hash, revision and size in bytes, the words for these, and its fault, which is
+    empty if it is whole.
 
     Args:
         said: The answer of `etcdutl snapshot status -w json`.
@@ -90,12 +91,13 @@ def snapshot_of(said: str, path: str, seen: int) -> dict[str, Any]:
     status = found if isinstance(found, Mapping) else {}
     numbers = [each for each in map(status.get, ("hash", "revision", "totalSize")) if isinstance(each, int)]
     if len(numbers) < 3:
-        return {"path": path, "fault": "its status cannot be read"}
+        return {"path": path, "said": path, "fault": "its status cannot be read"}
     digest, revision, size = numbers
     fault = "" if size else "it is empty"
     if revision < int(seen):
         fault = f"it ends at revision {revision}, and etcd was at {seen} before"
-    return {"path": path, "hash": str(digest), "revision": revision, "size": size, "fault": fault}
+    said = f"{path}, revision {revision}, hash {digest}, {size} bytes"
+    return {"path": path, "hash": str(digest), "revision": revision, "size": size, "said": said, "fault": fault}
 
 
 def successor_of(said: str, own: str) -> str:

@@ -196,6 +196,22 @@ def test_a_step_that_hangs_ends_at_its_time(made: Machines) -> None:
     assert "Timed out after 600 second(s). It may still run there." in done.message
 
 
+@pytest.mark.parametrize(
+    ("command", "step", "said"),
+    [
+        ("crictl pull", "prepare", "cannot be pulled (Pull the others), so cp-1 was left alone: "),
+        ("apt-get --quiet --yes --download-only", "prepare", "cannot be fetched and proven, so cp-1 was left alone: "),
+        ("crictl ps", "look", "Timed out after 120 second(s)"),
+    ],
+)
+def test_whatever_hangs_on_a_machine_ends_at_its_time(made: Machines, command: str, step: str, said: str) -> None:
+    made.machines[FIRST].commands.hangs.add(command)
+    done = take(made, FIRST, step, member_kubeadm_timeout=600)
+    assert done.code == 2
+    assert said in done.message
+    assert "Timed out after" in done.message
+
+
 def test_a_snapshot_is_proven_and_kept_outside_the_data(made: Machines) -> None:
     commands = made.machines[FIRST].commands
     commands.snapshots_broken = True
@@ -208,6 +224,9 @@ def test_a_snapshot_is_proven_and_kept_outside_the_data(made: Machines) -> None:
     done = take(made, FIRST, "before_drain")
     assert [each.rpartition("/")[0] for each in commands.snapshots] == ["/var/lib/etcd-snapshots"]
     assert '"fault": ""' in done.output
+    ((path, status),) = commands.snapshots.items()
+    kept = f"{path}, revision {status['revision']}, hash {status['hash']}, {status['totalSize']} bytes."
+    assert f"Snapshot of etcd on cp-1: {kept}" in done.output
     made.machines[FIRST].commands.fails["crictl ps"] = "no such runtime"
     assert "crictl finds no running container of etcd (no such runtime)" in take(made, FIRST, "before_drain").message
     # A worker has none, and neither has a machine whose course is node.
