@@ -76,6 +76,9 @@ options:
   seen:
     description: The revision that etcd had before.
     type: int
+  sums:
+    description: The checksum of the snapshot without its last 32 bytes, and these bytes, in hexadecimal digits.
+    type: str
   own:
     description: The number of the member of etcd on the machine.
     type: str

@@ -21,6 +21,8 @@ _IDLE = re.compile(
 """Lines that say nothing about a failure: hints of kubeadm, and warnings of its log."""
 _LINES, _LONGEST = 3, 600
 GIBI = 2**30
+DIGITS = 64
+"""The hexadecimal digits of a SHA-256."""
 ANOTHER = 75
 """The exit code that the role gives flock for a lock that another command holds."""
 
@@ -78,7 +80,7 @@ def space_fault(machine: Json, least: int) -> str:
     return f"{', '.join(few)}, and {_shown(needed)} are needed." if few else ""
 
 
-def snapshot_of(said: str, path: str, seen: int) -> dict[str, Any]:
+def snapshot_of(said: str, path: str, seen: int, sums: str) -> dict[str, Any]:
     """A snapshot of etcd: its path, hash, revision and size in bytes, the words for these, and its fault, which is
     empty if it is whole.
 
@@ -86,6 +88,8 @@ def snapshot_of(said: str, path: str, seen: int) -> dict[str, Any]:
         said: The answer of `etcdutl snapshot status -w json`.
         path: The file in which it is kept.
         seen: The revision that etcd had before the snapshot.
+        sums: The SHA-256 of the file without its last 32 bytes, as sha256sum says it, and these bytes, as od does. etcd
+            sends them behind the data (`server/etcdserver/api/v3rpc/maintenance.go`), and only a restore compares them.
     """
     found = json_in(said)
     status = found if isinstance(found, Mapping) else {}
@@ -96,8 +100,15 @@ def snapshot_of(said: str, path: str, seen: int) -> dict[str, Any]:
     fault = "" if size else "it is empty"
     if revision < int(seen):
         fault = f"it ends at revision {revision}, and etcd was at {seen} before"
+    if not fault and not _is_summed(sums):
+        fault = "its content does not have the checksum that etcd has written at its end"
     said = f"{path}, revision {revision}, hash {digest}, {size} bytes"
     return {"path": path, "hash": str(digest), "revision": revision, "size": size, "said": said, "fault": fault}
+
+
+def _is_summed(sums: str) -> bool:
+    first, *rest = sums.split() or [""]
+    return len(first) == DIGITS and "".join(each for each in rest if each != "-") == first
 
 
 def successor_of(said: str, own: str) -> str:

@@ -220,7 +220,11 @@ def test_a_snapshot_is_proven_and_kept_outside_the_data(made: Machines) -> None:
     assert "The snapshot is not whole, since it ends at revision 1" in said
     assert made.machines[FIRST].packages.installed["kubeadm"] == FROM
     assert not commands.snapshots
-    commands.snapshots_broken = False
+    commands.snapshots_broken, commands.snapshots_cut = False, True
+    cut = take(made, FIRST, "before_drain").message
+    assert "since its content does not have the checksum that etcd has written at its end" in cut
+    assert not commands.snapshots
+    commands.snapshots_cut = False
     done = take(made, FIRST, "before_drain")
     assert [each.rpartition("/")[0] for each in commands.snapshots] == ["/var/lib/etcd-snapshots"]
     assert '"fault": ""' in done.output

@@ -1,7 +1,8 @@
 """Answers of the real kubeadm and crictl that a role reads: taken from a cluster, and kept for the machines in memory.
 
 `python -m tests.lab.machines.answers` takes them anew into `tests/sandbox/kubeadm/recorded`. Those of crictl there are
-of crictl 1.36.0, which was asked by hand: on the machines of the lab it is a stand-in.
+of crictl 1.36.0, and those of etcd of etcdctl and etcdutl 3.6.5, which were asked by hand: on the machines of the lab
+crictl is a stand-in, and etcd none of theirs.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from tests.sandbox.kubeadm.agent import AGENT, BOOT, Agent
@@ -49,7 +50,9 @@ class Commands:
         self.snapshots: dict[str, dict[str, int]] = {}
         """By path."""
         self.snapshots_broken = False
-        """Whether a snapshot of etcd has another content than etcd has sent."""
+        """Whether a snapshot of etcd is of an older revision than etcd."""
+        self.snapshots_cut = False
+        """Whether a snapshot of etcd has another content than etcd has sent, which its status does not show."""
         self._is_locked = False
         self.programs: set[str] = set()
         """The paths of programs of a user that install what they are given: its name and its version."""
@@ -98,6 +101,7 @@ class Commands:
             ),
             "dpkg-deb": lambda _argv, _stdin: self._told(""),
             "df": lambda _argv, _stdin: self._told("\n".join(["Avail", *map(str, self.free.values())])),
+            "sh": lambda argv, _stdin: self._summed(argv[-1]),
             "mv": lambda argv, _stdin: self._moved(*argv[-2:]),
             "cat": lambda argv, _stdin: self._read(machine.agent, argv[-1]),
             "tee": lambda argv, stdin: self._kept(machine.agent, argv[-1], stdin),
@@ -120,6 +124,13 @@ class Commands:
         finally:
             self._is_locked = False
         return ended
+
+    def _summed(self, path: str) -> Steps:
+        """The checksum of a snapshot, and the one at its end."""
+        written = sha256(json.dumps(self.snapshots[path]).encode()).hexdigest()
+        found = sha256(b"cut off").hexdigest() if self.snapshots_cut else written
+        bytes_of = (written[place : place + 2] for place in range(0, len(written), 2))
+        return self._told(f"{found}  -\n {' '.join(bytes_of)}")
 
     def _told(self, text: str) -> Steps:
         return after(self._shared.pace.look, Ended(0, text))

@@ -129,10 +129,16 @@ def test_space_is_enough_or_named() -> None:
     ],
 )
 def test_a_snapshot_is_whole_or_has_a_fault(status: Any, fault: str) -> None:
-    found = snapshot_of(json.dumps(status), "/snapshots/a.db", 7)
+    found = snapshot_of(json.dumps(status), "/snapshots/a.db", 7, f"{'ab' * 32}  -\n{' ab' * 16}\n{' ab' * 16}")
     assert (found["path"], found["fault"]) == ("/snapshots/a.db", fault)
     if not fault:
         assert (found["hash"], found["revision"], found["size"]) == ("3", 7, 20)
+
+
+@pytest.mark.parametrize("sums", ["", "-", f"{'ab' * 32}  -", f"{'ab' * 32}  -\n{' cd' * 32}", "ab - ab"])
+def test_a_snapshot_with_another_checksum_is_not_whole(sums: str) -> None:
+    found = snapshot_of(json.dumps({"hash": 3, "revision": 7, "totalSize": 20}), "/snapshots/a.db", 7, sums)
+    assert found["fault"] == "its content does not have the checksum that etcd has written at its end"
 
 
 def members(*of_etcd: tuple[int, int, dict[str, Any]], leader: int = 10) -> str:

@@ -10,6 +10,8 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_answers i
     machine_of,
     missing_images,
     said_last,
+    snapshot_of,
+    successor_of,
     version_in,
 )
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_blockers import blockers_in
@@ -32,6 +34,35 @@ def test_certificates() -> None:
     ends = {each["name"]: each["expires"] for each in found}
     assert {"apiserver", "admin.conf", "scheduler.conf", "ca", "front-proxy-ca"} <= set(ends)
     assert all(len(each) == len("2026-12-28T00:42:19Z") for each in ends.values())
+
+
+LEADER = 13668033151171901709
+
+
+def test_the_member_of_etcd_and_those_that_can_take_over_its_lead() -> None:
+    found = machine_of([], {}, {"rc": 0, "stdout": recorded("etcd_status.json")})["etcd"]
+    assert found == {
+        "member": str(LEADER),
+        "leader": str(LEADER),
+        "version": "3.6.5",
+        "revision": 10,
+        "size": 24576,
+    }
+    assert successor_of(recorded("etcd_members.json"), str(LEADER)) == "3760a4ec3b84f7fa"
+    # By then another member led. The one that is away is not in the answer, which ends with exit code 1.
+    now = int("2943212f5e2cf73", 16)
+    assert successor_of(recorded("etcd_members_one_away.json"), str(now)) == f"{LEADER:x}"
+    assert successor_of(recorded("etcd_members_one_away.json"), str(LEADER)) == ""
+
+
+def test_a_snapshot_is_proven_by_its_checksum_since_its_status_hides_that_it_was_cut_off() -> None:
+    said = recorded("etcd_snapshot.json")
+    whole = snapshot_of(said, "/a.db", 10, recorded("etcd_snapshot_sums.txt"))
+    assert whole["fault"] == ""
+    assert whole["said"] == "/a.db, revision 10, hash 223049889, 24576 bytes"
+    # The status was the same for the first two thirds of the file.
+    cut = snapshot_of(said, "/a.db", 10, recorded("etcd_snapshot_cut_sums.txt"))
+    assert cut["fault"] == "its content does not have the checksum that etcd has written at its end"
 
 
 def test_images() -> None:
