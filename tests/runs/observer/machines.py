@@ -1,9 +1,11 @@
-"""The observer of runs on machines of kubeadm: quorum of etcd, cordons, machines at a time, versions, the lock."""
+"""The observer of runs on machines of kubeadm: quorum of etcd, cordons, machines at a time, versions, the lock, and work
+that is begun once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -14,18 +16,23 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines import m
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.order import turns
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.state import KubeadmCluster
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.colouring import Turn
+from ansible_collections.stateful.upgrade.plugins.plugin_utils import kubeadm_failures
 
 from tests.runs.machines import NAMESPACE, Machines
 from tests.runs.observer import acts
 from tests.runs.observer.counting import Looking, Sight
 from tests.runs.observer.lock import Held
-from tests.runs.observer.watching import Watching
+from tests.runs.observer.machine_work import WorkOnMachines, is_work
+from tests.runs.observer.watching import Watching, asking
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.sandbox import Sandbox
 from tests.sandbox.web import Request
 
 UNDO = "upgrade.stateful/undo"
+OLD = "1.0.0"
+"""A version that every machine has passed."""
 
 
 class MachinesObserver(Watching[Sight]):
@@ -38,6 +45,8 @@ class MachinesObserver(Watching[Sight]):
             sandbox, Looking(sandbox.kubernetes.server.store, NAMESPACE, lambda change: change.kind == NODES), Held()
         )
         self._found, self._most, self._versions = found, most, versions
+        self.work = WorkOnMachines(found.machines, {name: door.host for name, door in found.doors.items()})
+        """The work on the machines until now."""
         self.by_person: Collection[str] = ()
         """The machines that a person has cordoned, which the events of the story keep."""
         self.early: Callable[[], list[str]] = list
@@ -53,6 +62,7 @@ class MachinesObserver(Watching[Sight]):
         """See `Watching`."""
         self.look()
         self._keep("gate", self.early())
+        self._keep("twice", self.work.by_agents())
         if code == 0 and target:
             self._note("end", [f"{each} is not on {target}" for each in self.behind(target)])
             self._note("end", [f"{each} is cordoned still" for each in self._closed() if each not in self.by_person])
@@ -64,8 +74,15 @@ class MachinesObserver(Watching[Sight]):
         if acts.is_on_lock(request):
             self._wrote_lock(before, status, at)
             return
-        if _is_work(request) and 200 <= status < 300 and not before.holder:
+        if 200 <= status < 300 and acts.is_on_host(request):
+            self._note("twice", self.work.requested(request, asking()))
+        if is_work(request) and 200 <= status < 300 and not before.holder:
             self._note("lock", [f"{request.method} {request.path} is made, and no run holds the lock"])
+
+    def note(self, change: Change) -> None:
+        """See `Watching`."""
+        super().note(change)
+        self._note("twice", self.work.changed(change))
 
     def _saw(self, request: Request, at: float) -> None:
         """See `Watching`: nothing is judged by the looks of a run."""
@@ -102,15 +119,6 @@ class MachinesObserver(Watching[Sight]):
 
     def _version(self, name: str) -> str:
         return str(self._node(name)["status"]["nodeInfo"]["kubeletVersion"]).removeprefix("v")
-
-
-def _is_work(request: Request) -> bool:
-    """Whether a request changes the cluster or a machine; other modules of a machine look, or fetch."""
-    if not acts.is_on_host(request):
-        return acts.is_act(request)
-    body = request.body or {}
-    argv = body.get("argv") or []
-    return body.get("state") == "restarted" or ("kubeadm" in argv and "upgrade" in argv)
 
 
 @contextmanager
@@ -154,8 +162,29 @@ def versions_passed_over() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def done_machine_again() -> Iterator[None]:
+    """Machines that are on the target are in the next plan again."""
+
+    def of_all(seen: KubeadmCluster, *given: Any) -> list[Turn]:
+        old = {name: replace(each, kubelet=OLD) for name, each in seen.machines.items()}
+        return turns(replace(seen, machines=old), *given)
+
+    with patch.object(planning, "turns", of_all):
+        yield
+
+
+@contextmanager
+def kubeadm_again() -> Iterator[None]:
+    """A `kubeadm upgrade` is tried again whatever its end was."""
+    with patch.object(kubeadm_failures, "may_pass", lambda result, _budgets: int(result.get("attempts", 1)) < 2):
+        yield
+
+
 BUGS: Mapping[str, tuple[Callable[[], AbstractContextManager[None]], frozenset[str]]] = {
     "cordon_left": (cordon_left, frozenset({"end", "together"})),
+    "done_machine_again": (done_machine_again, frozenset({"twice"})),
+    "kubeadm_again": (kubeadm_again, frozenset({"twice"})),
     "return_not_awaited": (return_not_awaited, frozenset({"together", "end", "quorum"})),
     "versions_passed_over": (versions_passed_over, frozenset({"versions"})),
     "workloads_not_ready": (workloads_not_ready, frozenset({"gate"})),

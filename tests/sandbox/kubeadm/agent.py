@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 AGENT, BOOT = "osagent", "/proc/sys/kernel/random/boot_id"
 WRITING, RESTART = 120.0, 45.0
 """Seconds to write an image, and for a machine to come back."""
+BEGUN, DONE, REMOVED = "begun", "done", "removed"
+Event = tuple[str, str]
+"""One of these, and the name of an operation, which is empty where all stored plans are removed."""
 
 
 class Agent:
@@ -32,6 +35,7 @@ class Agent:
         """The files that were written on the machine by `tee`."""
         self.documents: list[dict[str, Any]] = []
         """The host configurations that were started, in their order."""
+        self.events: list[Event] = []
         self.fails: list[dict[str, str]] = []
         """The failures of the next operations, as the agent reports them."""
         self.hangs = False
@@ -43,6 +47,11 @@ class Agent:
         """Whether it says that it has succeeded although the machine has started with its old image."""
         self._told: dict[str, str] = {}
         self._known: set[str] = set()
+
+    def remove_plans(self) -> None:
+        """Remove the stored plans, as a person does who has corrected the cause of a failure."""
+        self.files.clear()
+        self.events.append((REMOVED, ""))
 
     @property
     def state(self) -> str:
@@ -64,6 +73,7 @@ class Agent:
         if document["operation"] not in self._known:
             self._known.add(document["operation"])
             self.documents.append(document)
+            self.events.append((BEGUN, document["operation"]))
             self._told = {"operation": document["operation"], "state": "Running"}
             Process(self._shared.clock, self._work(document, machine))
         return Ended(0, "accepted")
@@ -94,6 +104,8 @@ class Agent:
             else:
                 machine.kubelet.restart(self._written.kubelet_configuration)
         self._told |= {"state": "Succeeded"}
+        if not document["activate"] or self.image == document["image"]["sha256"]:
+            self.events.append((DONE, document["operation"]))
         return Ended()
 
     def _restart(self, document: dict[str, Any], machine: Machine, version: str) -> Any:

@@ -35,7 +35,8 @@ class Machine:
         self.commands = Commands(shared, self.written, self.packages)
         self.agent = Agent(shared, self.written)
         self.has_power = True
-        self._processes: list[Process] = []
+        self.processes: list[Process] = []
+        """The commands that were started since the machine was last cut off, in their order."""
         self._jobs = Jobs(
             {
                 "ping": lambda _given: over({"ping": "pong"}),
@@ -62,9 +63,9 @@ class Machine:
 
     def cut_off(self) -> None:
         """Every command is killed, and all connections end. Nothing else stops, and the kubelet ends what it does."""
-        for each in self._processes:
+        for each in self.processes:
             each.kill()
-        self._processes.clear()
+        self.processes.clear()
         self._jobs.lose()
 
     def power_off(self) -> None:
@@ -99,7 +100,7 @@ class Machine:
 
     def _begun(self, steps: Steps) -> Process:
         process = Process(self._shared.clock, steps)
-        self._processes.append(process)
+        self.processes.append(process)
         return process
 
     def _package(self, options: Options) -> Job:

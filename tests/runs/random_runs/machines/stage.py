@@ -113,7 +113,7 @@ class MachinesStage:
         """See `Stage`."""
         # As a person does who has corrected the cause of a failure that is not retried.
         for each in self._found.machines.values():
-            each.agent.files.clear()
+            each.agent.remove_plans()
         return dict(given)
 
     def is_done(self) -> bool:
