@@ -26,7 +26,7 @@ def tasks() -> Iterator[Tasks]:
 
 def test_machines_are_upgraded_by_something_else_each_step_once(tasks: Tasks) -> None:
     tasks.request(machines=EVERY, template={"upgraderRef": {"kind": "Trident", "name": "os"}})
-    upgrader = Upgrader(tasks)
+    upgrader = Upgrader(tasks.found)
     ended = tasks.play(tasks.agreed(**DELEGATED))
     assert ended.code == 0, ended.output
     assert sorted(upgrader.began) == sorted(
@@ -40,7 +40,7 @@ def test_machines_are_upgraded_by_something_else_each_step_once(tasks: Tasks) ->
 
 def test_passing_failures_are_retried_and_others_are_named_with_their_cause(tasks: Tasks) -> None:
     tasks.request(machines=("cp-1",))
-    upgrader = Upgrader(tasks)
+    upgrader = Upgrader(tasks.found)
     passing = {"failureClass": "Transient", "failureReason": "Busy", "failureMessage": "the host is busy"}
     upgrader.fails = [passing, {"failureReason": "ImageInvalid", "failureMessage": "the signature is missing"}]
     failed = tasks.play(tasks.agreed(**DELEGATED))
@@ -59,7 +59,7 @@ def test_nothing_is_begun_where_the_api_does_not_know_the_object(tasks: Tasks) -
 
 def test_work_whose_time_is_over_is_aborted_and_comes_to_its_end(tasks: Tasks) -> None:
     tasks.request(machines=("cp-1",))
-    upgrader = Upgrader(tasks)
+    upgrader = Upgrader(tasks.found)
     upgrader.hangs = True
     given = tasks.agreed(**DELEGATED, member_delegated_timeout=60)
     failed = tasks.play(given)
@@ -77,7 +77,7 @@ def test_work_whose_time_is_over_is_aborted_and_comes_to_its_end(tasks: Tasks) -
 
 def test_an_abort_reaches_the_upgrader_and_waits_for_its_end(tasks: Tasks) -> None:
     tasks.request(machines=("cp-1", "cp-2"))
-    upgrader = Upgrader(tasks)
+    upgrader = Upgrader(tasks.found)
     upgrader.hangs = True
     given = tasks.agreed(**DELEGATED)
     began = upgrader.look
@@ -99,7 +99,7 @@ def test_an_abort_reaches_the_upgrader_and_waits_for_its_end(tasks: Tasks) -> No
 @pytest.mark.parametrize("number", [pytest.param(each, marks=pytest.mark.soak) for each in range(4, 40, 5)])
 def test_a_killed_run_starts_no_work_twice(tasks: Tasks, number: int) -> None:
     tasks.request(machines=("cp-1", "worker-1", "cp-2", "cp-3"))
-    upgrader = Upgrader(tasks)
+    upgrader = Upgrader(tasks.found)
     given = tasks.agreed(**DELEGATED)
     tasks.here.calling.after = upgrader.look
     tasks.killed_and_run_again(given, number)
@@ -109,7 +109,7 @@ def test_a_killed_run_starts_no_work_twice(tasks: Tasks, number: int) -> None:
 
 def test_work_that_goes_on_is_finished_before_a_canary_is_begun(tasks: Tasks) -> None:
     tasks.request(machines=(*EVERY, "worker-2"))
-    upgrader = Upgrader(tasks)
+    upgrader = Upgrader(tasks.found)
     given = tasks.agreed(**DELEGATED)
 
     def stop(request: Request) -> None:
@@ -146,7 +146,7 @@ def test_the_plan_of_a_machine_is_made_once_from_what_is_there() -> None:
     with owned() as (tasks, machines):
         wanted = {"version": f"v{TO}", "infraMachine": {**SIZE, "spec": {"size": "l"}}}
         tasks.request(machines=("cp-1",), newMachineSpec=wanted, template={"covers": ["infraMachine.spec.*"]})
-        upgrader = Upgrader(tasks)
+        upgrader = Upgrader(tasks.found)
         failure = {"failureClass": "Transient", "failureReason": "Busy"}
         upgrader.fails = [failure]
         ended = tasks.play(tasks.agreed(**DELEGATED, **management(tasks)))
@@ -167,7 +167,7 @@ def test_a_machine_that_needs_no_update_gets_no_work_although_objects_are_wanted
         spec = {"version": f"v{FROM}", "infraMachine": SIZE}
         required = [{**each, **({} if connected else {"machineSpec": spec})} for each in tasks.named("cp-1")]
         tasks.request(machinesRequireUpgrade=required, newMachineSpec={**spec, "version": f"v{TO}"})
-        upgrader = Upgrader(tasks)
+        upgrader = Upgrader(tasks.found)
 
         def stop(request: Request) -> None:
             upgrader.look(request)

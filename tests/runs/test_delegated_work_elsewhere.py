@@ -29,7 +29,7 @@ STOPPED = ("Unknown", "ExternalUpgradeFailed")
 def both() -> Iterator[Both]:
     """A cluster with an upgrader, and another one with its Machines and its UpgradeTasks."""
     with owned(separate=True) as (tasks, machines):
-        yield tasks, machines, Upgrader(tasks)
+        yield tasks, machines, Upgrader(tasks.found)
 
 
 def update(upgrader: Upgrader, name: str) -> Json:

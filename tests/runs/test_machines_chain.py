@@ -19,7 +19,7 @@ from tests.runs.shipped import rights_of_machines
 from tests.runs.test_machines import codes, cordoned
 from tests.runs.test_openshift_chain import plan_text
 from tests.runs.turns import Killed
-from tests.runs.upgrade_tasks import Tasks, Upgrader
+from tests.runs.upgrade_tasks import Upgrader
 from tests.runs.world import World, world
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES
 from tests.sandbox.kubernetes.store import Change
@@ -331,7 +331,7 @@ def test_agents_write_an_image_for_each_version(small: Chained) -> None:
 
 
 def test_an_upgrader_gets_each_version_by_its_own_node_update(small: Chained) -> None:
-    upgrader = Upgrader(Tasks(small.found))
+    upgrader = Upgrader(small.found)
     ended = play(small, agreed(small, **ALONE, upgrade_member_role="stateful.upgrade.member_delegated"))
     assert ended.code == 0, ended.output
     small.has_come(*HOPS)

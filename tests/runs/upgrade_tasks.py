@@ -163,10 +163,10 @@ class Upgrader:
     """Something that upgrades machines as NodeUpdates in their own cluster ask for it. Each failure in `fails` is
     reported once."""
 
-    def __init__(self, tasks: Tasks) -> None:
-        self.found = tasks.found
-        tasks.here.sandbox.apply([yaml.safe_load((FILES / "node_update.yml").read_text(encoding="utf-8"))])
-        self.resources = tasks.here.sandbox.kubernetes.server.resources
+    def __init__(self, found: Machines) -> None:
+        self.found = found
+        found.here.sandbox.apply([yaml.safe_load((FILES / "node_update.yml").read_text(encoding="utf-8"))])
+        self.resources = found.here.sandbox.kubernetes.server.resources
         kind = self.resources.kinds.named("upgrade.stateful/v1alpha1", "NodeUpdate")
         assert kind is not None
         self.kind: Kind = kind
@@ -174,15 +174,21 @@ class Upgrader:
         self.fails: list[Json] = []
         self.hangs = False
         """It works, and does not end before it is aborted."""
+        self.hung: set[str] = set()
+        """The NodeUpdates whose work has hung."""
         self.deaf = False
         """It does not end then either."""
-        tasks.here.calling.after = self.look
+        found.here.calling.after = self.look
 
     def look(self, request: Request) -> None:
         """Start what is asked for, as a controller that watches."""
         if "/nodeupdates" in request.path and request.method in ("POST", "PATCH"):
-            for item in self.resources.store.list(self.kind):
-                self._begin(item)
+            self.begin_all()
+
+    def begin_all(self) -> None:
+        """Start what is asked for."""
+        for item in self.resources.store.list(self.kind):
+            self._begin(item)
 
     def _begin(self, item: Json) -> None:
         name, spec, status = item["metadata"]["name"], item["spec"], item.get("status", {})
@@ -193,6 +199,7 @@ class Upgrader:
         self.began.append((name, spec["attempt"]))
         self.tell(name, phase="InProgress", observedAttempt=spec["attempt"])
         if self.hangs:
+            self.hung.add(name)
             return
         if self.fails:
             self.tell(name, phase="Failed", observedAttempt=spec["attempt"], **self.fails.pop(0))

@@ -6,14 +6,22 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from unittest.mock import patch
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.act.draining import Draining
-from ansible_collections.stateful.upgrade.plugins.module_utils.machines import machine_upgrade, planning
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines import delegated, machine_upgrade, planning
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.node_updates import (
+    NodeDecision,
+    NodeStep,
+    WantedWork,
+    next_step,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.order import turns
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.node_updates import NodeUpdate
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.state import KubeadmCluster
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.colouring import Turn
 from ansible_collections.stateful.upgrade.plugins.plugin_utils import kubeadm_failures
@@ -181,8 +189,22 @@ def kubeadm_again() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def delegated_work_again() -> Iterator[None]:
+    """Delegated work that has ended well gets a second attempt."""
+
+    def again(seen: NodeUpdate | None, wanted: WantedWork, now: datetime) -> NodeDecision:
+        decision = next_step(seen, wanted, now)
+        is_first = seen is not None and seen.attempt == 1
+        return NodeDecision(NodeStep.RETRY) if is_first and decision.step is NodeStep.READY else decision
+
+    with patch.object(delegated, "next_step", again):
+        yield
+
+
 BUGS: Mapping[str, tuple[Callable[[], AbstractContextManager[None]], frozenset[str]]] = {
     "cordon_left": (cordon_left, frozenset({"end", "together"})),
+    "delegated_work_again": (delegated_work_again, frozenset({"twice"})),
     "done_machine_again": (done_machine_again, frozenset({"twice"})),
     "kubeadm_again": (kubeadm_again, frozenset({"twice"})),
     "return_not_awaited": (return_not_awaited, frozenset({"together", "end", "quorum"})),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.runs.machines import Machines, Tenant
 from tests.runs.random_runs.events import OF_EVERY_SYSTEM, HappeningForAWhile
 from tests.runs.random_runs.machines.story import MachinesStory
+from tests.runs.random_runs.machines.upgrader import UpgraderInStory
 from tests.runs.random_runs.story import Event
 from tests.sandbox.kubeadm.description import COMPONENTS
 from tests.sandbox.kubernetes.kinds import BUDGETS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS
@@ -20,9 +21,13 @@ REQUESTS = (
     ("PATCH", "/leases/"),
     ("GET", "/nodes"),
     ("GET", "/pods"),
+    ("POST", "/nodeupdates"),
+    ("PATCH", "/nodeupdates/"),
 )
 """The kinds of requests to Kubernetes that can be spoiled."""
 WEB = "web"
+SLOWLY = 10
+"""The number by which the time of what happens to an upgrader is multiplied."""
 
 
 @dataclass
@@ -34,6 +39,7 @@ class HappeningToMachines(HappeningForAWhile):
     found: Machines
     story: MachinesStory
     tenant: Tenant | None
+    upgrader: UpgraderInStory | None = None
     cordoned: set[str] = field(default_factory=set)
     """The machines that a person has cordoned, and not uncordoned since."""
 
@@ -166,6 +172,28 @@ def _agent(here: HappeningToMachines, event: Event, fault: str) -> None:
     here.until(event, lambda: setattr(agent, fault, False))
 
 
+def _upgrader_fails(here: HappeningToMachines, event: Event) -> None:
+    if here.upgrader is None:
+        return
+    passing = {"failureClass": "Transient", "failureReason": "Busy", "failureMessage": "the host is busy"}
+    for_good = {"failureReason": "ImageInvalid", "failureMessage": "the signature is missing"}
+    here.upgrader.fails = [passing] * (1 + event.subject % 5) if event.subject % 3 else [for_good]
+    here.undone.append(here.upgrader.fails.clear)
+
+
+def _upgrader_hangs(here: HappeningToMachines, event: Event) -> None:
+    if here.upgrader is not None:
+        here.upgrader.hangs = True
+        # The half of them comes to no end by itself, so that the time of the work is over.
+        here.until(replace(event, seconds=event.seconds * (event.subject % 2) * SLOWLY), here.upgrader.go_on)
+
+
+def _upgrader_away(here: HappeningToMachines, event: Event) -> None:
+    if here.upgrader is not None:
+        here.upgrader.is_away = True
+        here.until(replace(event, seconds=event.seconds * SLOWLY), here.upgrader.come_back)
+
+
 KINDS: Mapping[str, Callable[[HappeningToMachines, Event], None]] = {
     **OF_EVERY_SYSTEM,
     "kubeadm_fails": _kubeadm_fails,
@@ -182,6 +210,9 @@ KINDS: Mapping[str, Callable[[HappeningToMachines, Event], None]] = {
     "agent_hangs": lambda here, event: _agent(here, event, "hangs"),
     "agent_forgets": lambda here, event: _agent(here, event, "forgets"),
     "agent_silent": lambda here, event: _agent(here, event, "silent"),
+    "upgrader_fails": _upgrader_fails,
+    "upgrader_hangs": _upgrader_hangs,
+    "upgrader_away": _upgrader_away,
     "agent_lies": lambda here, event: _agent(here, event, "lies"),
 }
 """The kinds of events."""

@@ -11,6 +11,7 @@ from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, Tenant, ma
 from tests.runs.observer.machines import MachinesObserver
 from tests.runs.random_runs.machines.events import HappeningToMachines
 from tests.runs.random_runs.machines.story import MachinesStory
+from tests.runs.random_runs.machines.upgrader import UpgraderInStory
 from tests.runs.random_runs.story import Event
 from tests.runs.shipped import rights_of_machines
 from tests.runs.world import World
@@ -23,6 +24,10 @@ OF_IMAGE: dict[str, Any] = {
     "member_os_image_image": "{{ images[upgrade_version] }}",
     "member_os_image_interval": 30,
     "member_os_image_timeout": 900,
+}
+BY_UPGRADER: dict[str, Any] = {
+    "upgrade_member_role": "stateful.upgrade.member_delegated",
+    "member_delegated_timeout": 600,
 }
 
 
@@ -53,7 +58,8 @@ class MachinesStage:
         together = str(story.options.get("upgrade_max_unavailable", "1"))
         most = max(1, story.workers // 2) if together == "50%" else int(together)
         self.observer = MachinesObserver(found.here.sandbox, found, most, (story.start, *story.hops))
-        self._happening = HappeningToMachines(found.here, found, story, self._tenant)
+        self._upgrader = UpgraderInStory(found) if story.delegated else None
+        self._happening = HappeningToMachines(found.here, found, story, self._tenant, self._upgrader)
         self.observer.by_person = self._happening.cordoned
         self.observer.early, self.observer.left = self._early, self._left
 
@@ -75,7 +81,8 @@ class MachinesStage:
         chain = {"upgrade_through": [*self._story.through]} if self._story.through else {}
         images = {version: image_of_version(version) for version in self._story.hops}
         by_image = {**OF_IMAGE, "images": images} if self._story.by_image else {}
-        return self._found.variables(self.target, user=USER, **gate, **chain, **by_image, **self._story.options)
+        role = BY_UPGRADER if self._story.delegated else by_image
+        return self._found.variables(self.target, user=USER, **gate, **chain, **role, **self._story.options)
 
     def plan(self, given: Mapping[str, Any]) -> Played:
         """See `Stage`."""
@@ -106,7 +113,8 @@ class MachinesStage:
         self._found.here.calling.clock.advance(900)
 
     def read(self, ended: Played) -> bool:
-        """See `Stage`."""
+        """See `Stage`. A person deletes what has failed for good, as the message asks for."""
+        self._work_removed()
         return False
 
     def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,7 +122,12 @@ class MachinesStage:
         # As a person does who has corrected the cause of a failure that is not retried.
         for each in self._found.machines.values():
             each.agent.remove_plans()
+        self._work_removed()
         return dict(given)
+
+    def _work_removed(self) -> None:
+        for name in self._upgrader.ended_badly() if self._upgrader else ():
+            self._upgrader.resources.delete(self._upgrader.kind, NAMESPACE, name)
 
     def is_done(self) -> bool:
         """See `Stage`."""

@@ -17,8 +17,10 @@ BY_IMAGE = 0.15
 """The share of stories whose machines are upgraded by agents."""
 CHAINS = 0.2
 """The share of stories that go over several minor versions."""
-ACTS_OF_MACHINE = 14
-"""The acts of a run on one machine, about."""
+DELEGATED = 0.2
+"""The share of the others whose work on machines is delegated."""
+ACTS_OF_MACHINE, ACTS_OF_UPGRADER = 60, 18
+"""The acts of a run on one machine, about, and those for one whose work is delegated."""
 TOGETHER = 0.4
 """The share of stories whose events come one soon after the other."""
 IN_PASSES = 0.2
@@ -41,6 +43,8 @@ class MachinesStory(Story):
     """The versions on the way."""
     by_image: bool = False
     """Whether an agent on each machine writes an image of the operating system."""
+    delegated: bool = False
+    """Whether something else upgrades the machines, as NodeUpdates ask for it."""
 
     @property
     def by_name(self) -> bool:
@@ -69,7 +73,7 @@ class MachinesStory(Story):
 
     def cluster(self) -> list[str]:
         """See `Story`."""
-        more = [name for name in ("balanced", "database", "by_name", "by_image") if getattr(self, name)]
+        more = [name for name in ("balanced", "database", "by_name", "by_image", "delegated") if getattr(self, name)]
         return [f"{self.control_plane} + {self.workers} machines, {' → '.join((self.start, *self.hops))}", *more]
 
     def with_smaller_cluster(self) -> Iterator[MachinesStory]:
@@ -78,6 +82,8 @@ class MachinesStory(Story):
             yield replace(self, start=self.through[0], through=self.through[1:])
         if self.by_image and not any(each.kind in OF_AGENT for each in self.events):
             yield replace(self, by_image=False)
+        if self.delegated and not any(each.kind in OF_UPGRADER for each in self.events):
+            yield replace(self, delegated=False)
         if self.database:
             yield replace(self, database=False)
         if self.balanced:
@@ -116,8 +122,12 @@ def story_of(seed: int) -> MachinesStory:
     if chance.random() < BY_IMAGE:
         story = replace(story, by_image=True)
         likely = {name: often for name, often in likely.items() if name not in NOT_OF_AGENT} | OF_AGENT
-    acts = ACTS_OF_MACHINE * (control_plane + workers) * len(story.hops)
-    if story.through or story.by_image:
+    elif chance.random() < DELEGATED:
+        story = replace(story, delegated=True)
+        likely = {name: often for name, often in likely.items() if name not in NOT_OF_UPGRADER} | OF_UPGRADER
+    on_each = ACTS_OF_UPGRADER if story.delegated else ACTS_OF_MACHINE
+    acts = on_each * (control_plane + workers) * len(story.hops)
+    if story.through or story.by_image or story.delegated:
         return replace(story, events=events_of(chance, likely, acts, TOGETHER))
     return story
 
@@ -153,5 +163,9 @@ OF_AGENT: dict[str, int] = {
     "agent_lies": 3,
 }
 """That of those that happen to the agent of a machine."""
+OF_UPGRADER: dict[str, int] = {"upgrader_fails": 8, "upgrader_hangs": 8, "upgrader_away": 5}
+"""That of those that happen to the upgrader of delegated work."""
+NOT_OF_UPGRADER = ("kubeadm_cut_off", "unreachable")
+"""The events that change nothing where no run reaches the machines."""
 NOT_OF_AGENT = ("kubeadm_fails", "kubeadm_cut_off", "repository_away")
 """The events that cannot happen where an agent runs kubeadm, and fetches no packages."""
