@@ -136,10 +136,10 @@ class Tasks:
 def requesting(*, separate: bool = False, workers: int = 2) -> Iterator[Tasks]:
     """Three machines of the control plane, and some workers; if `separate`, the tasks are in another cluster."""
     with world() as here, machines(here, FROM, [TO], control_plane=3, workers=workers) as found:
-        yield _separate(found) if separate else Tasks(found)
+        yield with_management(found) if separate else Tasks(found)
 
 
-def _separate(found: Machines) -> Tasks:
+def with_management(found: Machines) -> Tasks:
     """A management cluster with a server of its own, which knows the user by another token."""
     with found.here.calling.lock:
         management = Kubernetes(found.here.calling.clock)

@@ -29,16 +29,20 @@ from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.plain_hosts.jobs import PATH
 from tests.sandbox.web import Request
 
-NODE_UPDATES = "nodeupdates"
+NODE_UPDATES, UPGRADE_TASKS = "nodeupdates", "/upgradetasks/"
 PACKAGES = ("apt", "dnf")
 COMMANDS = ("apply", "node")
 """The commands of `kubeadm upgrade` that upgrade a machine, if they are no dry run."""
 
 
 def is_work(request: Request) -> bool:
-    """Whether a request changes the cluster or a machine; other modules of a machine look, or fetch."""
+    """Whether a request changes the cluster or a machine; other modules of a machine look, or fetch.
+
+    An UpgradeTask is answered before its run has the lock, and after that was given back (docs/machines.md, "Upgrade
+    tasks").
+    """
     if not acts.is_on_host(request):
-        return acts.is_act(request)
+        return acts.is_act(request) and UPGRADE_TASKS not in request.path
     installs = request.method == "POST" and _module(request) in PACKAGES and bool(_options(request).get("name"))
     return installs or upgrades_by_kubeadm(request) or restarts_kubelet(request) or submits(request)
 

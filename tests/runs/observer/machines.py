@@ -21,6 +21,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.no
     next_step,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.order import turns
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.machine_marks import MachineMarks
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.node_updates import NodeUpdate
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.state import KubeadmCluster
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.colouring import Turn
@@ -60,7 +61,9 @@ class MachinesObserver(Watching[Sight]):
         self.early: Callable[[], list[str]] = list
         """The machines that went too early for a database on them, or before it was ready."""
         self.left: Callable[[], list[str]] = list
-        """The things that runs have left in that database."""
+        """The sentences about what runs have left in that database, at the UpgradeTask, and at Machines."""
+        self.free: Callable[[], list[str]] = list
+        """The machines that Cluster API may replace now."""
 
     def behind(self, target: str) -> list[str]:
         """The machines whose kubelets are not on the target."""
@@ -75,7 +78,7 @@ class MachinesObserver(Watching[Sight]):
             self._note("end", [f"{each} is not on {target}" for each in self.behind(target)])
             self._note("end", [f"{each} is cordoned still" for each in self._closed() if each not in self.by_person])
             self._note("end", [f"{each} carries an undo" for each in self._found.machines if self._is_marked(each)])
-            self._note("end", [f"the database keeps {each}" for each in self.left()])
+            self._note("end", self.left())
             self._note("end", [f"the lock is still held by {self._now.holder}"] if self._now.holder else [])
 
     def _act(self, request: Request, before: Sight, status: int, at: float) -> None:
@@ -107,6 +110,8 @@ class MachinesObserver(Watching[Sight]):
         together += [f"{' and '.join([*masters, *workers])} are taken together"] if masters and workers else []
         self._keep("together", together)
         self._keep("versions", self._too_far())
+        free = self.free() if marked else []
+        self._keep("held", [f"{name} is worked on, and may be replaced" for name in marked if name in free])
         opened = [name for name in self.by_person if name not in self._closed()]
         self._keep("cordon", [f"{name} is uncordoned, which a person has cordoned" for name in opened])
 
@@ -202,11 +207,19 @@ def delegated_work_again() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def machine_not_held() -> Iterator[None]:
+    """Cluster API may replace a Machine while it is worked on."""
+    with patch.object(MachineMarks, "hold", lambda *_given: Verdict()):
+        yield
+
+
 BUGS: Mapping[str, tuple[Callable[[], AbstractContextManager[None]], frozenset[str]]] = {
     "cordon_left": (cordon_left, frozenset({"end", "together"})),
     "delegated_work_again": (delegated_work_again, frozenset({"twice"})),
     "done_machine_again": (done_machine_again, frozenset({"twice"})),
     "kubeadm_again": (kubeadm_again, frozenset({"twice"})),
+    "machine_not_held": (machine_not_held, frozenset({"held"})),
     "return_not_awaited": (return_not_awaited, frozenset({"together", "end", "quorum"})),
     "versions_passed_over": (versions_passed_over, frozenset({"versions"})),
     "workloads_not_ready": (workloads_not_ready, frozenset({"gate"})),

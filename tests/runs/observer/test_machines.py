@@ -43,6 +43,7 @@ def test_nothing_is_wrong_in_a_run_that_was_killed_and_the_next_one(act: int) ->
 
 FINDING: dict[str, dict[str, Any]] = {
     "delegated_work_again": {"delegated": True},
+    "machine_not_held": {"owned": True, "by_task": True},
     "versions_passed_over": {"start": WAYS[0][0], "through": WAYS[0][1:]},
     "workloads_not_ready": {"workers": 6, "database": True},
 }

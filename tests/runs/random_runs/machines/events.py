@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tests.runs.machines import Machines, Tenant
 from tests.runs.random_runs.events import OF_EVERY_SYSTEM, HappeningForAWhile
+from tests.runs.random_runs.machines.requesting import Requesting
 from tests.runs.random_runs.machines.story import MachinesStory
 from tests.runs.random_runs.machines.upgrader import UpgraderInStory
 from tests.runs.random_runs.story import Event
@@ -40,6 +41,7 @@ class HappeningToMachines(HappeningForAWhile):
     story: MachinesStory
     tenant: Tenant | None
     upgrader: UpgraderInStory | None = None
+    requesting: Requesting | None = None
     cordoned: set[str] = field(default_factory=set)
     """The machines that a person has cordoned, and not uncordoned since."""
 
@@ -194,6 +196,16 @@ def _upgrader_away(here: HappeningToMachines, event: Event) -> None:
         here.until(replace(event, seconds=event.seconds * SLOWLY), here.upgrader.come_back)
 
 
+def _task_aborted(here: HappeningToMachines, _event: Event) -> None:
+    if here.requesting is not None:
+        here.requesting.abort()
+
+
+def _task_deleted(here: HappeningToMachines, _event: Event) -> None:
+    if here.requesting is not None:
+        here.requesting.delete()
+
+
 KINDS: Mapping[str, Callable[[HappeningToMachines, Event], None]] = {
     **OF_EVERY_SYSTEM,
     "kubeadm_fails": _kubeadm_fails,
@@ -213,6 +225,8 @@ KINDS: Mapping[str, Callable[[HappeningToMachines, Event], None]] = {
     "upgrader_fails": _upgrader_fails,
     "upgrader_hangs": _upgrader_hangs,
     "upgrader_away": _upgrader_away,
+    "task_aborted": _task_aborted,
+    "task_deleted": _task_deleted,
     "agent_lies": lambda here, event: _agent(here, event, "lies"),
 }
 """The kinds of events."""

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, Tenant, machines
+from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, Tenant, machines, serve
 from tests.runs.observer.machines import MachinesObserver
 from tests.runs.random_runs.machines.events import HappeningToMachines
+from tests.runs.random_runs.machines.requesting import Requesting
 from tests.runs.random_runs.machines.story import MachinesStory
 from tests.runs.random_runs.machines.upgrader import UpgraderInStory
 from tests.runs.random_runs.story import Event
@@ -25,6 +26,7 @@ OF_IMAGE: dict[str, Any] = {
     "member_os_image_interval": 30,
     "member_os_image_timeout": 900,
 }
+RESUME = "stateful.upgrade.resume"
 BY_UPGRADER: dict[str, Any] = {
     "upgrade_member_role": "stateful.upgrade.member_delegated",
     "member_delegated_timeout": 600,
@@ -59,9 +61,12 @@ class MachinesStage:
         most = max(1, story.workers // 2) if together == "50%" else int(together)
         self.observer = MachinesObserver(found.here.sandbox, found, most, (story.start, *story.hops))
         self._upgrader = UpgraderInStory(found) if story.delegated else None
-        self._happening = HappeningToMachines(found.here, found, story, self._tenant, self._upgrader)
+        self._requesting = Requesting(found, story) if story.by_task or story.owned else None
+        self._happening = HappeningToMachines(found.here, found, story, self._tenant, self._upgrader, self._requesting)
         self.observer.by_person = self._happening.cordoned
         self.observer.early, self.observer.left = self._early, self._left
+        if self._requesting is not None:
+            self.observer.free = self._requesting.free
 
     def _early(self) -> list[str]:
         if self._tenant is None:
@@ -69,7 +74,9 @@ class MachinesStage:
         return self._tenant.breaches + (self._tenant.unready if self._story.by_name else [])
 
     def _left(self) -> list[str]:
-        return [f"{name} = {value}" for name, value in self._tenant.changed_settings().items()] if self._tenant else []
+        changed = self._tenant.changed_settings() if self._tenant else {}
+        kept = [f"the database keeps {name} = {value}" for name, value in changed.items()]
+        return kept + (self._requesting.left() if self._requesting else [])
 
     def variables(self) -> dict[str, Any]:
         """See `Stage`."""
@@ -86,7 +93,7 @@ class MachinesStage:
 
     def plan(self, given: Mapping[str, Any]) -> Played:
         """See `Stage`."""
-        return self._found.here.play(PLAYBOOK, given, *self._found.arguments, CHECK)
+        return self._found.here.play(PLAYBOOK, self._requested(given), *self._found.arguments, CHECK)
 
     def digest(self, planned: Played) -> str:
         """See `Stage`."""
@@ -94,7 +101,10 @@ class MachinesStage:
 
     def run(self, given: Mapping[str, Any]) -> Played:
         """See `Stage`."""
-        return self._found.here.play(PLAYBOOK, given, *self._found.arguments)
+        return self._found.here.play(PLAYBOOK, self._requested(given), *self._found.arguments)
+
+    def _requested(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        return self._requesting.variables(dict(given)) if self._requesting else dict(given)
 
     def fingerprint(self) -> Any:
         """See `Stage`."""
@@ -113,8 +123,15 @@ class MachinesStage:
         self._found.here.calling.clock.advance(900)
 
     def read(self, ended: Played) -> bool:
-        """See `Stage`. A person deletes what has failed for good, as the message asks for."""
+        """See `Stage`. A person deletes what has failed for good, requests the upgrade again, and ends an abort."""
         self._work_removed()
+        if self._requesting is not None:
+            self._requesting.request()
+        if "until it is resumed" in ended.output or "until the playbook resume has run" in ended.output:
+            # It notes in the record that runs may go on, which needs no lock.
+            self.observer.detach()
+            assert serve(self._found, RESUME, USER).code == 0, "an abort can be ended"
+            self.observer.attach()
         return False
 
     def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,9 @@ CHAINS = 0.2
 """The share of stories that go over several minor versions."""
 DELEGATED = 0.2
 """The share of the others whose work on machines is delegated."""
+BY_TASK, OWNED, ELSEWHERE = 0.25, 0.3, 0.5
+"""The share of stories to one version that an UpgradeTask requests, that of those with Machines of Cluster API, and of
+these that of those whose management cluster is another one."""
 ACTS_OF_MACHINE, ACTS_OF_UPGRADER = 60, 18
 """The acts of a run on one machine, about, and those for one whose work is delegated."""
 TOGETHER = 0.4
@@ -45,6 +48,12 @@ class MachinesStory(Story):
     """Whether an agent on each machine writes an image of the operating system."""
     delegated: bool = False
     """Whether something else upgrades the machines, as NodeUpdates ask for it."""
+    by_task: bool = False
+    """Whether an UpgradeTask requests the upgrade."""
+    owned: bool = False
+    """Whether Cluster API has made the machines."""
+    elsewhere: bool = False
+    """Whether their management cluster is another one."""
 
     @property
     def by_name(self) -> bool:
@@ -73,7 +82,8 @@ class MachinesStory(Story):
 
     def cluster(self) -> list[str]:
         """See `Story`."""
-        more = [name for name in ("balanced", "database", "by_name", "by_image", "delegated") if getattr(self, name)]
+        kinds = ("balanced", "database", "by_name", "by_image", "delegated", "by_task", "owned", "elsewhere")
+        more = [name for name in kinds if getattr(self, name)]
         return [f"{self.control_plane} + {self.workers} machines, {' → '.join((self.start, *self.hops))}", *more]
 
     def with_smaller_cluster(self) -> Iterator[MachinesStory]:
@@ -84,6 +94,12 @@ class MachinesStory(Story):
             yield replace(self, by_image=False)
         if self.delegated and not any(each.kind in OF_UPGRADER for each in self.events):
             yield replace(self, delegated=False)
+        if self.elsewhere:
+            yield replace(self, elsewhere=False)
+        if self.owned and not self.elsewhere:
+            yield replace(self, owned=False)
+        if self.by_task and not any(each.kind in OF_TASK for each in self.events):
+            yield replace(self, by_task=False)
         if self.database:
             yield replace(self, database=False)
         if self.balanced:
@@ -125,9 +141,14 @@ def story_of(seed: int) -> MachinesStory:
     elif chance.random() < DELEGATED:
         story = replace(story, delegated=True)
         likely = {name: often for name, often in likely.items() if name not in NOT_OF_UPGRADER} | OF_UPGRADER
+    if story.hops == TARGETS[:1]:
+        owned = chance.random() < OWNED
+        story = replace(story, owned=owned, elsewhere=owned and chance.random() < ELSEWHERE)
+        story = replace(story, by_task=chance.random() < BY_TASK)
+    likely |= OF_TASK if story.by_task else {}
     on_each = ACTS_OF_UPGRADER if story.delegated else ACTS_OF_MACHINE
     acts = on_each * (control_plane + workers) * len(story.hops)
-    if story.through or story.by_image or story.delegated:
+    if story.through or story.by_image or story.delegated or story.by_task:
         return replace(story, events=events_of(chance, likely, acts, TOGETHER))
     return story
 
@@ -165,6 +186,8 @@ OF_AGENT: dict[str, int] = {
 """That of those that happen to the agent of a machine."""
 OF_UPGRADER: dict[str, int] = {"upgrader_fails": 8, "upgrader_hangs": 8, "upgrader_away": 5}
 """That of those that happen to the upgrader of delegated work."""
+OF_TASK: dict[str, int] = {"task_aborted": 8, "task_deleted": 6}
+"""That of what people do to the UpgradeTask."""
 NOT_OF_UPGRADER = ("kubeadm_cut_off", "unreachable")
 """The events that change nothing where no run reaches the machines."""
 NOT_OF_AGENT = ("kubeadm_fails", "kubeadm_cut_off", "repository_away")
