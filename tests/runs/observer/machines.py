@@ -1,5 +1,5 @@
-"""The observer of runs on machines of kubeadm: quorum of etcd, cordons, machines at a time, versions, the lock, and work
-that is begun once."""
+"""The observer of runs on machines of kubeadm: quorum of etcd, cordons, machines at a time, versions, the lock, work
+that is begun once, and Machines that are held."""
 
 from __future__ import annotations
 

@@ -124,7 +124,8 @@ class MachinesStage:
 
     def read(self, ended: Played) -> bool:
         """See `Stage`. A person deletes what has failed for good, requests the upgrade again, and ends an abort."""
-        self._work_removed()
+        if self._upgrader is not None:
+            self._upgrader.remove_failed()
         if self._requesting is not None:
             self._requesting.request()
         if "until it is resumed" in ended.output or "until the playbook resume has run" in ended.output:
@@ -139,12 +140,9 @@ class MachinesStage:
         # As a person does who has corrected the cause of a failure that is not retried.
         for each in self._found.machines.values():
             each.agent.remove_plans()
-        self._work_removed()
+        if self._upgrader is not None:
+            self._upgrader.remove_failed()
         return dict(given)
-
-    def _work_removed(self) -> None:
-        for name in self._upgrader.ended_badly() if self._upgrader else ():
-            self._upgrader.resources.delete(self._upgrader.kind, NAMESPACE, name)
 
     def is_done(self) -> bool:
         """See `Stage`."""

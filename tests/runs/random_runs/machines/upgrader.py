@@ -1,4 +1,4 @@
-"""The upgrader of delegated work in a story: it takes up what is asked for a second later, fails, hangs, and is away."""
+"""The upgrader of delegated work in a story: it begins a second after it is asked, fails, hangs, and is away."""
 
 from __future__ import annotations
 
@@ -51,10 +51,11 @@ class UpgraderInStory(Upgrader):
                     self._work(name, spec)
         self.hung.clear()
 
-    def ended_badly(self) -> list[str]:
-        """The NodeUpdates whose work has ended, and not well."""
-        found = self.resources.store.each(self.kind)
-        return [each["metadata"]["name"] for each in found if each.get("status", {}).get("phase") in ENDED_BADLY]
+    def remove_failed(self) -> None:
+        """Delete the NodeUpdates whose work has ended, and not well, as a person does who has corrected the cause."""
+        for item in self.resources.store.list(self.kind):
+            if item.get("status", {}).get("phase") in ENDED_BADLY:
+                self.resources.delete(self.kind, NAMESPACE, item["metadata"]["name"])
 
     def _work(self, name: str, spec: Json) -> None:
         machine = self.found.machines[spec["nodeName"]]
