@@ -93,6 +93,24 @@ def test_a_task_that_is_aborted_or_deleted_ends_its_run_behind_the_machine_at_ha
         assert [each["type"] for each in tasks.task()["status"]["conditions"]] == ["Accepted"]
 
 
+@pytest.mark.parametrize("end", [abort_it, delete_it])
+@pytest.mark.parametrize("name", ["next", "again"])
+def test_a_task_that_comes_after_an_aborted_one_is_carried_out(tasks: Tasks, end: Any, name: str) -> None:
+    """Whoever makes a task requests the upgrade again, so that nothing has to be resumed."""
+    tasks.request()
+    given = tasks.agreed()
+    tasks.at_the_first_machine(end)
+    assert "was aborted on request" in tasks.play(given).output
+    if name == "next" and end is abort_it:
+        delete_it(tasks)
+    tasks.request(name)
+    again = tasks.agreed(name)
+    ended = tasks.play(again)
+    assert ended.code == 0, ended.output
+    assert tasks.phase(name) == "Complete"
+    assert set(tasks.progress(name).values()) == {"UpToDate"}
+
+
 def test_a_new_task_of_the_same_owner_aborts_the_one_before_even_if_it_is_declined(tasks: Tasks) -> None:
     tasks.request("first", machines=EVERY)
     tasks.request("other", machines=EVERY, controlPlaneRef={**OWNER, "name": "other"})

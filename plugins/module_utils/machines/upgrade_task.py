@@ -82,7 +82,8 @@ class UpgradeTask:
     def read(self) -> Request | None:
         """The request that its spec is; None if it is aborted or deleted.
 
-        A task that has not started replaces the upgrade of an earlier task of the same owner.
+        A task that has not started replaces the upgrade of an earlier task of the same owner, and continues one that was
+        aborted: whoever makes a task requests the upgrade again.
         """
         seen = self.state()
         if seen is None or seen.ends:
@@ -90,7 +91,7 @@ class UpgradeTask:
         document = json.dumps({"type": SYSTEM, **variables_of(seen)}, ensure_ascii=False)
         request = read_request(document, self.where)
         # The digest says what is requested, which another task does not change.
-        supersedes = SUPERSEDE if not seen.phase and any(True for _each in self._others(seen)) else {}
+        supersedes = SUPERSEDE if not seen.phase else {}
         faults = (*faults_in(seen), *request.faults)
         variables = {**request.variables, **supersedes}
         return replace(request, faults=faults, variables=variables, members=seen.kubernetes_nodes)
@@ -113,14 +114,14 @@ class UpgradeTask:
         return tuple(asked)
 
     def replaced(self) -> tuple[str, ...]:
-        """The runs of the earlier tasks of the same owner; a name that no run has if none has written its name yet.
+        """The runs of the earlier tasks of the same owner; a name that no run has if none has written its name.
 
         Raises:
             Refusal: they cannot be had.
         """
         seen = self.state()
         others = self._others(seen) if seen is not None else []
-        return tuple(each.run for each in others if each.run) or ((NO_RUN,) if others else ())
+        return tuple(each.run for each in others if each.run) or (NO_RUN,)
 
     def note(self, state: str) -> bool:
         """Note the state in an annotation, and as the condition Accepted with all reasons."""
