@@ -33,6 +33,7 @@ from .observe.facts import facts_in
 from .observe.look import look
 from .observe.state import IDENTITY, KubeadmCluster
 from .planning import OPTIONS, order, preflight, target_of, through_of, version_before, words
+from .pods_of_batch import await_pods, is_noted, note_pods, notes_put_back
 from .specified import specified
 from .work_left import end_work, still_at_work, work_left
 
@@ -82,6 +83,11 @@ def _fit(task: Task) -> Outcome:
         )
 
     seen, verdict = _waited(task, judged, stoppable=True)
+    if verdict.passed and not task.check_mode and is_noted(seen, names):
+        # A killed run, or one that did not wait longer, has left them.
+        verdict = await_pods(task, connect(task.params["kubernetes"]), seen, is_noted(seen, names))
+        if verdict.passed:
+            seen, verdict = _waited(task, judged, stoppable=True)
     if verdict.passed and not task.check_mode:
         verdict = combine((verdict, _marked(task, seen, lambda marks: marks.hold(names))))
     more = {"kubeadm": courses(seen, names, str(target_of(task)))}
@@ -114,6 +120,7 @@ def _drained(task: Task) -> Outcome:
         verdict = _marked(task, task.ask(lambda: look(client)), lambda marks: marks.judge(names))
         if not verdict.passed:
             return Outcome(verdict)
+    note_pods(task, client, names)
     rules = DrainRules(rungs_in(task.params["allow_forced_drains"]), tuple(task.params["allow_unmanaged_pods"]))
     return drain(_to_its_end(task), client, names, MODULE, rules)
 
@@ -158,6 +165,14 @@ def _whole(task: Task) -> Outcome:
     )
 
 
+def _ready_again(task: Task) -> Outcome:
+    """Wait until the pods that the machines of the batch had are Ready again. Databases on them are back by then."""
+    to_end, client = _to_its_end(task), connect(task.params["kubernetes"])
+    seen = task.ask(lambda: look(client))
+    verdict = await_pods(to_end, client, seen, task.params["batch"])
+    return Outcome(verdict, bool(task.journal.as_result()))
+
+
 def _uncordoned(task: Task, client: KubernetesClient, names: list[str]) -> tuple[Reason, ...]:
     draining = Draining(task, client, MODULE)
     return tuple(reason for name in names for reason in draining.uncordon(name))
@@ -173,6 +188,8 @@ def _proven(task: Task) -> Outcome:
         return combine((judge_whole(seen, there, target), *fit))
 
     seen, verdict = _waited(task, judged, stoppable=True)
+    if verdict.passed and not task.check_mode:
+        verdict = combine((verdict, await_pods(task, connect(task.params["kubernetes"]), seen, is_noted(seen))))
     if verdict.passed:
         # A run that was killed may have left some.
         verdict = combine((verdict, task.ask(lambda: write_specs(task, seen, names, target))))
@@ -213,7 +230,7 @@ def _restored(task: Task) -> Outcome:
         stay = [_stays(name, on_machines, operations) for name in unsure if name not in work]
         left = (*still_at_work(work, unsure), *uncordoned_at_work(operations, unsure))
         remarks = (*stay, *left, *(unseen if marked else ()))
-        return Verdict((*reasons, *remarks, *unmarked))
+        return Verdict((*reasons, *remarks, *unmarked, *notes_put_back(task, client, seen)))
 
     ends = task.params["aborted"] and not task.check_mode
     ended = attempt(lambda given: Outcome(end_work(given, client)), task) if ends else Outcome(Verdict())
@@ -267,6 +284,7 @@ SYSTEM = System(
         "returned": _returned,
         "rejoined": going_down.rejoined,
         "whole": _whole,
+        "ready_again": _ready_again,
         "proven": _proven,
         "restored": _restored,
     },

@@ -5,9 +5,10 @@ from __future__ import annotations
 from ..draining.rights import DRAIN
 from ..kubernetes.rights import LOCK_AND_RECORD, Right
 from .observe.node_updates import NODE_UPDATES
+from .observe.ready_before import RESOURCES
 from .observe.upgrade_tasks import GROUP, UPGRADE_TASKS
 
-CLUSTER_ROLE = DRAIN
+CLUSTER_ROLE = (*DRAIN, *(Right("get", "apps", each) for each in RESOURCES.values()))
 """The rights in the whole cluster."""
 OPTIONAL = (
     Right("list", "", "persistentvolumes"),

@@ -93,7 +93,9 @@ class Addons:
         for owner in self._resources.store.list(REPLICA_SETS, SYSTEM):
             pods = [each for each in self._pods(owner) if "deletionTimestamp" not in each["metadata"]]
             is_new = _image_of_set(owner) == image
-            ready += sum(is_ready(each) for each in pods)
+            of_set = sum(is_ready(each) for each in pods)
+            ready += of_set
+            self._tell(REPLICA_SETS, owner, {"replicas": len(pods), "readyReplicas": of_set})
             new += len(pods) if is_new else 0
             for _missing in range(owner["spec"]["replicas"] - len(pods)):
                 self._resources.create(PODS, SYSTEM, building.pod_of(REPLICA_SETS, owner))

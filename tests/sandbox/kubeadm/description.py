@@ -36,6 +36,8 @@ class Pace:
     """Until kubeadm has written its ConfigMaps."""
     kubelet: float = 10.0
     """The time for which a Kubernetes node is not Ready after a restart of its kubelet."""
+    daemons: float = 25.0
+    """The time for which pods of DaemonSets are not Ready after that: the real ones may be Ready all along."""
     snapshot: float = 2.0
     """Until a snapshot of etcd is written."""
     patience: float = 300.0

@@ -28,6 +28,8 @@ class Kubelet:
         self.restarts = 0
         self.never_ready = False
         """Whether its Kubernetes node stays not Ready after the next restart."""
+        self.daemons_never_ready = False
+        """Whether the pods of DaemonSets on it stay not Ready after the next restart."""
         self._number = 0
         self.tell(ready=True)
 
@@ -80,9 +82,15 @@ class Kubelet:
         self._number += 1
         number = self._number
         self.tell(ready=False)
+        self._shared.kubernetes.faults.let_daemons(self._name, ready=False)
         self.version = self._packages.installed["kubelet"]
         self._shared.clock.later(self._shared.pace.kubelet, lambda: self._ready(number))
 
     def _ready(self, number: int) -> None:
         if number == self._number and not self.never_ready:
             self.tell(ready=True)
+            self._shared.clock.later(self._shared.pace.daemons, lambda: self._daemons_ready(number))
+
+    def _daemons_ready(self, number: int) -> None:
+        if number == self._number and not self.daemons_never_ready:
+            self._shared.kubernetes.faults.let_daemons(self._name, ready=True)

@@ -45,6 +45,10 @@ class Switchboard:
         self._kubelets.switches.never_ready.add((namespace, pod))
         self._kubelets.obey((namespace, pod))
 
+    def let_daemons(self, node: str, *, ready: bool) -> None:
+        """Keep the pods of DaemonSets on a Kubernetes node from being Ready, or let them be."""
+        self._kubelets.let_daemons(node, ready=ready)
+
     def crash_loop(self, namespace: str, pod: str) -> None:
         """Kill the pod's processes as soon as they start."""
         self._kubelets.switches.crash_loop.add((namespace, pod))

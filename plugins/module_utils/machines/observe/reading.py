@@ -10,6 +10,7 @@ from ...common.reading import Json, Unreadable, flag, listed, part, text, text_m
 from ...kubernetes.conditions import UNKNOWN, conditions
 from ...kubernetes.node_fitness import PRESSURES
 from ...run.undo.undo_annotation import UNDO
+from .ready_before import NOTE
 from .state import Component, KubeadmMachine, plain
 
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
@@ -41,6 +42,7 @@ def machine(name: str, item: Json) -> KubeadmMachine:
         leaving=bool(text(metadata, "deletionTimestamp", "")),
         canary=CANARY in notes,
         operation=notes.get(OPERATION, ""),
+        pods_before=notes.get(NOTE, ""),
         owner=notes.get(OWNER, ""),
         cluster="/".join(notes[each] for each in CLUSTER) if all(notes.get(each) for each in CLUSTER) else "",
         addresses=listed(status, "addresses", lambda each: text(each, "address", ""), ()),

@@ -70,6 +70,8 @@ class Switches:
     """Faults that are made on purpose, by the name of the pod, so that they hold for its successors, too."""
 
     never_ready: set[Place] = field(default_factory=set)
+    unready_daemons: set[str] = field(default_factory=set)
+    """The Kubernetes nodes on which no pod of a DaemonSet is Ready."""
     crash_loop: set[Place] = field(default_factory=set)
     slow_stop: dict[Place, float] = field(default_factory=dict)
     slow_mounts: dict[Place, float] = field(default_factory=dict)
@@ -88,6 +90,7 @@ class Switches:
     def mend_all(self) -> None:
         """Switch everything off."""
         self.never_ready.clear()
+        self.unready_daemons.clear()
         self.crash_loop.clear()
         self.slow_stop.clear()
         self.slow_mounts.clear()

@@ -144,7 +144,7 @@ class Container:
         self._later(float(probe.get("periodSeconds", 10)), lambda: self._live(probe, failures))
 
     def _probe(self, probe: Json | None) -> None:
-        held = self._pod.place in self._pod.switches.never_ready
+        held = self._pod.is_held
         good = not held and (probe is None or self._pod.behaviour.ready(self._pod.json, self.name))
         if not good:
             why = "the lab's switch never-ready is on" if held else "HTTP probe failed with statuscode: 503"
@@ -160,7 +160,7 @@ class Container:
         """Do what the switches ask for now."""
         if self._pod.place in self._pod.switches.crash_loop and self.running:
             self._later(AT_ONCE, self.kill)
-        if self._pod.place in self._pod.switches.never_ready and self.state.ready:
+        if self._pod.is_held and self.state.ready:
             self._pod.report("Warning", "Unhealthy", "Readiness probe failed: the lab's switch never-ready is on")
             self._become(ready=False)
 

@@ -86,6 +86,12 @@ class Kubelets:
         if worker is not None:
             worker.obey()
 
+    def let_daemons(self, node: str, *, ready: bool) -> None:
+        """Keep the pods of DaemonSets on a Kubernetes node from being Ready, or let them be."""
+        (self.switches.unready_daemons.discard if ready else self.switches.unready_daemons.add)(node)
+        for worker in [each for each in self._workers.values() if each.node == node]:
+            worker.obey()
+
     def node_dead(self, node: str) -> None:
         """Take a Kubernetes node's power away."""
         self._nodes.die(node)

@@ -12,7 +12,7 @@ from tests.sandbox.kubernetes.kubelet.behaviour import Behaviour, Switches
 from tests.sandbox.kubernetes.kubelet.container import Container
 from tests.sandbox.kubernetes.kubelet.mounts import Mounts
 from tests.sandbox.kubernetes.kubelet.needs import missing_volume
-from tests.sandbox.kubernetes.objects import Json, Refused, seconds_of, timestamp
+from tests.sandbox.kubernetes.objects import Json, Refused, controller_of, seconds_of, timestamp
 from tests.sandbox.kubernetes.patches import strategic
 from tests.sandbox.kubernetes.resources import Resources, Writing
 
@@ -56,6 +56,12 @@ class PodWorker:
     def clock(self) -> Clock:
         """The time of everything here."""
         return self.resources.store.clock
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a switch keeps its containers from being Ready."""
+        of_daemons = (controller_of(self.json) or {}).get("kind") == "DaemonSet"
+        return self.place in self.switches.never_ready or (of_daemons and self.node in self.switches.unready_daemons)
 
     def now(self) -> str:
         """The present time, as a status shows it."""

@@ -1,0 +1,136 @@
+"""The looks at the pods of machines: which controllers have Ready ones before a machine goes, and what is missing after
+it. Each look is one list for each machine, and one object for each controller that is still short of pods."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from ...common.reading import Json, part, whole, within
+from ...draining.observe.placed_pods import PODS
+from ...kubernetes.answers import reading_object
+from ...kubernetes.client import KubernetesClient
+from ...kubernetes.paths import in_namespace
+from ...kubernetes.pods import list_pods, pod
+from ...kubernetes.state import Pod
+from ...kubernetes.stateful_sets import selector_text
+from .ready_before import APPS, DAEMON_SET, RESOURCES, Controller, MissingPods, ReadyBefore, UnreadyPod
+
+AT_ONCE = 8
+"""The most controllers that are asked for at the same time."""
+NAMED = 5
+"""The controllers of a machine whose pods are asked for: a sentence names no more."""
+_APPS = f"/apis/{APPS}"
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """A controller as it is."""
+
+    replicas: int
+    """Those that it is to have; of a DaemonSet 1 on each of its machines."""
+    ready: int
+    selector: str
+
+
+def ready_before(client: KubernetesClient, names: Iterable[str]) -> dict[str, tuple[ReadyBefore, ...]]:
+    """By machine the controllers that have Ready pods now, of those with a Ready pod on it.
+
+    Raises:
+        Refusal: they cannot be had or understood.
+    """
+    here = {
+        name: [found for each in _pods_on(client, name) if each.ready and (found := _owner(each))] for name in names
+    }
+    sets = {each for found in here.values() for each in found if each[0] != DAEMON_SET}
+    counted = _counted(client, sets)
+    return {
+        name: tuple(
+            sorted({ReadyBefore(*each, ready) for each in found if (ready := _ready_of(each, counted.get(each)))})
+        )
+        for name, found in here.items()
+    }
+
+
+def _ready_of(owner: Controller, found: _Counted | None) -> int:
+    return 1 if owner[0] == DAEMON_SET else found.ready if found is not None else 0
+
+
+def missing_pods(client: KubernetesClient, machine: str, before: Collection[ReadyBefore]) -> tuple[MissingPods, ...]:
+    """Those of these controllers that have fewer Ready pods than before. One that wants fewer by now has to have only
+    those, and one that is gone has none to have.
+
+    Raises:
+        Refusal: they cannot be had or understood.
+    """
+    daemons = [each for each in before if each.kind == DAEMON_SET]
+    on_machine = _pods_on(client, machine) if daemons else []
+    there = {owner for each in on_machine if each.ready and (owner := _owner(each))}
+    asked = [each for each in before if each.key not in there or each.kind != DAEMON_SET]
+    counted = _counted(client, {each.key for each in asked})
+    short = [
+        MissingPods(machine, each, ready, wanted)
+        for each in asked
+        if (found := counted.get(each.key)) is not None
+        and (ready := 0 if each.kind == DAEMON_SET else found.ready) < (wanted := min(each.ready, found.replicas))
+    ]
+    return tuple(_with_pods(client, short, on_machine, {key: each.selector for key, each in counted.items()}))
+
+
+def _with_pods(
+    client: KubernetesClient, short: list[MissingPods], there: Collection[Pod], selectors: dict[Controller, str]
+) -> Iterator[MissingPods]:
+    """The same with their pods, of the first ones alone."""
+    for number, each in enumerate(short):
+        key = each.controller.key
+        pods: Iterable[Pod] = there if each.controller.kind == DAEMON_SET else ()
+        if each.controller.kind != DAEMON_SET and number < NAMED:
+            pods = list_pods(client, each.controller.namespace, selectors[key])
+        away = (UnreadyPod(f"{one.namespace}/{one.name}", _cause(one)) for one in pods if _is_away(one, key))
+        yield replace(each, unready=tuple(away))
+
+
+def _is_away(seen: Pod, key: Controller) -> bool:
+    return not seen.ready and _owner(seen, going=True) == key
+
+
+def _cause(seen: Pod) -> str:
+    """The first thing that Kubernetes says. The kubelet's two reasons of a failed pull alternate, so one of them
+    stands for both."""
+    reasons = (each.reason.replace("ErrImagePull", "ImagePullBackOff") for each in seen.containers if not each.ready)
+    return seen.scheduling_message.rstrip(".") or next(filter(None, reasons), "") or seen.reason
+
+
+def _pods_on(client: KubernetesClient, machine: str) -> list[Pod]:
+    return client.list_as(PODS, pod, field_selector=f"spec.nodeName={machine}")
+
+
+def _owner(seen: Pod, *, going: bool = False) -> Controller | None:
+    """The controller of a pod, if its pods are waited for; None for a pod that is being deleted, unless `going`."""
+    kind, _space, name = seen.owner.partition(" ")
+    known = kind in RESOURCES and seen.owner_version == APPS and (going or not seen.terminating)
+    return (kind, seen.namespace, name) if known else None
+
+
+def _counted(client: KubernetesClient, keys: Collection[Controller]) -> dict[Controller, _Counted]:
+    """Those of these controllers that are there."""
+
+    def ask(key: Controller) -> _Counted | None:
+        kind, namespace, name = key
+        item = client.get(in_namespace(_APPS, namespace, RESOURCES[kind], name))
+        return _read(kind, item) if item is not None else None
+
+    ordered = sorted(keys)
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        return {key: each for key, each in zip(ordered, pool.map(ask, ordered), strict=True) if each is not None}
+
+
+def _read(kind: str, item: Json) -> _Counted:
+    with reading_object(kind, item):
+        spec, status = part(item, "spec"), part(item, "status", {})
+        return _Counted(
+            replicas=1 if kind == DAEMON_SET else whole(spec, "replicas", 1),
+            ready=whole(status, "readyReplicas", 0),
+            selector=within(spec, "selector", selector_text),
+        )
