@@ -101,7 +101,8 @@ def when_cordoned(found: Machines, machine: str, then: Callable[[Json], object],
     calling, resources = found.here.calling, found.here.sandbox.kubernetes.server.resources
 
     def look(request: Request) -> None:
-        if request.method == "PATCH" and request.path.endswith(f"/nodes/{machine}"):
+        is_closed = found.cluster.node(machine)["spec"].get("unschedulable")
+        if request.method == "PATCH" and request.path.endswith(f"/nodes/{machine}") and is_closed:
             calling.after = lambda _request: None
 
             def change(item: Json) -> None:

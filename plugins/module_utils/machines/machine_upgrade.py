@@ -137,39 +137,23 @@ def _returned(task: Task) -> Outcome:
     verdict = combine((judge_failed(seen, failed, target), verdict))
     if verdict.passed:
         verdict = combine((verdict, Verdict(_uncordoned(task, connect(task.params["kubernetes"]), names))))
-        # A machine at a version on the way goes down again, and keeps its marks until it is on the target.
         if target_of(task) not in through_of(task):
             verdict = combine((verdict, to_end.ask(lambda: write_specs(task, seen, names, target))))
-            # With databases the machines are held until those are whole: they may have the only copy until then.
-            if not task.params["workloads"]:
-                verdict = combine((verdict, _released(task, seen)))
     return Outcome(verdict, bool(task.journal.as_result()))
 
 
-def _released(task: Task, seen: KubeadmCluster) -> Verdict:
-    """Take the marks off the Machines of the batch, which is done."""
-    names, target = task.params["batch"], str(target_of(task))
-    return _marked(_to_its_end(task), seen, lambda marks: Verdict(tuple(marks.done(names, target))))
-
-
-def _whole(task: Task) -> Outcome:
-    """Wait until the databases are whole again, and let go of the machines, unless a further version comes."""
-    outcome = going_down.whole(task)
-    if not outcome.verdict.passed or target_of(task) in through_of(task):
-        return outcome
-    seen = task.ask(lambda: look(connect(task.params["kubernetes"])))
-    return replace(
-        outcome,
-        verdict=combine((outcome.verdict, _released(task, seen))),
-        changed=outcome.changed or bool(task.journal.as_result()),
-    )
-
-
 def _ready_again(task: Task) -> Outcome:
-    """Wait until the pods that the machines of the batch had are Ready again. Databases on them are back by then."""
+    """Wait until the pods that the machines of the batch had are Ready again, and let go of the machines.
+
+    Databases on them are whole by then. Until both are, a machine is held, since it may have the only copy of data. One
+    at a version on the way goes down again, and keeps its marks until it is on the target.
+    """
     to_end, client = _to_its_end(task), connect(task.params["kubernetes"])
-    seen = task.ask(lambda: look(client))
-    verdict = await_pods(to_end, client, seen, task.params["batch"])
+    names, target = task.params["batch"], str(target_of(task))
+    seen = to_end.ask(lambda: look(client))
+    verdict = await_pods(to_end, client, seen, names)
+    if verdict.passed and target_of(task) not in through_of(task):
+        verdict = combine((verdict, _marked(to_end, seen, lambda marks: Verdict(tuple(marks.done(names, target))))))
     return Outcome(verdict, bool(task.journal.as_result()))
 
 
@@ -283,7 +267,7 @@ SYSTEM = System(
         "noted": noted,
         "returned": _returned,
         "rejoined": going_down.rejoined,
-        "whole": _whole,
+        "whole": going_down.whole,
         "ready_again": _ready_again,
         "proven": _proven,
         "restored": _restored,
