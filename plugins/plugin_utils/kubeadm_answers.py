@@ -12,6 +12,7 @@ from ..module_utils.common.words import printable, shortened
 
 Json = Mapping[str, Any]
 SPACE = ("/", "/var/lib")
+_ROOM = "Make room there, or set member_kubeadm_free."
 """The folders whose file systems are checked for free space, in this order."""
 _VERSION = re.compile(r"\bv?(\d+\.\d+\.\d+[\w.+-]*)")
 _KLOG = re.compile(r"^[EF]\d{4} [\d:.]+\s+\d+ \S+\] ")
@@ -27,22 +28,26 @@ ANOTHER = 75
 """The exit code that the role gives flock for a lock that another command holds."""
 
 
-def machine_of(seen: Iterable[Json], certificates: Json, etcd: Json) -> dict[str, Any]:
+def machine_of(seen: Iterable[Json], certificates: Json, etcd: Json, least: int = 0) -> dict[str, Any]:
     """The fact `member_machine`, from the results of the commands that ask for it.
 
     Args:
         seen: Results of a loop, each with its name in `item.key`: kubeadm, kubelet, kubectl, space.
         certificates: That of `kubeadm certs check-expiration -o json`.
         etcd: That of `etcdctl endpoint status -w json`.
+        least: The bytes that each file system has to have free; with 0 that is no fault.
     """
     said = {str(each["item"]["key"]): _stdout(each) for each in seen}
     programs = {name: version_in(said.get(name, "")) for name in ("kubeadm", "kubelet", "kubectl")}
-    return {
+    found = {
         **programs,
         "free": _free(said.get("space", "")),
         "certificates": _certificates(_stdout(certificates)),
         "etcd": _member(_stdout(etcd)),
     }
+    lacking = space_fault(found, least) if int(least) else ""
+    faults = [{"said": f"It has too little space: {lacking}", "remedy": _ROOM}] if lacking else []
+    return {**found, **({"faults": faults} if faults else {})}
 
 
 def version_in(text: str) -> str:

@@ -48,12 +48,8 @@ def is_upgraded(found: Machines) -> None:
     """Fails unless all is on the target, and nothing is left behind."""
     assert found.cluster.is_upgraded(TO)
     assert cordoned(found) == []
-    assert not [
-        name
-        for name in found.machines
-        if "annotations" in found.cluster.node(name)["metadata"]
-        and any("undo" in each for each in found.cluster.node(name)["metadata"]["annotations"])
-    ]
+    notes = {each for name in found.machines for each in found.cluster.node(name)["metadata"].get("annotations", {})}
+    assert not [each for each in notes if each.startswith("upgrade.stateful/")]
     assert found.cluster.control_plane.least_voters >= 2
 
 
@@ -172,6 +168,22 @@ def test_nothing_goes_down_before_all_machines_are_prepared(found: Machines) -> 
     assert "worker-3" in failed.message
     assert not any(each.commands.upgrades for each in found.machines.values())
     assert not [path for method, path in found.here.acts() if method == "PATCH" and path.startswith("/api/v1/nodes")]
+
+
+def test_too_little_space_is_named_with_all_else_before_consent(found: Machines) -> None:
+    found.machines["worker-3"].commands.free["/var/lib"] = 2**29
+    found.machines["cp-2"].commands.free["/"] = 2**29
+    unwell(found, "kube-scheduler", "cp-3")
+    found.machines["worker-1"].packages.installed["kubeadm"] = ""
+    refused = planned(found)
+    assert sorted(codes(refused)) == ["kubeadm_not_installed", "machine_fault"], refused.output
+    assert (
+        "Machine worker-3 cannot be upgraded as it is. It has too little space: /var/lib has 0.5 GiB free, and 2.0"
+        in (refused.message)
+    )
+    assert "Machine cp-2 cannot be upgraded as it is. It has too little space: / has 0.5 GiB free" in refused.message
+    assert codes(planned(found, member_kubeadm_free=0)) == ["kubeadm_not_installed"]
+    assert not any(" upgrade " in one for each in found.machines.values() for one in each.commands.ran)
 
 
 def test_nothing_goes_down_before_the_dry_run_of_kubeadm_passes_on_each_machine(found: Machines) -> None:

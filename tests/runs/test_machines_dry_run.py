@@ -10,7 +10,8 @@ import pytest
 from tests.runs.machines import Machines, machines
 from tests.runs.test_machines_role import FIRST, FROM, TO, WORKER, take
 from tests.runs.world import world
-from tests.sandbox.kubeadm.description import images_of
+from tests.sandbox.kubeadm.building import DEPLOYMENTS, SYSTEM
+from tests.sandbox.kubeadm.description import DNS, images_of
 from tests.sandbox.kubeadm.planning import PASSWORD
 
 
@@ -44,6 +45,30 @@ def test_the_dry_run_names_all_that_stands_in_the_way(made: Machines) -> None:
     refused = take(made, WORKER, "prepare")
     assert "CoreDNS" not in refused.message
     assert "missing required cgroups: pids" in refused.message
+
+
+def test_all_that_stands_in_the_way_of_a_machine_is_said_at_once(made: Machines) -> None:
+    machine, resources = made.machines[FIRST], made.cluster.kubernetes.server.resources
+    machine.written.preflight |= {"CoreDNSMigration": "CoreDNS will not be upgraded", "CreateJob": "no image is there"}
+    machine.commands.configurations["kubelet.config.k8s.io"] = "v1alpha1"
+
+    def newer(item: Any) -> None:
+        item["spec"]["template"]["spec"]["containers"][0]["image"] = "registry.test/coredns/coredns:v1.15.0"
+
+    resources.change(DEPLOYMENTS, SYSTEM, DNS, newer)
+    said = take(made, FIRST, "prepare").message
+    assert "CoreDNSMigration: CoreDNS will not be upgraded. Correct the Corefile" in said
+    assert "take CoreDNS back to an older version, so cp-1 was left alone: CoreDNS 1.15.0 → 1.14.1." in said
+    assert "the configuration kubelet.config.k8s.io has version v1alpha1" in said
+    # Its image is not pulled while the dry run finds something, so its Job says nothing.
+    assert "CreateJob" not in said
+    assert not [each for each in machine.commands.ran if each.startswith("crictl pull")]
+    machine.written.preflight.clear()
+    machine.commands.fails["crictl pull"] = "connection refused by the registry"
+    said = take(made, FIRST, "prepare").message
+    assert "connection refused by the registry. Make them reachable" in said
+    assert "the configuration kubelet.config.k8s.io has version v1alpha1" in said
+    assert (machine.commands.upgrades, machine.written.left) == ([], [])
 
 
 def test_a_dry_run_waits_for_the_api(made: Machines) -> None:

@@ -159,7 +159,7 @@ def _judge_certificates(facts: Mapping[str, MachineFacts], names: Collection[str
 def judge_facts(
     seen: KubeadmCluster, facts: Mapping[str, MachineFacts], names: Collection[str], now: datetime
 ) -> Iterator[Reason]:
-    """Whether kubeadm is on each machine, and no certificate of the control plane has ended."""
+    """Whether kubeadm is on each machine, its role has found no fault there, and no certificate has ended."""
     without = [name for name in names if name in facts and not facts[name].kubeadm]
     if without:
         yield refused(
@@ -167,6 +167,9 @@ def judge_facts(
             f"kubeadm is not installed on {enumerate_few(without)}.",
             "Install it there, or take these machines out of upgrade_groups.",
         )
+    for name in names:
+        for fault in facts[name].faults if name in facts else ():
+            yield refused("machine_fault", f"Machine {name} cannot be upgraded as it is. {fault.said}", fault.remedy)
     unseen = [name for name in names if name in seen.control_plane and name not in facts]
     if unseen:
         yield remark(

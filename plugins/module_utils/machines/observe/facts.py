@@ -35,6 +35,14 @@ class EtcdMember:
 
 
 @dataclass(frozen=True)
+class MachineFault:
+    """A thing for which a machine cannot be upgraded as it is, in the words of its role."""
+
+    said: str
+    remedy: str
+
+
+@dataclass(frozen=True)
 class MachineFacts:
     """One machine."""
 
@@ -45,6 +53,7 @@ class MachineFacts:
     """None if it runs no member, or that gave no answer."""
     under_way: bool | None = None
     """Whether something is at work on it that may restart it, as its role knows; None if that does not know."""
+    faults: tuple[MachineFault, ...] = ()
 
 
 def is_at_rest(name: str, facts: Mapping[str, MachineFacts]) -> bool:
@@ -70,6 +79,7 @@ def _facts(name: str, item: Json) -> MachineFacts:
             kubeadm=plain(text(item, "kubeadm", "")),
             certificates=listed(item, "certificates", _certificate, ()),
             etcd=EtcdMember(text(etcd, "member"), text(etcd, "leader"), whole(etcd, "revision")) if etcd else None,
+            faults=listed(item, "faults", lambda each: MachineFault(text(each, "said"), text(each, "remedy")), ()),
             under_way=flag(item, "under_way", default=False) if "under_way" in item else None,
         )
 

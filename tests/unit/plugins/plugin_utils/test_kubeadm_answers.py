@@ -118,6 +118,17 @@ def test_space_is_enough_or_named() -> None:
     assert space_fault({}, 1) == "The free space of / and /var/lib could not be read."
 
 
+def test_too_little_space_is_a_fault_of_the_machine() -> None:
+    seen = [told("      Avail\n 1073741824\n 4294967296", "space")]
+    (fault,) = machine_of(seen, {}, {}, 2 * GIBI)["faults"]
+    assert fault == {
+        "said": "It has too little space: / has 1.0 GiB free, and 2.0 GiB are needed.",
+        "remedy": "Make room there, or set member_kubeadm_free.",
+    }
+    assert "faults" not in machine_of(seen, {}, {}, GIBI)
+    assert "faults" not in machine_of([], {}, {}, 0), "it is not asked for"
+
+
 @pytest.mark.parametrize(
     ("status", "fault"),
     [

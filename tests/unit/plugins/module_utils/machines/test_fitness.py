@@ -160,3 +160,12 @@ def test_facts_are_read_strictly() -> None:
     assert found["cp-0"].etcd.leads
     with pytest.raises(NotUnderstood):
         facts_in({"cp-0": {**given, "etcd": {"member": 7}}})
+
+
+def test_each_fault_that_a_role_has_found_on_a_machine_refuses_the_plan() -> None:
+    given = {"kubeadm": FROM, "faults": [{"said": "It has too little space.", "remedy": "Make room there."}]}
+    facts = facts_in({"w-0": given, "w-1": given, "w-2": {"kubeadm": FROM}})
+    found = judge_facts(cluster(), facts, ["w-0", "w-2"], NOW).reasons
+    assert [(each.code, each.sentence()) for each in found] == [
+        ("machine_fault", "Machine w-0 cannot be upgraded as it is. It has too little space. Make room there.")
+    ]
