@@ -45,7 +45,7 @@ def await_pods(task: Task, client: KubernetesClient, seen: KubeadmCluster, names
     left = _noted(seen, names)
 
     def again() -> list[MissingPods]:
-        found = []
+        found = list[MissingPods]()
         for name, controllers in left.items():
             missing = missing_pods(client, name, controllers)
             left[name] = tuple(each.controller for each in missing)

@@ -82,8 +82,8 @@ class UpgradeTask:
     def read(self) -> Request | None:
         """The request that its spec is; None if it is aborted or deleted.
 
-        A task that has not started replaces the upgrade of an earlier task of the same owner, and continues one that was
-        aborted: whoever makes a task requests the upgrade again.
+        A task that has not started replaces the upgrade of an earlier task of the same owner, and continues one that
+        was aborted: whoever makes a task requests the upgrade again.
         """
         seen = self.state()
         if seen is None or seen.ends:

@@ -103,7 +103,7 @@ def _cause(seen: Pod) -> str:
 
 
 def _pods_on(client: KubernetesClient, machine: str) -> list[Pod]:
-    return client.list_as(PODS, pod, field_selector=f"spec.nodeName={machine}")
+    return [pod(each) for each in client.list(PODS, field_selector=f"spec.nodeName={machine}")]
 
 
 def _owner(seen: Pod, *, going: bool = False) -> Controller | None:
