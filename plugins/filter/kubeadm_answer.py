@@ -37,6 +37,8 @@ options:
       - V(most_tries) gives the highest budget of all classes.
       - V(blockers) gives the obstacles that a dry run of C(kubeadm upgrade) has named, each with its C(check) and
         C(said), the sentence about it.
+      - V(obstacles) gives a sentence for each that stands in the way of the upgrade of the machine O(node) - these
+        blockers for O(step), O(pull), an older CoreDNS in O(brought), and the blockers in O(planned).
       - V(plan) and V(diff) give the C(blockers) and the C(notes) of C(kubeadm upgrade plan -o json) for O(target), and
         of C(kubeadm upgrade diff).
       - V(first) gives the machine that goes first to O(version) by the plan of a run.
@@ -53,6 +55,7 @@ options:
       - changed_files
       - brought
       - blockers
+      - obstacles
       - failure_class
       - tried_again
       - most_tries
@@ -101,6 +104,23 @@ options:
     description: The command of C(kubeadm upgrade) that gets the arguments.
     type: str
     choices: [plan, diff]
+  step:
+    description: The subcommand of C(kubeadm upgrade), apply or node.
+    type: str
+  node:
+    description: The Kubernetes node of the machine.
+    type: str
+  pull:
+    description: The failure of the pull of images, or an empty text.
+    type: str
+  brought:
+    description: What V(brought) has given.
+    type: list
+    elements: dict
+  planned:
+    description: The blockers that V(plan) and V(diff) have given.
+    type: list
+    elements: dict
   dns:
     description: The image of CoreDNS in the cluster.
     type: str
@@ -143,6 +163,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "changed_files": kubeadm_answers.differing,
     "brought": kubeadm_answers.brought,
     "blockers": kubeadm_blockers.blockers_in,
+    "obstacles": kubeadm_blockers.obstacles_of,
     "failure_class": kubeadm_failures.failure_class,
     "tried_again": kubeadm_failures.tried_again,
     "most_tries": kubeadm_failures.most_tries,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..module_utils.common.words import printable, shortened
@@ -89,3 +89,56 @@ def blocker(check: str, cause: str, remedy: str) -> dict[str, str]:
     """An obstacle as one sentence with its remedy."""
     named = f"{check}: {cause}" if check else cause
     return {"check": check, "said": f"{shortened(printable(named.strip()), _LONGEST).rstrip('.')}. {remedy}"}
+
+
+def obstacles_of(
+    blockers: Sequence[Mapping[str, str]],
+    *,
+    step: str,
+    version: str,
+    node: str,
+    pull: str,
+    brought: Sequence[Mapping[str, Any]],
+    planned: Sequence[Mapping[str, str]],
+) -> list[str]:
+    """All that stands in the way of the upgrade of a machine, a sentence for each that has found something.
+
+    Args:
+        blockers: Those of the dry run of kubeadm, for the `step` apply or node.
+        step: The subcommand of `kubeadm upgrade`.
+        version: The version of kubeadm, to which the machine is upgraded.
+        node: The Kubernetes node of the machine.
+        pull: The failure of the pull of images; empty if there is none.
+        brought: See `kubeadm_answers.brought`. An older etcd is kept, an older CoreDNS is not.
+        planned: The blockers in the plan of kubeadm for the whole cluster.
+    """
+    alone = f"so {node} was left alone:"
+    older = [str(each["said"]) for each in brought if each["older"] and each["name"] == "CoreDNS"]
+    further = [each for each in planned if each not in blockers]
+    found = [
+        (
+            blockers,
+            f"By its dry run (kubeadm upgrade {step}) kubeadm {version} cannot upgrade {node}, so it was left alone:"
+            f" {_all(blockers)}",
+        ),
+        (
+            pull,
+            f"The images of version {version} cannot be pulled, {alone} {pull}. Make them reachable from the machine,"
+            " or set member_kubeadm_pull to false.",
+        ),
+        (
+            older,
+            f"kubeadm {version} would take CoreDNS back to an older version, {alone} {''.join(older)}. Set dns.imageTag"
+            " in ClusterConfiguration (ConfigMap kube-system/kubeadm-config) to the present version.",
+        ),
+        (
+            further,
+            f"By its plan (kubeadm upgrade plan v{version}) kubeadm {version} cannot upgrade the cluster of {node},"
+            f" so it was left alone: {_all(further)}",
+        ),
+    ]
+    return [said for cause, said in found if cause]
+
+
+def _all(blockers: Sequence[Mapping[str, str]]) -> str:
+    return " ".join(each["said"] for each in blockers)

@@ -199,7 +199,7 @@ def test_a_step_that_hangs_ends_at_its_time(made: Machines) -> None:
 @pytest.mark.parametrize(
     ("command", "step", "said"),
     [
-        ("crictl pull", "prepare", "cannot be pulled (Pull the others), so cp-1 was left alone: "),
+        ("crictl pull", "prepare", "cannot be pulled, so cp-1 was left alone: Pull the others: "),
         ("apt-get --quiet --yes --download-only", "prepare", "cannot be fetched and proven, so cp-1 was left alone: "),
         ("crictl ps", "look", "Timed out after 120 second(s)"),
     ],

@@ -14,7 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_answers i
     successor_of,
     version_in,
 )
-from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_blockers import blockers_in
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_blockers import blockers_in, obstacles_of
 
 RECORDED = Path(__file__).parents[3] / "sandbox" / "kubeadm" / "recorded"
 NEXT = "1.36.4"
@@ -127,3 +127,18 @@ def test_several_checks_of_a_group_are_told_apart() -> None:
 def test_a_dry_run_that_could_not_start_is_an_obstacle() -> None:
     assert blockers_in({"rc": 2, "msg": "No such file or directory: flock"})[0]["said"].startswith("No such file")
     assert blockers_in({"msg": "it was not run"})
+
+
+def test_all_that_stands_in_the_way_of_a_machine_is_said_at_once() -> None:
+    own = {"step": "node", "version": NEXT, "node": "w-1"}
+    assert obstacles_of([], **own, pull="", brought=[{"name": "etcd", "said": "etcd", "older": True}], planned=[]) == []
+    said = [{"check": "a", "said": "First."}, {"check": "b", "said": "Second."}]
+    third = {"check": "c", "said": "Third."}
+    brought = [{"name": "CoreDNS", "said": "CoreDNS 1.14.2 → 1.14.1", "older": True}]
+    found = obstacles_of(said, **own, pull="Pull the others: no route", brought=brought, planned=[*said, third])
+    assert [each.partition(" was left alone: ")[2].partition(" ")[0] for each in found] == [
+        "First.",
+        "Pull",
+        "CoreDNS",
+        "Third.",
+    ]
