@@ -15,7 +15,7 @@ from ..observe.state import API_SERVER, FOLLOWING, KubeadmCluster
 APPLY, NODE = "apply", "node"
 NOTHING_ON_THEM = Placement()
 """The placement where no database is on the machines, or each goes alone."""
-Together = tuple[str | None, Placement]
+Together = tuple[str, Placement]
 """The number or share of the workers of a group that go together, and the copies and votes on them."""
 BEGUN = "first, since a run has begun to upgrade it"
 CLUSTER_API = "KubeadmControlPlane"
@@ -55,7 +55,7 @@ def turns(
         version = str(hop)
         own = [
             *_of_control_plane(seen, [name for name in left if seen.machines[name].control_plane], version, facts),
-            *_of_workers(seen, groups, left, version, (most, placement)),
+            *_of_workers(seen, groups, left, version, (most or "1", placement)),
         ]
         found += own if len(hops) == 1 else [_of_hop(each, version, last=hop == last) for each in own]
         if left:
@@ -139,7 +139,7 @@ def _of_group(
     """The workers of a group: those that are half upgraded, those that a person wants first, the others by zone."""
     workers = [name for name in members if name in seen.machines and not seen.machines[name].control_plane]
     most, placement = together
-    at_once = most_of(most or "1", len(workers)) or 1
+    at_once = most_of(most, len(workers)) or 1
     begun = [name for name in workers if name in left and seen.is_begun(name, target)]
     canaries = [name for name in workers if name in left and name not in begun and seen.machines[name].canary]
     for name in (*begun, *canaries):

@@ -92,7 +92,8 @@ def read_note(machine: str, note: str) -> tuple[ReadyBefore, ...]:
 
 def _controller(kind: str, namespace: str, name: str, ready: int) -> ReadyBefore:
     texts = (namespace, name)
-    if kind not in RESOURCES or type(ready) is not int or not all(isinstance(each, str) and each for each in texts):
+    is_number = isinstance(ready, int) and not isinstance(ready, bool)
+    if kind not in RESOURCES or not is_number or not all(isinstance(each, str) and each for each in texts):
         raise ValueError("it names no controller")
     return ReadyBefore(kind, namespace, name, ready)
 
