@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines import machine_upgrade
 
 from tests.runs.machines import Machines, Tenant, machines
 from tests.runs.world import world
@@ -42,8 +45,20 @@ def test_no_machine_goes_whose_members_cannot_be_spared(found: Machines, tmp_pat
     assert len(tenant.moved) > len(tenant.places())
 
 
-def test_without_the_gate_a_machine_goes_too_early(found: Machines) -> None:
+def test_without_the_gate_the_next_machine_waits_until_the_pod_of_the_member_is_ready(found: Machines) -> None:
+    tenant = Tenant(found)
+    member = slow(tenant)
+    ended = found.upgraded(TO)
+    assert ended.code == 0, ended.output
+    assert tenant.breaches == []
+    assert re.search(
+        rf"Pods that were Ready before machine worker-\d went are not Ready again: .*{member}", ended.output
+    )
+
+
+def test_without_the_gate_and_that_wait_a_machine_goes_too_early(found: Machines) -> None:
     tenant = Tenant(found)
     slow(tenant)
-    assert found.upgraded(TO).code == 0
+    with patch.object(machine_upgrade, "await_pods", lambda *_given: Verdict()):
+        found.upgraded(TO)
     assert tenant.breaches

@@ -21,7 +21,9 @@ def delete_when_cordoned(found: Machines, cordoned: str) -> None:
     deleted = list[str]()
 
     def look(request: Request) -> None:
-        if request.method == "PATCH" and request.path == f"/api/v1/nodes/{cordoned}" and not deleted:
+        if request.method != "PATCH" or request.path != f"/api/v1/nodes/{cordoned}" or deleted:
+            return
+        if found.cluster.node(cordoned)["spec"].get("unschedulable"):
             deleted.append(GONE)
             found.machines[GONE].has_power = False
             found.machines[GONE].cut_off()
