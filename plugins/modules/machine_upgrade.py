@@ -44,6 +44,8 @@ options:
       - V(rejoined) puts allocation back in each of the O(workloads) once the members of the O(proof) have joined again.
         With O(wait=false) nothing is done for those that have not.
       - V(whole) waits until each of the O(workloads) with members in the O(proof) is whole, and all volumes are.
+      - V(ready_again) waits until the pods that were Ready before the machines went are Ready again, and lets go of
+        their Machines at Cluster API.
       - V(proven) waits until all machines are on O(target_version), and well.
       - V(restored) uncordons the machines that runs have cordoned, and removes the marks of runs from their Machines at
         O(management). One that is not Ready, or has failed, stays as it is, and a remark says so. All that runs have
@@ -51,7 +53,7 @@ options:
       - V(ended) records that the run O(lock) has ended with O(event), and gives its lock back.
     type: str
     choices: [planned, begun, ended, fit, asked, ready, drained, delegated, specified,
-      noted, returned, rejoined, whole, proven, restored]
+      noted, returned, rejoined, whole, ready_again, proven, restored]
     default: planned
   target_version:
     description: The version of Kubernetes, such as 1.36.1. Not needed if O(state=ended) or O(state=restored).

@@ -208,6 +208,7 @@ def test_the_filter_has_every_reading_and_refuses_others() -> None:
         "changed_files",
         "brought",
         "blockers",
+        "obstacles",
         "failure_class",
         "tried_again",
         "most_tries",
