@@ -50,7 +50,13 @@ FINDING: dict[str, dict[str, Any]] = {
 """The stories without which a bug has no consequence."""
 
 
-@pytest.mark.parametrize("name", BUGS)
+OFTEN = {"kubeadm_again", "machine_not_held", "return_not_awaited"}
+"""The bugs that are not left to the long tests."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(each, marks=() if each in OFTEN else (pytest.mark.soak,)) for each in BUGS]
+)
 def test_the_observer_finds_a_bug(name: str) -> None:
     put_in, broken = BUGS[name]
     with put_in():
