@@ -83,9 +83,10 @@ def _fit(task: Task) -> Outcome:
         )
 
     seen, verdict = _waited(task, judged, stoppable=True)
-    if verdict.passed and not task.check_mode and is_noted(seen, names):
+    noted_before = is_noted(seen, names)
+    if verdict.passed and not task.check_mode and noted_before:
         # A killed run, or one that did not wait longer, has left them.
-        verdict = await_pods(task, connect(task.params["kubernetes"]), seen, is_noted(seen, names))
+        verdict = await_pods(task, connect(task.params["kubernetes"]), seen, noted_before)
         if verdict.passed:
             seen, verdict = _waited(task, judged, stoppable=True)
     if verdict.passed and not task.check_mode:

@@ -53,7 +53,15 @@ def list_members(params: Mapping[str, Any]) -> list[Listed]:
     Raises:
         Refusal: OpenSearch or Kubernetes does not answer, or not as it should.
     """
-    state = observe(connect(params["opensearch"], params["kubernetes"]))
+    return members_in(observe(connect(params["opensearch"], params["kubernetes"])), params)
+
+
+def members_in(state: ClusterState, params: Mapping[str, Any]) -> list[Listed]:
+    """The same of a cluster that was looked at already.
+
+    Raises:
+        Refusal: Kubernetes does not answer, or not as it should.
+    """
     pods = dict(_pods(params, state)) if params["namespace"] else {}
     standing = PodsOfMembers(state, [pod for _pool, pod in pods.values()])
     held = Counter(copy.member for copy in state.copies if copy.member is not None)

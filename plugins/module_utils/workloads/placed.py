@@ -13,7 +13,7 @@ from ..longhorn.observe.look import look as look_at_longhorn
 from ..opensearch.judge.checks import BEFORE_BATCH
 from ..opensearch.judge.disk import ZONE
 from ..opensearch.judge.proof import placement_of
-from ..opensearch.member_list import list_members
+from ..opensearch.member_list import members_in
 from ..opensearch.observe.client import connect
 from ..opensearch.observe.cluster import observe
 from ..run.colouring import Placement
@@ -37,8 +37,8 @@ def _members(task: Task, workload: Workload) -> Placement:
     params = arguments_of(task, workload, moment=BEFORE_BATCH)
 
     def look() -> Placement:
-        listed = list_members({**params, "zone_attribute": ZONE})
         state = observe(connect(params["opensearch"], params["kubernetes"]))
+        listed = members_in(state, {**params, "zone_attribute": ZONE})
         return placement_of(state).at({each.name: each.kubernetes_node for each in listed if each.kubernetes_node})
 
     return task.ask(look)
