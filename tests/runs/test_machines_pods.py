@@ -202,3 +202,51 @@ def test_after_a_kill_the_next_run_waits_for_the_pods_of_a_machine_that_is_done(
     failed = upgraded(found, **DEADLINE)
     assert "pods_not_back" in codes(failed), failed.output
     assert [name for name in versions(found) if name.startswith("worker")] == ["worker-1"]
+
+
+OWN, FOR_A_WHILE = "orders", "nightly"
+"""A custom resource with pods that run on, and a workflow whose pod runs to its end."""
+
+
+def of_controller(name: str, owner: str, policy: str) -> Json:
+    """A pod of a controller that is not of `apps/v1`."""
+    kind, version = ("Cluster", "postgresql.cnpg.io/v1") if owner == OWN else ("Workflow", "argoproj.io/v1alpha1")
+    reference = {"apiVersion": version, "kind": kind, "name": owner, "uid": owner, "controller": True}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": WEB, "labels": {"app": owner}, "ownerReferences": [reference]},
+        "spec": {"restartPolicy": policy, "containers": [{"name": "server", "image": "probe:1"}]},
+    }
+
+
+def test_the_pods_of_an_operator_are_waited_for_and_those_of_a_workflow_are_not(found: Machines) -> None:
+    server = found.here.sandbox.kubernetes.server
+    found.here.sandbox.apply(
+        [of_controller(f"{OWN}-1", OWN, "Always"), of_controller(FOR_A_WHILE, FOR_A_WHILE, "Never")]
+    )
+    assert found.cluster.until(lambda: pod_ready(found, f"{OWN}-1") and pod_ready(found, FOR_A_WHILE))
+    machine, makes = place(found, f"{OWN}-1"), False
+
+    def operate() -> None:
+        if makes and pod(found, f"{OWN}-1") is None:
+            server.resources.create(PODS, WEB, of_controller(f"{OWN}-1", OWN, "Always"))
+
+    def operated(change: Change) -> None:
+        if change.type == "DELETED" and change.item["metadata"]["name"] == f"{OWN}-1":
+            server.resources.store.clock.later(30, operate)
+
+    server.resources.store.listeners.append(operated)
+    failed = upgraded(found, **DEADLINE)
+    assert "pods_not_back" in codes(failed), failed.output
+    said = f"machine {machine} went are not Ready again: one of Cluster.postgresql.cnpg.io {WEB}/{OWN} (0 of 1 Ready)."
+    assert said in failed.message
+    makes = True
+    operate()
+    cordons = Cordons(found)
+    ended = upgraded(found)
+    assert ended.code == 0, ended.output
+    assert cordons.early == []
+    is_upgraded(found)
+    assert notes(found) == {}
+    assert pod(found, FOR_A_WHILE) is None

@@ -1,8 +1,10 @@
 """The looks at the pods of machines: which controllers have Ready ones before a machine goes, and what is missing after
-it. Each look is one list for each machine, and one object for each controller that is still short of pods."""
+it. Each look is one list for each machine, and for what is still short of pods one object for each controller of
+`apps/v1`, and one list for each namespace with other controllers."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -15,7 +17,17 @@ from ...kubernetes.paths import in_namespace
 from ...kubernetes.pods import list_pods, pod
 from ...kubernetes.state import Pod
 from ...kubernetes.stateful_sets import selector_text
-from .ready_before import APPS, DAEMON_SET, RESOURCES, Controller, MissingPods, ReadyBefore, UnreadyPod
+from .ready_before import (
+    APPS,
+    DAEMON_SET,
+    RESOURCES,
+    Controller,
+    MissingPods,
+    ReadyBefore,
+    UnreadyPod,
+    kind_in,
+    stays,
+)
 
 AT_ONCE = 8
 """The most controllers that are asked for at the same time."""
@@ -28,10 +40,11 @@ _APPS = f"/apis/{APPS}"
 class _Counted:
     """A controller as it is."""
 
-    replicas: int
-    """Those that it is to have; of a DaemonSet 1 on each of its machines."""
     ready: int
-    selector: str
+    replicas: int | None = None
+    """Those that it is to have; of a DaemonSet 1 on each of its machines; None if the kind has no number known here."""
+    selector: str | None = None
+    """Of its pods; None for all pods of the namespace."""
 
 
 def ready_before(client: KubernetesClient, names: Iterable[str]) -> dict[str, tuple[ReadyBefore, ...]]:
@@ -73,13 +86,17 @@ def missing_pods(client: KubernetesClient, machine: str, before: Collection[Read
         MissingPods(machine, each, ready, wanted)
         for each in asked
         if (found := counted.get(each.key)) is not None
-        and (ready := 0 if each.kind == DAEMON_SET else found.ready) < (wanted := min(each.ready, found.replicas))
+        and (ready := 0 if each.kind == DAEMON_SET else found.ready) < (wanted := _wanted(each, found))
     ]
     return tuple(_with_pods(client, short, on_machine, {key: each.selector for key, each in counted.items()}))
 
 
+def _wanted(before: ReadyBefore, now: _Counted) -> int:
+    return before.ready if now.replicas is None else min(before.ready, now.replicas)
+
+
 def _with_pods(
-    client: KubernetesClient, short: list[MissingPods], there: Collection[Pod], selectors: dict[Controller, str]
+    client: KubernetesClient, short: list[MissingPods], there: Collection[Pod], selectors: dict[Controller, str | None]
 ) -> Iterator[MissingPods]:
     """The same with their pods, of the first ones alone."""
     for number, each in enumerate(short):
@@ -109,28 +126,35 @@ def _pods_on(client: KubernetesClient, machine: str) -> list[Pod]:
 def _owner(seen: Pod, *, going: bool = False) -> Controller | None:
     """The controller of a pod, if its pods are waited for; None for a pod that is being deleted, unless `going`."""
     kind, _space, name = seen.owner.partition(" ")
-    known = kind in RESOURCES and seen.owner_version == APPS and (going or not seen.terminating)
-    return (kind, seen.namespace, name) if known else None
+    if not name or (seen.terminating and not going) or not stays(seen.owner_version, kind, seen.spec):
+        return None
+    return kind_in(seen.owner_version, kind), seen.namespace, name
 
 
 def _counted(client: KubernetesClient, keys: Collection[Controller]) -> dict[Controller, _Counted]:
-    """Those of these controllers that are there."""
+    """Those of these controllers that are there; one that is not of `apps/v1` has the pods that name it."""
 
     def ask(key: Controller) -> _Counted | None:
         kind, namespace, name = key
         item = client.get(in_namespace(_APPS, namespace, RESOURCES[kind], name))
         return _read(kind, item) if item is not None else None
 
-    ordered = sorted(keys)
+    ordered = sorted(each for each in keys if each[0] in RESOURCES)
+    others = sorted({*keys} - {*ordered})
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        return {key: each for key, each in zip(ordered, pool.map(ask, ordered), strict=True) if each is not None}
+        asked = zip(ordered, pool.map(ask, ordered), strict=True)
+        listed = pool.map(
+            lambda each: list_pods(client, each), sorted({namespace for _kind, namespace, _name in others})
+        )
+        ready = Counter(_owner(each) for found in listed for each in found if each.ready)
+    return {key: each for key, each in asked if each is not None} | {key: _Counted(ready[key]) for key in others}
 
 
 def _read(kind: str, item: Json) -> _Counted:
     with reading_object(kind, item):
         spec, status = part(item, "spec"), part(item, "status", {})
         return _Counted(
-            replicas=1 if kind == DAEMON_SET else whole(spec, "replicas", 1),
             ready=whole(status, "readyReplicas", 0),
+            replicas=1 if kind == DAEMON_SET else whole(spec, "replicas", 1),
             selector=within(spec, "selector", selector_text),
         )

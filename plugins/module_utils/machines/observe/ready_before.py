@@ -7,21 +7,26 @@ kill what to wait for, and a pod that was not Ready before holds no run up.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ...common.errors import NotUnderstood
 
 NOTE = "upgrade.stateful/pods-before"
 """The annotation."""
 APPS = "apps/v1"
+ALWAYS = "Always"
+"""The restart policy of a pod that is to run on, also the default. Pods of Jobs cannot have it."""
+OF_CORE = "ReplicationController"
+"""The only controller without an API group. A static pod, which never leaves its machine, has its Node as owner."""
 DAEMON_SET = "DaemonSet"
 RESOURCES = {DAEMON_SET: "daemonsets", "ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}
-"""The controllers whose pods are waited for, all of `apps/v1`: they say how many pods they want. That of a Deployment
-is its ReplicaSet, whose number goes to 0 in a rollout."""
+"""The controllers of `apps/v1`, which say how many pods they want. That of a Deployment is its ReplicaSet, whose number
+goes to 0 in a rollout. Of any other controller, such as that of an operator, the pods are counted."""
 
 Controller = tuple[str, str, str]
-"""Kind, namespace and name."""
+"""Kind, namespace and name. A kind that is not in `RESOURCES` has its API group behind a dot, as in kubectl."""
 
 
 @dataclass(frozen=True, order=True)
@@ -69,6 +74,20 @@ class MissingPods:
     """Its pods that are not Ready; none if they were not asked for, or are not made yet."""
 
 
+def kind_in(version: str, kind: str) -> str:
+    """The kind of a controller as it stands in the note. `version` is its apiVersion."""
+    group = version.partition("/")[0] if "/" in version else ""
+    return kind if not group or (version == APPS and kind in RESOURCES) else f"{kind}.{group}"
+
+
+def stays(version: str, kind: str, spec: Mapping[str, Any]) -> bool:
+    """Whether pods of a controller are waited for: those of `apps/v1`, and of others the pods that are to run on. What
+    runs to its end, as in a Job or a workflow, never has the restart policy `Always`."""
+    if version == APPS and kind in RESOURCES:
+        return True
+    return ("/" in version or kind == OF_CORE) and spec.get("restartPolicy", ALWAYS) == ALWAYS
+
+
 def written(found: Iterable[ReadyBefore]) -> str:
     """The text of the annotation."""
     return json.dumps([[*each.key, each.ready] for each in sorted(found)], separators=(",", ":"))
@@ -93,7 +112,8 @@ def read_note(machine: str, note: str) -> tuple[ReadyBefore, ...]:
 def _controller(kind: str, namespace: str, name: str, ready: int) -> ReadyBefore:
     texts = (namespace, name)
     is_number = isinstance(ready, int) and not isinstance(ready, bool)
-    if kind not in RESOURCES or not is_number or not all(isinstance(each, str) and each for each in texts):
+    is_known = kind in RESOURCES or kind == OF_CORE or (isinstance(kind, str) and "." in kind)
+    if not is_known or not is_number or not all(isinstance(each, str) and each for each in texts):
         raise ValueError("it names no controller")
     return ReadyBefore(kind, namespace, name, ready)
 

@@ -15,7 +15,9 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.
     ReadyBefore,
     UnreadyPod,
     joined,
+    kind_in,
     read_note,
+    stays,
     written,
 )
 
@@ -78,6 +80,7 @@ def test_a_note_is_read_as_it_was_written() -> None:
         "1",
         '{"web": 3}',
         '["ReplicaSet"]',
+        '[[["a.b"],"web","web",1]]',
         '[["Job","web","web",1]]',
         '[["ReplicaSet","web","",1]]',
         '[["ReplicaSet","web",["web"],1]]',
@@ -95,3 +98,30 @@ def test_the_number_of_the_earlier_note_counts_after_a_kill() -> None:
     fewer, other = ReadyBefore("ReplicaSet", "web", "web-5d7", 2), ReadyBefore("StatefulSet", "web", "db", 1)
     assert joined([WEB], [fewer, other]) == (WEB, other)
     assert joined([], [fewer]) == (fewer,)
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "named"),
+    [
+        ("apps/v1", "StatefulSet", "StatefulSet"),
+        ("apps.kruise.io/v1beta1", "StatefulSet", "StatefulSet.apps.kruise.io"),
+        ("postgresql.cnpg.io/v1", "Cluster", "Cluster.postgresql.cnpg.io"),
+        ("v1", "ReplicationController", "ReplicationController"),
+    ],
+)
+def test_any_controller_of_pods_that_run_on_is_waited_for_and_stands_in_the_note(
+    version: str, kind: str, named: str
+) -> None:
+    assert stays(version, kind, {})
+    assert stays(version, kind, {"restartPolicy": "Always"})
+    assert kind_in(version, kind) == named
+    found = ReadyBefore(kind_in(version, kind), "shop", "orders", 2)
+    assert read_note("w-0", written([found])) == (found,)
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "policy"),
+    [("batch/v1", "Job", "OnFailure"), ("argoproj.io/v1alpha1", "Workflow", "Never"), ("v1", "Node", "Always")],
+)
+def test_pods_that_run_to_their_end_and_static_pods_are_not_waited_for(version: str, kind: str, policy: str) -> None:
+    assert not stays(version, kind, {"restartPolicy": policy})
