@@ -294,6 +294,7 @@ kubeadm:
   returned: with O(state=planned) or O(state=begun) or O(state=fit)
   type: dict
   sample: {cp-0: apply}
+snapshots: {description: The machines that first save etcd., returned: with O(state=fit), type: list, elements: str}
 workloads:
   description: The members that go down, by the name of each of the O(workloads), and their processes before that.
   returned: with O(state=ready)

@@ -135,6 +135,8 @@ def test_each_machine_is_upgraded_alone_by_the_command_of_the_page(extension: Ex
         assert kubelets(extension) == expected, "this one alone, and none is cordoned"
     for machine in extension.tasks.found.machines.values():
         assert [one.split()[2] for one in machine.commands.upgrades] == ["node"]
+    saved = {name: len(each.commands.snapshots) for name, each in extension.tasks.found.machines.items()}
+    assert saved == {**dict.fromkeys(saved, 0), "cp-1": 1}
 
 
 def blocked(extension: Extension) -> None:

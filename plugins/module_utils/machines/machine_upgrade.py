@@ -24,7 +24,7 @@ from ..workloads.workload import consents_of_workloads
 from .agent_work import Operations, noted, operations_left, stays_for_agent, uncordoned_at_work
 from .delegated import delegated
 from .judge.fitness import judge_control_plane, judge_machines, judge_quorum
-from .judge.order import courses, narrowed
+from .judge.order import courses, narrowed, snapshots
 from .judge.preflight import judge_available
 from .judge.progress import UPDATING, judge_failed, judge_past, judge_returned, judge_whole, left_of
 from .machine_marks import MODULE, MachineMarks
@@ -91,7 +91,8 @@ def _fit(task: Task) -> Outcome:
             seen, verdict = _waited(task, judged, stoppable=True)
     if verdict.passed and not task.check_mode:
         verdict = combine((verdict, _marked(task, seen, lambda marks: marks.hold(names))))
-    more = {"kubeadm": courses(seen, names, str(target_of(task)))}
+    target = str(target_of(task))
+    more = {"kubeadm": courses(seen, names, target), "snapshots": snapshots(seen, names, target)}
     return Outcome(verdict, bool(task.journal.as_result()), more=more)
 
 

@@ -175,9 +175,21 @@ def courses(seen: KubeadmCluster, names: Sequence[str], target: str) -> dict[str
     A killed `apply` that has not written it yet is repeated, and one that has is continued by `node`. If Cluster API
     owns the control plane, it writes the ClusterConfiguration itself, so that all get `node`.
     """
-    owned = any(each.owner == CLUSTER_API for each in seen.machines.values())
-    first = not owned and seen.configured != target
+    first = not _is_owned(seen) and seen.configured != target
     return {name: APPLY if first and seen.machines[name].control_plane else NODE for name in names}
+
+
+def snapshots(seen: KubeadmCluster, names: Sequence[str], target: str) -> list[str]:
+    """Those of these machines on which a snapshot of etcd is taken before they are upgraded: those with `apply`. Where
+    Cluster API owns the control plane, those of it as long as none of it is on the target."""
+    if not _is_owned(seen):
+        return [name for name, course in courses(seen, names, target).items() if course == APPLY]
+    control_plane = {name: each.kubelet for name, each in seen.machines.items() if each.control_plane}
+    return [] if target in control_plane.values() else [name for name in names if name in control_plane]
+
+
+def _is_owned(seen: KubeadmCluster) -> bool:
+    return any(each.owner == CLUSTER_API for each in seen.machines.values())
 
 
 def narrowed(groups: Mapping[str, Sequence[str]], only: Collection[str]) -> dict[str, list[str]]:

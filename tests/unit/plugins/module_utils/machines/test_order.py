@@ -10,6 +10,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.or
     courses,
     digest,
     narrowed,
+    snapshots,
     turns,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.facts import EtcdMember, MachineFacts
@@ -98,6 +99,16 @@ def test_the_first_machine_of_the_control_plane_gets_apply_and_all_others_node()
 def test_where_cluster_api_owns_the_control_plane_all_get_node() -> None:
     seen = cluster(*[machine(name, owner="KubeadmControlPlane") for name in CONTROL_PLANE])
     assert courses(seen, ["cp-0"], TO) == {"cp-0": "node"}
+
+
+def test_etcd_is_saved_before_the_first_machine_of_the_control_plane_whoever_owns_it() -> None:
+    assert snapshots(cluster(), ["cp-1", "w-0"], TO) == ["cp-1"]
+    assert snapshots(cluster(configured=TO), ["cp-1"], TO) == []
+    owner = "KubeadmControlPlane"
+    owned = [machine(name, owner=owner) for name in CONTROL_PLANE]
+    # Cluster API has written the configuration before the first machine goes.
+    assert snapshots(cluster(*owned, configured=TO), ["cp-1", "w-0"], TO) == ["cp-1"]
+    assert snapshots(cluster(*owned[1:], machine("cp-0", kubelet=TO, owner=owner), configured=TO), ["cp-1"], TO) == []
 
 
 def test_consent_covers_the_machines_and_not_how_far_they_are() -> None:
