@@ -325,6 +325,21 @@ def test_single_programs_are_fetched_by_their_address(made: Machines) -> None:
         assert take(made, name, "prepare", "after_drain", **given).changed[host_of(name, made.cluster.described)] == 0
 
 
+def test_programs_are_taken_out_of_an_archive(made: Machines) -> None:
+    given: dict[str, Any] = {"member_kubeadm_url": f"https://programs.test/v{TO}/kubernetes-node-linux-amd64.tar.gz"}
+    made.machines[WORKER].packages.not_in_archives = {"kubectl"}
+    refused = take(made, WORKER, "prepare", **given)
+    assert "kubernetes-node-linux-amd64.tar.gz does not give kubeadm, kubelet, kubectl, so worker-1 was left alone" in (
+        refused.message
+    )
+    made.machines[WORKER].packages.not_in_archives = set()
+    for name in (FIRST, WORKER):
+        done = take(made, name, "prepare", "before_drain", "after_drain", **given)
+        assert done.code == 0
+        assert set(made.machines[name].packages.installed.values()) == {TO}
+        assert take(made, name, "prepare", "after_drain", **given).changed[host_of(name, made.cluster.described)] == 0
+
+
 def test_an_external_etcd_is_said_to_have_no_snapshot() -> None:
     with (
         world() as here,

@@ -100,6 +100,7 @@ class Commands:
                 "\n".join(each for each in argv[2:] if each in self._packages.held)
             ),
             "dpkg-deb": lambda _argv, _stdin: self._told(""),
+            "tar": lambda argv, _stdin: self._took_out(argv, machine),
             "df": lambda _argv, _stdin: self._told("\n".join(["Avail", *map(str, self.free.values())])),
             "sh": lambda argv, _stdin: self._summed(argv[-1]),
             "mv": lambda argv, _stdin: self._moved(*argv[-2:]),
@@ -131,6 +132,12 @@ class Commands:
         found = sha256(b"cut off").hexdigest() if self.snapshots_cut else written
         bytes_of = (written[place : place + 2] for place in range(0, len(written), 2))
         return self._told(f"{found}  -\n {' '.join(bytes_of)}")
+
+    def _took_out(self, argv: Sequence[str], machine: Machine) -> Steps:
+        """Programs out of an archive: its name, and theirs, are the last words."""
+        place = argv.index("--file") + 1
+        fault = machine.took_out(argv[place], argv[place + 1 :])
+        return after(self._shared.pace.look, Ended(2, "", fault) if fault else Ended())
 
     def _told(self, text: str) -> Steps:
         return after(self._shared.pace.look, Ended(0, text))

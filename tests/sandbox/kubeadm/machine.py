@@ -197,6 +197,13 @@ class Machine:
         self.programs[path] = version
         return {"changed": changed, "dest": path}
 
+    def took_out(self, archive: str, names: Sequence[str]) -> str:
+        """Place programs next to the archive that holds them; gives the fault."""
+        folder = next(path.rpartition("/")[0] for path in self.programs if path.endswith(f"/{archive}"))
+        missing = [name for name in names if name in self.packages.not_in_archives]
+        self.programs |= {f"{folder}/{name}": self.programs[f"{folder}/{archive}"] for name in names}
+        return f"tar: {missing[0]}: Not found in archive" if missing else ""
+
     def _copied(self, options: Options) -> Result:
         if not options.get("remote_src") or options["src"] not in self.programs:
             raise UnknownModule(f"copy {dict(options)}")

@@ -21,6 +21,8 @@ class Packages:
         self.fetched: set[tuple[str, str]] = set()
         self.repository_away = False
         """Whether nothing can be fetched."""
+        self.not_in_archives: set[str] = set()
+        """The programs that archives lack."""
         self.unproven: set[str] = set()
         """The versions whose packages are not signed with a known key."""
 
