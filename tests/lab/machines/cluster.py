@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import json
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from kubernetes import client
 
 from tests.lab.control_plane.components import API_SERVER_PORT, SERVICE_NETWORK
 from tests.lab.lab import Lab
-from tests.lab.machines import operating_system
+from tests.lab.machines import operating_system, rpms
 from tests.lab.machines.build import INSTALLED, NEXT
 from tests.lab.machines.machine import Machine
 from tests.lab.machines.objects import SOCKET, cluster_configuration, node_object, objects_of_kubeadm
@@ -55,6 +55,8 @@ class KubeadmCluster:
     directory: Path
     lab: Lab
     groups: dict[str, list[Machine]]
+    of_hosts: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Variables of single machines in the inventory."""
 
     @property
     def machines(self) -> dict[str, Machine]:
@@ -71,7 +73,11 @@ class KubeadmCluster:
             "ansible_python_interpreter": "/usr/bin/python3",
         }
         groups = {
-            group: {"hosts": {machine.name: {"ansible_host": machine.address} for machine in machines}}
+            group: {
+                "hosts": {
+                    each.name: {"ansible_host": each.address, **self.of_hosts.get(each.name, {})} for each in machines
+                }
+            }
             for group, machines in self.groups.items()
         }
         path = self.directory / "inventory.json"
@@ -102,44 +108,51 @@ class KubeadmCluster:
 
 @contextlib.contextmanager
 def kubeadm_cluster(
-    directory: Path, control_plane: Sequence[str], workers: Sequence[str], version: str = INSTALLED, target: str = NEXT
+    directory: Path,
+    control_plane: Sequence[str],
+    workers: Sequence[str],
+    version: str = INSTALLED,
+    target: str = NEXT,
+    with_dnf: str = "",
 ) -> Iterator[KubeadmCluster]:
-    """A cluster of these machines on that version for the length of the block, with packages of both versions.
+    """A cluster of these machines on that version for the length of the block, with packages of both versions; one
+    machine may have dnf in place of apt.
 
     Raises:
         LabError: it does not come up.
     """
-    operating_system.ensure_made()
+    for more in [(), rpms.PACKAGES] if with_dnf else [()]:
+        operating_system.ensure_made(more=more)
     shared = directory / "shared"
     make_repository(shared / "repository", shared / "programs", {INSTALLED, version, target})
     (shared / "crictl").write_text(program("crictl.py"), encoding="utf-8")
     (shared / "crictl").chmod(0o755)
     (shared / "container-runtime").symlink_to(f"/srv/programs/{INSTALLED}")
     with Lab.up("machines", directory / "lab", nodes_per_zone=0) as lab:
-        machines = _machines(directory, lab, (*control_plane, *workers))
+        packages = {name: rpms.PACKAGES if name == with_dnf else () for name in (*control_plane, *workers)}
+        machines = _machines(directory, lab, packages)
         groups = {
             CONTROL_PLANE: [machines[name] for name in control_plane],
             WORKERS: [machines[name] for name in workers],
         }
         cluster = KubeadmCluster(directory, lab, groups)
         try:
-            _rise(cluster, version)
+            _rise(cluster, version, target)
             yield cluster
         finally:
             for machine in machines.values():
                 machine.stop()
 
 
-def _machines(directory: Path, lab: Lab, names: Sequence[str]) -> dict[str, Machine]:
-    """The machines, each with an address in the lab's range, with all files but those of kubeadm."""
+def _machines(directory: Path, lab: Lab, packages: Mapping[str, Sequence[str]]) -> dict[str, Machine]:
+    """The machines, each with an address in the lab's range, more packages, and all files but those of kubeadm."""
     key = directory / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
     public = Path(f"{key}.pub").read_text()
-    host_key = (operating_system.path() / "etc/ssh/ssh_host_ed25519_key.pub").read_text()
     network = lab.address_range.removesuffix(".0/16")
     machines = {}
-    for number, name in enumerate(names):
-        machine = Machine(name, directory / "machines" / name, f"{network}.{10 + number}", directory / "shared")
+    for number, (name, more) in enumerate(packages.items()):
+        machine = Machine(name, directory / "machines" / name, f"{network}.{10 + number}", directory / "shared", more)
         machine.write("/etc/ssh/sshd_config.d/lab.conf", _SSHD.format(address=machine.address))
         machine.write("/etc/ssh/lab_keys", public)
         machine.write("/etc/hostname", f"{name}\n")
@@ -149,12 +162,16 @@ def _machines(directory: Path, lab: Lab, names: Sequence[str]) -> dict[str, Mach
         machine.link("/usr/local/bin/crictl", "/srv/crictl")
         machine.write("/etc/resolv.conf", "# No machine of the lab asks anyone outside.\n")
         machines[name] = machine
-    lines = [f"{machine.address} {host_key}" for machine in machines.values()]
+    lines = [f"{each.address} {_host_key(each)}" for each in machines.values()]
     (directory / "known_hosts").write_text("".join(lines))
     return machines
 
 
-def _rise(cluster: KubeadmCluster, version: str) -> None:
+def _host_key(machine: Machine) -> str:
+    return (operating_system.path(*machine.packages) / "etc/ssh/ssh_host_ed25519_key.pub").read_text()
+
+
+def _rise(cluster: KubeadmCluster, version: str, target: str) -> None:
     """All machines as kubeadm sets them up, until their Kubernetes nodes are Ready."""
     endpoint = f"{_address(cluster)}:{API_SERVER_PORT}"
     etcd = f"http://{_address(cluster)}:2379"
@@ -162,7 +179,7 @@ def _rise(cluster: KubeadmCluster, version: str) -> None:
     cluster.lab.apply(objects_of_kubeadm(described))
     first = cluster.groups[CONTROL_PLANE][0]
     with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda each: _install(cluster, each, described, version), cluster.machines.values()))
+        list(pool.map(lambda each: _install(cluster, each, described, (version, target)), cluster.machines.values()))
         for group, machines in cluster.groups.items():
             cluster.lab.apply([node_object(each.name, group == CONTROL_PLANE) for each in machines])
         list(pool.map(lambda each: _set_up_control_plane(cluster, each, endpoint), cluster.groups[CONTROL_PLANE]))
@@ -175,7 +192,7 @@ def _rise(cluster: KubeadmCluster, version: str) -> None:
     until("The static pods", lambda: len(cluster.images_of_control_plane()) == mirrored, READY)
 
 
-def _install(cluster: KubeadmCluster, machine: Machine, described: dict[str, Any], version: str) -> None:
+def _install(cluster: KubeadmCluster, machine: Machine, described: dict[str, Any], versions: tuple[str, str]) -> None:
     machine.start()
     number = int(machine.address.rpartition(".")[2])
     init = {
@@ -188,8 +205,12 @@ def _install(cluster: KubeadmCluster, machine: Machine, described: dict[str, Any
     documents = f"{json.dumps(init)}\n---\n{json.dumps(described)}\n"
     machine.run("sh", "-c", f"umask 077; cat > {CONFIGURATION}", given=documents)
     machine.run("systemctl", "enable", "--now", "containerd")
+    if machine.packages:
+        rpms.make_rpms(machine, versions)
+        rpms.install_by_dnf(machine, versions[0])
+        return
     machine.run("apt-get", "update")
-    machine.run("apt-get", "install", "-y", *(f"{name}={package_version(version)}" for name in NAMES))
+    machine.run("apt-get", "install", "-y", *(f"{name}={package_version(versions[0])}" for name in NAMES))
     machine.run("apt-mark", "hold", *NAMES)
 
 

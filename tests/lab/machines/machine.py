@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,11 +55,13 @@ class Machine:
     directory: Path
     address: str
     shared: Path
+    packages: Sequence[str] = ()
+    """Those that it has in addition to all others."""
     process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Switch it on, and wait until it runs. Raises LabError."""
-        base = operating_system.path()
+        base = operating_system.path(*self.packages)
         for part in ("upper", "work", "root"):
             (self.directory / part).mkdir(parents=True, exist_ok=True)
         command = ["unshare", *_NAMESPACES, "--fork", "--mount-proc", "--kill-child", "sh", "-c", _INIT, "init"]

@@ -28,24 +28,24 @@ def why_not() -> str:
     return f"machines with a root file system of their own need {', '.join(missing)}" if missing else ""
 
 
-def path() -> Path:
-    """The folder of the root file system of this very recipe."""
-    recipe = " ".join((SUITE, USER, *PACKAGES))
+def path(*more: str) -> Path:
+    """The folder of the root file system of this very recipe, with more packages."""
+    recipe = " ".join((SUITE, USER, *PACKAGES, *more))
     return cache_root() / f"debian-{hashlib.sha256(recipe.encode()).hexdigest()[:12]}"
 
 
-def ensure_made(tell: Callable[[str], None] = print) -> Path:
+def ensure_made(tell: Callable[[str], None] = print, more: Sequence[str] = ()) -> Path:
     """Give the folder, making it first if this machine has none yet. Raises LabError."""
-    found = path()
+    found = path(*more)
     if not found.exists():
         with exclusive(found.with_suffix(".lock")):
             if not found.exists():
                 tell("fetching a small Debian, once per machine, about a minute")
-                _make(found)
+                _make(found, (*PACKAGES, *more))
     return found
 
 
-def _make(wanted: Path) -> None:
+def _make(wanted: Path, packages: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="debian-", dir=wanted.parent) as place:
         folder = Path(place)
         try:
@@ -57,7 +57,7 @@ def _make(wanted: Path) -> None:
         _run(["dpkg-deb", "--extract", package.name, "debootstrap"], folder)
         made = folder / "made"
         command = [str(folder / "debootstrap/usr/sbin/debootstrap"), "--variant=minbase"]
-        command += [f"--include={','.join(PACKAGES)}", SUITE, str(made), _mirror(folder)]
+        command += [f"--include={','.join(packages)}", SUITE, str(made), _mirror(folder)]
         _run(command, folder, {"DEBOOTSTRAP_DIR": str(folder / "debootstrap/usr/share/debootstrap")})
         _run(["chroot", str(made), "useradd", "--create-home", "--shell", "/bin/bash", USER], folder)
         (made / "etc/sudoers.d/lab").write_text(f"{USER} ALL=(ALL) NOPASSWD: ALL\n")

@@ -13,7 +13,7 @@ REVISION = "1.1"
 """Debian's part of each version, as in the packages of the Kubernetes project."""
 NAMES = ("kubeadm", "kubectl", "kubelet")
 SOURCE = "deb [trusted=yes] file:/srv/repository ./\n"
-_UNIT = """\
+UNIT = """\
 [Unit]
 Description=The stand-in of the kubelet
 [Service]
@@ -51,7 +51,7 @@ def make_repository(folder: Path, programs: Path, versions: Collection[str]) -> 
         kept.chmod(0o755)
         for name in ("kubeadm", "kubectl"):
             _pack(folder, name, version, {}, f"/srv/{programs.name}/{version}")
-        files = {"usr/bin/kubelet": kubelet, "usr/lib/kubelet/version": f"{version}\n", unit: _UNIT}
+        files = {"usr/bin/kubelet": kubelet, "usr/lib/kubelet/version": f"{version}\n", unit: UNIT}
         _pack(folder, "kubelet", version, files)
     index(folder)
 
