@@ -47,14 +47,17 @@ def test_a_document_is_declined_by_the_whole_difference(found: Machines, tmp_pat
     assert "spec.template.covres is no field of an UpgradeTask" in refused.output
 
 
-def test_a_document_that_is_aborted_ends_its_run_behind_the_machine_at_hand(found: Machines, tmp_path: Path) -> None:
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_document_that_is_aborted_or_deleted_ends_its_run_behind_the_machine_at_hand(
+    found: Machines, tmp_path: Path, deleted: bool
+) -> None:
     source = write(tmp_path / "task.yml")
     given = agreed(found, source)
 
     def stop(request: Request) -> None:
         if request.method == "PATCH" and request.path.endswith("/nodes/cp-1"):
             found.here.calling.after = lambda _request: None
-            write(tmp_path / "task.yml", phase="Abort")
+            (tmp_path / "task.yml").unlink() if deleted else write(tmp_path / "task.yml", phase="Abort")
 
     found.here.calling.after = stop
     ended = play(found, given)

@@ -12,7 +12,7 @@ import pytest
 from tests.runs.machines import NAMESPACE, Machines, serve
 from tests.runs.task_documents import agreed, document, play, record, serving, write
 from tests.runs.turns import Killed
-from tests.runs.upgrade_tasks import EVERY
+from tests.runs.upgrade_tasks import EVERY, codes
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import USER
@@ -102,6 +102,20 @@ def test_a_failure_is_answered_at_its_machine_until_it_is_worked_on_again(found:
     ended = play(found, agreed(found, source))
     assert ended.code == 0, ended.output
     assert all(each.startswith("MachineUpToDate True, UpToDate, ") for each in shown(found).values())
+
+
+def test_a_config_map_that_is_deleted_aborts_its_upgrade(found: Machines) -> None:
+    given = agreed(found, request(found))
+
+    def stop(asked: Request) -> None:
+        if asked.method == "PATCH" and asked.path.endswith("/nodes/cp-1"):
+            found.here.calling.after = lambda _request: None
+            found.here.sandbox.kubernetes.server.resources.delete(CONFIG_MAPS, NAMESPACE, "task")
+
+    found.here.calling.after = stop
+    ended = play(found, given)
+    assert "stopped_by_request" in codes(ended), ended.output
+    assert record(found)["phase"] == "Aborted"
 
 
 def test_a_document_that_was_aborted_answers_no_machine(found: Machines) -> None:

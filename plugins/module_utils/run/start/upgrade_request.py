@@ -17,7 +17,7 @@ from ..record.measures import measures_of_request
 from ..record.metrics import publisher_of
 from .claims import claim_owner
 from .request import REQUEST_KUBERNETES, Request, Requested, judge_unchanged, read_document
-from .request_sources import ClaimingSource, Source, source_of
+from .request_sources import ClaimingSource, RequestUrl, Source, source_of
 
 STATES = (
     "invalid",
@@ -70,7 +70,9 @@ def unchanged(task: Task, requested: Requested) -> Verdict:
     source = source_of(requested.source, connect, task.params, task.request_kinds)
     found = _found(task, source)
     aborted = found is not None and found.aborted
-    aborts = aborted or isinstance(source, ClaimingSource)
+    # A page is missing, too, while its server is wrong.
+    owned = bool(requested.owner) and not isinstance(source, RequestUrl)
+    aborts = aborted or owned or isinstance(source, ClaimingSource)
     return judge_unchanged(None if aborted else found, requested.digest, source.where, aborts=aborts)
 
 
