@@ -38,8 +38,7 @@ cp -a /tmp/rpms/tree/. %{{buildroot}}
 """
 _BUILD = "rpmbuild -bb --quiet --define '_topdir /tmp/rpms' --define '__os_install_post %{nil}' /tmp/rpms/it.spec"
 _RELEASE = 'NAME="Fedora Linux"\nID=fedora\nVERSION_ID=36\nPRETTY_NAME="Fedora Linux 36"\n'
-"""The package manager of a machine is named by its distribution, whatever programs it has; Debian's rpm installs nothing
-on a Debian."""
+"""Ansible names the package manager by the distribution, and Debian's rpm installs nothing on a Debian."""
 
 
 def make_rpms(machine: Machine, versions: Collection[str]) -> None:
@@ -60,7 +59,14 @@ def make_rpms(machine: Machine, versions: Collection[str]) -> None:
     machine.run(
         "sh", "-c", f"rpmsign --define '_gpg_name {_OWNER}' --define '__gpg /usr/bin/gpg' --addsign {FOLDER}/*.rpm"
     )
-    machine.run("sh", "-c", f"gpg --armor --export {_OWNER} > {KEY} && createrepo_c --quiet {FOLDER}")
+    machine.run("sh", "-c", f"gpg --armor --export {_OWNER} > {KEY}")
+    index(machine)
+
+
+def index(machine: Machine) -> None:
+    """Have the machine write the index of the packages that are there now. Raises LabError."""
+    machine.run("createrepo_c", "--quiet", FOLDER)
+    machine.run("dnf", "--quiet", "clean", "all")
 
 
 def _build(machine: Machine, name: str, version: str, fill: str, more: str = "") -> None:

@@ -15,7 +15,7 @@ from tests.lab.machines.build import INSTALLED, NEXT
 from tests.lab.machines.cluster import kubeadm_cluster
 from tests.lab.machines.operating_system import why_not
 from tests.lab.machines.packages import program
-from tests.lab.machines.rpms import FOLDER
+from tests.lab.machines.rpms import FOLDER, index
 from tests.scenarios.machines.upgrades import Upgrades
 
 BY_DNF, BY_ARCHIVE = "w-1", "w-2"
@@ -58,18 +58,20 @@ def test_machines_are_upgraded_by_dnf_and_by_an_archive(upgrades: Upgrades) -> N
     cluster = upgrades.cluster
     by_dnf, shared = cluster.machines[BY_DNF], cluster.directory / "shared"
     cluster.of_hosts[BY_ARCHIVE] = {"member_kubeadm_url": make_archive(shared), "member_kubeadm_folder": "/usr/bin"}
-    # A package that somebody has changed has no valid signature any more.
+    # Its checksum in the repository is right, so that only the signature is missing.
     (package,) = (shared / Path(FOLDER).name).glob(f"kubelet-{NEXT}*.rpm")
     signed = package.read_bytes()
-    package.write_bytes(signed[:-4] + b"gone")
+    by_dnf.run("rpmsign", "--delsign", f"{FOLDER}/{package.name}")
+    index(by_dnf)
     variables = upgrades.agreed()
     refused = upgrades.run(variables)
     assert refused.code != 0
-    assert "cannot be fetched and proven" in refused.message
+    assert "cannot be fetched and proven, so w-1 was left alone" in refused.message
+    assert "is not signed" in refused.message
     assert set(cluster.versions().values()) == {INSTALLED}
 
     package.write_bytes(signed)
-    by_dnf.run("dnf", "--quiet", "clean", "packages")
+    index(by_dnf)
     played = upgrades.run(variables)
     assert played.code == 0, played.message
     assert cluster.versions() == dict.fromkeys(cluster.machines, NEXT)
