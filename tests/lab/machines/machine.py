@@ -15,6 +15,7 @@ from tests.lab.machines import operating_system
 from tests.lab.waiting import until
 
 CONTROLLERS = "/sys/fs/cgroup/cgroup.controllers"
+BOOT_ID, _UUID = "/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/random/uuid"
 BOOT = 120.0
 """Seconds that it may take on a busy machine."""
 _NAMESPACES = ("--pid", "--mount", "--uts", "--ipc", "--cgroup")
@@ -73,6 +74,8 @@ class Machine:
         self.run(
             "sh", "-c", f"echo '{_ALL_CONTROLLERS}' > /run/controllers; mount --bind /run/controllers {CONTROLLERS}"
         )
+        # The kernel, which it shares, does not start anew with it.
+        self.run("sh", "-c", f"cat {_UUID} > /run/boot; mount --bind /run/boot {BOOT_ID}")
 
     def write(self, path: str, content: str, mode: int = 0o644) -> None:
         """Write a file before the machine is switched on; `path` starts at its root."""
@@ -98,6 +101,10 @@ class Machine:
             print(done.stdout, done.stderr, file=sys.stderr)
             raise LabError(f"{' '.join(command)} has failed on {self.name}: {done.stderr.strip()[-500:]}")
         return done.stdout
+
+    def boot(self) -> str:
+        """What tells one start of it from others. Raises LabError."""
+        return self.run("cat", BOOT_ID)
 
     def _first(self) -> int:
         """The process of its systemd as this machine sees it; 0 while there is none."""
