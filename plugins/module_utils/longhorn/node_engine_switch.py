@@ -11,7 +11,7 @@ from ..common.arguments import CONNECTIONS, WAIT
 from ..common.errors import refusal
 from ..common.task import Contract, Outcome, Task
 from ..common.verdict import Reason, State, Verdict, combine
-from ..common.waiting import Remaining
+from ..common.waiting import Patience, Remaining
 from ..kubernetes.client import KubernetesClient, connect
 from ..run.lock.lease import lease_at
 from ..run.lock.lock_watch import Writers
@@ -21,6 +21,7 @@ from .act.snapshots import Cleaning
 from .judge.interruptions import before, interrupted
 from .judge.preflight import UNKNOWN_VERSIONS, UNLISTED_IMAGES
 from .judge.reasons import REPLACEMENT, WITHOUT_SNAPSHOT, image_changed
+from .judge.recurring_jobs import QUIET, SETTLES
 from .judge.snapshots import left_behind
 from .judge.stages import BEGINNINGS, EARLY, SwitchStage, SwitchStep, WantedSwitch, come_home
 from .judge.upgrades import unfinished
@@ -111,6 +112,8 @@ class _Switch:
     moved_on: bool = False
     followed: set[str] = field(default_factory=set)
     """The upgrades by Longhorn itself that were seen under way."""
+    held: dict[str, float] = field(default_factory=dict)
+    """The recurring jobs that the last look has shown held off, each with the time since which every look has."""
     moved: dict[str, Mapping[str, str]] = field(default_factory=dict)
     """The volumes whose engines were seen away, as they were last seen there."""
     earlier: dict[str, Attached] = field(default_factory=dict)
@@ -125,7 +128,8 @@ class _Switch:
         image = self._image(seen)
         accepted = frozenset(self.task.params["accept_unverified"])
         extra, several = self.task.params["extra_replicas"], tuple(self.task.params["in_one_object"])
-        wanted = WantedSwitch(self.node, image, accepted, extra, self.task.run, frozenset(self.followed), several)
+        followed, quiet = frozenset(self.followed), self._quiet(seen, looked)
+        wanted = WantedSwitch(self.node, image, accepted, extra, self.task.run, followed, several, quiet)
         found = self.way.step(seen, wanted) if image == self.image else _image_changed(self.image, image)
         self.followed |= {each.name for each in seen.upgrades.active() if each.covers(self.node)}
         away = self.way.volumes(seen, self.node).items()
@@ -152,6 +156,15 @@ class _Switch:
         present = image_of(seen)
         self.image = self.image or present
         return present
+
+    def _quiet(self, seen: Longhorn, looked: float) -> frozenset[str]:
+        """The recurring jobs that were seen held off for `QUIET` seconds before this look, by the clock of this task.
+
+        After a kill they are counted anew.
+        """
+        now = self.task.clock.now()
+        self.held = {each.name: self.held.get(each.name, now) for each in seen.jobs if each.held}
+        return frozenset(name for name, since in self.held.items() if looked - since >= QUIET)
 
     def _watch(self, seen: Longhorn) -> bool:
         """Note the volumes that were interrupted, and report each at once. The result says whether there are any."""
@@ -181,13 +194,22 @@ class _Switch:
     def _finish(self) -> tuple[Longhorn, Verdict]:
         """Each state has the full time to wait."""
         while True:
-            (seen, _found, said), verdict = self.task.wait(self.again, self.judge, remaining=self.remaining)
+            (seen, _found, said), verdict = self._wait()
             if verdict.state is State.REFUSED and self.task.params["state"] == "switched":
                 return self._bring_home(seen, verdict)
             if said.state is not State.WAITING or verdict.state is State.REFUSED:
                 return seen, verdict
             if not self.task.params["wait"]:
                 return seen, said
+
+    def _wait(self) -> tuple[tuple[Longhorn, SwitchStep, Verdict], Verdict]:
+        """Wait in one state. A single pass waits only until recurring jobs were held off for long enough: the next
+        one would count that time anew."""
+        found, verdict = self.task.wait(self.again, self.judge, remaining=self.remaining)
+        if self.task.params["wait"] or self.task.check_mode or not _settles(found[2]):
+            return found, verdict
+        patience = Patience(QUIET * 2, hands_back=True)
+        return self.task.wait_apart(self.again, _judge_settling, patience)
 
     def _bring_home(self, seen: Longhorn, failed: Verdict) -> tuple[Longhorn, Verdict]:
         """After a failed step, bring home the engines that were moved away. Those that have to stay are named."""
@@ -228,6 +250,16 @@ def _switch_all(task: Task, client: KubernetesClient) -> Outcome:
     return Outcome(
         combine(verdicts), changed, before, after, following, {"members": nodes, "nodes": nodes, "way": way.name}
     )
+
+
+def _settles(said: Verdict) -> bool:
+    """Whether nothing is waited for but that recurring jobs were held off for long enough."""
+    return {each.code for each in said.deciding()} == {SETTLES}
+
+
+def _judge_settling(found: tuple[Longhorn, SwitchStep, Verdict]) -> Verdict:
+    """The verdict of a look; any other wait ends this one."""
+    return Verdict() if found[2].state is State.WAITING and not _settles(found[2]) else found[2]
 
 
 def _image_changed(agreed: str, present: str) -> SwitchStep:

@@ -37,8 +37,8 @@ def rights_to_upgrade(kinds: UpgradeKinds) -> tuple[Right, ...]:
     return tuple(Right(verb, GROUP, resource) for resource, verbs in _UPGRADES[kinds].items() for verb in verbs)
 
 
-JOBS = tuple(Right(verb, "batch", "cronjobs") for verb in ("get", "list", "patch"))
-"""The rights to hold recurring jobs off, by the CronJobs that start them."""
+JOBS = (*(Right(verb, "batch", "cronjobs") for verb in ("get", "list", "patch")), Right("list", "batch", "jobs"))
+"""The rights to hold recurring jobs off, by the CronJobs that start them, and to see their Jobs."""
 PODS = tuple(Right(verb, "", "pods") for verb in ("list", "create", "delete"))
 """The rights for the throw-away pods that prove an image."""
 ROLE = (

@@ -26,10 +26,10 @@ from tests.sandbox.kubernetes.kinds import BUDGETS, CONFIG_MAPS, LEASES, PODS
 from tests.sandbox.kubernetes.objects import Json, Kind, Refused
 from tests.sandbox.longhorn.bringing_up import offered
 from tests.sandbox.longhorn.description import Described
-from tests.sandbox.longhorn.kinds import CRON_JOBS, GROUP, NAMESPACE, OWN, SNAPSHOTS, UNVERIFIED, VERSION
+from tests.sandbox.longhorn.kinds import CRON_JOBS, GROUP, JOBS, NAMESPACE, OWN, SNAPSHOTS, UNVERIFIED, VERSION
 
 READY_TIMEOUT, END_TIMEOUT = 180.0, 10.0
-_EVERYTHING = (*OWN, CRON_JOBS, BUDGETS, PODS, LEASES, CONFIG_MAPS)
+_EVERYTHING = (*OWN, CRON_JOBS, JOBS, BUDGETS, PODS, LEASES, CONFIG_MAPS)
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 

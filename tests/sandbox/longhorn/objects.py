@@ -9,9 +9,9 @@ from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.kinds import BUDGETS, PODS
 from tests.sandbox.kubernetes.kinds import NODES as KUBERNETES_NODES
 from tests.sandbox.kubernetes.objects import Json, Kind, copied
-from tests.sandbox.longhorn.kinds import CRON_JOBS, OWN, SETTINGS, UNVERIFIED, node_of, volume_of
+from tests.sandbox.longhorn.kinds import CRON_JOBS, JOBS, OWN, SETTINGS, UNVERIFIED, node_of, volume_of
 
-FOLLOWED = (*OWN, *UNVERIFIED, CRON_JOBS, PODS, BUDGETS, KUBERNETES_NODES)
+FOLLOWED = (*OWN, *UNVERIFIED, CRON_JOBS, JOBS, PODS, BUDGETS, KUBERNETES_NODES)
 Change = Callable[[Json], None]
 Listener = Callable[[Kind, Json, bool], None]
 

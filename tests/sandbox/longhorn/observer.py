@@ -12,10 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.sandbox.kubernetes.objects import Json, Kind, seconds_of
-from tests.sandbox.longhorn.controllers.recurring import volumes_of
+from tests.sandbox.longhorn.controllers.recurring import at_work, volumes_of
 from tests.sandbox.longhorn.kinds import (
     ATTACHMENTS,
-    CRON_JOBS,
     ENGINES,
     MANAGERS,
     RECURRING_JOBS,
@@ -187,12 +186,11 @@ class Observer:
         held = {
             each["spec"]["volumeName"] for kind in (ENGINES, REPLICAS) for each in self._objects.of_node(kind, node)
         }
-        for each in self._objects.all(CRON_JOBS):
-            if each.get("status", {}).get("active"):
-                job = self._objects.get(RECURRING_JOBS, each["metadata"]["name"])
-                for volume in volumes_of(job, list(self._objects.all(VOLUMES))):
-                    if volume["metadata"]["name"] in held:
-                        self._note(volume["metadata"]["name"], AT_WORK, lost=True, fault=self.taken.get(node, ""))
+        for name in sorted(at_work(self._objects)):
+            job = self._objects.get(RECURRING_JOBS, name)
+            for volume in volumes_of(job, list(self._objects.all(VOLUMES))):
+                if volume["metadata"]["name"] in held:
+                    self._note(volume["metadata"]["name"], AT_WORK, lost=True, fault=self.taken.get(node, ""))
 
     def _note(self, volume: str, what: str, *, lost: bool, fault: str) -> None:
         if not lost:

@@ -1,8 +1,9 @@
 """Holding recurring jobs off while a node is changed, and letting them go again. Pure.
 
 Longhorn has no pause for a recurring job, so the CronJob that starts it is suspended, with the undo on it. A job that
-has started by then is waited for. When a CronJob resumes, Kubernetes starts one missed run, however many were missed
-(`concurrencyPolicy: Forbid`, no `startingDeadlineSeconds`).
+has started by then is waited for. So is one that starts since: the controller of CronJobs decides by its cache, which
+may not have the suspension yet (`QUIET`). When a CronJob resumes, Kubernetes starts one missed run, however many were
+missed (`concurrencyPolicy: Forbid`, no `startingDeadlineSeconds`).
 """
 
 from __future__ import annotations
@@ -14,11 +15,20 @@ from functools import partial
 from ...common.verdict import Reason, Verdict, refused, waiting
 from ...common.words import enumerate_few
 from ..observe.state import Longhorn, RecurringWork, Volume
-from .stages import BEGINNINGS, EARLY, Act, SwitchStage, SwitchStep, WantedSwitch
+from .stages import BEGINNINGS, EARLY, NEED_QUIET, Act, SwitchStage, SwitchStep, WantedSwitch
 from .volumes import exposed
 
 SYSTEM_BACKUP = "system-backup"
 """The task that can back up every volume, whatever its labels (`volume-backup-policy`)."""
+
+QUIET = 10.0
+"""Seconds for which a CronJob has to be seen suspended before an engine moves or an instance manager is replaced.
+
+Kubernetes names no bound for the age of a controller's cache, which is mostly below a second. This is the time within
+which a controller manager that reaches no API server gives up (`--leader-elect-renew-deadline`, 10 s by default)."""
+
+SETTLES = "recurring_jobs_settle"
+"""The code of the wait for this time."""
 
 Judged = Callable[[Longhorn, WantedSwitch], SwitchStep]
 _OVER = frozenset({SwitchStage.FINALIZING, SwitchStage.COMPLETED})
@@ -67,7 +77,7 @@ def _step(judged: Judged, seen: Longhorn, wanted: WantedSwitch) -> SwitchStep:
         return _let_go(seen, node) or found
     if not (found.acts or _is_begun(seen, node)):
         return found
-    return _hold(seen, node, found)
+    return _hold(seen, wanted, found)
 
 
 def _let_go(seen: Longhorn, node: str) -> SwitchStep | None:
@@ -85,16 +95,18 @@ def jobs_return(held: Collection[RecurringWork]) -> Reason:
     return waiting("recurring_jobs_return", f"Recurring jobs are let go again: {names}.", about=names)
 
 
-def _hold(seen: Longhorn, node: str, found: SwitchStep) -> SwitchStep:
+def _hold(seen: Longhorn, wanted: WantedSwitch, found: SwitchStep) -> SwitchStep:
     """The step with the jobs of the node held off. Before an instance manager is replaced, none may run."""
+    node = wanted.node
     # One upgrade of several nodes needs the jobs of all of them held off from its start.
     places = dict.fromkeys((node, *(one for act in found.acts for one in act.nodes)))
-    jobs = list(dict.fromkeys(each for name in places for each in jobs_at(seen, name) if each.cron_job))
+    known = dict.fromkeys(each for name in places for each in jobs_at(seen, name))
+    jobs = [each for each in known if each.cron_job or each.running]
     early = found.stage in EARLY or any(each.kind in BEGINNINGS for each in found.acts)
     resumed = [each for each in jobs if each.carries_undo and not each.suspended]
     if early and resumed:
         return SwitchStep(SwitchStage.ERROR, (), Verdict(tuple(_resumed(each, node) for each in resumed)))
-    loose = [each for each in jobs if not each.suspended and each not in resumed]
+    loose = [each for each in jobs if each.cron_job and not each.suspended and each not in resumed]
     acts = tuple(Act("hold_job", each.name, node) for each in loose)
     if not early:
         return replace(found, acts=(*acts, *found.acts))
@@ -104,7 +116,16 @@ def _hold(seen: Longhorn, node: str, found: SwitchStep) -> SwitchStep:
         )
         return SwitchStep(found.stage, acts, Verdict((waiting("recurring_jobs_wait", said, about=node),)))
     running = tuple(reason for each in jobs for reason in _running(seen, each, node))
+    unquiet = [each.name for each in jobs if each.held and each.name not in wanted.quiet]
+    if not running and unquiet and any(each.kind in NEED_QUIET for each in found.acts):
+        return SwitchStep(found.stage, (), Verdict((_settles(unquiet),)))
     return SwitchStep(found.stage, (), Verdict(running)) if running else found
+
+
+def _settles(names: Collection[str]) -> Reason:
+    named = enumerate_few(names)
+    said = f"Kubernetes may still start recurring jobs that were held off less than {QUIET:g} s ago: {named}."
+    return waiting(SETTLES, said, about=named)
 
 
 def _running(seen: Longhorn, job: RecurringWork, node: str) -> Iterator[Reason]:

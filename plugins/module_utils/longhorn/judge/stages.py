@@ -65,6 +65,8 @@ EARLY = frozenset({SwitchStage.UNDEFINED, SwitchStage.PENDING, SwitchStage.INITI
 """The states in which a run may be stopped: all that it did can be put back at once."""
 BEGINNINGS = frozenset({"delete_manager", "create_upgrade"})
 """The acts that replace an instance manager."""
+NEED_QUIET = BEGINNINGS | {"move_engine"}
+"""The acts that no recurring job may meet."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,8 @@ class WantedSwitch:
     """The upgrades by Longhorn itself that were seen under way since this was first asked."""
     in_one_object: tuple[str, ...] = ()
     """The nodes that one upgrade by Longhorn itself is to bring to the image; empty if each node has its own."""
+    quiet: frozenset[str] = frozenset()
+    """The recurring jobs that were seen held off for long enough (`QUIET` in `recurring_jobs`)."""
 
 
 @dataclass(frozen=True)

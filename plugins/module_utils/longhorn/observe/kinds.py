@@ -23,6 +23,8 @@ ATTACHMENTS = "volumeattachments"
 RECURRING_JOBS = "recurringjobs"
 CRON_JOBS = "cronjobs"
 """The CronJobs of Kubernetes that start recurring jobs."""
+JOBS = "jobs"
+"""The Jobs of Kubernetes that CronJobs make."""
 
 JOB_OF_CRON_JOB = "recurring-job.longhorn.io"
 """The label on such a CronJob, with the name of its RecurringJob (`types.GetCronJobLabels`)."""
@@ -57,5 +59,5 @@ def label_of(image: str) -> str:
 
 
 def path_of(namespace: str, kind: str, name: str = "") -> str:
-    """The path of one of Longhorn's objects or CronJobs, or of all of a kind."""
-    return in_namespace(BATCH if kind == CRON_JOBS else API, namespace, kind, name)
+    """The path of one of Longhorn's objects, CronJobs or Jobs, or of all of a kind."""
+    return in_namespace(BATCH if kind in {CRON_JOBS, JOBS} else API, namespace, kind, name)

@@ -5,6 +5,11 @@ longhorn-manager 1.12 makes one CronJob for each RecurringJob, with its name (`n
 not with that of the CronJob (`checkAndUpdateCronJob`): so `spec.suspend`, which it never sets, stays as another has set
 it. When the RecurringJob changes, it writes the whole CronJob anew, without `spec.suspend` and without the annotations
 of others.
+
+The status of a CronJob does not name every Job of it. Its controller makes a Job first, and then writes the status over
+the version of its cache, which is refused once `spec.suspend` was written; from then on it leaves the CronJob before it
+would name that Job (`sync` and `syncCronJob` in `pkg/controller/cronjob/cronjob_controllerv2.go` of Kubernetes). So
+the Jobs themselves are listed.
 """
 
 from __future__ import annotations
@@ -15,8 +20,9 @@ from dataclasses import dataclass, replace
 from ...common.reading import Json, flag, listed, part, text, text_map, texts, within
 from ...kubernetes.answers import all_of
 from ...kubernetes.client import KubernetesClient
+from ...kubernetes.conditions import UNKNOWN, conditions
 from ...run.undo.undo_annotation import UNDO
-from .kinds import CRON_JOBS, JOB_OF_CRON_JOB, RECURRING_JOBS, path_of
+from .kinds import CRON_JOBS, JOB_OF_CRON_JOB, JOBS, RECURRING_JOBS, path_of
 from .state import Longhorn, RecurringWork
 
 
@@ -27,8 +33,19 @@ class StartedJobs:
     name: str
     suspended: bool
     running: tuple[str, ...]
-    """The Jobs that it has started and that have not ended."""
+    """The Jobs that its status names as not ended."""
     carries_undo: bool
+
+
+@dataclass(frozen=True)
+class OwnedJob:
+    """A Job."""
+
+    name: str
+    owners: frozenset[str]
+    """The names of the CronJobs that own it. A CronJob that was made anew has the Jobs of the one before it, too."""
+    ended: bool
+    """Whether it is complete or has failed. One of which no pod was made yet has not ended."""
 
 
 def recurring_work(name: str, item: Json) -> RecurringWork:
@@ -46,6 +63,25 @@ def started_jobs(name: str, item: Json) -> StartedJobs:
         running=tuple(sorted(listed(part(item, "status", {}), "active", lambda each: text(each, "name", ""), ()))),
         carries_undo=UNDO in notes,
     )
+
+
+def owned_job(name: str, item: Json) -> OwnedJob:
+    """A Job. It has ended once it is complete or has failed (`IsJobFinished` of Kubernetes)."""
+    owners = within(
+        item,
+        "metadata",
+        lambda data: listed(data, "ownerReferences", lambda each: (text(each, "kind"), text(each, "name")), ()),
+    )
+    said = conditions(part(item, "status", {}))
+    ended = any(said.get(each, UNKNOWN).true for each in ("Complete", "Failed"))
+    return OwnedJob(name, frozenset(owner for kind, owner in owners if kind == "CronJob"), ended)
+
+
+def with_jobs(jobs: Collection[RecurringWork], owned: Collection[OwnedJob]) -> tuple[RecurringWork, ...]:
+    """The recurring jobs, each with all of its Jobs that have not ended."""
+    at_work = [each for each in owned if not each.ended]
+    named = {work.name: {each.name for each in at_work if work.name in each.owners} for work in jobs}
+    return tuple(replace(work, running=tuple(sorted({*work.running, *named[work.name]}))) for work in jobs)
 
 
 def with_cron_jobs(jobs: Collection[RecurringWork], started: Collection[StartedJobs]) -> tuple[RecurringWork, ...]:
@@ -69,10 +105,14 @@ def look_with_jobs(
 ) -> Longhorn:
     """Longhorn now, with its recurring jobs. They are read last, so one that has started since is seen.
 
+    Of these the Jobs are last: one that its CronJob does not name yet, or never will, is seen.
+
     Raises:
         Refusal: an answer cannot be had or understood, or no Longhorn is in this namespace.
     """
     seen = look(client, namespace)
     jobs = all_of("RecurringJob", client.list(path_of(namespace, RECURRING_JOBS)), recurring_work)
     items = client.list(path_of(namespace, CRON_JOBS), JOB_OF_CRON_JOB)
-    return replace(seen, jobs=with_cron_jobs(jobs, all_of("CronJob", items, started_jobs)))
+    known = with_cron_jobs(jobs, all_of("CronJob", items, started_jobs))
+    # The template of these Jobs has no labels (`newCronJob`), so all Jobs of the namespace are asked for.
+    return replace(seen, jobs=with_jobs(known, all_of("Job", client.list(path_of(namespace, JOBS)), owned_job)))

@@ -260,6 +260,11 @@ class RecurringWork:
     """The Jobs that were started and have not ended."""
     carries_undo: bool = False
 
+    @property
+    def held(self) -> bool:
+        """Whether a run holds it off."""
+        return self.suspended and self.carries_undo
+
 
 @dataclass(frozen=True)
 class KubernetesNode:

@@ -1,14 +1,12 @@
-"""Recurring jobs are held off while a node is changed, and let go again in every ending."""
+"""What is due of recurring jobs in each state of a node, and how they are read. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.recurring_jobs import (
     jobs_at,
     to_let_go,
@@ -21,23 +19,22 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.st
     WantedSwitch,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.recurring_jobs import (
+    OwnedJob,
+    owned_job,
     recurring_work,
     started_jobs,
     with_cron_jobs,
+    with_jobs,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Longhorn, RecurringWork
 
-from tests.sandbox.kubernetes.objects import Json
-from tests.sandbox.longhorn.description import QUICK, Described, Machine, Recurring, Volume
-from tests.sandbox.longhorn.kinds import CRON_JOBS, NODES, RECURRING_JOBS
-from tests.sandbox.longhorn.longhorn import Longhorn as InMemory
-from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver
 from tests.unit.plugins.module_utils.longhorn.world import NEW, marked, with_volume, world
 
 DAILY = RecurringWork("daily", "backup", frozenset({"default"}), cron_job=True)
 HELD = replace(DAILY, suspended=True, carries_undo=True)
 SEEN = with_volume(world({"v": ("n1", ("n1", "n2"))}), "v", jobs=frozenset({"daily"}))
 DELETE, MARK, UNMARK = Act("delete_manager", "im"), Act("mark_node", "n1"), Act("unmark_node", "n1")
+SNAPSHOT, MOVE, CREATE = Act("snapshot", "v"), Act("move_engine", "v"), Act("create_upgrade", "n1")
 COMPLETED = SwitchStep(SwitchStage.COMPLETED)
 
 
@@ -58,8 +55,15 @@ def test_a_job_is_at_each_node_with_a_part_of_a_volume_on_which_it_works(
     assert [name for name in ("n1", "n2", "n3") if jobs_at(seen, name)] == nodes
 
 
-def judged(found: SwitchStep, *jobs: RecurringWork, seen: Longhorn = SEEN, image: str = NEW) -> SwitchStep:
-    return with_jobs_held(lambda _seen, _wanted: found)(replace(seen, jobs=jobs), WantedSwitch("n1", image))
+def judged(
+    found: SwitchStep,
+    *jobs: RecurringWork,
+    seen: Longhorn = SEEN,
+    image: str = NEW,
+    quiet: Collection[str] = ("daily", "weekly"),
+) -> SwitchStep:
+    wanted = WantedSwitch("n1", image, quiet=frozenset(quiet))
+    return with_jobs_held(lambda _seen, _wanted: found)(replace(seen, jobs=jobs), wanted)
 
 
 def step(stage: SwitchStage, *acts: Act) -> SwitchStep:
@@ -119,6 +123,38 @@ def test_what_is_due_of_a_job(found: SwitchStep, job: RecurringWork, acts: list[
     assert [each.code for each in due.verdict.reasons] == codes
 
 
+@pytest.mark.parametrize(
+    ("stage", "act"),
+    [
+        (SwitchStage.REPLACING, DELETE),
+        (SwitchStage.SWITCHING_OVER, MOVE),
+        (SwitchStage.UNDEFINED, CREATE),
+    ],
+)
+def test_what_no_job_may_meet_waits_until_none_can_start_any_more(stage: SwitchStage, act: Act) -> None:
+    due = judged(step(stage, act), HELD, quiet=())
+    assert (due.acts, [each.code for each in due.verdict.reasons]) == ((), ["recurring_jobs_settle"])
+    assert "held off less than 10 s ago: daily" in due.verdict.reasons[0].message
+    assert [each.code for each in judged(step(stage, act), RUNS, quiet=()).verdict.reasons] == ["recurring_job_runs"]
+    assert judged(step(stage, act), HELD).acts == (act,)
+
+
+@pytest.mark.parametrize("act", [MARK, SNAPSHOT])
+def test_what_a_job_may_meet_does_not_wait(act: Act) -> None:
+    assert judged(step(SwitchStage.INITIALIZING, act), HELD, quiet=()).acts == (act,)
+
+
+def test_nothing_waits_for_jobs_that_the_run_has_not_held_off() -> None:
+    found = step(SwitchStage.REPLACING, DELETE)
+    assert judged(found, replace(DAILY, suspended=True), quiet=()) == found
+    assert judged(found, replace(HELD, name="of another volume"), quiet=()) == found
+
+
+def test_a_job_of_a_cron_job_that_is_gone_is_waited_for() -> None:
+    due = judged(step(SwitchStage.REPLACING, DELETE), RecurringWork("daily", "backup", running=("daily-1",)))
+    assert (due.acts, [each.code for each in due.verdict.reasons]) == ((), ["recurring_job_runs"])
+
+
 def test_a_node_that_is_only_emptied_keeps_its_jobs() -> None:
     assert judged(step(SwitchStage.INITIALIZING, MARK), DAILY, image="").acts == (MARK,)
 
@@ -154,156 +190,36 @@ def test_a_cron_job_without_its_recurring_job_counts_and_a_recurring_job_without
     )
 
 
-VOLUMES = (Volume("v", SPREAD, "n1", groups=("default",)), Volume("w", ("n2", "n3"), "n2"))
-OFFERS = ("", "design", "v1.13")
+def owned(owners: list[tuple[str, str]], *conditions: tuple[str, str]) -> OwnedJob:
+    metadata = {"ownerReferences": [{"kind": kind, "name": name} for kind, name in owners]}
+    said = [{"type": type_, "status": status} for type_, status in conditions]
+    return owned_job("daily-1", {"metadata": metadata, "status": {"conditions": said} if said else {}})
 
 
-def more_than(driver: Driver, runs: int) -> bool:
-    return len(driver.longhorn.cron_jobs.started) > runs
+@pytest.mark.parametrize(
+    ("conditions", "ended"),
+    [
+        ([], False),
+        ([("Complete", "True")], True),
+        ([("Failed", "True")], True),
+        ([("Complete", "False"), ("FailureTarget", "True"), ("Suspended", "True")], False),
+    ],
+)
+def test_a_job_has_ended_once_it_is_complete_or_has_failed(conditions: list[tuple[str, str]], ended: bool) -> None:
+    assert owned([("CronJob", "daily")], *conditions) == OwnedJob("daily-1", frozenset({"daily"}), ended)
 
 
-def recurring(offers: str = "", minutes: int = 1) -> InMemory:
-    machines = tuple(Machine(name) for name in NODES_OF_THREE)
-    jobs = (Recurring("daily", ("default",), minutes),)
-    return InMemory(Described(machines, VOLUMES, offers=offers, frontends_outlive=True, jobs=jobs), pace=QUICK)
+def test_a_job_without_an_owner_or_a_status_is_read() -> None:
+    assert owned_job("uninstall", {"metadata": {}}) == OwnedJob("uninstall", frozenset(), ended=False)
+    assert owned([("Job", "daily")]).owners == frozenset()
 
 
-def is_let_go(driver: Driver) -> bool:
-    item = driver.longhorn.get(CRON_JOBS, "daily")
-    return not item["spec"].get("suspend") and "upgrade.stateful/undo" not in item["metadata"]["annotations"]
-
-
-def at_work(driver: Driver) -> bool:
-    return bool(driver.longhorn.get(CRON_JOBS, "daily").get("status", {}).get("active"))
-
-
-@pytest.mark.parametrize("offers", OFFERS)
-def test_a_job_of_each_minute_never_runs_while_a_node_is_changed(drive: type[Driver], offers: str) -> None:
-    driver = drive(recurring(offers))
-    assert driver.longhorn.until(lambda: at_work(driver))
-    planned = driver.plan()
-    assert [each.code for each in planned.verdict.reasons if "jobs" in each.code] == ["recurring_jobs_held"] * 3
-    for node in NODES_OF_THREE:
-        before = len(driver.longhorn.cron_jobs.started)
-        done = driver.switch(node)
-        assert done.verdict.passed, (done.verdict, driver.said)
-        assert is_let_go(driver), node
-        assert driver.longhorn.until(partial(more_than, driver, before), 61)
-    assert driver.longhorn.observer.by_acts == []
-    assert driver.switch(state="restored").verdict.passed
-    assert driver.leftovers() == []
-
-
-MOST_ACTS = 30
-
-
-@pytest.mark.parametrize("offers", OFFERS)
-@pytest.mark.parametrize("goes_on", [True, False])
-def test_a_job_is_let_go_after_a_kill_before_any_act(drive: type[Driver], offers: str, goes_on: bool) -> None:
-    for acts in range(MOST_ACTS):
-        driver = drive(recurring(offers, minutes=2))
-        killed = driver.killed_before(acts)
-        driver.run, driver.guard = "run-2", None
-        if goes_on:
-            done = driver.switch("n1", wait_timeout=600)
-            assert done.verdict.passed, (acts, done.verdict, driver.said)
-        back = driver.switch(state="restored", wait_timeout=600)
-        assert back.verdict.passed, (acts, back.verdict)
-        assert is_let_go(driver), acts
-        assert driver.leftovers() == [], acts
-        assert driver.longhorn.observer.by_acts == [], acts
-        if not killed:
-            break
-    assert not killed
-    assert acts > 2
-
-
-def started_while_closed(driver: Driver) -> list[str]:
-    """The runs that start from now on while a run of the collection keeps a node out of scheduling."""
-    found: list[str] = []
-
-    def note(kind: object, item: Json, _gone: bool) -> None:
-        active = item.get("status", {}).get("active") if kind == CRON_JOBS else None
-        closed = [each for each in driver.longhorn.objects.all(NODES) if not each["spec"]["allowScheduling"]]
-        if active and closed and not item["spec"].get("suspend"):
-            found.append(active[0]["name"])
-
-    driver.longhorn.objects.listeners.append(note)
-    return found
-
-
-def test_no_run_starts_while_engines_move(drive: type[Driver]) -> None:
-    driver = drive(recurring(minutes=30))
-    started = started_while_closed(driver)
-    due = partial(driver.longhorn.cron_jobs.due, "daily")
-    driver.longhorn.faults.when(NODES, lambda item: not item["spec"]["allowScheduling"], due)
-    assert driver.switch("n1").verdict.passed
-    assert started == []
-    assert driver.longhorn.until(lambda: driver.longhorn.cron_jobs.started, 5), "it starts once it is let go"
-
-
-def test_a_job_that_does_not_end_is_waited_for_until_the_deadline(drive: type[Driver]) -> None:
-    driver = drive(recurring())
-    assert driver.longhorn.until(lambda: at_work(driver))
-    driver.longhorn.cron_jobs.queue.away = driver.longhorn.controllers.backups.queue.away = True
-    refused = driver.switch("n1")
-    codes = [each.code for each in refused.verdict.deciding()]
-    assert refused.verdict.state is State.REFUSED
-    assert {"recurring_job_runs", "timed_out"} <= {*codes} | {each.code for each in refused.verdict.reasons}
-    assert driver.images()["n1"] == "v1.11.2"
-    assert driver.switch(state="restored").verdict.passed
-    assert driver.leftovers() == []
-
-
-def changed(driver: Driver, kind: Any, change: Callable[[Json], None]) -> None:
-    driver.longhorn.objects.change(kind, "daily", change)
-
-
-def test_a_job_that_longhorn_writes_anew_is_held_off_again(drive: type[Driver]) -> None:
-    """The whole CronJob is written, so that neither the suspension nor the undo is left."""
-    driver = drive(recurring(minutes=5))
-    written: list[bool] = []
-    suspended: list[bool] = []
-
-    def note(kind: object, item: Json, _gone: bool) -> None:
-        if kind == CRON_JOBS and [bool(item["spec"].get("suspend"))] != suspended[-1:]:
-            suspended.append(bool(item["spec"].get("suspend")))
-
-    driver.longhorn.objects.listeners.append(note)
-
-    def anew(item: Json) -> bool:
-        return bool(item["metadata"].get("annotations", {}).get("upgrade.stateful/engine-switch"))
-
-    def write() -> None:
-        written.append(True)
-        changed(driver, RECURRING_JOBS, lambda item: item["spec"].update(cron="*/1 * * * *"))
-
-    driver.longhorn.faults.when(NODES, anew, write)
-    done = driver.switch("n1")
-    assert done.verdict.passed, done.verdict
-    assert written
-    assert suspended == [True, False, True, False]
-    assert is_let_go(driver)
-    assert driver.longhorn.get(CRON_JOBS, "daily")["spec"]["schedule"] == "*/1 * * * *"
-
-
-def test_a_job_that_a_person_lets_go_ends_the_run(drive: type[Driver]) -> None:
-    driver = drive(recurring(minutes=5))
-
-    def let_go() -> None:
-        changed(driver, CRON_JOBS, lambda item: item["spec"].update(suspend=False))
-
-    driver.longhorn.faults.when(CRON_JOBS, lambda item: bool(item["spec"].get("suspend")), let_go)
-    refused = driver.switch("n1")
-    assert [each.code for each in refused.verdict.deciding()] == ["recurring_job_resumed"]
-    assert driver.images()["n1"] == "v1.11.2"
-    assert driver.switch(state="restored").verdict.passed
-    assert driver.leftovers() == []
-
-
-def test_a_job_that_a_person_holds_off_stays_so(drive: type[Driver]) -> None:
-    driver = drive(recurring())
-    changed(driver, CRON_JOBS, lambda item: item["spec"].update(suspend=True))
-    assert driver.switch("n1").verdict.passed
-    assert driver.switch(state="restored").verdict.passed
-    assert driver.longhorn.get(CRON_JOBS, "daily")["spec"]["suspend"] is True
+def test_the_jobs_that_a_cron_job_does_not_name_count_too() -> None:
+    jobs = (replace(DAILY, running=("daily-1",)), replace(DAILY, name="weekly"))
+    there = [
+        OwnedJob("daily-1", frozenset({"daily"}), ended=False),
+        OwnedJob("daily-2", frozenset({"daily"}), ended=False),
+        OwnedJob("daily-3", frozenset({"daily"}), ended=True),
+        OwnedJob("other", frozenset(), ended=False),
+    ]
+    assert [each.running for each in with_jobs(jobs, there)] == [("daily-1", "daily-2"), ()]
