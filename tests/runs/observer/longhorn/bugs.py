@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import node_engine_switch
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.act import changes, putting_back
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.act.putting_back import Return
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge import (
@@ -16,6 +17,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge im
     stages,
     upgrades,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe import recurring_jobs as observed
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.kinds import SETTINGS
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock import held_lock
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo import temporary_changes
@@ -113,6 +115,20 @@ def jobs_forgotten() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def jobs_of_status_alone() -> Iterator[None]:
+    """Only the Jobs that the status of a CronJob names are waited for."""
+    with patch.object(observed, "with_jobs", lambda jobs, _owned: jobs):
+        yield
+
+
+@contextmanager
+def jobs_not_awaited() -> Iterator[None]:
+    """A Job that Kubernetes starts soon after recurring jobs were held off is not waited for."""
+    with patch.object(node_engine_switch, "QUIET", 0.0):
+        yield
+
+
 BUGS: Mapping[str, tuple[Callable[[], AbstractContextManager[None]], frozenset[str]]] = {
     "copies_not_asked": (copies_not_asked, frozenset({"copies"})),
     "undo_after_change": (undo_after_change, frozenset({"undo"})),
@@ -122,5 +138,7 @@ BUGS: Mapping[str, tuple[Callable[[], AbstractContextManager[None]], frozenset[s
     "not_waited_for_whole": (not_waited_for_whole, frozenset({"whole"})),
     "settings_forgotten": (settings_forgotten, frozenset({"end"})),
     "jobs_forgotten": (jobs_forgotten, frozenset({"end"})),
+    "jobs_of_status_alone": (jobs_of_status_alone, frozenset({"jobs"})),
+    "jobs_not_awaited": (jobs_not_awaited, frozenset({"jobs", "late"})),
 }
 """The name of a bug, the bug, and the invariants that it breaks: one of them at least is found broken."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from tests.runs.observer.longhorn.sight import FIELDS, MARK, OURS, RUN, UNDO, Manager, Place, Sight, Volume
 from tests.sandbox.kubernetes.kinds import LEASES
 from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.kubernetes.store import Change
-from tests.sandbox.longhorn.controllers.recurring import volumes_of
+from tests.sandbox.longhorn.controllers.recurring import at_work, volumes_of
 from tests.sandbox.longhorn.kinds import (
     ATTACHMENTS,
     CRON_JOBS,
@@ -83,7 +83,7 @@ class Looking:
             upgrades=self._upgrades(),
             snapshots=frozenset(_name(each) for each in self._objects.all(SNAPSHOTS) if _stays(each)),
             holder=self._holder(),
-            at_work=frozenset(self._at_work()),
+            works=self._works(),
             **self._changes(),
         )
         return True
@@ -138,12 +138,10 @@ class Looking:
                     marks[name] = written[MARK]
         return {"values": values, "undos": undos, "marks": marks, "notes": frozenset(notes)}
 
-    def _at_work(self) -> Iterator[str]:
+    def _works(self) -> dict[str, frozenset[str]]:
         volumes = list(self._objects.all(VOLUMES))
-        for each in self._objects.all(CRON_JOBS):
-            if each.get("status", {}).get("active"):
-                found = volumes_of(self._objects.get(RECURRING_JOBS, _name(each)), volumes)
-                yield from (_name(volume) for volume in found)
+        found = {name: volumes_of(self._objects.get(RECURRING_JOBS, name), volumes) for name in at_work(self._objects)}
+        return {name: frozenset(map(_name, there)) for name, there in found.items()}
 
     def _holder(self) -> str:
         leases = [each for each in self._store.each(LEASES, NAMESPACE) if MANAGED in _labels(each)]

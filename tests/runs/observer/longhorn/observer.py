@@ -72,6 +72,10 @@ class LonghornObserver(Watching[Sight]):
         """Each volume as it was when it served last."""
         self._in_work: set[str] = set()
         """Kubernetes nodes whose instance manager was ended by a run, until all there is whole again."""
+        self._suspended: dict[str, frozenset[str]] = {}
+        """By Kubernetes nodes that are being changed, the recurring jobs that are suspended since that began."""
+        self._judged = self._now
+        """The truth that was judged last."""
         self._moved = -1
         """The last act that has sent an engine elsewhere."""
         self._harmed: dict[str, str] = {}
@@ -224,6 +228,7 @@ class LonghornObserver(Watching[Sight]):
         for node in sorted({node for each in new for node in self._now.upgrades[each]}):
             self._note("twice", rules.not_done(before, node))
             self._begun(before, node)
+            self._note("jobs", rules.without_job(before, self._seen, node))
             self._takes(before, node, at)
 
     def _takes(self, before: Sight, node: str, at: float) -> None:
@@ -240,6 +245,7 @@ class LonghornObserver(Watching[Sight]):
                 said = f"node {node} is changed, and its volumes have changed since the last look {since:g} s ago"
                 self._note("proof", [said])
         self._in_work.add(node)
+        self._suspended[node] = before.suspended
 
     @property
     def _oldest(self) -> Look | None:
@@ -263,8 +269,10 @@ class LonghornObserver(Watching[Sight]):
 
     def _judge(self) -> None:
         """Hold what has to be so at every time."""
-        now = self._now
+        now, before = self._now, self._judged
+        self._judged = now
         self._remember()
+        self._note("late", rules.no_late_job(now, before, self._suspended))
         lost = self._may_be_lost()
         for name in lost:
             if now.volumes[name].attached and not now.volumes[name].serves and name in self._held:
@@ -303,6 +311,8 @@ class LonghornObserver(Watching[Sight]):
         for gone in self._held.keys() - now.volumes.keys():
             del self._held[gone]
         self._in_work = {each for each in self._in_work if not self._is_whole(each)}
+        changing = self._in_work.union(*now.upgrades.values())
+        self._suspended = {name: jobs & now.suspended for name, jobs in self._suspended.items() if name in changing}
         moment = self._store.clock.now()
         self._hit = {name: until for name, until in self._hit.items() if until > moment or not self._is_whole(name)}
 

@@ -52,7 +52,19 @@ def without_job(now: Sight, seen: Sight, node: str) -> Iterator[str]:
     """No recurring job is at work on a volume of the Kubernetes node."""
     for name in sorted(now.at_work & seen.at_work):
         if now.volumes.get(name, Volume()).near(node):
-            yield f"the instance manager of node {node} is removed, and a recurring job is at work on volume {name}"
+            yield f"node {node} is changed, and a recurring job is at work on volume {name}"
+
+
+def no_late_job(now: Sight, before: Sight, held: Mapping[str, Collection[str]]) -> Iterator[str]:
+    """No recurring job starts on a Kubernetes node while it is changed, if it was suspended when that began.
+
+    `held` are those jobs by Kubernetes node.
+    """
+    for node, jobs in held.items():
+        for job in sorted({*jobs} & now.works.keys() - before.works.keys()):
+            there = sorted(each for each in now.works[job] if now.volumes.get(each, Volume()).near(node))
+            if there:
+                yield f"recurring job {job} starts on volume {there[0]} while node {node} is changed"
 
 
 def alone(now: Sight, node: str, consents: Consents) -> Iterator[str]:

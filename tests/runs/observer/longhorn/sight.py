@@ -79,8 +79,8 @@ class Sight:
     """The Kubernetes nodes on which runs have started work, with their marks."""
     upgrades: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The upgrades of Longhorn's own that have not ended, with their Kubernetes nodes."""
-    at_work: frozenset[str] = frozenset()
-    """The volumes on which a recurring job is at work."""
+    works: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The recurring jobs that are at work, with their volumes."""
     values: Mapping[Place, Any] = field(default_factory=dict)
     undos: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """By plural and name of the object that carries it."""
@@ -90,6 +90,18 @@ class Sight:
     """Those that runs have made."""
     holder: str = ""
     """The run that holds the lock."""
+
+    @property
+    def at_work(self) -> frozenset[str]:
+        """The volumes on which a recurring job is at work."""
+        return frozenset(volume for found in self.works.values() for volume in found)
+
+    @property
+    def suspended(self) -> frozenset[str]:
+        """The recurring jobs whose CronJob is suspended."""
+        return frozenset(
+            name for (plural, name, _field), value in self.values.items() if plural == "cronjobs" and value
+        )
 
     def on(self, node: str) -> list[Manager]:
         """The instance managers of a Kubernetes node."""

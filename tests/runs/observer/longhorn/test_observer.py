@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.runs.observer.longhorn.bugs import BUGS
-from tests.runs.random_runs.longhorn.story import OUTSIDE, REPLACEMENT, WAYS, LonghornStory
+from tests.runs.random_runs.longhorn.story import NEXT, OUTSIDE, REPLACEMENT, WAYS, LonghornStory
 from tests.runs.random_runs.playing import Ending
 from tests.runs.random_runs.story import Event
 from tests.runs.random_runs.systems import SYSTEMS
@@ -52,6 +52,8 @@ def test_nothing_is_wrong_in_a_run_that_was_killed_and_the_next_one(act: int) ->
 
 FINDING = {"lock_taken_back": Event(12, "lock_taken", 0, 90.0)}
 """The event without which a bug has no consequence."""
+SOONEST = {"jobs_not_awaited": NEXT}
+"""The method by which a node is changed soon enough for a bug to have a consequence."""
 
 
 @pytest.mark.parametrize("name", [each for each in BUGS if each != "copies_not_asked"])
@@ -59,7 +61,7 @@ def test_the_observer_finds_a_bug(name: str) -> None:
     put_in, broken = BUGS[name]
     events = [FINDING[name]] if name in FINDING else []
     with put_in():
-        ending = played(*events)
+        ending = played(*events, way=SOONEST.get(name, OUTSIDE))
     assert any(f"[{rule}]" in fault for rule in broken for fault in ending.faults), ending.text()
 
 

@@ -58,11 +58,24 @@ class TestActs:
         assert not [*rules.kept_copies(with_volume(copies=on("a"), attached=False), last, "a")]
 
     def test_no_recurring_job_is_at_work(self) -> None:
-        works = replace(GOOD, at_work=frozenset({"v"}))
-        said = "the instance manager of node a is removed, and a recurring job is at work on volume v"
+        works = replace(GOOD, works={"daily": frozenset({"v"})})
+        said = "node a is changed, and a recurring job is at work on volume v"
         assert one(rules.without_job(works, works, "a")) == said
         assert not [*rules.without_job(works, works, "c")]
         assert not [*rules.without_job(works, GOOD, "a")]
+
+    def test_no_recurring_job_starts_that_was_held_off(self) -> None:
+        works, held = replace(GOOD, works={"daily": frozenset({"v"})}), {"a": {"daily"}}
+        assert (
+            one(rules.no_late_job(works, GOOD, held))
+            == "recurring job daily starts on volume v while node a is changed"
+        )
+        assert not [*rules.no_late_job(works, works, held)]
+        assert not [*rules.no_late_job(works, GOOD, {"a": {"weekly"}, "c": {"daily"}})]
+
+    def test_the_recurring_jobs_that_are_suspended(self) -> None:
+        values = {("cronjobs", "daily", "spec.suspend"): True, ("cronjobs", "weekly", "spec.suspend"): None}
+        assert replace(GOOD, values={**FIRST, **values}).suspended == {"daily"}
 
     def test_a_copy_that_was_lost_since_the_look_is_no_fault(self) -> None:
         assert not [*rules.kept_copies(with_volume(copies=on("a")), GOOD, "a")]
