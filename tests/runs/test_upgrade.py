@@ -56,6 +56,8 @@ def test_an_upgrade_in_one_process(with_executor: World) -> None:
     is_done(cluster, before)
     again = with_executor.play(PLAYBOOK, given)
     assert again.code == 0, again.output
+    assert "Nothing to do" in again.output
+    assert "[WARNING]" not in done.output + again.output
     assert deletions(with_executor, cluster) == sorted(before.pods)
 
 
