@@ -13,8 +13,9 @@ from tests.sandbox.kubeadm.building import CONFIGURATION, SYSTEM
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES
 from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.kubernetes.resources import Writing
+from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.machines.definitions import PROVIDED, provided, served_as
-from tests.sandbox.machines.kinds import DEPLOYMENT_NAME, Version
+from tests.sandbox.machines.kinds import DEPLOYMENT_NAME, FINALIZER, Version
 
 CLUSTERS, CLUSTER = "clusters", "main"
 MARK, SKIP = "upgrade.stateful/task", "cluster.x-k8s.io/skip-remediation"
@@ -22,6 +23,8 @@ UNDO = "upgrade.stateful/undo"
 KIND = Version("v1beta2").machines
 FOREIGN = {"type": "NodeHealthy", "status": "True", "reason": "NodeHealthy", "message": ""}
 """A condition of a controller of Cluster API."""
+SOON = 1.0
+"""Seconds until Cluster API has annotated a Kubernetes node that has joined again."""
 
 
 CONTROL_PLANE = {"kind": "KubeadmControlPlane", "namespace": CLUSTERS, "name": "main"}
@@ -50,8 +53,8 @@ class OwnedMachines:
         self.make("Cluster", CLUSTER, {"controlPlaneRef": {"kind": "KubeadmControlPlane", "name": "main"}})
         self.make("KubeadmControlPlane", "main", {"version": f"v{FROM}"})
         for name in found.machines:
-            self._make(name)
-            self.own(name, "KubeadmControlPlane", "main")
+            self.add(name, FROM)
+        self.workload.store.listeners.append(self._joined)
         # The control plane of Cluster API writes the version before it has the first machine updated.
         configuration = found.cluster.configuration()["data"]["ClusterConfiguration"]
         data = {"ClusterConfiguration": configuration.replace(f"v{FROM}", f"v{TO}")}
@@ -80,9 +83,39 @@ class OwnedMachines:
         labels = {"cluster.x-k8s.io/cluster-name": CLUSTER, **({DEPLOYMENT_NAME: deployment} if deployment else {})}
         self.change(node, lambda item: item["metadata"].update(ownerReferences=[owner], labels=labels))
 
-    def _make(self, node: str) -> None:
+    def add(self, node: str, version: str) -> None:
+        """Make the Machine of a Kubernetes node."""
+        self._make(node, version)
+        self._annotate_node(node)
+        self.own(node, "KubeadmControlPlane", "main")
+
+    def start_deletion(self, node: str) -> None:
+        """Delete the Machine of a Kubernetes node. It stays until `remove`, as its finalizer says."""
+        self.change(node, lambda item: item["metadata"].update(finalizers=[FINALIZER]))
+        self.resources.delete(KIND, CLUSTERS, f"m-{node}")
+
+    def remove(self, node: str) -> None:
+        """Remove a Machine that is being deleted, with its objects."""
+        self.change(node, lambda item: item["metadata"].update(finalizers=[]))
+        for kind in ("KubeadmConfig", "SandboxMachine"):
+            self.resources.delete(self.kind(kind), CLUSTERS, f"m-{node}")
+
+    def has(self, node: str) -> bool:
+        """Whether the Machine of a Kubernetes node is there, and not being deleted."""
+        found = self._kept(node)
+        return found is not None and "deletionTimestamp" not in found["metadata"]
+
+    def _kept(self, node: str) -> Json | None:
+        return self.resources.store.kept(KIND, CLUSTERS, f"m-{node}")
+
+    def _joined(self, change: Change) -> None:
+        name = change.item["metadata"]["name"]
+        if change.kind == NODES and change.type == "ADDED" and self.has(name):
+            self.workload.store.clock.later(SOON, lambda: self._annotate_node(name))
+
+    def _make(self, node: str, version: str) -> None:
         labels = {"cluster.x-k8s.io/cluster-name": CLUSTER}
-        spec = {**Version("v1beta2").machine_spec(CLUSTER), "version": f"v{FROM}"}
+        spec = {**Version("v1beta2").machine_spec(CLUSTER), "version": f"v{version}"}
         for kind, field, own in (
             ("KubeadmConfig", "bootstrap", {"files": []}),
             ("SandboxMachine", "infrastructureRef", {"size": "m", "providerID": f"sandbox://{node}"}),
@@ -94,13 +127,18 @@ class OwnedMachines:
         self.resources.create(KIND, CLUSTERS, body, Writing("capi", strict="Strict"))
         status = {"nodeRef": {"name": node}, "conditions": [{**FOREIGN, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
         self.change(node, lambda item: item.update(status=status), "status")
+
+    def _annotate_node(self, node: str) -> None:
         notes = {
             "cluster.x-k8s.io/cluster-namespace": CLUSTERS,
             "cluster.x-k8s.io/cluster-name": CLUSTER,
             "cluster.x-k8s.io/machine": f"m-{node}",
             "cluster.x-k8s.io/owner-kind": "KubeadmControlPlane",
         }
-        self.workload.change(NODES, "", node, lambda item: item["metadata"].setdefault("annotations", {}).update(notes))
+        if self.found.cluster.is_registered(node):
+            self.workload.change(
+                NODES, "", node, lambda item: item["metadata"].setdefault("annotations", {}).update(notes)
+            )
 
     def change(self, node: str, make: Any, subresource: str = "") -> None:
         """Change the Machine of a Kubernetes node, as something else than a run does."""
@@ -133,12 +171,12 @@ class OwnedMachines:
         return (found["status"], found["reason"]) if found else None
 
     def conditions(self) -> dict[str, tuple[str, str] | None]:
-        """That of each."""
-        return {name: self.condition(name) for name in self.found.machines}
+        """That of each that is there."""
+        return {name: self.condition(name) for name in self.found.machines if self._kept(name) is not None}
 
     def marked(self) -> dict[str, dict[str, str]]:
         """The annotations of runs at each Machine that has any."""
-        found = {name: self.notes(name) for name in self.found.machines}
+        found = {name: self.notes(name) for name in self.found.machines if self._kept(name) is not None}
         own = {
             name: {each: notes[each] for each in (MARK, SKIP, UNDO) if each in notes} for name, notes in found.items()
         }

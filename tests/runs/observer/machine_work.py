@@ -97,6 +97,12 @@ class WorkOnMachines:
         self._updated: dict[str, str] = {}
         """The digest of the last work of each NodeUpdate, if it has ended well."""
 
+    def replaced(self, name: str) -> None:
+        """Another machine has taken this name: no work on it has ended."""
+        self._upgrades = {key: each for key, each in self._upgrades.items() if key[1] != name}
+        self._restarted = {each for each in self._restarted if each[0] != name}
+        self._updated = {update: each for update, each in self._updated.items() if not update.startswith(f"{name}-")}
+
     def requested(self, request: Request, run: OneRun) -> Iterator[str]:
         """A run has made this request to a machine, which has started what it asks for."""
         name = self._names.get(request.path.removeprefix(PATH).partition("/")[0], "")

@@ -66,8 +66,13 @@ class MachinesObserver(Watching[Sight]):
         """The machines that Cluster API may replace now."""
 
     def behind(self, target: str) -> list[str]:
-        """The machines whose kubelets are not on the target."""
-        return [name for name in self._found.machines if self._version(name) != target]
+        """The machines whose kubelets are not on the target, or that have no Kubernetes node."""
+        there = {*self._there()}
+        return [
+            name
+            for name in self._found.cluster.described.machines
+            if name not in there or self._version(name) != target
+        ]
 
     def ended(self, code: int, *, target: str = "") -> None:
         """See `Watching`."""
@@ -77,9 +82,14 @@ class MachinesObserver(Watching[Sight]):
         if code == 0 and target:
             self._note("end", [f"{each} is not on {target}" for each in self.behind(target)])
             self._note("end", [f"{each} is cordoned still" for each in self._closed() if each not in self.by_person])
-            self._note("end", [f"{each} carries an undo" for each in self._found.machines if self._is_marked(each)])
+            self._note("end", [f"{each} carries an undo" for each in self._there() if self._is_marked(each)])
             self._note("end", self.left())
             self._note("end", [f"the lock is still held by {self._now.holder}"] if self._now.holder else [])
+
+    def refused(self, said: str, names: Collection[str]) -> None:
+        """A run has ended with this sentence, and nothing has happened but to these machines."""
+        if not any(name in said for name in names):
+            self._note("named", [f"the sentence names none of {', '.join(sorted(names))}: {said}"])
 
     def _act(self, request: Request, before: Sight, status: int, at: float) -> None:
         if acts.is_on_lock(request):
@@ -102,7 +112,8 @@ class MachinesObserver(Watching[Sight]):
         plane, described = self._found.cluster.control_plane, self._found.cluster.described
         if len(described.control_plane) > 1 and not plane.has_quorum:
             self._keep("quorum", [f"etcd has {len(plane.voters)} of {len(described.control_plane)} members"])
-        marked = [name for name in self._found.machines if self._is_marked(name)]
+        there = self._there()
+        marked = [name for name in there if self._is_marked(name)]
         masters = [name for name in marked if name in described.control_plane]
         workers = [name for name in marked if name in described.workers]
         together = [f"{' and '.join(masters)} are taken together"] if len(masters) > 1 else []
@@ -112,20 +123,24 @@ class MachinesObserver(Watching[Sight]):
         self._keep("versions", self._too_far())
         free = self.free() if marked else []
         self._keep("held", [f"{name} is worked on, and may be replaced" for name in marked if name in free])
-        opened = [name for name in self.by_person if name not in self._closed()]
+        opened = [name for name in self.by_person if name in there and name not in self._closed()]
         self._keep("cordon", [f"{name} is uncordoned, which a person has cordoned" for name in opened])
 
     def _too_far(self) -> list[str]:
         """The machines that have gone further while others were not yet on the version before."""
-        places = {name: self._versions.index(self._version(name)) for name in self._found.machines}
+        places = {name: self._versions.index(self._version(name)) for name in self._there()}
         last = min(places.values())
         return [f"{name} is on {self._versions[place]} too early" for name, place in places.items() if place > last + 1]
+
+    def _there(self) -> list[str]:
+        """The machines that have a Kubernetes node now."""
+        return [name for name in self._found.machines if self._found.cluster.is_registered(name)]
 
     def _node(self, name: str) -> Json:
         return self._found.cluster.node(name)
 
     def _closed(self) -> list[str]:
-        return [name for name in self._found.machines if self._node(name)["spec"].get("unschedulable")]
+        return [name for name in self._there() if self._node(name)["spec"].get("unschedulable")]
 
     def _is_marked(self, name: str) -> bool:
         return UNDO in self._node(name)["metadata"].get("annotations", {})

@@ -50,6 +50,8 @@ class Addons:
         self._work.add((SYSTEM, DNS))
 
     def _changed(self, change: Change) -> None:
+        if change.kind == NODES and change.type == "ADDED":
+            self._work.add((SYSTEM, PROXY))
         if change.kind == PODS and change.item["metadata"]["namespace"] == SYSTEM:
             owner = (controller_of(change.item) or {}).get("kind")
             if owner == DAEMON_SETS.kind:

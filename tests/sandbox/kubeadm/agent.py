@@ -82,6 +82,8 @@ class Agent:
         yield WRITING
         while self.hangs or not machine.has_power:
             yield WRITING
+            if machine.agent is not self:
+                return Ended()
         if self.fails:
             self._told |= {"state": "Failed", **self.fails.pop(0)}
             return Ended()
@@ -89,6 +91,8 @@ class Agent:
         machine.packages.installed["kubeadm"] = version
         if document["activate"]:
             yield from self._restart(document, machine, version)
+            if machine.agent is not self:
+                return Ended()
             if self.forgets:
                 self.forgets = False
                 self._told, self._known = {}, set()
@@ -111,6 +115,8 @@ class Agent:
     def _restart(self, document: dict[str, Any], machine: Machine, version: str) -> Any:
         machine.power_off()
         yield RESTART
+        if machine.agent is not self:
+            return
         self.boots += 1
         if not self.lies:
             self.image = document["image"]["sha256"]

@@ -53,6 +53,21 @@ class KubeadmCluster:
         """A Kubernetes node, as it is now. Raises Refused."""
         return self._resources.get(NODES, "", name)
 
+    def is_registered(self, name: str) -> bool:
+        """Whether a machine has its Kubernetes node."""
+        return self._resources.store.kept(NODES, "", name) is not None
+
+    def delete_node(self, name: str) -> None:
+        """Delete the Kubernetes node of a worker, as a person or Cluster API does, and the pods on it.
+
+        Kubernetes deletes these a little later (`pkg/controller/podgc`).
+        """
+        self._resources.delete(NODES, "", name)
+        for pod in self._resources.store.list(PODS):
+            if pod["spec"].get("nodeName") == name:
+                metadata = pod["metadata"]
+                self._resources.delete(PODS, metadata["namespace"], metadata["name"], {"gracePeriodSeconds": 0})
+
     def version(self) -> str:
         """The version in the ConfigMap of kubeadm."""
         return self.shared.version()

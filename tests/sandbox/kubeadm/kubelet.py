@@ -6,6 +6,7 @@ import itertools
 
 from tests.sandbox.kubeadm.packages import Packages
 from tests.sandbox.kubeadm.upgrading import Shared
+from tests.sandbox.kubernetes.controllers.scheduler import ZONE
 from tests.sandbox.kubernetes.controllers.work import with_condition
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json, timestamp
@@ -31,6 +32,8 @@ class Kubelet:
         self.daemons_never_ready = False
         """Whether the pods of DaemonSets on it stay not Ready after the next restart."""
         self._number = 0
+        labels = shared.kubernetes.server.resources.get(NODES, "", name)["metadata"]["labels"]
+        self._zone = str(labels[ZONE])
         self.tell(ready=True)
 
     @property
@@ -59,8 +62,15 @@ class Kubelet:
             pace = self._shared.pace
             self._shared.clock.later(pace.static_pod, lambda: self._shared.control_plane.bring_up(self._name))
 
+    @property
+    def is_registered(self) -> bool:
+        """Whether its Kubernetes node is there. The kubelet makes one that was deleted only when it starts."""
+        return self._shared.kubernetes.server.resources.store.kept(NODES, "", self._name) is not None
+
     def tell(self, *, ready: bool) -> None:
         """Write what the Kubernetes node says about its kubelet."""
+        if not self.is_registered:
+            return
         now = timestamp(self._shared.clock.now())
 
         def status(item: Json) -> None:
@@ -81,6 +91,8 @@ class Kubelet:
         self.pid = next(_numbers)
         self._number += 1
         number = self._number
+        if not self.is_registered:
+            self._shared.kubernetes.nodes.register(self._name, self._zone)
         self.tell(ready=False)
         self._shared.kubernetes.faults.let_daemons(self._name, ready=False)
         self.version = self._packages.installed["kubelet"]

@@ -35,6 +35,8 @@ class Machine:
         self.commands = Commands(shared, self.written, self.packages)
         self.agent = Agent(shared, self.written)
         self.has_power = True
+        self.is_lost = False
+        """Whether it is gone for ever, and no other one has taken its name."""
         self.processes: list[Process] = []
         """The commands that were started since the machine was last cut off, in their order."""
         self._jobs = Jobs(
@@ -75,9 +77,25 @@ class Machine:
         self.kubelet.power_off()
 
     def power_on(self) -> None:
-        """The machine comes back, and starts its static pods."""
+        """The machine comes back, and starts its static pods. One that is lost stays away."""
+        if self.is_lost:
+            return
         self.has_power = True
         self.kubelet.power_on()
+
+    def lose(self) -> None:
+        """The machine is gone for ever, with all that was on it."""
+        self.is_lost = True
+        self.power_off()
+        self.agent = Agent(self._shared, self.written)
+
+    def make_again(self, version: str) -> None:
+        """Another machine takes its name and its address. It has the packages of a version, and registers itself."""
+        self.packages.installed.update(dict.fromkeys(self.packages.installed, version))
+        self.kubelet.version = version
+        self.written.kubelet_configuration = version
+        self.is_lost = False
+        self.power_on()
 
     def _command(self, options: Options) -> Job:
         argv = [str(each) for each in options.get("argv") or str(options.get("_raw_params", "")).split()]

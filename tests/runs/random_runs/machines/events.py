@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tests.runs.machines import Machines, Tenant
 from tests.runs.random_runs.events import OF_EVERY_SYSTEM, HappeningForAWhile
+from tests.runs.random_runs.machines.deletions import GOING, Deletions
 from tests.runs.random_runs.machines.requesting import Requesting
 from tests.runs.random_runs.machines.story import MachinesStory
 from tests.runs.random_runs.machines.upgrader import UpgraderInStory
@@ -40,8 +41,9 @@ class HappeningToMachines(HappeningForAWhile):
     found: Machines
     story: MachinesStory
     tenant: Tenant | None
-    upgrader: UpgraderInStory | None = None
-    requesting: Requesting | None = None
+    upgrader: UpgraderInStory | None
+    requesting: Requesting | None
+    deletions: Deletions
     cordoned: set[str] = field(default_factory=set)
     """The machines that a person has cordoned, and not uncordoned since."""
 
@@ -58,7 +60,9 @@ class HappeningToMachines(HappeningForAWhile):
         return self.story.of_workers[event.subject % self.story.workers]
 
     def change(self, name: str, change: Callable[[Json], object]) -> None:
-        """Change a Kubernetes node as a person does."""
+        """Change a Kubernetes node as a person does, if it is there."""
+        if not self.found.cluster.is_registered(name):
+            return
 
         def made(item: Json) -> None:
             change(item)
@@ -82,7 +86,8 @@ def _kubelet_not_ready(here: HappeningToMachines, event: Event) -> None:
 
     def end() -> None:
         machine.kubelet.never_ready = False
-        machine.kubelet.restart(machine.kubelet.configuration)
+        if machine.has_power:
+            machine.kubelet.restart(machine.kubelet.configuration)
 
     here.until(event, end)
 
@@ -119,7 +124,8 @@ def _component_broken(here: HappeningToMachines, event: Event) -> None:
 
 def _person_cordons(here: HappeningToMachines, event: Event) -> None:
     name = here.machine_of(event)
-    if here.found.cluster.node(name)["spec"].get("unschedulable"):
+    cluster = here.found.cluster
+    if not cluster.is_registered(name) or cluster.node(name)["spec"].get("unschedulable"):
         return
     here.cordoned.add(name)
     here.change(name, lambda item: item["spec"].update(unschedulable=True))
@@ -135,6 +141,8 @@ def _drain_blocked(here: HappeningToMachines, event: Event) -> None:
     """A pod that nothing but a StatefulSet of the story could make again is under a budget that lets nothing go."""
     resources, name = here.found.here.sandbox.kubernetes.server.resources, f"on-{here.worker_of(event)}"
     if any(resources.store.kept(kind, WEB, name) is not None for kind in (PODS, BUDGETS)):
+        return
+    if not here.found.cluster.is_registered(here.worker_of(event)):
         return
     if resources.store.kept(NAMESPACES, "", WEB) is None:
         resources.create(NAMESPACES, "", {"metadata": {"name": WEB}})
@@ -196,6 +204,34 @@ def _upgrader_away(here: HappeningToMachines, event: Event) -> None:
         here.until(replace(event, seconds=event.seconds * SLOWLY), here.upgrader.come_back)
 
 
+def _node_deleted(here: HappeningToMachines, event: Event) -> None:
+    name = here.worker_of(event)
+    if not here.found.cluster.is_registered(name):
+        return
+    here.cordoned.discard(name)
+    here.deletions.delete_node(name)
+    here.until(event, lambda: here.deletions.register(name))
+
+
+def _machine_deleted(here: HappeningToMachines, event: Event) -> None:
+    """The half of them never comes back, unless it is the last worker."""
+    name, deletions = here.worker_of(event), here.deletions
+    if name in deletions.gone:
+        return
+    deletions.delete(name)
+    for_good = bool(event.subject % 2) and len({*here.story.of_workers} - deletions.for_good) > 1
+    if for_good:
+        deletions.for_good.add(name)
+
+    def remove() -> None:
+        here.cordoned.discard(name)
+        deletions.remove(name)
+
+    here.until(replace(event, seconds=GOING if deletions.owned is not None else 0.1), remove)
+    if not for_good:
+        here.until(replace(event, seconds=event.seconds * SLOWLY), lambda: deletions.come_back(name))
+
+
 def _task_aborted(here: HappeningToMachines, _event: Event) -> None:
     if here.requesting is not None:
         here.requesting.abort()
@@ -228,5 +264,7 @@ KINDS: Mapping[str, Callable[[HappeningToMachines, Event], None]] = {
     "task_aborted": _task_aborted,
     "task_deleted": _task_deleted,
     "agent_lies": lambda here, event: _agent(here, event, "lies"),
+    "machine_deleted": _machine_deleted,
+    "node_deleted": _node_deleted,
 }
 """The kinds of events."""

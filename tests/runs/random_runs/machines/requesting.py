@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from tests.runs.machines import NAMESPACE, Machines
@@ -24,6 +25,10 @@ class Requesting:
             self.tasks.namespace = CLUSTERS if story.elsewhere else NAMESPACE
             self.machines = OwnedMachines(self.tasks)
         self._number = 0
+        self.left_out: Collection[str] = ()
+        """The machines that are gone for good."""
+        self.made_again: set[str] = set()
+        """The machines that others have taken the names of."""
         self.request()
 
     @property
@@ -31,10 +36,15 @@ class Requesting:
         return f"next-{self._number}"
 
     def request(self) -> None:
-        """Request the upgrade by a task, unless one is there that goes on."""
-        if self._story.by_task and (self._is_gone() or self.tasks.task(self._name)["spec"]["phase"] == ABORT):
+        """Request the upgrade of the machines that are left by a task, unless one is there that goes on."""
+        names = [each for each in self._story.names if each not in self.left_out]
+        if self._story.by_task and (self._is_gone() or self._is_over(names)):
             self._number += 1
-            self.tasks.request(self._name, machines=tuple(self._story.names))
+            self.tasks.request(self._name, machines=tuple(names))
+
+    def _is_over(self, names: list[str]) -> bool:
+        spec = self.tasks.task(self._name)["spec"]
+        return spec["phase"] == ABORT or [each["nodeName"] for each in spec["machinesRequireUpgrade"]] != names
 
     def abort(self) -> None:
         """Have the upgrade aborted."""
@@ -59,7 +69,14 @@ class Requesting:
         found = [f"Machine {name} carries {', '.join(notes)}" for name, notes in self._marked().items()]
         if self.machines is not None:
             said = self.machines.conditions()
-            found += [f"Machine {name} says {each}" for name, each in said.items() if each != ("True", "UpToDate")]
+            # No run has worked on one that has joined with the version, and none waits for one that is being deleted.
+            others = {name for name in said if not self.machines.has(name)}
+            others |= {name for name in self.made_again if said.get(name) is None}
+            found += [
+                f"Machine {name} says {each}"
+                for name, each in said.items()
+                if each != ("True", "UpToDate") and name not in others
+            ]
         if self._story.by_task and not self._is_gone():
             phase, progress = self.tasks.phase(self._name), self.tasks.progress(self._name)
             found += [f"the task says {phase}"] if phase != "Complete" else []
@@ -69,10 +86,14 @@ class Requesting:
     def free(self) -> list[str]:
         """The machines whose Machines may be replaced by Cluster API now."""
         held = {name for name, notes in self._marked().items() if SKIP in notes}
-        return [name for name in self._story.names if self.machines is not None and name not in held]
+        return [
+            name for name in self._story.names if self.machines and self.machines.has(name) and name not in held
+        ]
 
     def _marked(self) -> dict[str, dict[str, str]]:
-        return self.machines.marked() if self.machines is not None else {}
+        if self.machines is None:
+            return {}
+        return {name: notes for name, notes in self.machines.marked().items() if self.machines.has(name)}
 
     def _is_gone(self) -> bool:
         return self.tasks.resources.store.kept(self.tasks.kind, self.tasks.namespace, self._name) is None

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, Tenant, machines, serve
 from tests.runs.observer.machines import MachinesObserver
+from tests.runs.random_runs.machines.deletions import NAMES, Deletions
 from tests.runs.random_runs.machines.events import HappeningToMachines
 from tests.runs.random_runs.machines.requesting import Requesting
 from tests.runs.random_runs.machines.story import MachinesStory
@@ -62,11 +63,21 @@ class MachinesStage:
         self.observer = MachinesObserver(found.here.sandbox, found, most, (story.start, *story.hops))
         self._upgrader = UpgraderInStory(found) if story.delegated else None
         self._requesting = Requesting(found, story) if story.by_task or story.owned else None
-        self._happening = HappeningToMachines(found.here, found, story, self._tenant, self._upgrader, self._requesting)
+        owned = self._requesting.machines if self._requesting is not None else None
+        self._deletions = Deletions(found, owned, self._replaced)
+        self._happening = HappeningToMachines(
+            found.here, found, story, self._tenant, self._upgrader, self._requesting, self._deletions
+        )
         self.observer.by_person = self._happening.cordoned
         self.observer.early, self.observer.left = self._early, self._left
         if self._requesting is not None:
             self.observer.free = self._requesting.free
+            self._requesting.left_out = self._deletions.for_good
+
+    def _replaced(self, name: str) -> None:
+        self.observer.work.replaced(name)
+        if self._requesting is not None:
+            self._requesting.made_again.add(name)
 
     def _early(self) -> list[str]:
         if self._tenant is None:
@@ -108,7 +119,8 @@ class MachinesStage:
 
     def fingerprint(self) -> Any:
         """See `Stage`."""
-        nodes = [self._found.cluster.node(name) for name in self._found.machines]
+        cluster = self._found.cluster
+        nodes = [cluster.node(name) for name in self._found.machines if cluster.is_registered(name)]
         specs = [(each["spec"].get("unschedulable"), each["metadata"].get("annotations")) for each in nodes]
         return specs, {name: dict(each.packages.installed) for name, each in self._found.machines.items()}
 
@@ -123,7 +135,11 @@ class MachinesStage:
         self._found.here.calling.clock.advance(900)
 
     def read(self, ended: Played) -> bool:
-        """See `Stage`. A person deletes what has failed for good, requests the upgrade again, and ends an abort."""
+        """See `Stage`. A person deletes what has failed for good, takes machines out that are gone, requests the
+        upgrade again, and ends an abort."""
+        if {each.kind for each in self._story.events} <= {*NAMES} and ended.code:
+            self.observer.refused(ended.message, self._deletions.named)
+        self._deletions.take_out()
         if self._upgrader is not None:
             self._upgrader.remove_failed()
         if self._requesting is not None:

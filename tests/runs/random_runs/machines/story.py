@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tests.runs.random_runs.machines.deletions import NAMES
 from tests.runs.random_runs.story import Story, events_of
 
 FROM = "1.35.4"
@@ -172,6 +173,7 @@ LIKELY: dict[str, int] = {
     "component_broken": 4,
     "person_cordons": 5,
     "drain_blocked": 5,
+    **NAMES,
 }
 """The likelihood of each kind of event."""
 OF_DATABASE: dict[str, int] = {"member_away": 8}

@@ -59,7 +59,10 @@ class UpgraderInStory(Upgrader):
 
     def _work(self, name: str, spec: Json) -> None:
         machine = self.found.machines[spec["nodeName"]]
-        if not machine.has_power:
+        kept = self.resources.store.kept(self.kind, NAMESPACE, name)
+        if not machine.has_power and kept is not None and kept["spec"]["phase"] == "Abort":
+            self.tell(name, phase="Aborted", observedAttempt=spec["attempt"])
+        elif not machine.has_power:
             self._clock.later(LATER, partial(self._work, name, spec))
         elif machine.packages.repository_away:
             self.tell(name, phase="Failed", observedAttempt=spec["attempt"], failureClass="Unreachable")

@@ -41,6 +41,9 @@ class Nodes:
         made = self._resources.create(NODES, "", {"metadata": {"name": name, "labels": labels}, "spec": {}})
         if self._resources.store.get(NAMESPACES, "", _LEASES) is None:
             self._resources.create(NAMESPACES, "", {"metadata": {"name": _LEASES}})
+        if self._resources.store.kept(LEASES, _LEASES, name) is not None:
+            # That of a Kubernetes node of this name which has just been deleted.
+            self._resources.delete(LEASES, _LEASES, name)
         owners = [{**owner_of(NODES, made), "controller": False}]
         lease = {"holderIdentity": name, "leaseDurationSeconds": 40}
         self._resources.create(LEASES, _LEASES, {"metadata": {"name": name, "ownerReferences": owners}, "spec": lease})
@@ -66,6 +69,9 @@ class Nodes:
         return name in self.dead and self._deaths[name] == death
 
     def _write(self, name: str, *, alive: bool) -> None:
+        """Say whether a Kubernetes node is alive. One that was deleted says nothing."""
+        if self._resources.store.kept(NODES, "", name) is None:
+            return
         now = timestamp(self._resources.store.clock.now())
 
         def status(item: Json) -> None:
