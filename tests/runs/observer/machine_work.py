@@ -10,13 +10,15 @@ The end of a work is kept in a place of its own, which says what a run that foll
   that version. A kubelet that has started with its machine has the version, too, and may be restarted after that.
 - Delegated work: the NodeUpdate has its end. None is made, and no attempt is begun, for work of the same digest.
 - An image of the operating system: the agent and the stored plan have the end of its operation. The agent begins none
-  for a host configuration of the same digest. It takes the same name once only, so that a run may submit it again.
+  for a host configuration of the same digest. It takes the same name once only, so that a run may submit it again. While
+  an operation is under way, no run submits another one.
 
 A stored plan that a person has removed to have the work repeated has no end any more.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from tests.runs.observer import acts
@@ -117,6 +119,8 @@ class WorkOnMachines:
             if (name, version) in self._restarted:
                 yield f"the kubelet of {name} is restarted again on {version}"
             self._restarted.add((name, version))
+        elif submits(request):
+            yield from given_at_work(name, str(_options(request).get("stdin") or "{}"), machine.agent.at_work)
 
     def _began_upgrade(self, name: str, version: str, process: Process, run: OneRun) -> Iterator[str]:
         before = self._upgrades.setdefault((run, name, version), [])
@@ -143,6 +147,13 @@ class WorkOnMachines:
         for name, machine in self._machines.items():
             for operation in repeated(machine.agent.events):
                 yield f"the agent of {name} begins operation {operation}, and its work has ended well before"
+
+
+def given_at_work(name: str, document: str, at_work: str) -> Iterator[str]:
+    """The agent of a machine gets this document while the operation `at_work` is under way, if it is not empty."""
+    operation = str(json.loads(document).get("operation"))
+    if at_work not in ("", operation):
+        yield f"the agent of {name} gets operation {operation}, and {at_work} is under way"
 
 
 def is_well(status: Json, attempt: int) -> bool:

@@ -22,10 +22,18 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.no
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.order import turns
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.machine_marks import MachineMarks
-from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.node_updates import NodeUpdate
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.host_operations import (
+    HostState,
+    HostStatus,
+    host_status,
+)
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.node_updates import (
+    FailureKind,
+    NodeUpdate,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.state import KubeadmCluster
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.colouring import Turn
-from ansible_collections.stateful.upgrade.plugins.plugin_utils import kubeadm_failures
+from ansible_collections.stateful.upgrade.plugins.plugin_utils import kubeadm_failures, os_image_answers
 
 from tests.runs.machines import NAMESPACE, Machines
 from tests.runs.observer import acts
@@ -223,6 +231,20 @@ def delegated_work_again() -> Iterator[None]:
 
 
 @contextmanager
+def operation_again() -> Iterator[None]:
+    """An operation of an agent that is under way counts as a failure that may pass, so that it is started again."""
+
+    def failed(item: Json) -> HostStatus:
+        found = host_status(item)
+        if found.state is not HostState.RUNNING:
+            return found
+        return replace(found, state=HostState.FAILED, failure=FailureKind.TRANSIENT)
+
+    with patch.object(os_image_answers, "host_status", failed):
+        yield
+
+
+@contextmanager
 def machine_not_held() -> Iterator[None]:
     """Cluster API may replace a Machine while it is worked on."""
     with patch.object(MachineMarks, "hold", lambda *_given: Verdict()):
@@ -235,6 +257,7 @@ BUGS: Mapping[str, tuple[Callable[[], AbstractContextManager[None]], frozenset[s
     "done_machine_again": (done_machine_again, frozenset({"twice"})),
     "kubeadm_again": (kubeadm_again, frozenset({"twice"})),
     "machine_not_held": (machine_not_held, frozenset({"held"})),
+    "operation_again": (operation_again, frozenset({"twice"})),
     "return_not_awaited": (return_not_awaited, frozenset({"together", "end", "quorum"})),
     "versions_passed_over": (versions_passed_over, frozenset({"versions"})),
     "workloads_not_ready": (workloads_not_ready, frozenset({"gate"})),

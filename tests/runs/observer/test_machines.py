@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.runs.machines import ROLE, Machines, host_of, machines
-from tests.runs.observer.machine_work import is_work, repeated, restarts_kubelet, upgrades_by_kubeadm
+from tests.runs.observer.machine_work import given_at_work, is_work, repeated, restarts_kubelet, upgrades_by_kubeadm
 from tests.runs.observer.machines import BUGS, MachinesObserver
 from tests.runs.random_runs.machines.story import FROM, PATIENCE, WAYS, MachinesStory
 from tests.runs.random_runs.playing import Ending
@@ -44,6 +44,7 @@ def test_nothing_is_wrong_in_a_run_that_was_killed_and_the_next_one(act: int) ->
 FINDING: dict[str, dict[str, Any]] = {
     "delegated_work_again": {"delegated": True},
     "machine_not_held": {"owned": True, "by_task": True},
+    "operation_again": {"by_image": True},
     "versions_passed_over": {"start": WAYS[0][0], "through": WAYS[0][1:]},
     "workloads_not_ready": {"workers": 6, "database": True},
 }
@@ -148,3 +149,10 @@ def test_work_on_a_machine_is_known_by_its_module(module: str, options: dict[str
 )
 def test_an_operation_is_not_begun_after_a_good_end(events: list[tuple[str, str]], again: list[str]) -> None:
     assert [*repeated(events)] == again
+
+
+@pytest.mark.parametrize(("at_work", "found"), [("", 0), ("a-1", 0), ("a-2", 1), ("b-1", 1)])
+def test_no_other_operation_is_submitted_while_one_is_under_way(at_work: str, found: int) -> None:
+    said = [*given_at_work("worker-1", json.dumps({"operation": "a-1"}), at_work)]
+    assert len(said) == found
+    assert all("worker-1" in each and "a-1" in each and at_work in each for each in said)

@@ -58,6 +58,11 @@ class Agent:
         """The state of its last operation, as it says itself."""
         return self._told.get("state", "")
 
+    @property
+    def at_work(self) -> str:
+        """The name of the operation under way, whatever the agent says; empty without one."""
+        return self._told["operation"] if self.state == "Running" else ""
+
     def steps(self, argv: Sequence[str], stdin: str, machine: Machine) -> Steps:
         """The command of the agent."""
         if self.silent:
