@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from ..module_utils.common.timestamps import timestamp_text
+from ..module_utils.common.words import unique
 from ..module_utils.run.batch import BatchSoFar
 from ..module_utils.run.canary_soak import EVERY
 from ..module_utils.run.failure import failure_of
@@ -18,7 +19,7 @@ from ..module_utils.run.order import GROUP, HopOfPlan, hop_with, lined_up, sizes
 from ..module_utils.run.pace import delay_after
 from ..module_utils.run.start.request import REQUESTED
 from ..module_utils.run.steps import run_waits
-from .hosts_of_batch import failures_on_hosts, hosts_of, troubles
+from .hosts_of_batch import codes_of_end, failures_on_hosts, hosts_of, troubles
 from .hosts_of_run import texts_in
 from .registered import OF_BATCH, of_system, registered
 from .run_options import SYSTEM, GivenVariables, OfHost, localhost, of_batch, of_pool
@@ -174,16 +175,23 @@ class BatchOfRun:
 
     def trouble(self) -> str:
         """A sentence for each host of a member on which something has failed, or that is out of reach."""
+        found = [one for each in self._on_hosts() for one in troubles(self.variables, each)]
+        return " ".join(f"{each.rstrip('.')}." for each in found)
+
+    def _on_hosts(self) -> Sequence[Mapping[str, Any]]:
+        """The batches on whose hosts steps were taken for this one; none if no members are on hosts."""
+        if self.so_far.hosts is None:
+            return []
         # All machines are prepared before the first batch of their version.
         first = self._hop.batches[0]["name"] == self.so_far.batch["name"] and drains(self.given(SYSTEM))
-        batches = self._hop.batches if first else [self.so_far.batch]
-        found = [] if self.so_far.hosts is None else [one for each in batches for one in troubles(self.variables, each)]
-        return " ".join(f"{each.rstrip('.')}." for each in found)
+        return self._hop.batches if first else [self.so_far.batch]
 
     def failure(self) -> dict[str, Any]:
         """The failure of the task that a rescue handles. For a task of the user (`roll_of_user`), it says so."""
         failed = failure_of(self.given("ansible_failed_task") or {}, self.given("ansible_failed_result") or {}, [])
-        found = {**failed.as_result(), "batch": self.so_far.batch["name"]}
+        # A step on a host that is stopped by request is no failure: the run was aborted.
+        codes = [code for each in self._on_hosts() for code in codes_of_end(self.variables, each)]
+        found = {**failed.as_result(), "codes": unique([*failed.codes, *codes]), "batch": self.so_far.batch["name"]}
         if not self.given("roll_of_user"):
             return found
         so = "no further batch is" if self.own_time() in ("after_batch", "emptied") else "the batch was not"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..module_utils.common.words import unique
 from ..module_utils.run.batch import OfHosts
+from ..module_utils.run.record.trying import ENDING
 from .registered import of_system
 from .run_options import GivenVariables
 
@@ -27,6 +29,13 @@ def failures_on_hosts(variables: Mapping[str, Any], batch: Mapping[str, Any]) ->
         for member, host in places
         if host in playing and "roll_failed" in hostvars[host]
     }
+
+
+def codes_of_end(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]:
+    """The codes by which a step on the hosts of a batch says that the run is to end, such as that it was aborted."""
+    hostvars = variables["hostvars"]
+    codes = [code for host in places_in(variables, batch) for code in hostvars[host].get("roll_failed_codes") or ()]
+    return [code for code in unique(codes) if code in ENDING]
 
 
 def places_in(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]:

@@ -164,6 +164,28 @@ def test_a_task_of_the_user_that_has_failed_is_named() -> None:
     assert batch(**failed).failure()["message"] == "Disk full."
 
 
+@pytest.mark.parametrize(
+    ("on_host", "codes"),
+    [
+        (["stopped_by_request"], ["stopped_by_request"]),
+        (["node_update_failed", "lock_lost"], ["lock_lost"]),
+        (["node_update_failed"], []),
+        (None, []),
+    ],
+)
+def test_a_batch_whose_host_was_stopped_by_request_has_not_failed(on_host: list[str] | None, codes: list[str]) -> None:
+    member = {"roll_failed": "Step: stopped"} | ({} if on_host is None else {"roll_failed_codes": on_host})
+    given = host(
+        upgrade_places={"data-0": "host-0"},
+        ansible_play_hosts=["batch-01", "host-0"],
+        ansible_failed_result={"msg": "host-0, Step: stopped."},
+    )
+    given["hostvars"]["host-0"] = member
+    of_host = batch_of_run(given, given.get, clock=lambda: 100.0)
+    assert of_host is not None
+    assert (of_host.failure()["message"], of_host.failure()["codes"]) == ("host-0, Step: stopped.", codes)
+
+
 OPENSHIFT = "stateful.upgrade.openshift"
 PASSED: Json = {"verdict": {"state": "passed", "reasons": []}, "failed": False}
 
