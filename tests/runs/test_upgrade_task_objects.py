@@ -74,6 +74,49 @@ def test_an_owner_or_a_cluster_that_is_not_there_is_named(both: tuple[Tasks, Own
     assert f"names OtherControlPlane {CLUSTERS}/main in spec.controlPlaneRef" in planned(tasks, "unserved").output
 
 
+UPGRADER = {"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta2", "kind": "SandboxMachine", "name": "m-cp-1"}
+SERVED_BY_NO_ONE = {"apiVersion": "example.com/v1", "kind": "Upgrader", "namespace": "os", "name": "metal"}
+
+
+@pytest.mark.parametrize(
+    ("reference", "called"),
+    [({**UPGRADER, "name": "gone"}, f"SandboxMachine {CLUSTERS}/gone"), (SERVED_BY_NO_ONE, "Upgrader os/metal")],
+)
+def test_a_task_whose_upgrader_is_not_there_is_declined_by_its_name(
+    both: tuple[Tasks, OwnedMachines], reference: Json, called: str
+) -> None:
+    tasks, _machines = both
+    tasks.request(machines=CONTROLLERS, template={"upgraderRef": reference})
+    declined = tasks.play(tasks.variables(**management(tasks)))
+    assert codes(declined) == ["task_reference_missing"], declined.output
+    accepted = tasks.condition("Accepted")
+    assert (accepted["status"], accepted["reason"]) == ("False", "Declined")
+    assert f"UpgradeTask next names {called} in spec.template.upgraderRef, which" in accepted["message"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        (UPGRADER, ""),
+        ({"kind": "Trident", "name": "os"}, "since it gives no group, kind or namespace."),
+        (
+            {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "name": "stateful-upgrade-machines"},
+            "since this user may not get it.",
+        ),
+    ],
+    ids=["there", "without a group", "denied"],
+)
+def test_an_upgrader_that_cannot_be_looked_for_is_a_remark(
+    both: tuple[Tasks, OwnedMachines], reference: Json, said: str
+) -> None:
+    tasks, _machines = both
+    tasks.request(machines=CONTROLLERS, template={"upgraderRef": reference})
+    accepted = planned(tasks)
+    assert accepted.code == 0, accepted.output
+    assert ("is only a name here" in accepted.output) is bool(said)
+    assert said in accepted.output
+
+
 def test_a_machine_deployment_has_its_machines(both: tuple[Tasks, OwnedMachines]) -> None:
     tasks, _machines = both
     reference = {"kind": "MachineDeployment", "name": "workers"}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from ..common.errors import Refusal
-from ..common.reading import Json, listed, text, within
+from ..common.reading import Json, flag, listed, text, within
 from .answers import reading
 from .client import KubernetesClient
 from .paths import in_namespace
@@ -36,7 +37,9 @@ def object_of(client: KubernetesClient, reference: ObjectReference) -> FoundObje
         plurals = [each for each in listed(served, "resources", _plural) if each[0] == reference.kind]
     if not plurals:
         return None
-    path = in_namespace(base, reference.namespace, plurals[0][1], reference.name)
+    _kind, plural, namespaced = plurals[0]
+    path = in_namespace(base, reference.namespace, plural, reference.name)
+    path = path if namespaced else f"{base}/{plural}/{quote(reference.name, safe='')}"
     found = client.get(path)
     return FoundObject(path, found) if found is not None else None
 
@@ -47,9 +50,9 @@ def _preferred(client: KubernetesClient, group: str) -> str:
         return within(found, "preferredVersion", lambda preferred: text(preferred, "version", ""), {})
 
 
-def _plural(resource: Json) -> tuple[str, str]:
-    """The kind and the name of a resource. Subresources come after it."""
-    return text(resource, "kind", ""), text(resource, "name")
+def _plural(resource: Json) -> tuple[str, str, bool]:
+    """The kind and the name of a resource, and whether its objects are in namespaces. Subresources come after it."""
+    return text(resource, "kind", ""), text(resource, "name"), flag(resource, "namespaced", default=True)
 
 
 def _served(client: KubernetesClient, path: str) -> Json | None:

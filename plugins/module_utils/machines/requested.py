@@ -8,9 +8,9 @@ from ..extra_machines.observe.look import cluster_api
 from ..kubernetes.client import connect
 from ..run.start.request_sources import source_of
 from .judge.marks import home_of
-from .judge.requested import judge_changes, judge_named, judge_unread
+from .judge.requested import judge_changes, judge_named, judge_unread, judge_upgrader
 from .observe.look import look
-from .observe.requested_look import present_of, requested_objects
+from .observe.requested_look import present_of, requested_objects, requested_upgrader
 from .observe.upgrade_tasks import UpgradeTaskState
 from .task_document import task_in_document
 from .upgrade_task import BEGINNING, UpgradeTask
@@ -50,8 +50,10 @@ def judge_request(task: Task) -> Verdict:
         return combine((judge_unread(seen, connected=False), judge_changes(seen, {})))
     api, home = cluster_api(connect(management)), home_of(look(connect(task.params["kubernetes"])))
     found = requested_objects(api, seen, home)
+    around = found.cluster.reference.namespace if found is not None else home[0] if home else ""
+    upgrader = judge_upgrader(seen, requested_upgrader(api.client, seen, around))
     if found is None:
-        return combine((judge_unread(seen, connected=True), judge_changes(seen, {})))
+        return combine((judge_unread(seen, connected=True), upgrader, judge_changes(seen, {})))
     named = [found.machines[each.name] for each in seen.machines if each.name in found.machines]
     present = {each.name: present_of(api.client, each, seen.wanted)[0] for each in named}
-    return combine((judge_named(seen, found), judge_changes(seen, present)))
+    return combine((judge_named(seen, found), upgrader, judge_changes(seen, present)))

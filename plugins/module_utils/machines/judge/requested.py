@@ -8,7 +8,7 @@ from typing import Any
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ...common.words import enumerate_few
 from ..observe.owned_machines import OwnedMachine
-from ..observe.requested import NamedObject, RequestedObjects
+from ..observe.requested import NamedObject, NamedUpgrader, RequestedObjects
 from ..observe.upgrade_tasks import OBJECTS, UPGRADE_TASK, RequestedMachine, UpgradeTaskState
 from .differences import BY_KUBEADM, difference_of, reasons_of
 
@@ -86,6 +86,21 @@ def _left(seen: UpgradeTaskState, found: RequestedObjects) -> Iterator[Reason]:
             f"{UPGRADE_TASK} {seen.name} leaves Machines {enumerate_few(left)} of {_called(found.owner)} as they are.",
             "Name them in spec.machinesRequireUpgrade to upgrade them too.",
         )
+
+
+@as_verdict
+def judge_upgrader(seen: UpgradeTaskState, named: NamedUpgrader | None) -> Iterator[Reason]:
+    """Whether the template object that a task names in `spec.template.upgraderRef` is there."""
+    field = "spec.template.upgraderRef"
+    if named is not None and named.unread:
+        yield remark(
+            "task_references_unread",
+            f"{named.reference.called} in {field} of {UPGRADE_TASK} {seen.name} is only a name here, since"
+            f" {named.unread}.",
+            f"Give apiVersion, kind and namespace in {field}, and the right to get it in the management cluster.",
+        )
+    elif named is not None and not named.exists:
+        yield _missing(seen, field, named.reference.called)
 
 
 @as_verdict

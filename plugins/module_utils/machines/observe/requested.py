@@ -32,6 +32,16 @@ class NamedObject:
 
 
 @dataclass(frozen=True)
+class NamedUpgrader:
+    """The template object that a task names in `spec.template.upgraderRef`."""
+
+    reference: ObjectReference
+    exists: bool
+    unread: str = ""
+    """Why it was not looked for, as a clause; empty if it was."""
+
+
+@dataclass(frozen=True)
 class RequestedObjects:
     """What a task names, as it is."""
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ...common.errors import Denied
 from ...common.reading import part, text
 from ...extra_machines.observe.look import ClusterApi
 from ...extra_machines.observe.state import GROUP
@@ -16,7 +17,7 @@ from ...kubernetes.references import FoundObject, object_of
 from ...run.undo.undo import value_at
 from .owned_look import machines_in
 from .owned_machines import OwnedMachine
-from .requested import OWNERS, VERSIONS, NamedObject, RequestedObjects
+from .requested import OWNERS, VERSIONS, NamedObject, NamedUpgrader, RequestedObjects
 from .upgrade_tasks import COMPARED, OBJECTS, SPECIFIED_VERSION, UPGRADE_TASK, UpgradeTaskState
 
 _CLUSTER = "cluster"
@@ -48,6 +49,27 @@ def requested_objects(api: ClusterApi, seen: UpgradeTaskState, home: tuple[str, 
         machines={each.name: each for each in machines_in(api, owner.namespace)},
         home="/".join(home or ()),
     )
+
+
+def requested_upgrader(client: KubernetesClient, seen: UpgradeTaskState, namespace: str) -> NamedUpgrader | None:
+    """The template object that a task names; None without one.
+
+    A reference without a namespace is one to that of the Cluster. Which right it takes depends on the kind, so one that
+    may not be read counts as not looked for.
+
+    Raises:
+        Refusal: it cannot be had or understood.
+    """
+    if not seen.upgrader:
+        return None
+    with reading_object(UPGRADE_TASK, seen.raw):
+        reference = reference_in(seen.upgrader, namespace)
+    if not (reference.group and reference.kind and reference.namespace):
+        return NamedUpgrader(reference, exists=False, unread="it gives no group, kind or namespace")
+    try:
+        return NamedUpgrader(reference, object_of(client, reference) is not None)
+    except Denied:
+        return NamedUpgrader(reference, exists=False, unread="this user may not get it")
 
 
 def _seen(api: ClusterApi, field: str, found: ObjectReference) -> NamedObject:
