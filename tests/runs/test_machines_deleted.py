@@ -8,7 +8,9 @@ import pytest
 
 from tests.runs.machines import NAMESPACE, UNDO, Machines, machines
 from tests.runs.shipped import rights_of_machines
+from tests.runs.test_delegated_work import DELEGATED
 from tests.runs.test_machines import FROM, TO, upgraded
+from tests.runs.upgrade_tasks import EVERY, Upgrader, requesting
 from tests.runs.world import world
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.web import Request
@@ -67,3 +69,22 @@ def test_a_worker_that_is_deleted_ends_the_run_and_the_next_one_does_without_it(
         again = upgraded(found)
         assert again.code == 0, again.output
         assert {*versions(found).values()} == {f"v{TO}"}
+
+
+def test_a_machine_that_takes_the_name_of_another_one_gets_work_of_its_own() -> None:
+    with requesting() as tasks:
+        upgrader = Upgrader(tasks.found)
+        tasks.request(machines=(*EVERY, "worker-2"))
+        ended = tasks.play(tasks.agreed(**DELEGATED))
+        assert ended.code == 0, ended.output
+        replaced, cluster = tasks.found.machines["worker-1"], tasks.found.cluster
+        replaced.lose()
+        cluster.delete_node("worker-1")
+        replaced.make_again(FROM)
+        tasks.here.later(60)
+        before = len(upgrader.began)
+        tasks.request("again", machines=("worker-1",))
+        again = tasks.play(tasks.agreed("again", **DELEGATED))
+        assert again.code == 0, again.output
+        assert [name for name, _attempt in upgrader.began[before:]] == ["worker-1-before-drain", "worker-1-after-drain"]
+        assert cluster.is_upgraded(TO)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import quote
 
 from ..common.attempts import until_unchanged
 from ..common.errors import Refusal, refusal
@@ -16,7 +17,9 @@ from ..common.task import Outcome, Task
 from ..common.timestamps import utc_now
 from ..common.verdict import Reason, Verdict, refused, waiting
 from ..common.waiting import Patience
+from ..kubernetes.answers import reading_object
 from ..kubernetes.client import KubernetesClient, connect
+from ..kubernetes.kubernetes_nodes import PATH as NODES
 from ..kubernetes.paths import in_namespace
 from ..run.start.approvals import digest_text
 from .act.node_updates import NodeUpdateChanges
@@ -25,6 +28,7 @@ from .machine_marks import MachineMarks
 from .observe.look import look
 from .observe.node_updates import NODE_UPDATE, NODE_UPDATES, FailureKind
 from .observe.owned_machines import OwnedMachine
+from .observe.reading import machine
 from .observe.reading_tasks import node_update
 from .observe.requested_look import present_of
 from .observe.state import KubeadmCluster, plain
@@ -114,12 +118,12 @@ class _Work:
         plan = self._plan(requested, wanted) if seen is None else {}
         differs = seen is not None or bool(plan["fields"])
         withdrawn = requested.ends if requested is not None else is_object(self.task)
-        work = WantedWork(wanted["digest"], differs, self._budgets(), withdrawn)
+        work = WantedWork(wanted["digest"], differs, self._budgets(), withdrawn, self._system())
         decision = next_step(seen, work, utc_now())
         if decision.step is NodeStep.CREATE:
             name = self.task.params["task_source"].rpartition("/")[2]
-            whole = {**wanted, "updatePlan": plan}
-            self._changes.create(self._name, whole, self.until, {TASK_LABEL: name} if requested else {})
+            whole, labels = {**wanted, "updatePlan": plan}, {TASK_LABEL: name} if requested else {}
+            self._changes.create(self._name, whole, self.until, labels, work.system)
         elif seen is not None and decision.step is NodeStep.RETRY:
             self._changes.retry(seen, self.until)
         elif seen is not None and decision.step is NodeStep.ABORT:
@@ -172,6 +176,14 @@ class _Work:
             **({"kubelet": f"v{there.kubelet}"} if there else {}),
             **(_references(machine) if machine else {}),
         }
+
+    def _system(self) -> str:
+        """The id of the machine that has the name now; empty if it is not known."""
+        found = self.client.get(f"{NODES}/{quote(self.machine, safe='')}")
+        if found is None:
+            return ""
+        with reading_object("Node", found):
+            return machine(self.machine, found).system
 
     def _budgets(self) -> dict[FailureKind, int]:
         given = self.task.params["retries"] or {}

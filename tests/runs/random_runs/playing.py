@@ -166,7 +166,7 @@ class _Playing:
             goes_on = ended is None or stage.read(ended) or ended.code == 0
             if ended is not None and not goes_on and number == 0 and len(self._left) == len(self._story.events):
                 # Nothing has happened to this cluster, which is not upgraded without consent.
-                self._ending.refused = _cause(ended)
+                self._ending.refused = cause_of(ended)
                 assert stage.fingerprint() == before, f"refused, and changed: {self._ending.refused}"
                 return
             if number >= BROKEN_RUNS + self._story.passes:
@@ -175,7 +175,7 @@ class _Playing:
                 given = stage.mended(given)
             time.sleep(PAUSE)
         else:
-            said = _cause(ended) if ended is not None else "killed"
+            said = cause_of(ended) if ended is not None else "killed"
             self._ending.faults.append(f"The upgrade is not done after {most} runs: {said}")
             return
         stage.mend()
@@ -189,7 +189,7 @@ class _Playing:
         try:
             planned = self._stage.plan(given)
             if planned.code != 0:
-                self._ending.told.append(f"plan {self._ending.runs} is refused: {_cause(planned)}")
+                self._ending.told.append(f"plan {self._ending.runs} is refused: {cause_of(planned)}")
                 return planned
             self._consented = {**given, "upgrade_confirm": self._stage.digest(planned)}
             ended = self._stage.run(self._consented)
@@ -202,7 +202,7 @@ class _Playing:
         lines = [
             line for line in ended.output.split("\n") if re.match(r"Done|Note|✔|This pass|The upgrade|Waiting", line)
         ]
-        self._ending.told += [f"run {self._ending.runs} ends with {ended.code}: {_cause(ended)}", *lines[-6:]]
+        self._ending.told += [f"run {self._ending.runs} ends with {ended.code}: {cause_of(ended)}", *lines[-6:]]
         return ended
 
     def _is_done(self, ended: Played) -> bool:
@@ -229,7 +229,7 @@ class _Playing:
             self._stage.happen(event)
 
 
-def _cause(ended: Played) -> str:
+def cause_of(ended: Played) -> str:
     """The cause of the end of a run, which its statistics have."""
     found = re.search(r'"upgrade_cause": ("(?:[^"\\]|\\.)+")', ended.output)
     return str(json.loads(found[1])) if found else ended.message

@@ -27,6 +27,8 @@ class Kubelet:
         """The version whose kubeadm has written the configuration that it runs with."""
         self.pid = next(_numbers)
         self.restarts = 0
+        self.system = f"system-{name}"
+        """The id of the machine, which another one of its name does not have."""
         self.never_ready = False
         """Whether its Kubernetes node stays not Ready after the next restart."""
         self.daemons_never_ready = False
@@ -74,7 +76,7 @@ class Kubelet:
         now = timestamp(self._shared.clock.now())
 
         def status(item: Json) -> None:
-            item["status"]["nodeInfo"] |= {"kubeletVersion": f"v{self.version}", "kubeProxyVersion": ""}
+            item["status"]["nodeInfo"] |= {"kubeletVersion": f"v{self.version}", "kubeProxyVersion": "", "systemUUID": self.system}
             reason = "KubeletReady" if ready else "KubeletNotReady"
             with_condition(item, "Ready", "True" if ready else "False", now, reason=reason)
 

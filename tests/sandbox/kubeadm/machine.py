@@ -92,7 +92,7 @@ class Machine:
     def make_again(self, version: str) -> None:
         """Another machine takes its name and its address. It has the packages of a version, and registers itself."""
         self.packages.installed.update(dict.fromkeys(self.packages.installed, version))
-        self.kubelet.version = version
+        self.kubelet.version, self.kubelet.system = version, f"{self.kubelet.system}-again"
         self.written.kubelet_configuration = version
         self.is_lost = False
         self.power_on()

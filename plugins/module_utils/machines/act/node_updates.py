@@ -12,7 +12,7 @@ from ...common.task import Task
 from ...common.timestamps import timestamp_text
 from ...kubernetes.client import Json, KubernetesClient
 from ...kubernetes.paths import in_namespace
-from ..observe.node_updates import NODE_UPDATE, NODE_UPDATES, NodePhase, NodeUpdate
+from ..observe.node_updates import NODE_UPDATE, NODE_UPDATES, SYSTEM_NOTE, NodePhase, NodeUpdate
 from ..observe.upgrade_tasks import API, GROUP, VERSION
 
 
@@ -33,12 +33,15 @@ class NodeUpdateChanges:
         """The path of a NodeUpdate."""
         return in_namespace(API, self.namespace, NODE_UPDATES, name)
 
-    def create(self, name: str, spec: Mapping[str, Any], deadline: datetime, labels: Mapping[str, str]) -> None:
-        """Ask for work."""
+    def create(
+        self, name: str, spec: Mapping[str, Any], deadline: datetime, labels: Mapping[str, str], system: str
+    ) -> None:
+        """Ask for work on the machine with this id, which is empty if it is not known."""
+        notes = {"annotations": {SYSTEM_NOTE: system}} if system else {}
         body: Json = {
             "apiVersion": f"{GROUP}/{VERSION}",
             "kind": NODE_UPDATE,
-            "metadata": {"name": name, "labels": dict(labels)},
+            "metadata": {"name": name, "labels": dict(labels), **notes},
             "spec": {**spec, "attempt": 1, "phase": "Ongoing", "deadline": timestamp_text(deadline)},
         }
         with self._doing("create_node_update", name):

@@ -28,7 +28,7 @@ class NodeStep(str, Enum):
     RETRY = "retry"
     ABORT = "abort"
     REPLACE = "replace"
-    """Work for another specification has ended; its object makes room for a new one."""
+    """Work for another specification, or for another machine, has ended; its object makes room for a new one."""
     FAILED = "failed"
     ABORTED = "aborted"
 
@@ -45,6 +45,12 @@ class WantedWork:
     """The retries of each kind of failure."""
     withdrawn: bool = False
     """Whether the upgrade is to be aborted."""
+    system: str = ""
+    """The id of the machine that has the name now; empty if it is not known."""
+
+    def is_of_another(self, seen: NodeUpdate) -> bool:
+        """Whether the object is of a machine that had this name before."""
+        return "" not in (self.system, seen.system) and self.system != seen.system
 
 
 @dataclass(frozen=True)
@@ -82,7 +88,7 @@ def next_step(seen: NodeUpdate | None, wanted: WantedWork, now: datetime) -> Nod
 
 
 def _ended(seen: NodeUpdate, wanted: WantedWork, now: datetime) -> NodeDecision:
-    if seen.digest != wanted.digest:
+    if seen.digest != wanted.digest or wanted.is_of_another(seen):
         return NodeDecision(NodeStep.REPLACE)
     if seen.phase is NodePhase.READY:
         return NodeDecision(NodeStep.READY)
@@ -97,6 +103,7 @@ def _under_way(seen: NodeUpdate, wanted: WantedWork, now: datetime) -> NodeDecis
     causes = {
         "the upgrade is aborted": wanted.withdrawn,
         "another specification is wanted": seen.digest != wanted.digest,
+        "another machine has its name": wanted.is_of_another(seen),
         "its time is over": seen.is_late(now),
     }
     cause = next((said for said, holds in causes.items() if holds), "")

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 
+SYSTEM_NOTE = "upgrade.stateful/system-uuid"
+"""The annotation with the id of the machine (`status.nodeInfo.systemUUID` of its Kubernetes node)."""
 NODE_UPDATE, NODE_UPDATES = "NodeUpdate", "nodeupdates"
 
 
@@ -57,6 +59,8 @@ class NodeUpdate:
     failure_message: str
     retried: Mapping[FailureKind, int] = field(default_factory=dict)
     """The retries so far, by the kind of the failure."""
+    system: str = ""
+    """The id of the machine for which it was made; empty if it is not known."""
 
     @property
     def is_at_work(self) -> bool:

@@ -33,6 +33,7 @@ def machine(name: str, item: Json) -> KubeadmMachine:
     return KubeadmMachine(
         name=name,
         kubelet=plain(within(status, "nodeInfo", lambda info: text(info, "kubeletVersion", ""), {})),
+        system=within(status, "nodeInfo", lambda info: text(info, "systemUUID", ""), {}),
         ready=found.get("Ready", UNKNOWN).true,
         closed=flag(spec, "unschedulable", default=False),
         carries_undo=UNDO in notes,

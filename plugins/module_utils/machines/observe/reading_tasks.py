@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...common.reading import Json, listed, one_of, part, text, texts, whole, within
+from ...common.reading import Json, listed, one_of, part, text, text_map, texts, whole, within
 from ...common.timestamps import timestamp_of
 from ...kubernetes.answers import reading_object
-from .node_updates import NODE_UPDATE, FailureKind, NodePhase, NodeUpdate
+from .node_updates import NODE_UPDATE, SYSTEM_NOTE, FailureKind, NodePhase, NodeUpdate
 from .requested import OWNERS
 from .upgrade_tasks import UPGRADE_TASK, RequestedMachine, TaskPhase, UpgradeTaskState
 
@@ -77,6 +77,7 @@ def node_update(item: Json) -> NodeUpdate:
             failure_reason=text(status, "failureReason", ""),
             failure_message=text(status, "failureMessage", ""),
             retried=within(spec, "retried", _retried, {}),
+            system=text_map(metadata, "annotations").get(SYSTEM_NOTE, ""),
         )
 
 

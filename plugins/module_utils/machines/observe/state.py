@@ -43,6 +43,8 @@ class KubeadmMachine:
     """Its addresses and host names."""
     operation: str = ""
     """The operation of its agent whose end no run has read yet; empty without one."""
+    system: str = ""
+    """The id of the machine itself (`systemUUID`), which another one of its name does not have; empty if not known."""
     pods_before: str = ""
     """The note of the controllers that had Ready pods on it before it went; empty without one (`ready_before.NOTE`)."""
 

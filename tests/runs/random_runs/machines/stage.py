@@ -14,6 +14,7 @@ from tests.runs.random_runs.machines.events import HappeningToMachines
 from tests.runs.random_runs.machines.requesting import Requesting
 from tests.runs.random_runs.machines.story import MachinesStory
 from tests.runs.random_runs.machines.upgrader import UpgraderInStory
+from tests.runs.random_runs.playing import cause_of
 from tests.runs.random_runs.story import Event
 from tests.runs.shipped import rights_of_machines
 from tests.runs.world import World
@@ -138,7 +139,7 @@ class MachinesStage:
         """See `Stage`. A person deletes what has failed for good, takes machines out that are gone, requests the
         upgrade again, and ends an abort."""
         if {each.kind for each in self._story.events} <= {*NAMES} and ended.code:
-            self.observer.refused(ended.message, self._deletions.named)
+            self.observer.refused(cause_of(ended), self._deletions.named)
         self._deletions.take_out()
         if self._upgrader is not None:
             self._upgrader.remove_failed()

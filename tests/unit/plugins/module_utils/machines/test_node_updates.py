@@ -127,6 +127,22 @@ def test_work_that_is_at_work_is_never_started_again_nor_removed(one: NodeUpdate
         assert one.failure is not FailureKind.TERMINAL
 
 
+@pytest.mark.parametrize(
+    ("now", "made_for", "another"),
+    [("a", "b", True), ("a", "a", False), ("", "b", False), ("a", "", False), ("", "", False)],
+)
+@pytest.mark.parametrize("phase", NodePhase)
+def test_work_of_a_machine_that_had_the_name_before_is_no_work_on_this_one(
+    now: str, made_for: str, another: bool, phase: NodePhase
+) -> None:
+    wanted = WantedWork("new", True, BUDGETS, system=now)
+    decision = next_step(seen(phase=phase, system=made_for, deadline=None), wanted, NOW)
+    at_work = phase in (NodePhase.PENDING, NodePhase.IN_PROGRESS)
+    assert (decision.step is NodeStep.REPLACE) is (another and not at_work)
+    assert (decision.step is NodeStep.ABORT) is (another and at_work)
+    assert (decision.cause == "another machine has its name") is (another and at_work)
+
+
 SIZE = {"infraMachine": {"kind": "MetalMachine", "spec": {"size": "l", "disk": 1}}}
 
 
