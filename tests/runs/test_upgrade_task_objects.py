@@ -12,7 +12,8 @@ from tests.runs.turns import Killed
 from tests.runs.upgrade_tasks import EVERY, FROM, TO, Tasks, codes
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.store import Change
-from tests.scenarios.playbook import Played
+from tests.scenarios.cluster import USER
+from tests.scenarios.playbook import Played, digest_in
 
 CONTROLLERS = EVERY[:3]
 
@@ -125,6 +126,29 @@ def test_a_machine_deployment_has_its_machines(both: tuple[Tasks, OwnedMachines]
     foreign = "Machine clusters/m-worker-1 belongs to KubeadmControlPlane main"
     assert f"{foreign}, and the task is for MachineDeployment workers." in declined.output
     assert "m-worker-2 belongs" not in declined.output
+
+
+@pytest.mark.parametrize(("most", "passes"), [(1, False), ("50%", False), (2, True), ("67%", True)])
+def test_a_machine_deployment_with_too_few_machines_is_waited_for(
+    both: tuple[Tasks, OwnedMachines], most: int | str, passes: bool
+) -> None:
+    tasks, machines = both
+
+    def limit(item: Json) -> None:
+        strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": most}}
+        item["spec"].update(replicas=3, rollout={"strategy": strategy})
+
+    machines.own("worker-1", "MachineSet", "workers-a", "workers")
+    machines.resources.change(machines.kind("MachineDeployment"), CLUSTERS, "workers", limit)
+    given = tasks.found.variables(TO, USER, upgrade_member_timeout=120, **management(tasks))
+    shown = tasks.here.play(PLAYBOOK, given, *tasks.found.arguments, CHECK)
+    said = f"MachineDeployment {CLUSTERS}/workers has 2 of 3 machines available, and at most 1 may be away"
+    assert (said in shown.message) is not passes
+    assert (shown.code == 0) is passes, shown.output
+    if passes:
+        ended = tasks.play({**given, "upgrade_confirm": digest_in(shown)})
+        assert ended.code == 0, ended.output
+        assert {each.kubelet.version for each in tasks.found.machines.values()} == {TO}
 
 
 SIZED = {"version": f"v{TO}", "infraMachine": {"kind": "SandboxMachine", "spec": {"size": "l"}}}

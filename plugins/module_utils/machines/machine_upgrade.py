@@ -25,12 +25,13 @@ from .agent_work import Operations, noted, operations_left, stays_for_agent, unc
 from .delegated import delegated
 from .judge.fitness import judge_control_plane, judge_machines, judge_quorum
 from .judge.order import courses, narrowed, snapshots
-from .judge.preflight import judge_available
+from .judge.preflight import judge_available, judge_owners
 from .judge.progress import UPDATING, judge_failed, judge_past, judge_returned, judge_whole, left_of
 from .machine_marks import MODULE, MachineMarks
 from .machine_specs import write_specs
 from .observe.facts import facts_in
 from .observe.look import look
+from .observe.owners import owners_of
 from .observe.state import IDENTITY, KubeadmCluster
 from .planning import OPTIONS, order, preflight, target_of, through_of, version_before, words
 from .pods_of_batch import await_pods, is_noted, note_pods, notes_put_back
@@ -42,15 +43,25 @@ SECONDS_A_BATCH = 300
 
 
 def _waited(
-    task: Task, judge: Callable[[KubeadmCluster], Verdict], *, stoppable: bool = False
+    task: Task,
+    judge: Callable[[KubeadmCluster], Verdict],
+    *,
+    stoppable: bool = False,
+    going: Collection[str] = (),
 ) -> tuple[KubeadmCluster, Verdict]:
-    """The last look, and its verdict, once the judge waits no more or the time is over."""
+    """The last look, and its verdict, once the judge waits no more or the time is over. It has the MachineDeployments
+    of the machines that are `going`."""
     client, names, target = connect(task.params["kubernetes"]), task.params["batch"], str(target_of(task))
 
     def left(seen: KubeadmCluster) -> dict[str, tuple[float, ...]]:
         return {UPDATING: left_of(seen, names, target)}
 
-    return task.wait(lambda: look(client), judge, stoppable=stoppable, remaining=left)
+    return task.wait(lambda: _with_owners(task, look(client), going), judge, stoppable=stoppable, remaining=left)
+
+
+def _with_owners(task: Task, seen: KubeadmCluster, going: Collection[str]) -> KubeadmCluster:
+    marks = MachineMarks.of(task, seen) if going else None
+    return seen if marks is None else replace(seen, owners=owners_of(marks.api, marks.owned, going))
 
 
 def _to_its_end(task: Task) -> Task:
@@ -78,17 +89,18 @@ def _fit(task: Task) -> Outcome:
                 judge_control_plane(seen, exempt),
                 judge_quorum(seen, going, accepted=accepted),
                 judge_available(seen, task.params["groups"] or {}, going, task.params["max_unavailable"]),
+                judge_owners(seen, going, task.params["max_unavailable"]),
                 *([] if before is None else [judge_past(seen, machines, before)]),
             )
         )
 
-    seen, verdict = _waited(task, judged, stoppable=True)
+    seen, verdict = _waited(task, judged, stoppable=True, going=names)
     noted_before = is_noted(seen, names)
     if verdict.passed and not task.check_mode and noted_before:
         # A killed run, or one that did not wait longer, has left them.
         verdict = await_pods(task, connect(task.params["kubernetes"]), seen, noted_before)
         if verdict.passed:
-            seen, verdict = _waited(task, judged, stoppable=True)
+            seen, verdict = _waited(task, judged, stoppable=True, going=names)
     if verdict.passed and not task.check_mode:
         verdict = combine((verdict, _marked(task, seen, lambda marks: marks.hold(names))))
     target = str(target_of(task))

@@ -43,6 +43,40 @@ def judge_available(
             )
 
 
+@as_verdict
+def judge_owners(seen: KubeadmCluster, going: Collection[str], most: str | None) -> Iterator[Reason]:
+    """Whether each MachineDeployment of these machines keeps enough available ones of those that it is to have.
+
+    A number that the user gives counts if it lets more of them go.
+    """
+    for owner in seen.owners:
+        there = [name for name in owner.kubernetes_nodes if _is_available(seen, name)]
+        leave = [name for name in owner.kubernetes_nodes if name in going]
+        wanted = most_of(most, owner.total) or 1
+        allowed = max(allowed_of(owner.most, owner.total), wanted)
+        if leave and not may_go(len(there), owner.total, len({*leave} & {*there}), allowed):
+            yield waiting(
+                "too_few_available",
+                f"{owner.called} has {len(there)} of {owner.total} machines available, and at most {allowed} may be"
+                " away (maxUnavailable).",
+                "Bring the others back, or wait until Cluster API has made them, or raise its maxUnavailable or"
+                " upgrade_max_unavailable.",
+                about=owner.called,
+            )
+
+
+def allowed_of(most: str, total: int) -> int:
+    """The machines of a MachineDeployment that may be away, by its `maxUnavailable`; one that cannot be read is none.
+
+    A percentage is rounded down (cluster-api, `mdutil.MaxUnavailable`). One may always go: by default a
+    MachineDeployment allows none and makes a further machine first, which an upgrade in place does not.
+    """
+    digits = most.strip().removesuffix("%")
+    if not (digits.isascii() and digits.isdigit()):
+        return 1
+    return max(1, int(digits) * total // 100 if most.strip().endswith("%") else int(digits))
+
+
 def _is_available(seen: KubeadmCluster, name: str) -> bool:
     machine = seen.machines.get(name)
     return machine is not None and machine.ready and not machine.leaving

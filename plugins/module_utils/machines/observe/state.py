@@ -66,6 +66,20 @@ class Component:
 
 
 @dataclass(frozen=True)
+class OwnedWorkers:
+    """The machines of one MachineDeployment."""
+
+    called: str
+    """Its name in sentences."""
+    total: int
+    """The machines that it is to have."""
+    kubernetes_nodes: tuple[str, ...]
+    """Those of its Machines, without the ones that are being deleted."""
+    most: str
+    """Its `maxUnavailable`: a number, or a percentage of them; empty if it gives none."""
+
+
+@dataclass(frozen=True)
 class KubeadmCluster:
     """The cluster, as one look has seen it."""
 
@@ -84,6 +98,8 @@ class KubeadmCluster:
     """The URL at which the run reaches the API."""
     at_work: frozenset[str] = frozenset()
     """The machines on which work of a NodeUpdate has not ended."""
+    owners: tuple[OwnedWorkers, ...] = ()
+    """The MachineDeployments of the machines that are about to go, if they are known."""
     by_name: Mapping[str, tuple[Component, ...]] = field(init=False)
     """The components of each machine."""
 

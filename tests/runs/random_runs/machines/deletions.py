@@ -47,9 +47,9 @@ class Deletions:
             self.owned.start_deletion(name)
 
     def remove(self, name: str) -> None:
-        """End its deletion."""
+        """End its deletion, unless it has ended."""
         machine, cluster = self.found.machines[name], self.found.cluster
-        if machine.is_lost:
+        if machine.is_lost or name not in self.gone:
             return
         machine.lose()
         if cluster.is_registered(name):

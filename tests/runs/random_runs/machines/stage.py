@@ -138,8 +138,9 @@ class MachinesStage:
     def read(self, ended: Played) -> bool:
         """See `Stage`. A person deletes what has failed for good, takes machines out that are gone, requests the
         upgrade again, and ends an abort."""
-        if {each.kind for each in self._story.events} <= {*NAMES} and ended.code:
-            self.observer.refused(cause_of(ended), self._deletions.named)
+        named = self._deletions.named
+        if named and ended.code and {each.kind for each in self._story.events} <= {*NAMES}:
+            self.observer.refused(cause_of(ended), named)
         self._deletions.take_out()
         if self._upgrader is not None:
             self._upgrader.remove_failed()

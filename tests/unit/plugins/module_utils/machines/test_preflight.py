@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.preflight import (
+    allowed_of,
     judge_available,
     judge_only,
+    judge_owners,
     may_go,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.owners import most_in
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.state import OwnedWorkers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +52,60 @@ def test_a_worker_without_a_kubernetes_node_is_not_available() -> None:
     groups = {**GROUPS, "workers": [*WORKERS, "w-9"]}
     (reason,) = judge_available(cluster(), groups, ["w-0"], None).reasons
     assert reason.message == "Group workers has 3 of 4 workers available, and at most 1 may be away: w-9."
+
+
+@pytest.mark.parametrize(
+    ("spec", "most"),
+    [
+        ({"rollout": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}}}, "2"),
+        ({"rollout": {"strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "30%"}}}}, "30%"),
+        ({"strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}}, "0"),
+        ({"strategy": {"type": "OnDelete"}}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_most_machines_that_may_be_away_are_read_from_both_versions_of_the_api(spec: Any, most: str) -> None:
+    assert most_in(spec) == most
+
+
+@pytest.mark.parametrize(
+    ("most", "total", "allowed"),
+    [("2", 5, 2), ("30%", 10, 3), ("39%", 10, 3), ("10%", 5, 1), ("0", 5, 1), ("", 5, 1), ("many", 5, 1), ("100%", 4, 4)],
+)
+def test_a_share_is_rounded_down_and_one_may_always_go(most: str, total: int, allowed: int) -> None:
+    assert allowed_of(most, total) == allowed
+
+
+@pytest.mark.parametrize(
+    ("total", "most", "given_most", "going", "passes"),
+    [
+        (3, "", None, ["w-0"], True),
+        (4, "", None, ["w-0"], False),
+        (4, "2", None, ["w-0"], True),
+        (4, "50%", None, ["w-0"], True),
+        (4, "49%", None, ["w-0"], False),
+        (4, "", "2", ["w-0"], True),
+        (3, "2", "1", ["w-0", "w-1"], True),
+        (3, "", None, ["w-0", "w-1"], False),
+        (4, "", None, ["w-9"], True),
+    ],
+)
+def test_a_machine_deployment_keeps_enough_of_the_machines_that_it_is_to_have(
+    total: int, most: str, given_most: str | None, going: list[str], passes: bool
+) -> None:
+    owner = OwnedWorkers("MachineDeployment clusters/workers", total, tuple(WORKERS), most)
+    verdict = judge_owners(cluster(owners=(owner,)), going, given_most)
+    assert verdict.passed is passes
+    for each in verdict.reasons:
+        assert each.code == "too_few_available"
+        assert each.message.startswith(f"MachineDeployment clusters/workers has 3 of {total} machines available, and")
+
+
+def test_a_machine_that_is_away_takes_none_from_its_machine_deployment() -> None:
+    owner = OwnedWorkers("MachineDeployment clusters/workers", 3, tuple(WORKERS), "")
+    seen = cluster(machine("w-0", ready=False), owners=(owner,))
+    assert judge_owners(seen, ["w-0"], None).passed
+    assert not judge_owners(seen, ["w-1"], None).passed
 
 
 def test_workers_go_alone_only_once_the_control_plane_is_on_the_target() -> None:
