@@ -49,8 +49,11 @@ class WantedWork:
     """The id of the machine that has the name now; empty if it is not known."""
 
     def is_of_another(self, seen: NodeUpdate) -> bool:
-        """Whether the object is of a machine that had this name before."""
-        return "" not in (self.system, seen.system) and self.system != seen.system
+        """Whether the object is of a machine that had this name before.
+
+        A machine may report another id once its operating system is another one, so this ends no work under way.
+        """
+        return "" not in (self.system, seen.system) and self.system.lower() != seen.system.lower()
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,6 @@ def _under_way(seen: NodeUpdate, wanted: WantedWork, now: datetime) -> NodeDecis
     causes = {
         "the upgrade is aborted": wanted.withdrawn,
         "another specification is wanted": seen.digest != wanted.digest,
-        "another machine has its name": wanted.is_of_another(seen),
         "its time is over": seen.is_late(now),
     }
     cause = next((said for said, holds in causes.items() if holds), "")

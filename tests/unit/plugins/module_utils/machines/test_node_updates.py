@@ -129,7 +129,7 @@ def test_work_that_is_at_work_is_never_started_again_nor_removed(one: NodeUpdate
 
 @pytest.mark.parametrize(
     ("now", "made_for", "another"),
-    [("a", "b", True), ("a", "a", False), ("", "b", False), ("a", "", False), ("", "", False)],
+    [("a", "b", True), ("a", "A", False), ("", "b", False), ("a", "", False), ("", "", False)],
 )
 @pytest.mark.parametrize("phase", NodePhase)
 def test_work_of_a_machine_that_had_the_name_before_is_no_work_on_this_one(
@@ -139,8 +139,7 @@ def test_work_of_a_machine_that_had_the_name_before_is_no_work_on_this_one(
     decision = next_step(seen(phase=phase, system=made_for, deadline=None), wanted, NOW)
     at_work = phase in (NodePhase.PENDING, NodePhase.IN_PROGRESS)
     assert (decision.step is NodeStep.REPLACE) is (another and not at_work)
-    assert (decision.step is NodeStep.ABORT) is (another and at_work)
-    assert (decision.cause == "another machine has its name") is (another and at_work)
+    assert (decision.step is NodeStep.FOLLOW) is at_work
 
 
 SIZE = {"infraMachine": {"kind": "MetalMachine", "spec": {"size": "l", "disk": 1}}}
