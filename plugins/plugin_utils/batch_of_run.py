@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 from ..module_utils.common.timestamps import timestamp_text
-from ..module_utils.common.words import unique
 from ..module_utils.run.batch import BatchSoFar
 from ..module_utils.run.canary_soak import EVERY
 from ..module_utils.run.failure import failure_of
@@ -19,7 +18,7 @@ from ..module_utils.run.order import GROUP, HopOfPlan, hop_with, lined_up, sizes
 from ..module_utils.run.pace import delay_after
 from ..module_utils.run.start.request import REQUESTED
 from ..module_utils.run.steps import run_waits
-from .hosts_of_batch import codes_of_end, failures_on_hosts, hosts_of, troubles
+from .hosts_of_batch import failures_on_hosts, hosts_of, troubles, with_ends
 from .hosts_of_run import texts_in
 from .registered import OF_BATCH, of_system, registered
 from .run_options import SYSTEM, GivenVariables, OfHost, localhost, of_batch, of_pool
@@ -189,9 +188,8 @@ class BatchOfRun:
     def failure(self) -> dict[str, Any]:
         """The failure of the task that a rescue handles. For a task of the user (`roll_of_user`), it says so."""
         failed = failure_of(self.given("ansible_failed_task") or {}, self.given("ansible_failed_result") or {}, [])
-        # A step on a host that is stopped by request is no failure: the run was aborted.
-        codes = [code for each in self._on_hosts() for code in codes_of_end(self.variables, each)]
-        found = {**failed.as_result(), "codes": unique([*failed.codes, *codes]), "batch": self.so_far.batch["name"]}
+        codes = with_ends(self.variables, self._on_hosts(), failed.codes)
+        found = {**failed.as_result(), "codes": codes, "batch": self.so_far.batch["name"]}
         if not self.given("roll_of_user"):
             return found
         so = "no further batch is" if self.own_time() in ("after_batch", "emptied") else "the batch was not"

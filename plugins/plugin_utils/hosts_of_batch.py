@@ -31,11 +31,13 @@ def failures_on_hosts(variables: Mapping[str, Any], batch: Mapping[str, Any]) ->
     }
 
 
-def codes_of_end(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]:
-    """The codes by which a step on the hosts of a batch says that the run is to end, such as that it was aborted."""
+def with_ends(variables: Mapping[str, Any], batches: Sequence[Mapping[str, Any]], codes: Sequence[str]) -> list[str]:
+    """These codes, and those by which a step on the hosts of these batches says that the run is to end: one that was
+    aborted has not failed."""
     hostvars = variables["hostvars"]
-    codes = [code for host in places_in(variables, batch) for code in hostvars[host].get("roll_failed_codes") or ()]
-    return [code for code in unique(codes) if code in ENDING]
+    places = (host for batch in batches for host in places_in(variables, batch))
+    found = (code for host in places for code in hostvars[host].get("roll_failed_codes") or ())
+    return unique([*codes, *(code for code in found if code in ENDING)])
 
 
 def places_in(variables: Mapping[str, Any], batch: Mapping[str, Any]) -> list[str]:

@@ -10,8 +10,8 @@ The end of a work is kept in a place of its own, which says what a run that foll
   that version. A kubelet that has started with its machine has the version, too, and may be restarted after that.
 - Delegated work: the NodeUpdate has its end. None is made, and no attempt is begun, for work of the same digest.
 - An image of the operating system: the agent and the stored plan have the end of its operation. The agent begins none
-  for a host configuration of the same digest. It takes the same name once only, so that a run may submit it again. While
-  an operation is under way, no run submits another one.
+  for a host configuration of the same digest. It takes the same name once only, so that a run may submit it again.
+  While an operation is under way, no run submits another one.
 
 A stored plan that a person has removed to have the work repeated has no end any more.
 """

@@ -85,10 +85,10 @@ class Agent:
 
     def _work(self, document: dict[str, Any], machine: Machine) -> Steps:
         yield WRITING
-        while self.hangs or not machine.has_power:
+        while (self.hangs or not machine.has_power) and machine.agent is self:
             yield WRITING
-            if machine.agent is not self:
-                return Ended()
+        if machine.agent is not self:
+            return Ended()
         if self.fails:
             self._told |= {"state": "Failed", **self.fails.pop(0)}
             return Ended()
@@ -96,9 +96,7 @@ class Agent:
         machine.packages.installed["kubeadm"] = version
         if document["activate"]:
             yield from self._restart(document, machine, version)
-            if machine.agent is not self:
-                return Ended()
-            if self.forgets:
+            if self.forgets or machine.agent is not self:
                 self.forgets = False
                 self._told, self._known = {}, set()
                 return Ended()

@@ -76,7 +76,11 @@ class Kubelet:
         now = timestamp(self._shared.clock.now())
 
         def status(item: Json) -> None:
-            item["status"]["nodeInfo"] |= {"kubeletVersion": f"v{self.version}", "kubeProxyVersion": "", "systemUUID": self.system}
+            item["status"]["nodeInfo"] |= {
+                "kubeletVersion": f"v{self.version}",
+                "kubeProxyVersion": "",
+                "systemUUID": self.system,
+            }
             reason = "KubeletReady" if ready else "KubeletNotReady"
             with_condition(item, "Ready", "True" if ready else "False", now, reason=reason)
 

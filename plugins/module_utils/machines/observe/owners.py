@@ -16,9 +16,7 @@ from .state import OwnedWorkers
 DEPLOYMENT = "MachineDeployment"
 
 
-def owners_of(
-    api: ClusterApi, owned: Mapping[str, OwnedMachine], names: Collection[str]
-) -> tuple[OwnedWorkers, ...]:
+def owners_of(api: ClusterApi, owned: Mapping[str, OwnedMachine], names: Collection[str]) -> tuple[OwnedWorkers, ...]:
     """The MachineDeployments of the machines of these Kubernetes nodes, as far as this user may get them.
 
     Raises:
@@ -40,13 +38,15 @@ def _owner(api: ClusterApi, owned: Mapping[str, OwnedMachine], namespace: str, n
     nodes = tuple(each.kubernetes_node for each in own if not each.going)
     with reading_object(DEPLOYMENT, item):
         spec = part(item, "spec")
-        return OwnedWorkers(f"{DEPLOYMENT} {namespace}/{name}", whole(spec, "replicas", len(nodes)), nodes, most_in(spec))
+        return OwnedWorkers(
+            f"{DEPLOYMENT} {namespace}/{name}", whole(spec, "replicas", len(nodes)), nodes, most_in(spec)
+        )
 
 
 def most_in(spec: Json) -> str:
     """The `maxUnavailable` in the spec of a MachineDeployment; empty if it gives none.
 
-    Since v1beta2 of the API its strategy is in `rollout` (cluster-api 1.12, `api/core/v1beta2/machinedeployment_types.go`).
+    Since v1beta2 of the API its strategy is in `rollout` (cluster-api, `api/core/v1beta2/machinedeployment_types.go`).
     """
     strategy = part(part(spec, "rollout", {}), "strategy", {}) or part(spec, "strategy", {})
     found: Any = part(strategy, "rollingUpdate", {}).get("maxUnavailable")

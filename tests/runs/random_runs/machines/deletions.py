@@ -1,4 +1,4 @@
-"""Workers that are deleted in the middle of a story: their Kubernetes nodes by a person, or themselves by Cluster API."""
+"""Workers that are deleted in a story: their Kubernetes nodes by a person, or the machines by Cluster API."""
 
 from __future__ import annotations
 

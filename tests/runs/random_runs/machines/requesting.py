@@ -86,9 +86,7 @@ class Requesting:
     def free(self) -> list[str]:
         """The machines whose Machines may be replaced by Cluster API now."""
         held = {name for name, notes in self._marked().items() if SKIP in notes}
-        return [
-            name for name in self._story.names if self.machines and self.machines.has(name) and name not in held
-        ]
+        return [name for name in self._story.names if self.machines and self.machines.has(name) and name not in held]
 
     def _marked(self) -> dict[str, dict[str, str]]:
         if self.machines is None:

@@ -70,7 +70,16 @@ def test_the_most_machines_that_may_be_away_are_read_from_both_versions_of_the_a
 
 @pytest.mark.parametrize(
     ("most", "total", "allowed"),
-    [("2", 5, 2), ("30%", 10, 3), ("39%", 10, 3), ("10%", 5, 1), ("0", 5, 1), ("", 5, 1), ("many", 5, 1), ("100%", 4, 4)],
+    [
+        ("2", 5, 2),
+        ("30%", 10, 3),
+        ("39%", 10, 3),
+        ("10%", 5, 1),
+        ("0", 5, 1),
+        ("", 5, 1),
+        ("many", 5, 1),
+        ("100%", 4, 4),
+    ],
 )
 def test_a_share_is_rounded_down_and_one_may_always_go(most: str, total: int, allowed: int) -> None:
     assert allowed_of(most, total) == allowed
