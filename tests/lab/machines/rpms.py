@@ -31,12 +31,13 @@ AutoReqProv: no
 %description
 {name} of the lab
 %install
-cp -a /tmp/rpms/tree/. %{{buildroot}}
+cp -a {place}/tree/. %{{buildroot}}
 %files
 /usr/bin/{name}
 {more}
 """
-_BUILD = "rpmbuild -bb --quiet --define '_topdir /tmp/rpms' --define '__os_install_post %{nil}' /tmp/rpms/it.spec"
+_BUILDING = "/srv/building"
+_BUILD = f"rpmbuild -bb --quiet --define '_topdir {_BUILDING}' --define '__os_install_post %{{nil}}' it.spec"
 _RELEASE = 'NAME="Fedora Linux"\nID=fedora\nVERSION_ID=36\nPRETTY_NAME="Fedora Linux 36"\n'
 """Ansible names the package manager by the distribution, and Debian's rpm installs nothing on a Debian."""
 
@@ -45,21 +46,17 @@ def make_rpms(machine: Machine, versions: Collection[str]) -> None:
     """Have the machine build and sign the packages of these versions, for all machines. Raises LabError."""
     key = "%no-protection\nKey-Type: RSA\nKey-Length: 3072\nName-Email: lab@example.com\nExpire-Date: 0\n%commit\n"
     machine.run("gpg", "--batch", "--quiet", "--generate-key", given=key)
+    unit = f"cat > tree/lib/systemd/system/kubelet.service <<'END'\n{UNIT}END"
     for version in versions:
         for name in ("kubeadm", "kubectl"):
-            _build(machine, name, version, f"ln -s /srv/programs/{version} /tmp/rpms/tree/usr/bin/{name}")
-        place = "mkdir -p /tmp/rpms/tree/usr/lib/kubelet /tmp/rpms/tree/lib/systemd/system"
-        write = f"cat > /tmp/rpms/tree/usr/bin/kubelet; chmod 755 /tmp/rpms/tree/usr/bin/kubelet; {place}"
-        note = f"echo {version} > /tmp/rpms/tree/usr/lib/kubelet/version"
-        unit = f"cat > /tmp/rpms/tree/lib/systemd/system/kubelet.service <<'END'\n{UNIT}END"
-        _build(
-            machine, "kubelet", version, f"{write}; {note}; {unit}", "/usr/lib/kubelet/version\n/lib/systemd/system/*"
+            _build(machine, name, version, f"ln -s /srv/programs/{version} tree/usr/bin/{name}")
+        fill = (
+            f"cat > tree/usr/bin/kubelet\nchmod 755 tree/usr/bin/kubelet\necho {version} > tree/usr/lib/kubelet/version"
         )
-    machine.run("sh", "-c", f"mkdir -p {FOLDER} && cp /tmp/rpms/RPMS/noarch/*.rpm {FOLDER}")
-    machine.run(
-        "sh", "-c", f"rpmsign --define '_gpg_name {_OWNER}' --define '__gpg /usr/bin/gpg' --addsign {FOLDER}/*.rpm"
-    )
-    machine.run("sh", "-c", f"gpg --armor --export {_OWNER} > {KEY}")
+        _build(machine, "kubelet", version, f"{fill}\n{unit}", "/usr/lib/kubelet/version\n/lib/systemd/system/*")
+    machine.run("sh", "-c", f"mkdir -p {FOLDER} && cp {_BUILDING}/RPMS/noarch/*.rpm {FOLDER}")
+    sign = f"rpmsign --define '_gpg_name {_OWNER}' --define '__gpg /usr/bin/gpg' --addsign {FOLDER}/*.rpm"
+    machine.run("sh", "-c", f"{sign} && gpg --armor --export {_OWNER} > {KEY}")
     index(machine)
 
 
@@ -70,11 +67,11 @@ def index(machine: Machine) -> None:
 
 
 def _build(machine: Machine, name: str, version: str, fill: str, more: str = "") -> None:
-    spec = _SPEC.format(name=name, version=version, revision=REVISION, more=more)
-    machine.run(
-        "sh", "-c", "rm -rf /tmp/rpms/tree; mkdir -p /tmp/rpms/tree/usr/bin; cat > /tmp/rpms/it.spec", given=spec
-    )
-    machine.run("sh", "-ec", f"{fill}\n{_BUILD}", given=program("kubelet.py"))
+    """Build a package of what `fill`, which gets the program of the kubelet, has put into the folder `tree`."""
+    folders = " ".join(f"{_BUILDING}/tree/{each}" for each in ("usr/bin", "usr/lib/kubelet", "lib/systemd/system"))
+    spec = _SPEC.format(name=name, version=version, revision=REVISION, place=_BUILDING, more=more)
+    machine.run("sh", "-ec", f"rm -rf {_BUILDING}/tree; mkdir -p {folders}; cat > {_BUILDING}/it.spec", given=spec)
+    machine.run("sh", "-ec", f"cd {_BUILDING}\n{fill}\n{_BUILD}", given=program("kubelet.py"))
 
 
 def install_by_dnf(machine: Machine, version: str) -> None:
