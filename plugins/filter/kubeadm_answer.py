@@ -18,7 +18,7 @@ options:
   read:
     description:
       - V(machine) makes the fact C(member_machine) from the results of the loop that asks for the versions and the free
-        space, with O(certificates) and O(etcd). Less than O(least) free is a fault in it.
+        space, with O(certificates), O(etcd) and O(counted). Less than O(least) free is a fault in it.
       - V(version) gives the version in the answer of a program, such as 1.36.1, or an empty text.
       - V(failure) gives the last lines of a result that say something, as one line.
       - V(lacking_space) gives the sentence about file systems of C(member_machine) with less than O(least) free, or an
@@ -69,6 +69,9 @@ options:
     type: dict
   etcd:
     description: The result of C(etcdctl endpoint status -w json).
+    type: dict
+  counted:
+    description: The result of C(etcdctl member list -w json).
     type: dict
   least:
     description: The bytes that have to be free.

@@ -66,7 +66,7 @@ options:
     description:
       - The facts of each machine by its name, as its role has found them there. C(kubeadm) is the version of kubeadm.
       - On the control plane C(certificates) is a list with the C(name) of each and the time when it C(expires), and
-        C(etcd) has the ids C(member) and C(leader), and the C(revision).
+        C(etcd) has the ids C(member) and C(leader), the C(revision), and the names of all C(voters).
     type: dict
     default: {}
   failed_members:

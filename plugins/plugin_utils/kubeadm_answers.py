@@ -28,13 +28,14 @@ ANOTHER = 75
 """The exit code that the role gives flock for a lock that another command holds."""
 
 
-def machine_of(seen: Iterable[Json], certificates: Json, etcd: Json, least: int = 0) -> dict[str, Any]:
+def machine_of(seen: Iterable[Json], certificates: Json, etcd: Json, counted: Json, least: int = 0) -> dict[str, Any]:
     """The fact `member_machine`, from the results of the commands that ask for it.
 
     Args:
         seen: Results of a loop, each with its name in `item.key`: kubeadm, kubelet, kubectl, space.
         certificates: That of `kubeadm certs check-expiration -o json`.
         etcd: That of `etcdctl endpoint status -w json`.
+        counted: That of `etcdctl member list -w json`.
         least: The bytes that each file system has to have free; with 0 that is no fault.
     """
     said = {str(each["item"]["key"]): _stdout(each) for each in seen}
@@ -43,7 +44,7 @@ def machine_of(seen: Iterable[Json], certificates: Json, etcd: Json, least: int 
         **programs,
         "free": _free(said.get("space", "")),
         "certificates": _certificates(_stdout(certificates)),
-        "etcd": _member(_stdout(etcd)),
+        "etcd": _member(_stdout(etcd), _stdout(counted)),
     }
     lacking = space_fault(found, least) if int(least) else ""
     faults = [{"said": f"It has too little space: {lacking}", "remedy": _ROOM}] if lacking else []
@@ -205,7 +206,7 @@ def _certificates(text: str) -> list[dict[str, str]]:
     ]
 
 
-def _member(text: str) -> dict[str, Any]:
+def _member(text: str, counted: str) -> dict[str, Any]:
     """The member of etcd itself; ids are texts, because not every reader of JSON keeps 64 bits."""
     found = json_in(text)
     if not isinstance(found, list) or not found:
@@ -216,7 +217,16 @@ def _member(text: str) -> dict[str, Any]:
         return {}
     ids = {"member": str(header["member_id"]), "leader": str(status.get("leader", 0))}
     ids["version"] = str(status.get("version", ""))
-    return {**ids, "revision": int(header.get("revision", 0)), "size": int(status.get("dbSize", 0))}
+    numbers = {"revision": int(header.get("revision", 0)), "size": int(status.get("dbSize", 0))}
+    return {**ids, **numbers, "voters": _voters(counted)}
+
+
+def _voters(text: str) -> list[str]:
+    """The names of the members with a vote; of one that has never started, which has no name, its address."""
+    found = json_in(text)
+    members = found.get("members") or [] if isinstance(found, dict) else []
+    voting = [each for each in members if not each.get("isLearner")]
+    return [str(each.get("name") or ", ".join(each.get("peerURLs") or ())) for each in voting]
 
 
 def json_in(text: str) -> Any:

@@ -247,6 +247,17 @@ def test_a_control_plane_of_two_machines_is_refused_at_once_or_takes_consent(her
         assert found.cluster.is_upgraded(TO)
 
 
+def test_a_member_of_etcd_whose_machine_is_gone_counts_until_it_is_removed(found: Machines) -> None:
+    found.cluster.control_plane.lost = ["cp-9"]
+    refused = planned(found)
+    assert codes(refused) == ["etcd_member_without_machine"], refused.output
+    assert "etcd counts 4 members, 1 more than the control plane has machines: cp-9." in refused.message
+    found.cluster.control_plane.lost = []
+    ended = upgraded(found)
+    assert ended.code == 0, ended.output
+    is_upgraded(found)
+
+
 def unwell(found: Machines, component: str, name: str) -> None:
     """The container of a static pod crashes again and again until its manifest changes."""
     store = found.here.sandbox.kubernetes.server.resources.store

@@ -29,7 +29,14 @@ from ..workloads.workload import LONGHORN, PROOF, WORKLOADS, conditions_of_workl
 from .agent_work import OPTIONS as OF_AGENTS
 from .delegated import OPTIONS as OF_DELEGATED
 from .judge.api_address import judge_api_address
-from .judge.fitness import judge_control_plane, judge_facts, judge_machines, judge_members, judge_quorum
+from .judge.fitness import (
+    judge_control_plane,
+    judge_counted,
+    judge_facts,
+    judge_machines,
+    judge_members,
+    judge_quorum,
+)
 from .judge.marks import judge_unmarked
 from .judge.order import NOTHING_ON_THEM, courses, digest, narrowed, turns, versions
 from .judge.preflight import judge_only
@@ -166,6 +173,7 @@ def _judged(
             judge_control_plane(seen, first, etcd_too=True),
             judge_api_address(seen, left),
             judge_unmarked(seen, left, connected=bool(task.params["management"])),
+            judge_counted(seen, facts, left, accepted=accepted),
             *(judge_quorum(seen, [name], accepted=accepted) for name in left),
         )
     )

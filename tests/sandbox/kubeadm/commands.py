@@ -273,6 +273,10 @@ class Commands:
         if "endpoint status" in words:
             asked = plane.voters if "--cluster" in argv else [self._written.name]
             return self._told(json.dumps([self._status(each, revision) for each in asked]))
+        if "member list" in words:
+            return self._told(
+                json.dumps({"header": {"member_id": plane.member(self._written.name)}, "members": plane.counted})
+            )
         if "move-leader" in argv:
             moved = plane.hand_over(self._written.name, int(argv[-1], 16))
             return after(

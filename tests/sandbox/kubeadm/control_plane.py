@@ -7,6 +7,7 @@ from tests.sandbox.kubeadm.building import SYSTEM
 from tests.sandbox.kubeadm.description import API_SERVER, ETCD, Described
 from tests.sandbox.kubernetes.cluster import Kubernetes
 from tests.sandbox.kubernetes.kinds import NODES, PODS
+from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.web import Answer, Handler, Pending, Request
 
 FIRST_MEMBER = 8_000_000_000_000_000_001
@@ -23,6 +24,8 @@ class ControlPlane:
         self.images = {name: dict(components) for name in described.control_plane}
         self.away: set[tuple[str, str]] = set()
         """Machine and component of each static pod that is down."""
+        self.lost: list[str] = []
+        """The members of etcd whose machines are gone, and that it still counts."""
         self.size = described.etcd_size
         """The bytes of the database of etcd."""
         self.least_voters = len(self.images)
@@ -45,9 +48,18 @@ class ControlPlane:
         return [name for name in self.images if (name, ETCD) not in self.away]
 
     @property
+    def counted(self) -> list[Json]:
+        """All members of etcd, as `etcdctl member list` shows them."""
+        names = [*self.images, *self.lost]
+        return [
+            {"ID": FIRST_MEMBER + number, "name": name, "peerURLs": [f"https://{name}:2380"], "clientURLs": []}
+            for number, name in enumerate(names)
+        ]
+
+    @property
     def has_quorum(self) -> bool:
         """Whether most members of etcd are up."""
-        return 2 * len(self.voters) > len(self.images)
+        return 2 * len(self.voters) > len(self.images) + len(self.lost)
 
     @property
     def answers(self) -> bool:

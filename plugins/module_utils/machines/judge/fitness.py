@@ -103,6 +103,35 @@ def judge_quorum(seen: KubeadmCluster, going: Collection[str], *, accepted: bool
         yield _alone(going, accepted=accepted)
 
 
+@as_verdict
+def judge_counted(
+    seen: KubeadmCluster, facts: Mapping[str, MachineFacts], going: Collection[str], *, accepted: bool
+) -> Iterator[Reason]:
+    """Whether etcd keeps its majority although it counts members that run on no machine of the control plane, such as
+    one whose machine was deleted. Kubernetes does not show them (kubeadm removes a member only by `kubeadm reset`)."""
+    counted = max((each.etcd.voters for each in facts.values() if each.etcd is not None), key=len, default=())
+    beyond = len(counted) - len(seen.control_plane)
+    if beyond <= 0 or not any(name in seen.control_plane for name in going):
+        return
+    unknown = [each for each in counted if each not in seen.control_plane]
+    said = (
+        f"etcd counts {len(counted)} members, {beyond} more than the control plane has machines:"
+        f" {enumerate_few(unknown if len(unknown) == beyond else counted)}."
+    )
+    remedy = "Remove a member whose machine is gone, by etcdctl member remove and its id from etcdctl member list"
+    left = sum(each.ready for each in seen.voters) - 1
+    if 2 * left > len(counted):
+        yield remark("etcd_member_without_machine", said, f"{remedy}.")
+        return
+    said = (
+        f"{said} With one machine away at most {left} of them are Ready, which is no majority: no API server answers."
+    )
+    if accepted:
+        yield remark("etcd_member_without_machine", said, f"{remedy}.")
+    else:
+        yield refused("etcd_member_without_machine", said, f"{remedy}, or {_CONSENT}.")
+
+
 def _alone(going: Collection[str], *, accepted: bool) -> Reason:
     said = f"While {enumerate_few(going)} is away there is no API server: the control plane has no other machine."
     return _by_consent(said, f"{_CONSENT[0].upper()}{_CONSENT[1:]}.", accepted=accepted)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ...common.errors import NotUnderstood
-from ...common.reading import Json, Unreadable, flag, listed, part, text, understood, whole
+from ...common.reading import Json, Unreadable, flag, listed, part, text, texts, understood, whole
 from .state import plain
 
 
@@ -27,6 +27,8 @@ class EtcdMember:
     member: str
     leader: str
     revision: int
+    voters: tuple[str, ...] = ()
+    """The names of all members that it counts for a majority; empty if it has not said."""
 
     @property
     def leads(self) -> bool:
@@ -78,10 +80,14 @@ def _facts(name: str, item: Json) -> MachineFacts:
         return MachineFacts(
             kubeadm=plain(text(item, "kubeadm", "")),
             certificates=listed(item, "certificates", _certificate, ()),
-            etcd=EtcdMember(text(etcd, "member"), text(etcd, "leader"), whole(etcd, "revision")) if etcd else None,
+            etcd=_etcd(etcd) if etcd else None,
             faults=listed(item, "faults", lambda each: MachineFault(text(each, "said"), text(each, "remedy")), ()),
             under_way=flag(item, "under_way", default=False) if "under_way" in item else None,
         )
+
+
+def _etcd(item: Json) -> EtcdMember:
+    return EtcdMember(text(item, "member"), text(item, "leader"), whole(item, "revision"), texts(item, "voters", ()))
 
 
 _REMEDY = "Use a role (upgrade_member_role) whose step look sets member_machine as it is documented."

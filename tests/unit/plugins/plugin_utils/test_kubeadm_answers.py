@@ -62,7 +62,10 @@ def test_the_fact_of_a_machine_of_the_control_plane() -> None:
     }
     # kubeadm warns on its output where it cannot read the ConfigMap.
     said = told(f"[check-expiration] Error reading configuration\n{json.dumps(expiring)}")
-    found = machine_of(seen, said, told(json.dumps([{"Status": STATUS}])))
+    members = [{"ID": 1, "name": "cp-1"}, {"ID": 2, "name": "cp-2", "isLearner": True}]
+    members.append({"ID": 3, "peerURLs": ["https://10.0.0.3:2380"]})
+    counted = told(json.dumps({"header": {}, "members": members}))
+    found = machine_of(seen, said, told(json.dumps([{"Status": STATUS}])), counted)
     assert found == {
         "kubeadm": "1.35.1",
         "kubelet": "1.35.0",
@@ -78,6 +81,7 @@ def test_the_fact_of_a_machine_of_the_control_plane() -> None:
             "revision": 77,
             "size": GIBI,
             "version": "3.6.5",
+            "voters": ["cp-1", "https://10.0.0.3:2380"],
         },
     }
 
@@ -87,7 +91,7 @@ def test_the_fact_of_a_machine_of_the_control_plane() -> None:
 )
 def test_the_fact_of_a_machine_that_has_nothing(etcd: dict[str, Any]) -> None:
     seen = [told("", name, 2) for name in ("kubeadm", "kubelet", "kubectl", "space")]
-    found = machine_of(seen, {"skipped": True}, etcd)
+    found = machine_of(seen, {"skipped": True}, etcd, etcd)
     nothing = {"kubeadm": "", "kubelet": "", "kubectl": "", "free": {}, "certificates": [], "etcd": {}}
     assert found == nothing
 
@@ -120,13 +124,13 @@ def test_space_is_enough_or_named() -> None:
 
 def test_too_little_space_is_a_fault_of_the_machine() -> None:
     seen = [told("      Avail\n 1073741824\n 4294967296", "space")]
-    (fault,) = machine_of(seen, {}, {}, 2 * GIBI)["faults"]
+    (fault,) = machine_of(seen, {}, {}, {}, 2 * GIBI)["faults"]
     assert fault == {
         "said": "It has too little space: / has 1.0 GiB free, and 2.0 GiB are needed.",
         "remedy": "Make room there, or set member_kubeadm_free.",
     }
-    assert "faults" not in machine_of(seen, {}, {}, GIBI)
-    assert "faults" not in machine_of([], {}, {}, 0), "it is not asked for"
+    assert "faults" not in machine_of(seen, {}, {}, {}, GIBI)
+    assert "faults" not in machine_of([], {}, {}, {}, 0), "it is not asked for"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State, Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.fitness import (
     judge_control_plane,
+    judge_counted,
     judge_facts,
     judge_machines,
     judge_members,
@@ -169,3 +170,35 @@ def test_each_fault_that_a_role_has_found_on_a_machine_refuses_the_plan() -> Non
     assert [(each.code, each.sentence()) for each in found] == [
         ("machine_fault", "Machine w-0 cannot be upgraded as it is. It has too little space. Make room there.")
     ]
+
+
+def counted(*names: str, going: str = "cp-0", accepted: bool = False) -> Verdict:
+    """Whether a machine of three may go if etcd counts these members."""
+    return judge_counted(
+        cluster(), {"cp-1": MachineFacts(FROM, etcd=EtcdMember("7", "8", 12, names))}, [going], accepted=accepted
+    )
+
+
+def test_members_of_etcd_without_a_machine_count_for_its_majority() -> None:
+    assert counted(*CONTROL_PLANE).reasons == ()
+    assert counted(*CONTROL_PLANE, "cp-9", going="w-0").reasons == ()
+    (reason,) = counted(*CONTROL_PLANE, "cp-9").reasons
+    assert (reason.state, reason.code) == (State.REFUSED, "etcd_member_without_machine")
+    assert reason.message == (
+        "etcd counts 4 members, 1 more than the control plane has machines: cp-9. With one machine away at most 2 of"
+        " them are Ready, which is no majority: no API server answers."
+    )
+    assert counted(*CONTROL_PLANE, "cp-9", accepted=True).passed
+    # Under names that are not those of machines each of them may be the one.
+    assert "machines: a, b, c, d." in counted("a", "b", "c", "d").reasons[0].message
+    assert judge_counted(cluster(), {"cp-1": MachineFacts(FROM)}, ["cp-0"], accepted=False).reasons == ()
+
+
+def test_a_member_without_a_machine_is_a_remark_where_the_majority_stays() -> None:
+    names = [f"cp-{each}" for each in range(5)]
+    parts = [one for name in names for one in components(name)]
+    five = KubeadmCluster(
+        FROM, external_etcd=False, machines={name: machine(name) for name in names}, components=tuple(parts)
+    )
+    facts = {"cp-1": MachineFacts(FROM, etcd=EtcdMember("7", "8", 12, (*names, "cp-9")))}
+    assert [each.state for each in judge_counted(five, facts, ["cp-0"], accepted=False).reasons] == [State.PASSED]
