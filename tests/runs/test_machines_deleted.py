@@ -71,6 +71,34 @@ def test_a_worker_that_is_deleted_ends_the_run_and_the_next_one_does_without_it(
         assert {*versions(found).values()} == {f"v{TO}"}
 
 
+def test_the_control_plane_keeps_its_majority_although_one_machine_of_it_is_deleted() -> None:
+    with world() as here, machines(here, FROM, [TO], balanced=True) as found:
+        here.sandbox.apply(rights_of_machines(NAMESPACE))
+        plane, lost = found.cluster.control_plane, "cp-2"
+
+        def delete(request: Request) -> None:
+            if request.method == "PATCH" and request.path == "/api/v1/nodes/cp-3" and not plane.lost:
+                found.machines[lost].lose()
+                here.sandbox.kubernetes.server.resources.delete(NODES, "", lost)
+                # etcd counts its member until a person removes it.
+                plane.images.pop(lost)
+                plane.lost.append(lost)
+
+        here.calling.after = delete
+        ended = upgraded(found)
+        assert ended.code != 0
+        assert plane.least_voters >= 2, ended.output
+        found.cluster.described = replace(found.cluster.described, control_plane=("cp-1", "cp-3"))
+        refused = upgraded(found)
+        assert refused.code != 0
+        assert "etcd counts 3 members, 1 more than the control plane has machines: cp-2." in refused.output
+        assert plane.least_voters >= 2
+        plane.lost.clear()
+        ended = upgraded(found, upgrade_allow_quorum_loss=True)
+        assert ended.code == 0, ended.output
+        assert {each.kubelet.version for name, each in found.machines.items() if name != lost} == {TO}
+
+
 def test_a_machine_that_takes_the_name_of_another_one_gets_work_of_its_own() -> None:
     with requesting() as tasks:
         upgrader = Upgrader(tasks.found)
