@@ -26,6 +26,8 @@ options:
       - V(snapshot) gives C(path), C(hash), C(revision), C(size) and C(fault) of a snapshot of etcd from its status.
       - V(successor) gives the member of etcd that can take over the lead from O(own), or an empty text if that one does
         not lead, or no other one can.
+      - V(majority) gives the sentence about a majority that etcd would not have without O(own), of the members in
+        O(counted), or an empty text.
       - V(missing_images) gives those of the listed images that are not in O(present).
       - V(changed_files) says whether the files of a find differ from O(after).
       - V(brought) compares the etcd and the CoreDNS in the list of images of kubeadm with O(etcd_version) and O(dns),
@@ -51,6 +53,7 @@ options:
       - lacking_space
       - snapshot
       - successor
+      - majority
       - missing_images
       - changed_files
       - brought
@@ -162,6 +165,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "lacking_space": kubeadm_answers.space_fault,
     "snapshot": kubeadm_answers.snapshot_of,
     "successor": kubeadm_answers.successor_of,
+    "majority": kubeadm_answers.lacking_majority,
     "missing_images": kubeadm_answers.missing_images,
     "changed_files": kubeadm_answers.differing,
     "brought": kubeadm_answers.brought,

@@ -294,6 +294,7 @@ kubeadm:
   returned: with O(state=planned) or O(state=begun) or O(state=fit)
   type: dict
   sample: {cp-0: apply}
+guards_etcd: {description: Whether etcd keeps its majority., returned: with O(state=fit), type: bool}
 snapshots: {description: The machines that first save etcd., returned: with O(state=fit), type: list, elements: str}
 workloads:
   description: The members that go down, by the name of each of the O(workloads), and their processes before that.

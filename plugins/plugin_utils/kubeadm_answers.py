@@ -140,6 +140,29 @@ def successor_of(said: str, own: str) -> str:
     return f"{max(others)[1]:x}" if others else ""
 
 
+def lacking_majority(said: Json, counted: Json, own: str) -> str:
+    """The sentence about a majority that etcd would not have without a member; empty if it keeps it.
+
+    Args:
+        said: The result of `etcdctl endpoint status --cluster -w json`. A member that does not answer is not in it.
+        counted: The result of `etcdctl member list -w json`, also of members whose machines are gone.
+        own: The number of the member that goes.
+    """
+    # With a member that does not answer, it fails after it has shown the others.
+    found = json_in(str(said.get("stdout") or ""))
+    seen = [each.get("Status") or {} for each in found] if isinstance(found, list) else []
+    answering = {str((each.get("header") or {}).get("member_id")) for each in seen}
+    voting = _voting(_stdout(counted))
+    if not voting:
+        return f"etcd does not say which members it counts: {said_last(counted)}."
+    left = len({str(each["ID"]) for each in voting} & answering - {own})
+    if 2 * left > len(voting):
+        return ""
+    names = ", ".join(_named(each) for each in voting if str(each["ID"]) not in answering)
+    away = f" (no answer now: {names})" if names else ""
+    return f"Without this member {left} of {len(voting)} members of etcd answer{away}, which is no majority."
+
+
 def missing_images(listed: str, present: str) -> list[str]:
     """The images that are not on the machine.
 
@@ -218,15 +241,19 @@ def _member(text: str, counted: str) -> dict[str, Any]:
     ids = {"member": str(header["member_id"]), "leader": str(status.get("leader", 0))}
     ids["version"] = str(status.get("version", ""))
     numbers = {"revision": int(header.get("revision", 0)), "size": int(status.get("dbSize", 0))}
-    return {**ids, **numbers, "voters": _voters(counted)}
+    return {**ids, **numbers, "voters": [_named(each) for each in _voting(counted)]}
 
 
-def _voters(text: str) -> list[str]:
-    """The names of the members with a vote; of one that has never started, which has no name, its address."""
+def _voting(text: str) -> list[dict[str, Any]]:
+    """The members with a vote."""
     found = json_in(text)
     members = found.get("members") or [] if isinstance(found, dict) else []
-    voting = [each for each in members if not each.get("isLearner")]
-    return [str(each.get("name") or ", ".join(each.get("peerURLs") or ())) for each in voting]
+    return [each for each in members if not each.get("isLearner")]
+
+
+def _named(member: Json) -> str:
+    """The name of a member; of one that has never started, which has no name, its address."""
+    return str(member.get("name") or ", ".join(member.get("peerURLs") or ()))
 
 
 def json_in(text: str) -> Any:

@@ -258,6 +258,30 @@ def test_a_member_of_etcd_whose_machine_is_gone_counts_until_it_is_removed(found
     is_upgraded(found)
 
 
+def test_etcd_is_asked_for_its_majority_immediately_before_a_machine_goes(found: Machines) -> None:
+    plane = found.cluster.control_plane
+
+    def join(_request: Request) -> None:
+        # A member that was added after the plan, and does not start.
+        if any("snapshot save" in line for each in found.machines.values() for line in each.commands.ran):
+            plane.lost = ["cp-9"]
+
+    found.here.calling.after = join
+    ended = upgraded(found)
+    assert ended.code != 0
+    said = (
+        "Without this member 2 of 4 members of etcd answer (no answer now: cp-9), which is no majority. So nothing was"
+    )
+    assert said in ended.message, ended.output
+    assert not any(each.commands.upgrades for each in found.machines.values())
+    assert cordoned(found) == []
+    found.here.calling.after = lambda _request: None
+    plane.lost = []
+    ended = upgraded(found)
+    assert ended.code == 0, ended.output
+    is_upgraded(found)
+
+
 def unwell(found: Machines, component: str, name: str) -> None:
     """The container of a static pod crashes again and again until its manifest changes."""
     store = found.here.sandbox.kubernetes.server.resources.store

@@ -43,7 +43,8 @@ def take(made: Machines, name: str, *steps: str, check: bool = False, **variable
     path.write_text(json.dumps([{"hosts": host, "gather_facts": False, "tasks": tasks}]), encoding="utf-8")
     first = made.cluster.described.control_plane[0]
     course = "apply" if name == first else "node"
-    decided = {"member_kubeadm_course": course, "member_kubeadm_first": first, "member_kubeadm_saves": [first]}
+    decided: dict[str, Any] = {"member_kubeadm_course": course, "member_kubeadm_first": first}
+    decided |= {"member_kubeadm_saves": [first], "member_kubeadm_guards_etcd": False}
     given = {"target_version": TO, **decided, **variables}
     done = made.here.play(str(path), given, *made.arguments, *(["--check"] if check else []))
     print(done.output)
@@ -237,6 +238,15 @@ def test_a_snapshot_is_proven_and_kept_outside_the_data(made: Machines) -> None:
     # A worker has none.
     assert take(made, WORKER, "before_drain").code == 0
     assert len(commands.snapshots) == 1
+
+
+def test_no_machine_goes_without_which_etcd_has_no_majority(made: Machines) -> None:
+    commands = made.machines[FIRST].commands
+    guarded: dict[str, Any] = {"member_kubeadm_guards_etcd": True}
+    refused = take(made, FIRST, "before_drain", **guarded)
+    said = "Without this member 0 of 1 members of etcd answer, which is no majority. So nothing was upgraded on cp-1."
+    assert said in refused.message
+    assert commands.upgrades == []
 
 
 def test_the_last_snapshots_are_kept_and_never_none(made: Machines) -> None:

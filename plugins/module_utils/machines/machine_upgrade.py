@@ -105,7 +105,7 @@ def _fit(task: Task) -> Outcome:
         verdict = combine((verdict, _marked(task, seen, lambda marks: marks.hold(names))))
     target = str(target_of(task))
     more = {"kubeadm": courses(seen, names, target), "snapshots": snapshots(seen, names, target)}
-    return Outcome(verdict, bool(task.journal.as_result()), more=more)
+    return Outcome(verdict, bool(task.journal.as_result()), more={**more, "guards_etcd": not accepted})
 
 
 def _marked(task: Task, seen: KubeadmCluster, act: Callable[[MachineMarks], Verdict]) -> Verdict:

@@ -11,6 +11,7 @@ from ansible_collections.stateful.upgrade.plugins.filter.kubeadm_answer import R
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_answers import (
     brought,
     differing,
+    lacking_majority,
     machine_of,
     missing_images,
     said_last,
@@ -84,6 +85,31 @@ def test_the_fact_of_a_machine_of_the_control_plane() -> None:
             "voters": ["cp-1", "https://10.0.0.3:2380"],
         },
     }
+
+
+def counting(*names: str) -> dict[str, Any]:
+    """The result of `etcdctl member list`; the number of a member is its place."""
+    found = [{"ID": number, "name": name} for number, name in enumerate(names)]
+    return told(json.dumps({"members": [*found, {"ID": 99, "name": "new", "isLearner": True}]}))
+
+
+def answers(*numbers: int) -> dict[str, Any]:
+    """The result of `etcdctl endpoint status --cluster`, which fails if one does not answer."""
+    return told(json.dumps([{"Status": {"header": {"member_id": each}}} for each in numbers]), rc=1)
+
+
+def test_the_majority_that_etcd_keeps_without_a_member() -> None:
+    three = counting("cp-1", "cp-2", "cp-3")
+    assert lacking_majority(answers(0, 1, 2), three, "0") == ""
+    assert lacking_majority(answers(0, 1, 99), three, "0") == (
+        "Without this member 1 of 3 members of etcd answer (no answer now: cp-3), which is no majority."
+    )
+    assert lacking_majority(answers(1, 2), three, "0") == "", "it counts for nothing itself"
+    four = counting("cp-1", "cp-2", "cp-3", "gone")
+    assert "2 of 4 members of etcd answer (no answer now: gone)" in lacking_majority(answers(0, 1, 2), four, "0")
+    assert "0 of 3" in lacking_majority(told("no JSON"), three, "0")
+    said = lacking_majority(answers(0, 1, 2), {"rc": 1, "stderr": "context deadline exceeded"}, "0")
+    assert said == "etcd does not say which members it counts: context deadline exceeded."
 
 
 @pytest.mark.parametrize(
@@ -208,6 +234,7 @@ def test_the_filter_has_every_reading_and_refuses_others() -> None:
         "lacking_space",
         "snapshot",
         "successor",
+        "majority",
         "missing_images",
         "changed_files",
         "brought",
