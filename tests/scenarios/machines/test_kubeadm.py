@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from tests.lab.fixtures import lab_directory
 from tests.lab.machines.build import INSTALLED, NEXT, NEXT_MINOR
-from tests.lab.machines.cluster import WORKERS, kubeadm_cluster
-from tests.lab.machines.operating_system import why_not
+from tests.lab.machines.cluster import WORKERS
 from tests.lab.waiting import until
 from tests.scenarios.interruptions import END, KILLS
-from tests.scenarios.machines.upgrades import Upgrades
+from tests.scenarios.machines.upgrades import Upgrades, upgrading
 
 CLUSTER = (("cp-1", "cp-2"), ("w-1", "w-2"))
 MOMENT = 300.0
@@ -22,18 +19,8 @@ MOMENT = 300.0
 @pytest.fixture
 def upgrades(ansible_environment: Mapping[str, str], request: pytest.FixtureRequest) -> Iterator[Upgrades]:
     """A cluster of two machines in the control plane and two workers, on the version before the target."""
-    target = getattr(request, "param", NEXT)
-    if reason := why_not():
-        pytest.skip(reason)
-    directory = lab_directory()
-    environment = {**ansible_environment, "ANSIBLE_PIPELINING": "true"}
-    try:
-        with kubeadm_cluster(directory, *CLUSTER, target=target) as cluster:
-            made = Upgrades(cluster, environment, target)
-            made.prepare()
-            yield made
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+    with upgrading(ansible_environment, *CLUSTER, target=getattr(request, "param", NEXT)) as made:
+        yield made
 
 
 def test_a_cluster_is_upgraded_machine_by_machine(upgrades: Upgrades) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 import pytest
 
-from tests.lab.fixtures import lab_directory
-from tests.lab.machines.cluster import CONTROL_PLANE, kubeadm_cluster
+from tests.lab.machines.cluster import CONTROL_PLANE
 from tests.lab.machines.machine import Machine
-from tests.lab.machines.operating_system import why_not
 from tests.lab.machines.packages import program
-from tests.scenarios.machines.upgrades import Upgrades
+from tests.scenarios.machines.upgrades import Upgrades, upgrading
 
 SHA256 = "ab" * 32
 GIVEN = {
@@ -39,24 +36,14 @@ BETWEEN = 0.5
 @pytest.fixture
 def upgrades(ansible_environment: Mapping[str, str]) -> Iterator[Upgrades]:
     """A cluster with an agent on each machine, which is switched on again whenever it has restarted."""
-    if reason := why_not():
-        pytest.skip(reason)
-    directory = lab_directory()
-    environment = {**ansible_environment, "ANSIBLE_PIPELINING": "true"}
-    try:
-        with kubeadm_cluster(directory, ("cp-1", "cp-2"), ("w-1", "w-2")) as cluster:
-            for machine in cluster.machines.values():
-                machine.run(
-                    "sh", "-c", "cat > /usr/bin/osagent; chmod 755 /usr/bin/osagent", given=program("osagent.py")
-                )
-                machine.run("sh", "-c", "cat > /etc/systemd/system/osagent.service", given=UNIT)
-                machine.run("systemctl", "enable", "osagent")
-            made = Upgrades(cluster, environment)
-            made.prepare()
-            with switched_on(cluster.machines.values()):
-                yield made
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+    with upgrading(ansible_environment, ("cp-1", "cp-2"), ("w-1", "w-2")) as made:
+        machines = made.cluster.machines.values()
+        for machine in machines:
+            machine.run("sh", "-c", "cat > /usr/bin/osagent; chmod 755 /usr/bin/osagent", given=program("osagent.py"))
+            machine.run("sh", "-c", "cat > /etc/systemd/system/osagent.service", given=UNIT)
+            machine.run("systemctl", "enable", "osagent")
+        with switched_on(machines):
+            yield made
 
 
 @contextmanager

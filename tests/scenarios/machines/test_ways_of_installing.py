@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tarfile
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
@@ -10,13 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.fixtures import lab_directory
 from tests.lab.machines.build import INSTALLED, NEXT
-from tests.lab.machines.cluster import kubeadm_cluster
-from tests.lab.machines.operating_system import why_not
 from tests.lab.machines.packages import program
 from tests.lab.machines.rpms import FOLDER, index
-from tests.scenarios.machines.upgrades import Upgrades
+from tests.scenarios.machines.upgrades import Upgrades, upgrading
 
 BY_DNF, BY_ARCHIVE = "w-1", "w-2"
 ARCHIVE = "kubernetes-node-linux.tar.gz"
@@ -25,17 +21,8 @@ ARCHIVE = "kubernetes-node-linux.tar.gz"
 @pytest.fixture
 def upgrades(ansible_environment: Mapping[str, str]) -> Iterator[Upgrades]:
     """A cluster whose workers have their programs in different ways."""
-    if reason := why_not():
-        pytest.skip(reason)
-    directory = lab_directory()
-    environment = {**ansible_environment, "ANSIBLE_PIPELINING": "true"}
-    try:
-        with kubeadm_cluster(directory, ("cp-1", "cp-2"), (BY_DNF, BY_ARCHIVE), with_dnf=BY_DNF) as cluster:
-            made = Upgrades(cluster, environment)
-            made.prepare()
-            yield made
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+    with upgrading(ansible_environment, ("cp-1", "cp-2"), (BY_DNF, BY_ARCHIVE), with_dnf=BY_DNF) as made:
+        yield made
 
 
 def make_archive(shared: Path) -> str:

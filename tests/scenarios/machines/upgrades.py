@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from kubernetes import client
 
+from tests.lab.fixtures import lab_directory
 from tests.lab.machines.build import NEXT
-from tests.lab.machines.cluster import CONTROL_PLANE, WORKERS, KubeadmCluster
+from tests.lab.machines.cluster import CONTROL_PLANE, WORKERS, KubeadmCluster, kubeadm_cluster
+from tests.lab.machines.operating_system import why_not
 from tests.lab.waiting import until
 from tests.scenarios.cluster import USER
 from tests.scenarios.playbook import Played, Playing, digest_in, play
@@ -103,6 +108,24 @@ class Upgrades:
         for machine in cluster.machines.values():
             assert machine.run("apt-mark", "showhold").split() == ["kubeadm", "kubectl", "kubelet"]
             assert machine.run("kubeadm", "version", "-o", "short").strip() == f"v{self.target}"
+
+
+@contextmanager
+def upgrading(
+    environment: Mapping[str, str], control_plane: Sequence[str], workers: Sequence[str], **how: str
+) -> Iterator[Upgrades]:
+    """A cluster of these machines, see `kubeadm_cluster`, for the length of the block. Where no machines can be made,
+    the test is skipped."""
+    if reason := why_not():
+        pytest.skip(reason)
+    directory = lab_directory()
+    try:
+        with kubeadm_cluster(directory, control_plane, workers, **how) as cluster:
+            made = Upgrades(cluster, {**environment, "ANSIBLE_PIPELINING": "true"}, how.get("target", NEXT))
+            made.prepare()
+            yield made
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def shipped_rights() -> list[Json]:
