@@ -88,6 +88,17 @@ def serve(found: Machines, playbook: str, user: str, **more: Any) -> Played:
     return found.here.play(playbook, {**kept, **SERVED, **more})
 
 
+def decided(name: str, first: str) -> dict[str, Any]:
+    """What a batch decides for the role of a machine; `first` is the one that gets `apply`."""
+    course = "apply" if name == first else "node"
+    return {
+        "member_kubeadm_course": course,
+        "member_kubeadm_first": first,
+        "member_kubeadm_saves": [first],
+        "member_kubeadm_guards_etcd": False,
+    }
+
+
 def host_of(name: str, described: Described) -> str:
     """The name in the inventory of the machine of a Kubernetes node."""
     return f"h-{name}" if name in described.control_plane else name

@@ -152,6 +152,7 @@ def blocked(extension: Extension) -> None:
     extension.tasks.here.later(60)
 
 
+@pytest.mark.soak
 def test_a_budget_that_keeps_a_pod_is_a_drain_that_another_attempt_may_end(extension: Extension) -> None:
     blocked(extension)
     for name in ("cp-1", "cp-2", "cp-3"):

@@ -194,6 +194,7 @@ def test_a_version_that_cannot_be_prepared_ends_the_run_with_all_machines_on_the
     chained.has_come(*HOPS)
 
 
+@pytest.mark.soak
 def test_a_failure_on_a_machine_in_the_middle_is_where_the_next_run_goes_on(chained: Chained) -> None:
     commands = chained.found.machines["cp-3"].commands
     chained.when_at("1.34.8", "worker-2", lambda: setattr(commands, "upgrade_fails", "error: no space left"))
@@ -227,6 +228,7 @@ def test_a_machine_that_cannot_be_reached_any_more_ends_the_run_before_the_next_
     chained.has_come(*HOPS)
 
 
+@pytest.mark.soak
 def test_the_control_plane_goes_all_the_way_and_then_the_workers(chained: Chained) -> None:
     masters, workers = ["cp-1", "cp-2", "cp-3"], ["worker-1", "worker-2"]
     early = planned(chained, upgrade_only=workers)
@@ -296,6 +298,7 @@ def test_the_playbook_has_the_plays_of_as_many_versions_as_a_plan_may_have() -> 
     assert further == [f"{GROUP}_{number}" for number in range(2, MOST_HOPS + 1)]
 
 
+@pytest.mark.soak
 def test_tasks_and_variables_of_the_user_know_the_version_of_the_batch(small: Chained, tmp_path: Path) -> None:
     tasks = tmp_path / "after.yml"
     tasks.write_text(

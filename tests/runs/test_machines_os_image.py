@@ -157,8 +157,12 @@ def test_no_machine_goes_down_if_one_agent_cannot_be_used(found: Machines) -> No
     ("given", "missing"),
     [
         ({"member_os_image_image": {"url": "https://images.example.com/os", "sha256": "1"}}, "sha256"),
-        ({"member_os_image_url": "https://agents.example.com/worker-1"}, "either"),
-        ({"member_os_image_command": [], "member_os_image_url": "http://agents.example.com"}, "https://"),
+        pytest.param({"member_os_image_url": "https://agents.example.com/worker-1"}, "either", marks=pytest.mark.soak),
+        pytest.param(
+            {"member_os_image_command": [], "member_os_image_url": "http://agents.example.com"},
+            "https://",
+            marks=pytest.mark.soak,
+        ),
     ],
 )
 def test_wrong_variables_are_named_before_any_machine_goes_down(

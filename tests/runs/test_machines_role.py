@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.runs.machines import ROLE, Machines, host_of, machines
+from tests.runs.machines import ROLE, Machines, decided, host_of, machines
 from tests.runs.world import world
 from tests.sandbox.kubeadm.building import DEPLOYMENTS
 from tests.sandbox.kubeadm.control_plane import FIRST_MEMBER
@@ -42,10 +42,7 @@ def take(made: Machines, name: str, *steps: str, check: bool = False, **variable
     path = Path(made.folder) / "steps.yml"
     path.write_text(json.dumps([{"hosts": host, "gather_facts": False, "tasks": tasks}]), encoding="utf-8")
     first = made.cluster.described.control_plane[0]
-    course = "apply" if name == first else "node"
-    decided: dict[str, Any] = {"member_kubeadm_course": course, "member_kubeadm_first": first}
-    decided |= {"member_kubeadm_saves": [first], "member_kubeadm_guards_etcd": False}
-    given = {"target_version": TO, **decided, **variables}
+    given = {"target_version": TO, **decided(name, first), **variables}
     done = made.here.play(str(path), given, *made.arguments, *(["--check"] if check else []))
     print(done.output)
     return done

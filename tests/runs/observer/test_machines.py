@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.runs.machines import ROLE, Machines, host_of, machines
+from tests.runs.machines import ROLE, Machines, decided, host_of, machines
 from tests.runs.observer.machine_work import given_at_work, is_work, repeated, restarts_kubelet, upgrades_by_kubeadm
 from tests.runs.observer.machines import BUGS, MachinesObserver
 from tests.runs.random_runs.machines.story import FROM, PATIENCE, WAYS, MachinesStory
@@ -85,8 +85,7 @@ def take(made: Machines, name: str, *steps: str, **variables: Any) -> list[Reque
     path.write_text(json.dumps([play]), encoding="utf-8")
     found: list[Request] = []
     made.here.calling.after = found.append
-    course = "apply" if name == "cp-1" else "node"
-    given = {"target_version": TO, "member_kubeadm_course": course, "member_kubeadm_first": "cp-1", **variables}
+    given = {"target_version": TO, **decided(name, "cp-1"), **variables}
     done = made.here.play(str(path), given, *made.arguments)
     assert done.code == 0, done.output
     return found
