@@ -38,8 +38,9 @@ def object_of(client: KubernetesClient, reference: ObjectReference) -> FoundObje
     if not plurals:
         return None
     _kind, plural, namespaced = plurals[0]
-    path = in_namespace(base, reference.namespace, plural, reference.name)
-    path = path if namespaced else f"{base}/{plural}/{quote(reference.name, safe='')}"
+    path = f"{base}/{plural}/{quote(reference.name, safe='')}"
+    if namespaced:
+        path = in_namespace(base, reference.namespace, plural, reference.name)
     found = client.get(path)
     return FoundObject(path, found) if found is not None else None
 

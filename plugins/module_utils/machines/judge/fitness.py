@@ -120,13 +120,10 @@ def judge_counted(
     )
     remedy = "Remove a member whose machine is gone, by etcdctl member remove and its id from etcdctl member list"
     left = sum(each.ready for each in seen.voters) - 1
-    if 2 * left > len(counted):
-        yield remark("etcd_member_without_machine", said, f"{remedy}.")
-        return
-    said = (
-        f"{said} With one machine away at most {left} of them are Ready, which is no majority: no API server answers."
-    )
-    if accepted:
+    keeps = 2 * left > len(counted)
+    if not keeps:
+        said += f" With one machine away at most {left} of them are Ready, which is no majority: no API server answers."
+    if keeps or accepted:
         yield remark("etcd_member_without_machine", said, f"{remedy}.")
     else:
         yield refused("etcd_member_without_machine", said, f"{remedy}, or {_CONSENT}.")
