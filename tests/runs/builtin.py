@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -150,7 +150,7 @@ class OfHosts(Mapping[str, Any]):
         return {**facts.inventory(host), **facts.of(host), **self._extra, "groups": self._groups, HOSTVARS: self}
 
     def __getitem__(self, host: str) -> Any:
-        return _Templated(self.raw_get(host))
+        return _Templated(self.raw_get(host), self._facts.of(host).keys() - self._extra.keys())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._groups["all"])
@@ -162,11 +162,12 @@ class OfHosts(Mapping[str, Any]):
 class _Templated(Mapping[str, Any]):
     """Variables without templates; each is filled in as it is read."""
 
-    def __init__(self, raw: Variables) -> None:
-        self._raw = raw
+    def __init__(self, raw: Variables, filled: Collection[str]) -> None:
+        """`filled` are those that tasks have set, in which nothing is a template."""
+        self._raw, self._filled = raw, filled
 
     def __getitem__(self, name: str) -> Any:
-        if name == HOSTVARS:  # it has each host, and so itself
+        if name == HOSTVARS or name in self._filled:  # hostvars has each host, and so itself
             return self._raw[name]
         return Templar(loader=LOADER, variables=dict(self._raw)).template(self._raw[name])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from ..common.errors import Refusal, Unreachable
 from ..common.timestamps import utc_now
@@ -30,6 +30,8 @@ from .replacement import SLOW, ReplacementStage, Sighting, blockers_of, fails_to
 EVENTS = 5
 SETS_AGE = 1.0
 """Seconds after which a pool is read again although its pods are the same ones."""
+EXPLANATION_AGE = 5.0
+"""Seconds after which what explains a slow member is read again: lists of events are the dearest for an API server."""
 NO_EVIDENCE: Mapping[str, Any] = {"events": [], **last_words([])}
 """The result fields about a stuck member of which nothing can be read."""
 
@@ -43,6 +45,7 @@ _PHASES = (
 
 
 Seen = TypeVar("Seen")
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,8 @@ class Follower:
     clock: Clock
     trails: dict[str, Trail] = field(default_factory=dict)
     """The members that are followed."""
+    _explained: dict[tuple[str, str], tuple[float, Any]] = field(default_factory=dict)
+    """Kind and name of what explains a slow member: when it was read, and what was read."""
 
     def follow(self, member: str, old_uid: str = "", stage: ReplacementStage | None = None) -> None:
         """Follow a member from now on. Without a stage it has the one in which the first look finds its pod."""
@@ -153,7 +158,19 @@ class Follower:
         }
 
     def events(self, pool: StatefulSet, pod: Pod | None) -> tuple[KubernetesEvent, ...]:
-        """The events of a pod, or of its pool while it is not there."""
+        """The events of a pod, or of its pool while it is not there, a few seconds old at most."""
+        return self.explained("events", pod.uid if pod else pool.uid, lambda: self._events(pool, pod))
+
+    def explained(self, kind: str, name: str, read: Callable[[], Read]) -> Read:
+        """What explains a slow member: as it was read last, or read again once it is older than `EXPLANATION_AGE`."""
+        now = self.clock.now()
+        read_at, kept = self._explained.get((kind, name), (float("-inf"), None))
+        if now - read_at >= EXPLANATION_AGE:
+            kept = read()
+            self._explained[kind, name] = now, kept
+        return cast(Read, kept)
+
+    def _events(self, pool: StatefulSet, pod: Pod | None) -> tuple[KubernetesEvent, ...]:
         about = ("StatefulSet", pool.name, pool.uid) if pod is None else ("Pod", pod.name, pod.uid)
         return list_events(self.client, pool.namespace, *about)
 
@@ -163,7 +180,7 @@ class Follower:
         `before` are the events that an earlier look has read.
         """
         try:
-            events, words = self.events(pool, pod), _words_of_stuck(self.client, pod) if pod else last_words([])
+            events, words = self._events(pool, pod), _words_of_stuck(self.client, pod) if pod else last_words([])
         except Refusal:
             events, words = tuple(before), last_words([])
         return {"events": [each.sentence() for each in events[-EVENTS:]], **words}
@@ -344,6 +361,8 @@ def _sighting(follower: Follower, pool: StatefulSet, pods: Mapping[str, Pod], me
         in_stage=now - trail.since,
         failing_pull=trail.failing_pull.seconds(pod, now),
         events=follower.events(pool, pod) if slow else (),
-        kubernetes_node_ready=kubernetes_node_is_ready(follower.client, node) if node else None,
+        kubernetes_node_ready=follower.explained("node", node, lambda: kubernetes_node_is_ready(follower.client, node))
+        if node
+        else None,
         blockers=() if pod else blockers_of(pool, pods, member),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from ...common.packages import needed
@@ -39,6 +40,11 @@ def connection_class(
     library = needed("opensearchpy", "opensearch-py")
     base, timed_out = library.Urllib3HttpConnection, library.exceptions.ConnectionTimeout
 
+    @cache
+    def way_of(way: Any) -> Any:
+        """The class of one connection, made once for all hosts."""
+        return limited(noting(way if forward is None else forwarded(way, forward), shown, note), limit)
+
     class Connection(base):  # type: ignore[misc,valid-type]  # known at run time only
         """Connections to one host, by the route that was chosen."""
 
@@ -64,9 +70,7 @@ def connection_class(
         def _take_the_way(self) -> None:
             if isinstance(self.pool, ProxiedPool):
                 return
-            way = type(self.pool).ConnectionCls
-            way = noting(way if forward is None else forwarded(way, forward), shown, note)
-            self.pool.ConnectionCls = limited(way, limit)
+            self.pool.ConnectionCls = way_of(type(self.pool).ConnectionCls)
             if forward is not None:
                 return
             url = f"{'https' if self.use_ssl else 'http'}://{_in_url(self.hostname)}:{self.port}"
