@@ -12,26 +12,25 @@ from tests.checks.tree import ROOT
 PAGE = ROOT / "docs" / "restart-settings.md"
 _HEAD = """# Settings and restarts
 
-The playbook [restart](restart.md#restart-or-new-pod) applies a changed setting in one of five ways. The most exact
-rule for a setting counts, your own (`upgrade_setting_needs`) before all others. This page is made by code
-(`make pages`).
+The playbook [restart](restart.md#restart-or-new-pod) applies a changed setting in one of five ways, by the most exact
+rule for it, your own (`upgrade_setting_needs`) before all others. This page is made by code (`make pages`).
 
 | Way | Meaning |
 |---|---|
 | `dynamic` | The members take it while they run, by the settings of the cluster. |
 | `rolling` | The processes restart one after the other. |
 | `new_pod` | The pods are replaced one after the other. |
-| `coordinated` | All processes stop before the first one starts: members with and without it cannot be one cluster. |
+| `coordinated` | All processes stop before the first one starts. |
 | `never` | A member with data cannot change it. |
 
 A setting without a rule, such as one of a plugin, is `rolling`, and the plan names it; so is one that only some
-versions take while they run. A setting that the pod sets, by a variable such as `node.attr.zone` or `ES_SETTING_…`, or
-by an argument `-E…`, needs a new pod, since that overrides the file.
+versions take while they run. One that the pod sets, by a variable such as `node.attr.zone` or `ES_SETTING_…`, or by an
+argument `-E…`, needs a new pod.
 
 ## Rules
 
-Each rule has its source in [the code](../plugins/module_utils/restart/judge/setting_rules.py). Drain a member before it
-gives up its data.
+Drain a member before it gives up its data. The sources are in
+[the code](../plugins/module_utils/restart/judge/setting_rules.py).
 
 | Settings | Way | Reason |
 |---|---|---|
@@ -39,11 +38,9 @@ gives up its data.
 _END = """
 ## Settings of the servers themselves
 
-The servers know {all} settings of their own, read from the published jars of OpenSearch 1.3.20, 2.11.1, 2.19.6 and
-3.8.0 and of Elasticsearch 7.17.29 and 8.19.0. {dynamic} of them are `dynamic` in every version that knows them, and
-{static} are `rolling`, but for those with a rule above
-([the list](../plugins/module_utils/restart/judge/known_settings.py)). A test asks real members
-(`tests/lab/opensearch/test_setting_table.py`).
+Of {all} settings ([the list](../plugins/module_utils/restart/judge/known_settings.py)) in the published jars of
+OpenSearch 1.3.20, 2.11.1, 2.19.6 and 3.8.0 and of Elasticsearch 7.17.29 and 8.19.0, {dynamic} are `dynamic` in every
+version that knows them, and {static} are `rolling`, but for those with a rule above.
 """
 
 
