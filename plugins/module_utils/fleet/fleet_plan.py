@@ -75,7 +75,7 @@ def _refusals(fleet: FleetPlan) -> Iterator[Reason]:
         for each in failed:
             yield refused(
                 "fleet_cluster_refused",
-                f"{each.name}: {each.cause}",
+                f"Cluster {each.name} has no plan: {each.cause}",
                 "Fix it, leave the cluster out with --limit, or raise upgrade_fleet_failures.",
             )
 
@@ -89,7 +89,7 @@ def _ended(task: Task, fleet: FleetPlan, names: list[str]) -> Outcome:
     found = [fleet.clusters[name] for name in names if name in fleet.clusters]
     failed = {each.name: each.cause for each in found if each.state in BAD}
     late = [each for each in found if each.state not in (DONE, *BAD)]
-    waits = [waiting("fleet_waits", f"{each.name} is {each.state}: {each.cause}") for each in late]
+    waits = [waiting("fleet_waits", f"Cluster {each.name} is {each.state}: {each.cause}") for each in late]
     return _outcome(fleet, lines, Verdict(tuple(() if failed else waits)), failed_clusters=failed)
 
 

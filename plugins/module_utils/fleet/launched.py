@@ -138,7 +138,7 @@ class LaunchedUpgrade:
 
         def judge(seen: LaunchedJob) -> Verdict:
             runs = seen.state is JobState.RUNNING
-            return Verdict((waiting("fleet_job_runs", f"{title} is {seen.said}."),) if runs else ())
+            return Verdict((waiting("fleet_job_runs", f"{title} has not ended: it is {seen.said}."),) if runs else ())
 
         ended, verdict = self._task.wait(lambda: self._launcher.look(job), judge)
         if verdict.state is State.REFUSED:

@@ -31,6 +31,7 @@ class Unit(Protocol):
         """The group that it belongs to, such as a pool."""
 
 
+_NO_MOST = "is neither a number from 1 on nor a percentage up to 100%"
 AnyUnit = TypeVar("AnyUnit", bound=Unit)
 
 
@@ -204,7 +205,7 @@ def most_of(text: str | None, size: int) -> int | None:
         return None
     digits = text.strip().removesuffix("%")
     if not digits.isdigit() or int(digits) < 1 or (text.strip().endswith("%") and int(digits) > 100):
-        raise ValueError(f"{text!r} is neither a number from 1 on nor a percentage up to 100%")
+        raise ValueError(f"{text!r} {_NO_MOST}")
     return max(1, int(digits) * size // 100) if text.strip().endswith("%") else int(digits)
 
 
@@ -218,7 +219,7 @@ def readable_most(text: str | None) -> None:
         most_of(text, 1)
     except ValueError as error:
         raise refusal(
-            "max_unavailable_unreadable", f"max_unavailable {error}.", "Give a number, such as 2, or 25%."
+            "max_unavailable_unreadable", f"max_unavailable {text!r} {_NO_MOST}.", "Give a number, such as 2, or 25%."
         ) from error
 
 

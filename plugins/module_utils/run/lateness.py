@@ -37,19 +37,19 @@ class Lateness:
         self.waited_for = verdict
         return Verdict()
 
-    def note(self, reason: Callable[[str], Reason], seconds: float) -> tuple[Verdict, dict[str, Any]]:
+    def note(self, reason: Callable[[str, str], Reason], seconds: float) -> tuple[Verdict, dict[str, Any]]:
         """Note that it is late, and give the verdict and the report. In a single pass the verdict waits.
 
-        `reason` makes the remark from its sentence, and `seconds` is the time that the state took.
+        `reason` makes the remark from the members and from what they wait for, and `seconds` is the time that the state
+        took.
 
         Raises:
             Refusal: the note failed because of something that ends the run, such as a lost lock.
         """
         waited_for = self.waited_for or Verdict()
         said = " ".join(each.message for each in waited_for.deciding())
-        message = f"The batch of {', '.join(self._members)} is late: {said}"
-        self._task.progress(message)
-        late = reason(message)
+        late = reason(", ".join(self._members), said)
+        self._task.progress(late.message)
         noted = note_late(self._task, self._members, said)
-        report = {"state": STATE, "cause": message, "codes": [late.code], "seconds": seconds}
+        report = {"state": STATE, "cause": late.message, "codes": [late.code], "seconds": seconds}
         return combine((Verdict((late,)), noted, *(() if self._task.params["wait"] else (waited_for,)))), report

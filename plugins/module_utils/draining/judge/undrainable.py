@@ -56,7 +56,7 @@ def judge_undrainable(
             f"{'Pod' if len(lost) == 1 else 'Pods'} {enumerate_few(each.full_name for each in lost)} on Kubernetes"
             f" {'node' if len({each.kubernetes_node for each in lost}) == 1 else 'nodes'}"
             f" {enumerate_few(each.kubernetes_node for each in lost)} {'has' if len(lost) == 1 else 'have'} no"
-            " controller, so a drain deletes them for ever.",
+            f" controller, so a drain deletes {'it' if len(lost) == 1 else 'them'} for ever.",
             "Give them a controller such as a Deployment, delete them, or allow their namespaces with"
             " allow_unmanaged_pods.",
         )

@@ -152,7 +152,8 @@ def perform(at: At, acts: Iterable[Act], known: Mapping[str, Performed] | None =
         except Refusal as error:
             cause = error.verdict.reasons[0]
             if cause.code == "kubernetes_refused":
-                refusals.append(waiting("act_refused", cause.message, cause.remedy, about=act.target))
+                said = f"A change was refused, and is tried again. {cause.message}"
+                refusals.append(waiting("act_refused", said, cause.remedy, about=act.target))
             elif cause.code == TOO_OLD:
                 refusals.append(cause)
             elif cause.code != GONE:

@@ -116,14 +116,14 @@ def _kubelets_near(found: Mapping[str, str], hop: Release, target: Release) -> I
     if newer:
         yield refused(
             "kubelet_newer",
-            f"Newer than {target}, which an API server of that version does not allow: {newer}.",
+            f"Kubelets are newer than {target}, which an API server of that version does not allow: {newer}.",
             "Give a version that is not older than these.",
         )
     older = _named(found, lambda version: version.minors_to(hop) > OLDEST_KUBELET)
     if older:
         yield refused(
             "kubelet_too_old",
-            f"More than {OLDEST_KUBELET} minor versions older than an API server of {hop}: {older}.",
+            f"Kubelets are more than {OLDEST_KUBELET} minor versions older than an API server of {hop}: {older}.",
             "Upgrade these to the version of the control plane first.",
         )
 
@@ -133,12 +133,14 @@ def _components(seen: KubeadmCluster, hop: Release, target: Release) -> Iterator
     servers = seen.versions_of(API_SERVER)
     older = _named(servers, lambda version: version.minors_to(hop) > 1)
     if older:
-        said = f"More than one minor version older than {hop}: {older}."
+        said = f"API servers are more than one minor version older than {hop}: {older}."
         yield refused("component_too_old", said, "Bring the control plane to one version first: kubeadm upgrade node.")
     newer = _named({**servers, **seen.versions_of(*FOLLOWING)}, lambda version: target < version)
     if newer:
         yield refused(
-            "component_newer", f"Newer than {target}: {newer}.", "Give a version that is not older than these."
+            "component_newer",
+            f"Components are newer than {target}: {newer}.",
+            "Give a version that is not older than these.",
         )
     behind = _named(
         seen.versions_of(*FOLLOWING),
@@ -147,7 +149,7 @@ def _components(seen: KubeadmCluster, hop: Release, target: Release) -> Iterator
         ),
     )
     if behind:
-        said = f"More than one minor version older than an API server: {behind}."
+        said = f"Components are more than one minor version older than an API server: {behind}."
         yield refused("component_too_old", said, "Bring the control plane to one version first: kubeadm upgrade node.")
 
 

@@ -74,7 +74,9 @@ def facts_in(given: Mapping[str, Any]) -> dict[str, MachineFacts]:
 
 def _facts(name: str, item: Json) -> MachineFacts:
     with understood(
-        lambda why: NotUnderstood.because("machine_unreadable", f"Facts of machine {name}: {why}.", _REMEDY)
+        lambda why: NotUnderstood.because(
+            "machine_unreadable", f"The facts of machine {name} cannot be read: {why}.", _REMEDY
+        )
     ):
         etcd = part(item, "etcd", {})
         return MachineFacts(

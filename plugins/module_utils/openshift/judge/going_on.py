@@ -17,14 +17,14 @@ OF_CONTROL_PLANE = "control_plane_timeout or run_timeout"
 AGAIN = "To follow that, run the playbook again: it continues with this batch."
 
 
-def control_plane_late(said: str) -> Reason:
-    """The remark that the batch of the control plane is late."""
-    return remark("control_plane_late", said)
+def control_plane_late(members: str, waits: str) -> Reason:
+    """The remark that the batch of the control plane is late; `waits` says what it waits for."""
+    return remark("control_plane_late", f"The batch of {members} is late: {waits}")
 
 
-def workers_late(said: str) -> Reason:
+def workers_late(members: str, waits: str) -> Reason:
     """The remark that another batch is late."""
-    return remark("workers_late", said)
+    return remark("workers_late", f"The batch of {members} is late: {waits}")
 
 
 def with_going_on(

@@ -156,7 +156,7 @@ def ask_to_stop(task: Task, watch: Watch) -> Outcome:
         # What becomes of another run is up to the next task, which waits for it or wants the lock for itself.
         return Outcome(Verdict(), bool(task.journal.as_result()), before)
     if held is None or verdict.passed:
-        reasons = [remark("run_is_dead", reason.message) for reason in verdict.reasons]
+        reasons = [remark("run_is_dead", f"No run has to be stopped. {reason.message}") for reason in verdict.reasons]
         return Outcome(Verdict(tuple(reasons)), bool(task.journal.as_result()), before)
     if sight.renewed_meanwhile:
         watch.begin(held)  # the holder may die later, so the watch starts again at its last renewal

@@ -13,7 +13,7 @@ CAUSE = "worker-0.example.com, Install the kubelet: no space left on device"
 def test_the_cause_on_the_host_comes_before_the_state_of_its_machine() -> None:
     found = judge_failed(cluster(), {"w-0": CAUSE}, TO)
     assert [each.code for each in found.reasons] == ["machine_step_failed", "machine_updating"]
-    assert found.reasons[0].message == f"{CAUSE}."
+    assert found.reasons[0].message == f"A step on machine w-0 failed: {CAUSE}."
     assert not found.passed
 
 
