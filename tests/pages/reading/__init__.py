@@ -1,0 +1,1 @@
+"""Texts of code, read from its source without running it."""
