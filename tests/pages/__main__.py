@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.pages import output, settings, specifications, variables
+from tests.pages import output, reasons, settings, specifications, variables
 
-for each in (output, settings, variables):
+for each in (output, reasons, settings, variables):
     each.PAGE.write_text(each.page(), encoding="utf-8")
 for role in specifications.roles():
     specifications.file_of(role).write_text(specifications.specification(role), encoding="utf-8")

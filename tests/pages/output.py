@@ -1,4 +1,4 @@
-"""The page `docs/output.md`: what a run of three and of a thousand members prints, by the code that prints it.
+"""The page `docs/reference/output.md`: what runs of three and of a thousand members print, by the code for it.
 
 The upgrades are simulated: the plan, the record and the times are made up; each line comes from the collection.
 """
@@ -28,7 +28,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record
 )
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.voice import DisplayVoice, label_of
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "output.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "output.md"
 KIND = "data with manager"
 PROOF = "Every shard of the batch keeps a started copy elsewhere ({count} of {count}), {voters} voting members stay"
 NIGHT = datetime(2026, 11, 21, 2, 0, 0, tzinfo=timezone.utc)

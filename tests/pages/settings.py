@@ -9,10 +9,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.set
 
 from tests.checks.tree import ROOT
 
-PAGE = ROOT / "docs" / "restart-settings.md"
+PAGE = ROOT / "docs" / "reference" / "restart-settings.md"
 _HEAD = """# Settings and restarts
 
-The playbook [restart](restart.md#restart-or-new-pod) applies a changed setting in one of five ways, by the most exact
+The playbook [restart](../restart.md#restart-or-new-pod) applies a changed setting in one of five ways, by the most exact
 rule for it, your own (`upgrade_setting_needs`) before all others. This page is made by code (`make pages`).
 
 | Way | Meaning |
@@ -30,7 +30,7 @@ argument `-E…`, needs a new pod.
 ## Rules
 
 Drain a member before it gives up its data. The sources are in
-[the code](../plugins/module_utils/restart/judge/setting_rules.py).
+[the code](../../plugins/module_utils/restart/judge/setting_rules.py).
 
 | Settings | Way | Reason |
 |---|---|---|
@@ -38,7 +38,7 @@ Drain a member before it gives up its data. The sources are in
 _END = """
 ## Settings of the servers themselves
 
-Of {all} settings ([the list](../plugins/module_utils/restart/judge/known_settings.py)) in the published jars of
+Of {all} settings ([the list](../../plugins/module_utils/restart/judge/known_settings.py)) in the published jars of
 OpenSearch 1.3.20, 2.11.1, 2.19.6 and 3.8.0 and of Elasticsearch 7.17.29 and 8.19.0, {dynamic} are `dynamic` in every
 version that knows them, and {static} are `rolling`, but for those with a rule above.
 """

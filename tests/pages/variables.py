@@ -1,7 +1,8 @@
-"""The page `docs/variables.md`: every variable that a user gives, from the one table."""
+"""The page `docs/reference/variables.md`: every variable that a user gives, from the one table."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable
 
@@ -17,20 +18,22 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.variables import 
 
 from tests.checks.tree import ROOT
 
-PAGE = ROOT / "docs" / "variables.md"
+PAGE = ROOT / "docs" / "reference" / "variables.md"
+FOLDER_OF_PAGE = "reference"
+"""Its folder below docs, from which it leads to the other pages."""
 _HEAD = """# Variables
 
 Each playbook takes the variables that name it, or `every`; `opensearch[_hosts]` stands for `opensearch` and
 `opensearch_hosts`. The other playbooks (`plan`, `status`, `abort` and so on) take those of the system whose role is
 given with `-e upgrade_system=…` (default `stateful.upgrade.opensearch`). Each option of a connection has a variable of
-its own, such as `upgrade_opensearch_hosts` ([connections.md](connections.md)).
+its own, such as `upgrade_opensearch_hosts` ([connections.md](../connections.md)).
 `ansible-doc -t role stateful.upgrade.opensearch` describes them in full, as for the roles `restart`, `restart_hosts`,
 `longhorn` and `fleet`. Unknown variables that begin with `upgrade_`, and values that no run can use, are refused all at
 once, before anything is asked of a server.
 
 Give them in a file (`-e @upgrade.yml`), one by one (`-e upgrade_members=search-0,search-1`), or in a survey of AWX. A
 list may be a text with commas; a number, or a yes or no, may be text. An empty text counts as not given, except for
-yes and no, for the numbers that may be 0, and for `upgrade_groups`. [examples/upgrade.yml](examples/upgrade.yml) is
+yes and no, for the numbers that may be 0, and for `upgrade_groups`. [examples/upgrade.yml](../examples/upgrade.yml) is
 such a file. This page is made by code (`make pages`).
 """
 _EXPERT = """
@@ -42,7 +45,7 @@ _END = """
 ## Options of ansible-playbook
 
 `--check` and `--diff` work. `--limit`, `--tags`, `--skip-tags`, `--start-at-task` and `--step` would silently skip
-parts of an upgrade and are refused; narrow a run with `upgrade_members`. A [fleet](fleet.md) takes `--limit`.
+parts of an upgrade and are refused; narrow a run with `upgrade_members`. A [fleet](../fleet.md) takes `--limit`.
 """
 HOSTS = "_hosts"
 _COLUMNS = "\n| Variable | Default | Playbooks | Meaning |\n|---|---|---|---|\n"
@@ -102,4 +105,4 @@ def _meaning(variable: Variable) -> str:
         several = variable.option["type"] == "list"
         text += f" {'Any' if several else 'One'} of {', '.join(f'V({each})' for each in choices)}." if choices else ""
     text = _MARKUP.sub(r"`\1`", text).replace("|", "\\|")
-    return f"{text} [More]({variable.see})" if variable.see else text
+    return f"{text} [More]({posixpath.relpath(variable.see, FOLDER_OF_PAGE)})" if variable.see else text

@@ -1,6 +1,7 @@
 """Builds the documentation site: `python -m tests.site [FOLDER]`, by default into build/site.
 
-The pages are docs/*.md. The reference of modules, plugins and roles is made by antsibull-docs from what they document.
+The pages are those of docs. The reference of modules, plugins and roles is made by antsibull-docs from what they
+document.
 Every warning is an error: a link to a page, a section or a file that is not there ends the build.
 """
 
@@ -30,7 +31,7 @@ def gather(folder: Path) -> Path:
     shutil.copytree(ROOT / "docs", pages)
     reference = pages / "reference"
     # antsibull-docs wants a folder that only its owner may change.
-    reference.mkdir(mode=0o755)
+    reference.chmod(0o755)
     command = ["antsibull-docs", "collection", "--use-current", "--squash-hierarchy", "--fail-on-error"]
     command += ["--no-add-antsibull-docs-version", "--dest-dir", str(reference), COLLECTION]
     environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(linked_project())}

@@ -7,7 +7,7 @@ import re
 from tests.site.commands import DOCS, ELSEWHERE, FENCE, commands_in, elsewhere, files_in
 from tests.unit.named_tests import missing
 
-PAGES = sorted(DOCS.glob("*.md"))
+PAGES = sorted(DOCS.rglob("*.md"))
 PROGRAM = re.compile(r"^\$? ?(?:ansible[\w-]*|kubectl|curl|make|pip|helm|molecule|export) ", re.M)
 
 

@@ -150,7 +150,7 @@ def test_every_part_of_an_upgrade_of_machines_is_shown_by_a_test_that_exists() -
 
 @pytest.mark.parametrize("name", ["troubleshooting.md", "security.md", "versions.md"])
 def test_the_codes_of_a_page_are_in_that_of_the_reasons(name: str) -> None:
-    known = set(re.findall(r"^\| `(\w+)` \|", page("reasons.md"), re.M))
+    known = set(re.findall(r"^\| `(\w+)` \|", page("reference/reasons.md"), re.M))
     used = {code for code in CODE.findall(page(name)) if not BESIDE.match(code)}
     assert used
     assert used - known == set()

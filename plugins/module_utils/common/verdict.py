@@ -31,9 +31,9 @@ class State(str, Enum):
 class Reason:
     """One thing found, in words a person can act on.
 
-    `code` is stable and documented in docs/reasons.md; `message` is one sentence that names the thing at fault;
-    `remedy` is one sentence that says what to do. `state` is what this reason alone would make of a verdict; a
-    reason in state `passed` is a remark.
+    `code` is stable; `message` is one sentence that names the thing at fault; `remedy` is one sentence that says what
+    to do. `state` is what this reason alone would make of a verdict; a reason in state `passed` is a remark. The page
+    docs/reference/reasons.md is made from the calls that make reasons.
     """
 
     state: State

@@ -78,7 +78,7 @@ def test_the_end_of_a_playbook_is_done_only_if_it_says_so(code: int, statistics:
 
 
 def test_the_codes_are_those_of_the_collection_and_the_task_is_that_of_its_role() -> None:
-    page = (ROOT / "docs" / "reasons.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "reasons.md").read_text(encoding="utf-8")
     for codes in KINDS.values():
         assert [each for each in codes if f"\n| `{each}` |" not in page] == []
     tasks = yaml.safe_load((ROOT / "roles/machines/tasks/drain.yml").read_text(encoding="utf-8"))
