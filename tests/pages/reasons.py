@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from tests.checks.tree import ROOT
 from tests.pages.reading.sources import Sources
-from tests.pages.reading.texts import FEW_WORDS, GAP, words
+from tests.pages.reading.texts import FEW_WORDS, GAP, WORD, words
 from tests.pages.reason_codes import MESSAGE, REMEDY, Codes, Made
 
 PAGE = ROOT / "docs" / "reference" / "reasons.md"
@@ -63,6 +63,8 @@ _GIVEN_BY_TASKS = {
 """Code → meaning and remedy, of the codes that tasks give: the sentence is that of the task which failed."""
 OF_CAUSE = "That of the cause that the sentence names."
 """The remedy of a reason that hands on another one's."""
+INFLECTED = frozenset({"is", "are", "was", "were", "has", "have", "does", "do", "it", "its", "them", "they", "their"})
+"""Words that depend on the number of things."""
 SHORT = 200
 """The most characters of two sentences together."""
 _CODE = re.compile(r"(`[^`]*`)")
@@ -106,12 +108,12 @@ def room_of(made: Made) -> str:
 
 def shown(known: Codes, places: Sequence[Made]) -> tuple[str, str]:
     """The sentences and the remedies of a code, of which each is short or single."""
-    said = [_best(each.texts(known.reader, MESSAGE)) for each in places]
-    best = next((each for each in said if _is_whole(each)), _best(said))
-    advice = [_best(each.texts(known.reader, REMEDY)) for each in places]
-    first = advice[said.index(best)]
+    said = [each.texts(known.reader, MESSAGE) for each in places]
+    best = _best(map(_best, said))
+    advice = [each.texts(known.reader, REMEDY) for each in places]
+    first = _best(advice[[_best(each) for each in said].index(best)])
     if words(first) < FEW_WORDS - 1:
-        first = _best(advice)
+        first = _best(map(_best, advice))
     return _together(best, said), OF_CAUSE if first == GAP else _together(first, advice)
 
 
@@ -125,10 +127,20 @@ def _is_whole(text: str) -> bool:
     return words(text) >= FEW_WORDS + 1 and text.endswith((".", "!", "?", f" {GAP}"))
 
 
-def _together(first: str, others: Iterable[str]) -> str:
-    """The first text, and the next other one if both are short."""
-    more = [each for each in others if each != first and _is_whole(each) and len(first + each) <= SHORT]
+def _together(first: str, others: Iterable[Iterable[str]]) -> str:
+    """The first text, and the next one that says something else, if both are short."""
+    texts = [text for each in others for text in each]
+    more = [each for each in texts if _is_whole(each) and len(first + each) <= SHORT and _says_else(first, each)]
     return "<br>".join(map(_escaped, [first, *more[:1]]))
+
+
+def _says_else(one: str, other: str) -> bool:
+    """Whether each text has a word of its own, other than a plural or one of `INFLECTED`."""
+    known = [{word.lower() for word in WORD.findall(text)} - INFLECTED for text in (one, other)]
+    return all(
+        any(not any(word.startswith(same[:-1]) or same.startswith(word[:-1]) for same in there) for word in here)
+        for here, there in (known, reversed(known))
+    )
 
 
 def _row(code: str, states: Sequence[str], sentence: str, remedy: str) -> str:

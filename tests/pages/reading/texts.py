@@ -88,8 +88,10 @@ class Reader:
         texts = list(dict.fromkeys(text for _end, text in read))
         if self.bold:
             return [each for each in texts if each and not _vague(each)][:2] or [GAP]
-        foreign = any(end.chosen and end.place.source is not value.place.source for end, _text in read)
-        return [GAP] if foreign else _decided(texts)
+        chosen = [(end, text) for end, text in read if end.chosen]
+        is_name = len(texts) > 1 and bool(chosen) and all(text and not {" ", GAP} & {*text} for _end, text in chosen)
+        is_foreign = any(end.place.source is not value.place.source for end, _text in chosen)
+        return [GAP] if is_name or is_foreign else _decided(texts)
 
     def _of_method(self, value: Value, node: ast.Call, function: ast.Attribute) -> Iterable[str]:
         base, given = value.of(function.value), node.args
