@@ -41,7 +41,7 @@ def connection_class(
     base, timed_out = library.Urllib3HttpConnection, library.exceptions.ConnectionTimeout
 
     @cache
-    def way_of(way: Any) -> Any:
+    def connected_by(way: Any) -> Any:
         """The class of one connection, made once for all hosts."""
         return limited(noting(way if forward is None else forwarded(way, forward), shown, note), limit)
 
@@ -70,7 +70,7 @@ def connection_class(
         def _take_the_way(self) -> None:
             if isinstance(self.pool, ProxiedPool):
                 return
-            self.pool.ConnectionCls = way_of(type(self.pool).ConnectionCls)
+            self.pool.ConnectionCls = connected_by(type(self.pool).ConnectionCls)
             if forward is not None:
                 return
             url = f"{'https' if self.use_ssl else 'http'}://{_in_url(self.hostname)}:{self.port}"
