@@ -12,8 +12,8 @@ from tests.checks.tree import ROOT
 PAGE = ROOT / "docs" / "reference" / "restart-settings.md"
 _HEAD = """# Settings and restarts
 
-The playbook [restart](../restart.md#restart-or-new-pod) applies a changed setting in one of five ways, by the most exact
-rule for it, your own (`upgrade_setting_needs`) before all others. This page is made by code (`make pages`).
+The playbook [restart](../restart.md#restart-or-new-pod) applies a changed setting in one of five ways, by the
+most exact rule for it, your own (`upgrade_setting_needs`) before all others. This page is made by code (`make pages`).
 
 | Way | Meaning |
 |---|---|

@@ -26,6 +26,8 @@ from ..common.reading import Json, listed, text, understood, within
 from ..common.verdict import refused
 
 Read = TypeVar("Read")
+Kept = dict[Any, dict[str, tuple[str, Any]]]
+"""By the function that reads, and by the UID of an object: its resource version, and what was read of it."""
 
 UNREACHABLE = "kubernetes_unreachable"
 
@@ -119,17 +121,34 @@ def reading_object(kind: str, item: Mapping[str, Any]) -> AbstractContextManager
     return reading(f"about {kind} {name}" if name else f"about a {kind}")
 
 
-def all_of(kind: str, items: Iterable[Json], read: Callable[[str, Json], Read]) -> tuple[Read, ...]:
+def all_of(
+    kind: str, items: Iterable[Json], read: Callable[[str, Json], Read], kept: Kept | None = None
+) -> tuple[Read, ...]:
     """The observations of these objects. `read` gets the name of the object and the object.
+
+    With `kept`, an object is read again only once it has changed. `read` may then look at nothing but the object.
 
     Raises:
         NotUnderstood: a part of one of them is not as expected.
     """
-    found = []
+    found, before = [], {} if kept is None else kept.setdefault(read, {})
     for item in items:
+        uid, version = _version_in(item)
+        if version and before.get(uid, ("",))[0] == version:
+            found.append(before[uid][1])
+            continue
         with reading_object(kind, item):
             found.append(read(within(item, "metadata", lambda data: text(data, "name")), item))
+        before[uid] = version, found[-1]
     return tuple(found)
+
+
+def _version_in(item: Mapping[str, Any]) -> tuple[str, str]:
+    """The UID of an object, and the resource version that each change of it replaces (Kubernetes API conventions,
+    "Concurrency control and consistency"); empty if the object does not say."""
+    metadata = item.get("metadata")
+    said = metadata if isinstance(metadata, dict) else {}
+    return str(said.get("uid", "")), str(said.get("resourceVersion", ""))
 
 
 def name_in(item: Mapping[str, Any]) -> str:

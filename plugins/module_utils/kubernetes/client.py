@@ -22,7 +22,7 @@ from ..common.time_limit import CONNECTING, TimeLimit, limit_pools, retrying
 from ..common.verdict import Verdict
 from ..common.words import shortened
 from .access import Access, access
-from .answers import ApiRequest, Expired, api_request_of, not_understood, reading, refusal_of, unreachable
+from .answers import ApiRequest, Expired, Kept, api_request_of, not_understood, reading, refusal_of, unreachable
 from .paths import CORE, in_namespace
 
 Json = dict[str, Any]
@@ -61,6 +61,8 @@ class KubernetesClient:
     def __init__(self, reach: Access, timeout: float) -> None:
         urllib3 = needed("urllib3", "urllib3")
         self._access = reach
+        self.kept: Kept = {}
+        """What `all_of` has read of objects that have not changed since."""
         self._failure: type[Exception] = urllib3.exceptions.HTTPError
         self._timeout = urllib3.Timeout(connect=min(timeout, CONNECTING), read=timeout)
         self._limit = TimeLimit(timeout)

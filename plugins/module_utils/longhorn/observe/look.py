@@ -57,14 +57,14 @@ def look(client: KubernetesClient, namespace: str) -> Longhorn:
 
     def listed(kind: str) -> tuple[Any, ...]:
         called, read = _READ[kind]
-        return all_of(called, client.list(path_of(namespace, kind)), read)
+        return all_of(called, client.list(path_of(namespace, kind)), read, client.kept)
 
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         asked = {kind: pool.submit(listed, kind) for kind in _READ}
         snapshots = pool.submit(client.list, path_of(namespace, SNAPSHOTS), RUN)
         kubernetes_nodes = pool.submit(_kubernetes_nodes, client)
         found = {kind: each.result() for kind, each in asked.items()}
-        ours = all_of("Snapshot", snapshots.result(), reading.snapshot)
+        ours = all_of("Snapshot", snapshots.result(), reading.snapshot, client.kept)
         of_kubernetes = kubernetes_nodes.result()
     if not found[SETTINGS]:
         raise refusal(
@@ -125,4 +125,4 @@ def model_of_managers(client: KubernetesClient, namespace: str, node: str) -> Mo
 
 
 def _kubernetes_nodes(client: KubernetesClient) -> tuple[KubernetesNode, ...]:
-    return all_of("Kubernetes node", client.list(f"{CORE}/nodes"), reading.kubernetes_node)
+    return all_of("Kubernetes node", client.list(f"{CORE}/nodes"), reading.kubernetes_node, client.kept)

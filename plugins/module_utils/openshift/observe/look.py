@@ -45,9 +45,9 @@ class Looking:
                 "Correct kubernetes (upgrade_kubernetes).",
             )
         pools = {each.name: each for each in map(self._pool, found[POOLS])}
-        nodes = {each.name: each for each in all_of("Node", found[NODES], reading.node)}
+        nodes = {each.name: each for each in all_of("Node", found[NODES], reading.node, client.kept)}
         (said,) = all_of("ClusterVersion", [whole], reading.cluster_version)
-        operators = all_of("ClusterOperator", found[OPERATORS], reading.operator)
+        operators = all_of("ClusterOperator", found[OPERATORS], reading.operator, client.kept)
         return OpenShift(said, operators, pools, nodes, members_of(pools, nodes))
 
     def _pool(self, item: dict[str, Any]) -> MachineConfigPool:
