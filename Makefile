@@ -15,7 +15,7 @@ COMPILE = -m piptools compile --quiet --generate-hashes --strip-extras --allow-u
 # These have to work whatever the version of ansible-core: the tests without a cluster, and one upgrade.
 WHATEVER_ANSIBLE = -m pytest -n auto --dist loadfile tests/unit tests/parity \
 	"tests/scenarios/test_upgrade.py::test_nothing_is_lost_and_all_is_put_back"
-# The part of that which runs ansible-core: enough beside the whole suite on the version in between.
+# The part of that which runs ansible-core: enough next to the whole suite on the version in between.
 ON_ANSIBLE = -m pytest $(addprefix tests/unit/,playbooks roles plugins/action plugins/lookup plugins/plugin_utils \
 	plugins/module_utils/entry/test_entry.py \
 	systems/test_lamps.py::test_two_upgrades_are_part_of_one_playbook_and_leave_nothing_to_its_other_plays) tests/parity
@@ -42,7 +42,7 @@ benchmark: ## the same upgrade in three ways, side by side (ARGS="…" go to tes
 benchmark-plans: ## the cost of a plan for 1,000 members with 50,000 shards (ARGS="…" go to tests.benchmarks.plans)
 	@$(RUN) -m tests.benchmarks.plans $(ARGS)
 
-benchmark-restart: ## a restart of each process beside a replacement of each pod (ARGS="…" go to tests.benchmarks.restart)
+benchmark-restart: ## a restart of each process compared with a replacement of each pod (ARGS="…" go to tests.benchmarks.restart)
 	@$(RUN) -m tests.benchmarks.restart $(ARGS)
 
 benchmark-run: ## a whole upgrade of 300 members with 15,000 shards in memory, batch by batch (ARGS="…" go to tests.runs.big_run)
@@ -153,7 +153,7 @@ soak: soak-runs soak-branches soak-scenarios ## all that CI has no time for; tak
 soak-scenarios: ## every way of a real upgrade, and all scenarios of molecule
 	@$(TWO_AT_A_TIME) -vv tests/scenarios --ignore=tests/scenarios/branches -m soak $(ARGS)
 
-random-runs: ## random upgrades by seed, each watched at every change (ARGS="--system longhorn --first 0 --count 2000"; --seed <number>: one, told in full)
+random-runs: ## random upgrades by seed, each watched at every change (ARGS="--system longhorn --first 0 --count 2000"; --seed <number>: one, shown in full)
 	@$(RUN) -m tests.runs.random_runs $(ARGS)
 
 soak-runs: ## in memory: a run that is killed behind each of its acts, and the branches that CI has no time for
