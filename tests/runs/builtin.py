@@ -9,9 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from ansible._internal._templating._utils import Omit
-from ansible.template import Templar
 
-from tests.runs.scripts import LOADER, UnknownKeyword, Variables
+from tests.runs.scripts import UnknownKeyword, Variables, templar_of
 
 LOCALHOST, HOSTVARS = "localhost", "hostvars"
 Result = dict[str, Any]
@@ -169,7 +168,7 @@ class _Templated(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name == HOSTVARS or name in self._filled:  # hostvars has each host, and so itself
             return self._raw[name]
-        return Templar(loader=LOADER, variables=dict(self._raw)).template(self._raw[name])
+        return templar_of(self._raw).template(self._raw[name])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._raw)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ansible.errors import AnsibleError
-from ansible.template import Templar, trust_as_template
+from ansible.template import trust_as_template
 from ansible.utils.display import Display
 from ansible.utils.vars import load_extra_vars
 
@@ -39,6 +39,7 @@ from tests.runs.scripts import (
     conditions_of,
     plays_of,
     tasks_of,
+    templar_of,
 )
 from tests.runs.turns import RUN
 from tests.scenarios.playbook import Played
@@ -368,7 +369,7 @@ class _OfPlay:
     def _templar(self, variables: Variables) -> Any:
         # Lookups read the extra variables there; another run may have been at work.
         load_extra_vars.__dict__["extra_vars"] = dict(self.run.extra)
-        return Templar(loader=LOADER, variables=dict(variables))
+        return templar_of(variables)
 
 
 def replace_conditions(place: Place, task: Task) -> Place:
