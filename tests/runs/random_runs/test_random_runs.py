@@ -47,7 +47,7 @@ def test_random_upgrades(name: str, first: int) -> None:
     assert any(each.acts for each in endings)
 
 
-@pytest.mark.parametrize(("name", "seed"), [("opensearch", 3), ("longhorn", 0), ("openshift", 5)])
+@pytest.mark.parametrize(("name", "seed"), [("opensearch", 10), ("longhorn", 0), ("openshift", 2)])
 def test_a_seed_is_one_story_and_happens_in_one_way_only(name: str, seed: int) -> None:
     system = SYSTEMS[name]
     told = [system.play(system.story_of(seed)) for _time in range(2)]
@@ -69,7 +69,8 @@ def test_some_stories_have_their_members_on_hosts_and_such_a_story_happens_in_on
     on_hosts = [each for each in stories if isinstance(each, OpenSearchStory) and each.on_hosts]
     assert 0.05 < len(on_hosts) / len(stories) < 0.2
     assert all({event.kind for event in each.events} <= {*KINDS_ON_HOSTS} for each in on_hosts)
-    told = [system.play(on_hosts[0]) for _time in range(2)]
+    one = next(each for each in on_hosts if each.seed == 78)
+    told = [system.play(one) for _time in range(2)]
     assert (told[0].told, told[0].acts) == (told[1].told, told[1].acts)
     assert not told[0].faults
 
