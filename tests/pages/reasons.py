@@ -61,7 +61,7 @@ _GIVEN_BY_TASKS = {
     "step_failed": ("A step failed more often than it may.", "Fix the cause, and run again from the first step."),
 }
 """Code → meaning and remedy, of the codes that tasks give: the sentence is that of the task which failed."""
-OF_CAUSE = "That of the cause that the sentence names."
+OF_CAUSE = "The remedy of the cause that the sentence names."
 """The remedy of a reason that hands on another one's."""
 INFLECTED = frozenset({"is", "are", "was", "were", "has", "have", "does", "do", "it", "its", "them", "they", "their"})
 """Words that depend on the number of things."""

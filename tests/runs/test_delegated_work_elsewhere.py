@@ -141,7 +141,7 @@ def test_an_abort_of_the_task_reaches_the_upgrader_in_the_other_cluster(both: Bo
     tasks.here.calling.after = withdraw
     ended = tasks.play(given)
     assert ended.code != 0
-    assert "The upgrade was aborted, and no work on machine cp-1 is under way." in ended.output
+    assert "The upgrade was aborted, and no work on machine cp-1 is in progress." in ended.output
     found = update(upgrader, begun[0])
     assert (found["spec"]["phase"], found["status"]["phase"]) == ("Abort", "Aborted")
     assert (tasks.phase(), tasks.progress(), machines.marked(), left(tasks)) == ("Abort", {}, {}, [])

@@ -24,7 +24,7 @@ from tests.scenarios.playbook import Played, digest_in
 
 ABORT = "stateful.upgrade.abort"
 MACHINES = ("cp-1", "cp-2")
-NOTHING = "No upgrade is under way, so none was aborted."
+NOTHING = "No upgrade is in progress, so none was aborted."
 ROLE = "stateful.upgrade.member_delegated"
 Both = tuple[Tasks, OwnedMachines]
 

@@ -52,7 +52,7 @@ def versions(found: Machines) -> dict[str, str]:
         ("worker-1", "worker-2 could not be reached any more."),
         (
             GONE,
-            "Machine worker-2 has no Kubernetes node any more. See the log of its kubelet (journalctl -u kubelet), or"
+            "Machine worker-2 no longer has a Kubernetes node. See the log of its kubelet (journalctl -u kubelet), or"
             " take it out of upgrade_groups if it was deleted.",
         ),
     ],

@@ -113,7 +113,7 @@ def test_work_whose_time_is_over_stays_cordoned_and_its_result_is_read_by_the_ne
     assert failed.code != 0
     assert "is still at work after the time of the step" in failed.output
     assert cordoned(found) == ["worker-1"]
-    assert "Machine worker-1 stays cordoned, since an operation of its agent is under way" in failed.output
+    assert "Machine worker-1 stays cordoned, since an operation of its agent is in progress" in failed.output
     ran = found.machines["worker-1"].commands.ran
     before = len(ran)
 

@@ -118,7 +118,7 @@ def test_what_was_not_computed_is_said(here: World) -> None:
     without_right(cluster, "configmaps")
     passed = cluster.plan(**MINOR)
     assert passed.code == 0, passed.output
-    assert "Not computed: the APIs in use that the target has no more." in passed.output
+    assert "Not computed: the APIs in use that the target no longer has." in passed.output
     assert "is not allowed to list apirequestcounts" in passed.output
     assert "Not computed: the acknowledgements that are missing." in passed.output
 
@@ -129,7 +129,7 @@ def test_a_server_that_does_not_count_requests_is_no_failure(here: World) -> Non
     cluster.openshift.clock.advance(60)
     passed = cluster.plan(**MINOR)
     assert passed.code == 0, passed.output
-    assert "Not computed: the APIs in use that the target has no more." in passed.output
+    assert "Not computed: the APIs in use that the target no longer has." in passed.output
 
 
 def database(cluster: CalledOpenShift, replicas: int = 3, **spec: Any) -> None:
@@ -266,7 +266,10 @@ def test_pods_that_find_no_room_on_other_kubernetes_nodes_are_a_remark_of_their_
     batch = f"nodes-0{int(node.rpartition('-')[2]) + 2}"
     said = f"Batch {batch}: 1 pod (search/data-0) finds no room on other Kubernetes nodes, by requests."
     assert said in passed.output
-    assert "Not computed for the room on other Kubernetes nodes: affinity to other pods (3 pods)" in passed.output
+    assert (
+        "Whether pods find room on other Kubernetes nodes was computed without this: affinity to other pods (3 pods)"
+        in passed.output
+    )
 
 
 def test_without_the_right_to_list_volumes_their_zones_are_not_computed(here: World) -> None:

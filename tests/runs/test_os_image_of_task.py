@@ -94,5 +94,5 @@ def test_a_field_of_no_object_is_refused_by_name(both: tuple[Tasks, OwnedMachine
     wanting(tasks, NEW)
     refused = tasks.play(tasks.agreed(**{**GIVEN, "member_os_image_field": "version"}, **management(tasks)))
     assert refused.code != 0
-    assert "version is no field of a specification of machines. Give one below bootstrapConfig" in refused.output
+    assert "version is not a field of a specification of machines. Give one below bootstrapConfig" in refused.output
     assert submitted(tasks) == {}

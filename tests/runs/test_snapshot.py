@@ -131,7 +131,7 @@ def test_one_that_is_partial_keeps_every_member_as_it_is(here: World, cluster: C
     refused = here.play(PLAYBOOK, consent)
     assert refused.code != 0
     (partial,) = snapshots(cluster)
-    assert f"Snapshot backup/{partial['snapshot']} is no way back: it is PARTIAL" in refused.message
+    assert f"Snapshot backup/{partial['snapshot']} is not a way back: it is PARTIAL" in refused.message
     after = cluster.fingerprint()
     assert (after.pods, after.settings) == (before.pods, before.settings)
     assert refused.message.endswith("Fix the cause, and run again: another one is taken.")

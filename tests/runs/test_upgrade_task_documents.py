@@ -44,7 +44,7 @@ def test_a_document_is_declined_by_the_whole_difference(found: Machines, tmp_pat
     wrong = write(tmp_path / "wrong.yml", template={"covres": []})
     refused = play(found, variables(found, wrong))
     assert codes(refused) == ["request_invalid"]
-    assert "spec.template.covres is no field of an UpgradeTask" in refused.output
+    assert "spec.template.covres is not a field of an UpgradeTask" in refused.output
 
 
 @pytest.mark.parametrize("deleted", [False, True])

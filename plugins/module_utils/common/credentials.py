@@ -40,7 +40,7 @@ def refuse_no_url(url: str, given: str, option: str) -> None:
     if not _URL.fullmatch(url):
         raise refusal(
             "address_not_url",
-            f"The address {given} of {option} is no URL of a server.",
+            f"The address {given} of {option} is not the URL of a server.",
             "Write it as https://NAME:PORT, without quotes and without spaces.",
         )
 

@@ -37,7 +37,7 @@ def timestamp_of(text: str) -> datetime:
         pass
     raise refusal(
         "baseline_unreadable",
-        f"The baseline {text} is no time with its offset from UTC.",
+        f"The baseline {text} is not a time with its offset from UTC.",
         "Write it as 2026-12-01T22:00:00Z (baseline).",
     )
 

@@ -44,7 +44,7 @@ class AwxServer:
         if not is_plain_url(self._url):
             raise refusal(
                 "awx_address_unusable",
-                "The address of AWX is no plain URL of HTTP.",
+                "The address of AWX is not a plain HTTP URL.",
                 f"Give one such as https://awx.example.com ({OPTION}.url, or CONTROLLER_HOST).",
             )
         self.host = urlsplit(self._url).netloc

@@ -248,7 +248,7 @@ class _Listener:
             raise refusal(
                 "fleet_cancelled",
                 f"The fleet was cancelled, so the process of {self._cluster} was ended.",
-                "Run the fleet again: the cluster goes on where it was.",
+                "Run the fleet again: the upgrade of this cluster continues where it stopped.",
             )
         if line.startswith(self._DONE):
             self._task.voice.done(f"{self._cluster}: {line[len(self._DONE) :]}")

@@ -104,7 +104,7 @@ def held_back(fleet: FleetPlan, name: str) -> str:
         ]
         if behind:
             return f"Wave {wave.name} comes first, and is not done on {first_few(behind)}."
-    return f"No wave takes the cluster {name}."
+    return f"No wave includes the cluster {name}."
 
 
 def plan_lines(fleet: FleetPlan, playbook: str) -> list[str]:

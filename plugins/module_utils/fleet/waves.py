@@ -61,7 +61,7 @@ def _faults(groups: Mapping[str, Sequence[str]], canary: Sequence[str], wanted: 
         if name not in known:
             yield refused(
                 "wave_unknown",
-                f"The canary {name} is no host of the inventory.",
+                f"The canary {name} is not a host of the inventory.",
                 "Name a host of it in upgrade_fleet_canary.",
             )
     for entry in wanted:
@@ -70,7 +70,7 @@ def _faults(groups: Mapping[str, Sequence[str]], canary: Sequence[str], wanted: 
             continue
         yield refused(
             "wave_unknown",
-            f"The wave {entry} is no group of the inventory, no number above 0, and no percentage from 1% to 100%.",
+            f"The wave {entry} is not a group of the inventory, a number above 0, or a percentage from 1% to 100%.",
             "Correct upgrade_fleet_waves.",
         )
 
@@ -78,7 +78,7 @@ def _faults(groups: Mapping[str, Sequence[str]], canary: Sequence[str], wanted: 
 def _left_over(left: Sequence[str]) -> Reason:
     return refused(
         "wave_misses_clusters",
-        f"No wave takes {first_few(left)}.",
+        f"No wave includes {first_few(left)}.",
         "Add a last wave to upgrade_fleet_waves that takes all the others, such as 100%.",
     )
 

@@ -27,7 +27,12 @@ def _on_image(seen: Longhorn, image: str, names: Collection[str]) -> Verdict:
     ]
     return Verdict(
         tuple(
-            waiting("node_not_switched", f"Node {name} does not run {image} yet.", "Switch it.", about=name)
+            waiting(
+                "node_not_switched",
+                f"Node {name} does not run {image} yet.",
+                "Upgrade it: run the playbook longhorn.",
+                about=name,
+            )
             for name in left
         )
     )

@@ -80,7 +80,7 @@ def stays_for_agent(name: str, unread: str) -> Reason:
     """The remark on a machine that stays cordoned for its agent, which is at work, or whose operation is `unread`."""
     again = "Run the playbook again: it reads the result of the operation and continues."
     if not unread:
-        said = f"Machine {name} stays cordoned, since an operation of its agent is under way, which may restart it."
+        said = f"Machine {name} stays cordoned, since an operation of its agent is in progress, which may restart it."
         return remark("machine_stays_cordoned", said, again)
     said = f"Machine {name} stays cordoned, since the end of operation {unread} of its agent was not read."
     return remark("machine_stays_cordoned", f"{said} It may restart the machine.", f"{again} {_settled(name)}")

@@ -197,7 +197,7 @@ class _Work:
             remedy = f"Fix the cause, delete {named} in namespace {self.task.params['namespace']}, and run again."
             return (refused("node_update_failed", f"The work on machine {self.machine} has failed: {cause}.", remedy),)
         if step is NodeStep.ABORTED:
-            said = f"The upgrade was aborted, and no work on machine {self.machine} is under way."
+            said = f"The upgrade was aborted, and no work on machine {self.machine} is in progress."
             return (refused("stopped_by_request", said, "Request the upgrade again, or leave it as it is."),)
         said = f"The upgrader of machine {self.machine} is at work ({named}{f'; {cause}' if cause else ''})."
         return (waiting("node_update_under_way", said, "See its status, and the log of its upgrader.", self.machine),)

@@ -35,7 +35,7 @@ def specified(task: Task) -> Outcome:
     """
     root, *path = str(task.params["field"]).split(".")
     if root not in OBJECTS or not path or not all(path):
-        said = f"{task.params['field'] or 'Nothing'} is no field of a specification of machines."
+        said = f"{task.params['field'] or 'An empty text'} is not a field of a specification of machines."
         raise refusal("field_unknown", said, f"Give one below {' or '.join(OBJECTS)}, such as infraMachine.spec.image.")
     found = task.ask(lambda: _found(task, root, tuple(path)))
     return Outcome(Verdict(), more={"specified": dict(found) if isinstance(found, Mapping) else {}})

@@ -72,7 +72,7 @@ def _unknown(document: Mapping[str, Any]) -> Iterator[str]:
     if document.get("apiVersion") != f"{GROUP}/{VERSION}":
         yield f"apiVersion of the {UPGRADE_TASK} is not {GROUP}/{VERSION}: correct it."
     for path in _beyond(document, _FIELDS, ""):
-        yield f"{path} is no field of an {UPGRADE_TASK}: take it out of the request."
+        yield f"{path} is not a field of an {UPGRADE_TASK}: take it out of the request."
 
 
 def _beyond(found: Any, known: Mapping[str, Any] | None, path: str) -> Iterator[str]:

@@ -48,7 +48,7 @@ def dependencies_in(texts: Iterable[str]) -> list[Dependency]:
         try:
             found.append(_parsed(each.strip()))
         except ValueError as error:
-            said = f"{each.partition('?')[0]} is no dependency that can be asked: {error}."
+            said = f"{each.partition('?')[0]} is not a dependency that can be checked: {error}."
             remedy = "Write https://…, http://…, tcp://HOST:PORT, dns://NAME or registry://HOST."
             faults.append(refused("dependency_unreadable", said, remedy))
     if faults:

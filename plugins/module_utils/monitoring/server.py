@@ -41,7 +41,7 @@ class Server:
         if not is_plain_url(self._url):
             raise refusal(
                 "monitoring_address_unusable",
-                f"The address of the {self._shown} is no plain URL of HTTP.",
+                f"The address of the {self._shown} is not a plain HTTP URL.",
                 f"Give one such as https://monitoring.example.com, and its credentials apart ({name}.url).",
             )
         self.host = urlsplit(self._url).netloc

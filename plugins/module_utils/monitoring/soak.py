@@ -68,7 +68,7 @@ def limits_in(given: Sequence[Mapping[str, Any]], option: str) -> list[Limit]:
     faults = [
         refused(
             "soak_limit_unreadable",
-            f"The limit {each['name']} of {option} says neither most nor ratio.",
+            f"The limit {each['name']} of {option} has neither most nor ratio.",
             "Give the most that its value may be, or its ratio to the value when the upgrade began.",
         )
         for each in given
@@ -92,7 +92,7 @@ def judge_soak(soak: Soak) -> Iterator[Reason]:
     for each in failed:
         yield refused(
             "soak_failed",
-            f"The upgrade stops, since {soak.called} and has not proven itself: {each}",
+            f"The upgrade stops. {soak.called}, and has not proven itself: {each}",
             "Fix that and run again, or restore what is lost; the other members are as they were.",
         )
     for one in soak.measured:

@@ -71,7 +71,7 @@ def _in_halves(gone: Collection[str], names: Collection[str]) -> Verdict:
     left = [name for name in names if name not in gone]
     reason = refused(
         "node_half_empty",
-        f"{enumerate_few(gone)} went, and it could not be proven any more that {enumerate_few(left)} may go too, so the"
+        f"{enumerate_few(gone)} went, and it could no longer be proven that {enumerate_few(left)} may go too, so the"
         " Kubernetes node cannot be emptied.",
         "Fix the cause, then run again: the run uncordons the node, and the next one empties it.",
     )

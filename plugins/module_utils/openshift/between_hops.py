@@ -67,7 +67,7 @@ def told_of_removals(task: Task, client: KubernetesClient, seen: OpenShift, targ
     present = release_in(seen.version.present)
     if present is None or seen.version.is_commenced(str(target)) or present.minors_to(target) < 1:
         return Verdict()
-    named = "the APIs in use that the target has no more"
+    named = "the APIs in use that the target no longer has"
     apis, remarks = task.ask(lambda: asked(lambda: removed_apis(client), named))
     found = combine((judge_removed(apis or (), present, target), Verdict(remarks)))
     for each in found.reasons:

@@ -76,7 +76,7 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         present, target = (release_in(str(planned.more[name])) for name in ("deployed_version", "target_version"))
         if present is None or target is None or present.minors_to(target) < 1:
             return Outcome(Verdict())
-        apis, remarks = asked(lambda: removed_apis(client), "the APIs in use that the target has no more")
+        apis, remarks = asked(lambda: removed_apis(client), "the APIs in use that the target no longer has")
         return Outcome(combine((judge_removed(apis or (), present, target), Verdict(remarks))))
 
     def workloads(given: Task) -> Outcome:

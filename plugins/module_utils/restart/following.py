@@ -298,7 +298,7 @@ def _judge_phase(mark: Marked, process: Process, silence: str) -> Iterator[Reaso
             f"The new configuration has not reached pod {mark.name} yet: the mounted file is"
             f" {process.checksum[:SHOWN] or 'not there'}, and {process.expected[:SHOWN]} is expected.{stays}",
             "The kubelet brings it within two minutes. If it does not, look at the events of the pod, and see that the"
-            " file is no mount by subPath.",
+            " file is not mounted by subPath.",
             about=mark.name,
         )
     elif mark.phase in STOPPING:

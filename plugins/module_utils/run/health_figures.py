@@ -197,7 +197,7 @@ class HealthJudge:
     def _judged(self, figure: HealthFigure, row: FigureRow, said: str, *, waits: bool) -> tuple[FigureRow, Reason]:
         entries = [each for each in self.accepted if each.figure == figure.name]
         valid = next((each for each in entries if self.today <= each.until), None)
-        lead = f"{self._batch} went last, and the cluster is worse than before: {said}"
+        lead = f"{self._batch} went last. Now the cluster is worse than before: {said}"
         if valid is not None:
             return row.of(ACCEPTED), remark("health_worse_accepted", f"{lead} This is accepted {valid.said}.")
         over = "".join(f" It was accepted until {each.until} ({each.owner})." for each in entries[:1])
@@ -207,7 +207,7 @@ class HealthJudge:
         )
         if waits:
             return row.of(WORSE), waiting("health_recovering", f"{lead}{over}", remedy, about=figure.name)
-        return row.of(WORSE), refused("health_worse", f"The upgrade stops, since {lead}{over}", remedy)
+        return row.of(WORSE), refused("health_worse", f"The upgrade stops. {lead}{over}", remedy)
 
     @property
     def _batch(self) -> str:

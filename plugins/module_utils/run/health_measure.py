@@ -81,7 +81,7 @@ def measure(task: Task, systems: Mapping[str, HealthFigures]) -> Outcome:
     if batch is None:
         return Outcome(Verdict())
     if record.figures is None or not record.figures.measured:
-        said = "The cluster's health was not measured before the first batch, so it is compared with nothing."
+        said = "The cluster's health was not measured before the first batch, so it cannot be compared."
         return Outcome(Verdict((remark("health_not_measured", said),)))
     judge = HealthJudge(health.figures, record.figures, accepted, batch.members, utc_now().date())
     return this.after(judge)

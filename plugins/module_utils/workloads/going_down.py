@@ -155,7 +155,7 @@ def _foreseen(task: Task, workload: Workload, batches: Batches) -> Iterator[Reas
         for each in alone.reasons if alone.state is State.REFUSED else ():
             # Members may be elsewhere by then, and the gate asks again.
             yield remark(each.code, f"Batch {name} could not go now: {each.message}", each.remedy)
-    said = f"{len(going)} members are on the Kubernetes nodes of {len(members)} batches, and asked before each of them."
+    said = f"{len(going)} members are on the Kubernetes nodes of {len(members)} batches, and are asked before each."
     yield remark("workload_asked", said)
 
 

@@ -42,7 +42,7 @@ def test_an_upgrade_is_paused_and_approved_where_it_is(
         given = confirmed(given, environment)
         where = cluster.variables(TO)
         nothing = play(PAUSE, where, environment)
-        assert "There is no upgrade under way" in nothing.message
+        assert "There is no upgrade in progress" in nothing.message
         first = play(PLAYBOOK, given, environment)
         print(first.output)
         assert first.code == 0, first.message

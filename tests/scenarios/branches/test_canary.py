@@ -39,7 +39,7 @@ def test_a_canary_goes_first_stops_the_upgrade_and_lets_it_go_on(
                 "upgrade_steps": UNMEASURED,
             }
             wrong = play(PLAYBOOK, {**cluster.variables(TO), "upgrade_canary": "nobody"}, environment)
-            assert "The canary nobody is no member of the pools" in wrong.message
+            assert "The canary nobody is neither a member of the pools" in wrong.message
             given = confirmed({**cluster.variables(TO), **soak}, environment)
             first = play(PLAYBOOK, {**given, "upgrade_wait": False}, environment)
             print(first.output)
@@ -58,7 +58,7 @@ def test_a_canary_goes_first_stops_the_upgrade_and_lets_it_go_on(
             )
             print(stopped.output)
             assert statistics(stopped)["upgrade_reasons"] == ["soak_failed"]
-            assert f"{CANARY} went first and has not proven itself: The alert Lost" in stopped.output
+            assert f"{CANARY} went first, and has not proven itself: The alert Lost" in stopped.output
             server.fire()
             done = play(PLAYBOOK, {**given, "upgrade_soak_time": 1}, environment)
             print(done.output)

@@ -75,7 +75,7 @@ def test_the_rules_of_elasticsearch_refuse_a_plan(seven: Cluster, ansible_enviro
         ("9.1.0", {}, f"{FROM} → 8.19 → 9.1.0"),
         ("3.8.0", {}, "is a version of OpenSearch"),
         # Within a major version: the coordinating member could not come back.
-        (TO, rest, "it cannot join any more"),
+        (TO, rest, "it can no longer join"),
     )
     for target, more, said in cases:
         played = play(PLAN, seven.variables(target, **more), ansible_environment)

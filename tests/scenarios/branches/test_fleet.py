@@ -107,7 +107,7 @@ def test_a_fleet_goes_no_further_than_a_canary_that_does_not_prove_itself(cluste
     assert stopped.code != 0
     assert clusters.states() == {"staging": "failed", "north": "not begun", "south": "not begun"}
     assert clusters.on(TO) == ["staging"]
-    assert "staging went first and has not proven itself" in clusters.record("staging")["cause"]
+    assert "staging went first, and has not proven itself" in clusters.record("staging")["cause"]
     assert clusters.record("staging")["codes"] == statistics(stopped)["upgrade_reasons"] == ["soak_failed"]
 
 
@@ -122,7 +122,7 @@ def test_a_fleet_goes_wave_by_wave_and_stops_at_a_failure(clusters: Clusters) ->
     assert clusters.states() == {"staging": "failed", "north": "failed", "south": "not begun"}
     assert clusters.on(TO) == ["staging"]
     assert statistics(stopped)["upgrade_state"] == "refused"
-    assert "staging went first and has not proven itself" in clusters.record("staging")["cause"]
+    assert "staging went first, and has not proven itself" in clusters.record("staging")["cause"]
     assert "The shop is open." in clusters.record("north")["cause"]
     clusters.list({"south": {"upgrade_fleet_launcher": str(_launcher(clusters.folder.parent))}})
     killed = clusters.begin(confirm)

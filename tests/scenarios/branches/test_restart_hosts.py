@@ -151,7 +151,7 @@ def test_a_restart_on_hosts_starts_in_its_window(hosts: Hosts) -> None:
     """A run on hosts makes no single pass, so it is refused if its start is far away."""
     early = hosts.run(upgrade_at=moment(7_260))
     assert "The restart starts at " in early.message
-    assert "a run waits for that 15 min at most" in early.message
+    assert "a run waits for its start 15 min at most" in early.message
     late = hosts.run(upgrade_at=moment(-120), upgrade_window=1)
     assert "The window for the start of the restart ended at " in late.message
     assert hosts.stopped == []

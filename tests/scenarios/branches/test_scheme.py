@@ -98,7 +98,7 @@ def test_the_run_stops_at_the_first_member_that_does_not_answer_at_its_new_addre
     _shown, failed = switched(nowhere, ansible_environment)
     print(failed.output)
     assert failed.code != 0
-    assert "In the cluster, without an answer at https://127.0.0.1:1" in failed.message
+    assert "These members are in the cluster, and have not answered at https://127.0.0.1:1" in failed.message
     after = processes(plain)
     (gone,) = {name for name in MEMBERS if after[name] != first[name]}
     assert answering(plain, "https") == {gone}

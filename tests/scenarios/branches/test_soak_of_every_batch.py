@@ -35,7 +35,7 @@ def test_the_second_batch_stops_the_upgrade_too(platform: Platform, ansible_envi
         stopped = play(PLAYBOOK, given, environment)
         print(stopped.output)
         assert statistics(stopped)["upgrade_reasons"] == ["soak_failed"]
-        assert "went last and has not proven itself" in stopped.output
+        assert "went last, and has not proven itself" in stopped.output
         assert sum(version == TO for version in cluster.versions().values()) == 2
 
         cluster.ask("/shop", "PUT", {"settings": {"number_of_replicas": 2}})

@@ -116,7 +116,11 @@ def test_good_variables_are_followed_by_a_question_to_a_server(
         ("plan", NOWHERE, "Connection refused"),
         ("settle", NOWHERE, "Connection refused"),
         ("plan", "https://search.invalid:9200", "https://search.invalid:9200 cannot be reached"),
-        ("plan", '"https://search:9200"', 'The address "https://search:9200" of upgrade_kubernetes.host is no URL'),
+        (
+            "plan",
+            '"https://search:9200"',
+            'The address "https://search:9200" of upgrade_kubernetes.host is not the URL',
+        ),
     ],
 )
 def test_an_address_that_is_wrong_is_refused_before_the_time_of_the_preflight_is_over(

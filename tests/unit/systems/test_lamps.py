@@ -257,7 +257,7 @@ def test_a_run_that_is_asked_to_stop_puts_everything_back(house: House) -> None:
 
 def test_an_abort_where_no_upgrade_is_under_way_says_so(house: House) -> None:
     said = house.play("stateful.upgrade.abort", upgrade_system=SYSTEM)
-    assert "No upgrade is under way, so none was aborted." in said
+    assert "No upgrade is in progress, so none was aborted." in said
 
 
 def test_consent_to_a_plan_with_points_is_none_to_go_on_without_them(house: House) -> None:

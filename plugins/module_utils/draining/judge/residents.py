@@ -51,7 +51,10 @@ def judge_residents(
     for name, said in list(found.items())[:MOST_SHOWN]:
         yield remark("stateful_there", f"Batch {name} has on {said}")
     if len(found) > MOST_SHOWN:
-        yield remark("stateful_there", f"Further batches with such clusters or volumes: {len(found) - MOST_SHOWN:,}.")
+        yield remark(
+            "stateful_there",
+            f"Databases or volumes are on the Kubernetes nodes of {len(found) - MOST_SHOWN:,} further batches.",
+        )
 
 
 @as_verdict

@@ -58,7 +58,10 @@ def judge_room(seen: Workloads, batches: Mapping[str, Collection[str]]) -> Itera
     ]
     left += ["preemption by priority"] if found else []
     if left:
-        yield remark("not_computed", f"Not computed for the room on other Kubernetes nodes: {', '.join(left)}.")
+        yield remark(
+            "not_computed",
+            f"Whether pods find room on other Kubernetes nodes was computed without this: {', '.join(left)}.",
+        )
 
 
 def _lacking(each: NoRoom) -> Iterator[str]:

@@ -70,7 +70,7 @@ class Removal:
 
     def _gone(self, each: WantedMachines) -> None:
         said = f"MachineDeployment {each.key} is gone, or is being deleted; nothing of it is to be put back."
-        self._remarks[each.key] = remark("machine_deployment_gone", said, "None is needed.")
+        self._remarks[each.key] = remark("machine_deployment_gone", said)
 
     def _one(self, seen: MachineDeployment, members: Members | None) -> tuple[Reason, ...]:
         changes = MachineChanges(self.task, self.api)

@@ -82,7 +82,14 @@ def all_whole(seen: Longhorn, expected: Collection[str], names: Sequence[str] = 
             continue
         if not is_whole(seen, volume):
             said = f"Volume {name} is {volume.robustness or 'in an unknown state'}, or has replicas to rebuild."
-            reasons.append(waiting("volume_degraded", said, "It takes rebuild slots, and disks with room.", about=name))
+            reasons.append(
+                waiting(
+                    "volume_degraded",
+                    said,
+                    "It is rebuilt once a rebuild slot and a disk with room are free.",
+                    about=name,
+                )
+            )
         elif volume.data_engine == V2 and not at_rest(seen, volume):
             said = f"The engine of volume {name} is not settled on node {volume.home}."
             reasons.append(waiting("engine_moves", said, about=name))

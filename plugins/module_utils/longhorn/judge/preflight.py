@@ -35,7 +35,7 @@ def judge_target(image: str, target: str) -> Verdict:
     """Whether the image that Longhorn has as its default is of the version that is upgraded to."""
     wanted, there = _TAG.fullmatch(target.strip()), version_of(image)
     if wanted is None:
-        said = f"{target!r} is no version of Longhorn."
+        said = f"{target!r} is not a version of Longhorn."
         return Verdict((refused("target_not_valid", said, "Write target_version like v1.12.1."),))
     if there is not None and there == tuple(int(each) for each in wanted.groups()):
         return Verdict()
@@ -92,7 +92,10 @@ def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) 
     known = seen.kubernetes_nodes.get(name)
     if known is None or known.unschedulable:
         said = f"Kubernetes node {name} is {'missing' if known is None else 'cordoned'}."
-        yield waiting("node_cordoned", said, "Uncordon it: replicas are rebuilt only where they may run.", about=name)
+        remedy = "Uncordon it: replicas are rebuilt only where they may run."
+        if known is None:
+            remedy = "Bring it back to the cluster, or delete the node in Longhorn if it is gone for good."
+        yield waiting("node_cordoned", said, remedy, about=name)
     yield from _of_huge_pages(seen, node)
     old = [each for each in seen.managers_of.get(name, ()) if each.image != image]
     for each in old:
@@ -107,8 +110,8 @@ def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) 
     yield from _of_detached(seen, name, accepted, replaces=bool(old and (held or attached)))
     jobs = [each.name for each in jobs_at(seen, name)]
     if jobs:
-        said = f"Recurring jobs are held off while node {name} is changed: {enumerate_few(jobs)}."
-        yield remark("recurring_jobs_held", said, "One that is due then starts once, when they are let go again.")
+        said = f"Recurring jobs are suspended while node {name} is changed: {enumerate_few(jobs)}."
+        yield remark("recurring_jobs_held", said, "A job that is due during that time runs once when they are resumed.")
 
 
 def _of_detached(seen: Longhorn, name: str, accepted: Collection[str], *, replaces: bool) -> Iterator[Reason]:
@@ -266,5 +269,5 @@ def _of_lenders(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
     yield (refused if healthy else waiting)(
         "no_other_node",
         f"No other node can run the engine of volume {volume.name} while node {volume.home} is changed.{why}",
-        "It takes a ready node with a healthy replica of the volume and a running v2 instance manager.",
+        "Bring up a node that is ready, has a healthy replica of the volume, and runs a v2 instance manager.",
     )

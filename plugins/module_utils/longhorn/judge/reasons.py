@@ -44,8 +44,8 @@ def engine_node_changed(volume: Volume, node: str) -> Reason:
     writer = f", as field manager {volume.engine_writer}" if volume.engine_writer else ""
     return refused(
         "engine_node_changed",
-        f"Someone has set engineNodeID of volume {volume.name} to {volume.engine_node or 'nothing'} since the run has"
-        f" set it to {volume.engine_set} to change node {node}{writer}.",
+        f"The run set engineNodeID of volume {volume.name} to {volume.engine_set} to change node {node}, and someone"
+        f" has set it to {volume.engine_node or 'nothing'} since{writer}.",
         "It is left as it is. Find out who needs the engine there; once it may be moved again, run again.",
     )
 
@@ -76,7 +76,7 @@ def no_lender(volume: Volume, node: str) -> Reason:
     return waiting(
         "no_other_node",
         f"No node can run the engine of volume {volume.name} while node {node} is changed.",
-        "It takes a node with a healthy replica of the volume and a running v2 instance manager.",
+        "Bring up a node with a healthy replica of the volume and a running v2 instance manager.",
         about=volume.name,
     )
 

@@ -92,7 +92,7 @@ def _let_go(seen: Longhorn, node: str) -> SwitchStep | None:
 def jobs_return(held: Collection[RecurringWork]) -> Reason:
     """The wait for a look at jobs that were just let go."""
     names = enumerate_few(each.name for each in held)
-    return waiting("recurring_jobs_return", f"Recurring jobs are let go again: {names}.", about=names)
+    return waiting("recurring_jobs_return", f"Recurring jobs are resumed: {names}.", about=names)
 
 
 def _hold(seen: Longhorn, wanted: WantedSwitch, found: SwitchStep) -> SwitchStep:
@@ -112,7 +112,7 @@ def _hold(seen: Longhorn, wanted: WantedSwitch, found: SwitchStep) -> SwitchStep
         return replace(found, acts=(*acts, *found.acts))
     if loose:
         said = (
-            f"Recurring jobs are held off while node {node} is changed: {enumerate_few(each.name for each in loose)}."
+            f"Recurring jobs are suspended while node {node} is changed: {enumerate_few(each.name for each in loose)}."
         )
         return SwitchStep(found.stage, acts, Verdict((waiting("recurring_jobs_wait", said, about=node),)))
     running = tuple(reason for each in jobs for reason in _running(seen, each, node))
@@ -124,7 +124,7 @@ def _hold(seen: Longhorn, wanted: WantedSwitch, found: SwitchStep) -> SwitchStep
 
 def _settles(names: Collection[str]) -> Reason:
     named = enumerate_few(names)
-    said = f"Kubernetes may still start recurring jobs that were held off less than {QUIET:g} s ago: {named}."
+    said = f"Kubernetes may still start recurring jobs that were suspended less than {QUIET:g} s ago: {named}."
     return waiting(SETTLES, said, about=named)
 
 
@@ -140,6 +140,6 @@ def _running(seen: Longhorn, job: RecurringWork, node: str) -> Iterator[Reason]:
 def _resumed(job: RecurringWork, node: str) -> Reason:
     return refused(
         "recurring_job_resumed",
-        f"Someone has let CronJob {job.name} go on (spec.suspend) since the run has held it off to change node {node}.",
+        f"The run suspended CronJob {job.name} to change node {node}, and someone has resumed it since (spec.suspend).",
         f"It is left as it is. Find out who needs recurring job {job.name} now; once it may wait, run again.",
     )

@@ -180,7 +180,7 @@ def add_replicas(seen: Longhorn, node: str, stage: SwitchStage = SwitchStage.INI
     names = enumerate_few(each.name for each in (*single, *growing))
     said = f"Volumes with a single replica get a second one before node {node} is changed: {names}."
     acts = tuple(Act("add_replica", each.name, node) for each in single)
-    remedy = "It takes another node that takes replicas, and a disk with room there."
+    remedy = "Let another node take replicas, and give it a disk with room."
     return _waits(stage, waiting("replicas_grow", said, remedy, about=node), acts=acts)
 
 

@@ -260,7 +260,7 @@ def _quoted(message: str) -> str:
 def _other_image(upgrade: LonghornUpgrade, wanted: WantedSwitch) -> Reason:
     return refused(
         "upgrade_of_other_image",
-        f"Upgrade {upgrade.name}, which is under way at node {wanted.node}, brings image {upgrade.image}, and not"
+        f"Upgrade {upgrade.name}, which is in progress at node {wanted.node}, brings image {upgrade.image}, and not"
         f" {wanted.image}.",
         "Wait until it has ended, and see which image Longhorn has as its default; then run again.",
     )

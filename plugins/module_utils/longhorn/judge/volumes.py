@@ -131,7 +131,7 @@ def rebuilds(seen: Longhorn, volume: Volume) -> Reason:
         f"No replica comes back on {enumerate_few(shut)}, which takes none: allow scheduling there, or settle, so that"
         " Longhorn builds one elsewhere."
         if shut
-        else "It takes rebuild slots, and disks with room."
+        else "It is rebuilt once a rebuild slot and a disk with room are free."
     )
     return waiting("volume_degraded", said, remedy, about=volume.name)
 

@@ -18,7 +18,7 @@ def judge_returned(seen: KubeadmCluster, names: Collection[str], target: str) ->
     for name in names:
         machine = seen.machines.get(name)
         if machine is None:
-            said = f"Machine {name} has no Kubernetes node any more."
+            said = f"Machine {name} no longer has a Kubernetes node."
             yield waiting("machine_gone", said, _GONE, about=name)
             continue
         if machine.kubelet != target:

@@ -104,7 +104,7 @@ def read_note(machine: str, note: str) -> tuple[ReadyBefore, ...]:
     except (ValueError, TypeError, RecursionError) as error:
         raise NotUnderstood.because(
             "note_unreadable",
-            f"Annotation {NOTE} of Kubernetes node {machine} is none that a run writes: {error}.",
+            f"Annotation {NOTE} of Kubernetes node {machine} is not one that a run writes: {error}.",
             f"Remove it: kubectl annotate node {machine} {NOTE}-. The pods of that machine are then not waited for.",
         ) from error
 

@@ -89,7 +89,7 @@ class ClusterLock:
         now = self.read()
         if now is None or (now.run, now.version) != (lock.run, lock.version):
             said = "Another run has just taken the lock."
-            raise Conflict.because("lock_contended", said, "Look with the status playbook.")
+            raise Conflict.because("lock_contended", said, "See which run it is with the playbook status.")
         return lock
 
     def _all(self) -> dict[str, Json]:

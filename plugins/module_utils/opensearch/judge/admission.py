@@ -117,7 +117,7 @@ def judge_left(
     if not locked:
         return
     stays, it, them = ("stays", "it", "it") if len(locked) == 1 else ("stay", "they", "them")
-    end = f"{it} cannot join any more" if locks_out else f"any index made since keeps {them} out"
+    end = f"{it} can no longer join" if locks_out else f"any index made since keeps {them} out"
     known = sorted({member.version for member in left if member.name in locked})
     versions = " and ".join(str(version) for version in known) or "the image of its pool"
     message = (

@@ -41,14 +41,14 @@ def judge_answers(seen: NewAddressAnswers, batch: Collection[str]) -> Iterator[R
         others = enumerate_few(sorted(seen.names))
         yield remark(
             "new_address_of_others",
-            f"At {seen.where} {others} answered, and never {who}, which may answer there all the same.",
+            f"At {seen.where} only {others} answered. It is not known whether {who} would answer there, too.",
             "Give the addresses of all members (opensearch.after.hosts) to have each one asked.",
         )
         return
     cause = f" {seen.silence}" if seen.silence else ""
     yield waiting(
         "not_at_new_address",
-        f"In the cluster, without an answer at {seen.where} yet: {who}.{cause}",
+        f"These members are in the cluster, and have not answered at {seen.where} yet: {who}.{cause}",
         f"See in the log of {who} whether its REST port has opened with the new scheme, and check"
         " opensearch.after.hosts.",
     )

@@ -173,7 +173,7 @@ def judge_earlier(wanted: SnapshotWanted, own: Mapping[str, OwnSnapshot]) -> Ite
 
 def _lacking(wanted: SnapshotWanted, found: OwnSnapshot) -> str:
     return (
-        f"Snapshot {wanted.full_name} is no way back: it is {found.state}, and {found.failed:,} of {found.shards:,}"
+        f"Snapshot {wanted.full_name} is not a way back: it is {found.state}, and {found.failed:,} of {found.shards:,}"
         f" shards have failed{_causes(found.failures)}."
     )
 

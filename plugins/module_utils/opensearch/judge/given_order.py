@@ -78,7 +78,7 @@ def judge_canary(canary: str, pools: Sequence[Pool], batches: Sequence[Batch]) -
     if not meant and not (ATTRIBUTE in canary and away):
         yield refused(
             "canary_unknown",
-            f"The canary {canary} is no member of the pools, and no node attribute of any.",
+            f"The canary {canary} is neither a member of the pools nor a node attribute of one.",
             f"Correct it (upgrade_canary); there are: {', '.join(sorted(member.name for member in known))}.",
         )
     for pool in (pool for pool in pools if pool.by_partition and any(member in meant for member in pool.members)):

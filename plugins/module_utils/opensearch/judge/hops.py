@@ -69,7 +69,7 @@ def _hop(given: Any) -> VersionHop:
 
 
 def _unclear(given: Any) -> Exception:
-    return refusal("hops_unclear", f"upgrade_hops has {given!r}, which is no hop.", REMEDY)
+    return refusal("hops_unclear", f"upgrade_hops has {given!r}, which is not a hop.", REMEDY)
 
 
 @as_verdict

@@ -45,7 +45,7 @@ def judge_managed(managed: Managed) -> Iterator[Reason]:
         yield remark(
             "index_action_short",
             f"Index state management (ISM) is about to change indices: {what}.",
-            "None is needed: the proof of each batch is made on what it has left.",
+            "No action is needed: the proof of each batch is made on what it has left.",
         )
     failed = [index for index in managed.indices if index.failed]
     if failed:

@@ -82,7 +82,7 @@ def judge_leaving(state: ClusterState, pods: Collection[Pod], batch: Collection[
             yield waiting(
                 "member_leaving",
                 f"Pod {pod.name}{called} {what}, so its copies and its vote do not count as staying.",
-                "No other member is taken down until then. If this lasts, look at that pod and its Kubernetes node.",
+                "No other member is taken down until it is back. If this lasts, look at it and its Kubernetes node.",
             )
 
 

@@ -59,5 +59,5 @@ def _going_on(seen: OpenShift, names: Collection[str], target: Release, *, of_co
         if not left:
             return
         said = f"{enumerate_few(left)} of the batch go to {target}, taken by the machine config operator. No other one"
-    message = f"The run waits no more, and OpenShift continues by itself: {said} is taken."
+    message = f"The run no longer waits, and OpenShift continues by itself: {said} is taken."
     yield refused("goes_on_by_itself", message, AGAIN)

@@ -88,7 +88,7 @@ def judge_pools(seen: OpenShift) -> Iterator[Reason]:
                 "pool_paused",
                 f"MachineConfigPool {name} is paused by another user, so that its"
                 f" {len(seen.members[name])} Kubernetes nodes stay as they are.",
-                "Run the playbook again once it is not paused any more.",
+                "Run the playbook again once it is no longer paused.",
             )
 
 

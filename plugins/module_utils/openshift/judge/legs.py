@@ -58,7 +58,7 @@ def judge_left_behind(seen: OpenShift, hops: Sequence[Release]) -> Iterator[Reas
                 "pool_left_behind",
                 f"MachineConfigPool {pool.name} is paused by another user, and its kubelets would be too far behind"
                 f" {far}.",
-                "Have it not paused any more, or give a target that leaves it less far behind.",
+                "Set its spec.paused to false, or give a target that leaves it less far behind.",
             )
 
 

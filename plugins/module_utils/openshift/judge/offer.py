@@ -110,5 +110,5 @@ def _risks(update: Update, accepted: Collection[str]) -> Iterator[Reason]:
             yield refused(
                 "update_risk",
                 message,
-                f"Read {risk.url or 'its page'}, and accept it by name with accept_risks if you bear it.",
+                f"Read {risk.url or 'its page'}. To accept the risk, name it in accept_risks.",
             )

@@ -32,6 +32,6 @@ def judge_removed(apis: Iterable[RemovedApi], present: Release, target: Release)
             yield remark(
                 "api_removed",
                 f"The API {api.name} is in use (requests in 24 hours: {api.requests:,}), and OpenShift {target}"
-                f" has it no more (Kubernetes {version}){most}.",
+                f" no longer has it (Kubernetes {version}){most}.",
                 f"Have them use a later version of the API. See oc get apirequestcounts {api.name} -o yaml.",
             )

@@ -89,7 +89,7 @@ def _faults(wanted: Wanted, found: Machines) -> Iterator[Reason]:
         said = f"There is a MachineSet {there.name} that no run has made, so no spare set can have its name."
         yield refused("spare_set_name_taken", said, "Rename or remove it if it is not needed.")
     if there is not None and there.mark is not None and there.mark.more.get("template") != source.template:
-        said = f"MachineSet {there.name} of run {there.mark.writer.run} is no copy of {source.name} as that is now."
+        said = f"MachineSet {there.name} of run {there.mark.writer.run} is not a copy of the present {source.name}."
         yield refused("spare_set_differs", said, "Remove it with the playbook settle, and run again.")
 
 

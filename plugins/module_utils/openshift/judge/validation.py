@@ -36,7 +36,7 @@ def judge_target(
         yield refused(
             "no_complete_version",
             f"The ClusterVersion names no version that is complete ({version.present or 'none'}).",
-            "Complete the update that is under way first.",
+            "Complete the update that is in progress first.",
         )
         return
     if target.release <= present:

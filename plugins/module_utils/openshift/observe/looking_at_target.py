@@ -191,7 +191,7 @@ def _reference(given: str) -> ImageReference:
     except ValueError:
         raise refusal(
             "release_image_unusable",
-            f"{given} is no release image by its digest: it must have the form registry/namespace/name@sha256:….",
+            f"{given} names no release image by digest: it must have the form registry/namespace/name@sha256:….",
             "Give the digest that oc adm release info shows, since a tag may lead to another image tomorrow.",
         ) from None
 

@@ -47,7 +47,7 @@ class UpdateService:
         if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
             raise refusal(
                 "update_service_unknown",
-                f"The update graph cannot be asked: {'its address is no plain URL' if url else 'no address is known'}.",
+                f"The update graph cannot be asked: {'its address is not a URL' if url else 'no address is known'}.",
                 "Give the URL of the graph (update_service.url), unless the ClusterVersion has it (spec.upstream).",
             )
         architecture = "multi" if version.architecture == MULTI else seen.architecture
@@ -79,5 +79,5 @@ def _away(host: str, cause: str) -> Unreachable:
 
 
 def _not_understood(host: str, fault: str) -> NotUnderstood:
-    said = f"The answer of the update service {host} is no update graph: {fault}."
+    said = f"The answer of the update service {host} is not an update graph: {fault}."
     return NotUnderstood.because("update_service_not_understood", said, "See that its URL is right.")

@@ -36,7 +36,7 @@ def settings_in(text: str, where: str) -> dict[str, str]:
     if root is None or (root.id == "scalar" and root.value in _NOTHING):
         return {}
     if root.id != "mapping":
-        raise _not_valid(where, "it is no list of settings with values")
+        raise _not_valid(where, "it is not a list of settings with values")
     return _collected(_nodes(root, "", where), where)
 
 

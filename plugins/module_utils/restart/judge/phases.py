@@ -225,7 +225,7 @@ def judge_alone(others: Iterable[Marked]) -> Iterator[Reason]:
     if under_way := [pod.name for pod in others if pod.phase in UNDER_WAY and not pod.rests]:
         yield waiting(
             "restart_under_way",
-            f"The restart of {enumerate_few(under_way)} is under way, so no other process is stopped.",
+            f"The restart of {enumerate_few(under_way)} is in progress, so no other process is stopped.",
             "The next run of the playbook completes it first.",
         )
 
@@ -239,7 +239,7 @@ def judge_words(annotations: Mapping[str, Mapping[str, str]], key: str = PHASE) 
         except ValueError as error:
             yield refused(
                 "phase_unknown",
-                f"The annotation {key} of {name} holds {error}, which is no phase of a restart.",
+                f"The annotation {key} of {name} holds {error}, which is not a phase of a restart.",
                 f"Remove it, or set one of: {', '.join(each.value for each in RestartPhase)}.",
             )
 

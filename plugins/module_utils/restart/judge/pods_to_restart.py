@@ -126,7 +126,7 @@ def judge_all_ready(missing: Collection[str], unready: Collection[str]) -> Itera
     if unready:
         yield waiting(
             "together_not_ready",
-            f"All processes are to stop at once, and {enumerate_few(sorted(unready))} is not Ready already.",
+            f"All processes are to stop at once, and {enumerate_few(sorted(unready))} is not Ready.",
             remedy,
         )
 
@@ -136,7 +136,7 @@ def judge_resting(names: Collection[str]) -> Iterator[Reason]:
     """A remark on processes that were stopped, and stay so."""
     yield remark(
         "process_stays_stopped",
-        f"The processes of {enumerate_few(names)} are stopped and stay so, since their pods are annotated to.",
+        f"The processes of {enumerate_few(names)} are stopped and stay so: their pods are annotated with {STOPPED}.",
         f"Remove the annotation {STOPPED}; the next run starts them.",
     )
 
@@ -149,13 +149,13 @@ def judge_pods_to_restart(
     if len(versions) > 1:
         yield refused(
             "versions_mixed",
-            f"The members run {' and '.join(sorted(versions))}: an upgrade is under way.",
+            f"The members run {' and '.join(sorted(versions))}: an upgrade is in progress.",
             "Finish the upgrade first. It restarts every member that it upgrades.",
         )
     if request.stay_stopped:
         yield remark(
             "process_stays_stopped",
-            f"The processes of {enumerate_few(request.stay_stopped)} are left alone, since their pods are annotated to"
-            " stay stopped.",
+            f"The processes of {enumerate_few(request.stay_stopped)} stay stopped: their pods are annotated with"
+            f" {STOPPED}.",
             "Remove the annotation upgrade.stateful/stop to have them restarted, too.",
         )

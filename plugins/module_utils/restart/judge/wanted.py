@@ -82,7 +82,7 @@ def judge_wanted(given: Iterable[Mapping[str, Any]], members: Mapping[str, Colle
         elif strangers := sorted(wanted.own.keys() - {*members[pool]}):
             yield refused(
                 "configuration_member_unknown",
-                f"A configuration is given for {enumerate_few(strangers)}, which is no member of pool {pool}.",
+                f"A configuration is given for {enumerate_few(strangers)}, which is not a member of pool {pool}.",
                 "Correct the names under contents, or leave them out.",
             )
         if wanted.previous and (wanted.own or wanted.content is not None):

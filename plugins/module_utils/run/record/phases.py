@@ -130,7 +130,7 @@ def follow(phase: Phase, event: UpgradeEvent) -> Phase:
     raise refusal(
         "phase_impossible",
         f"An upgrade that is {phase.value} cannot {_DONE_TO_IT[event]}.",
-        "Look with the status playbook which run has noted that phase.",
+        "See with the playbook status which run has noted that phase.",
     )
 
 

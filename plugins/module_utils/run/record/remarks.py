@@ -46,7 +46,7 @@ def judge_aborted(params: Mapping[str, Any], record: Record | None) -> Iterator[
         )
         return
     last = f": the {record.title} is {record.phase.value}" if record is not None else ""
-    yield remark("no_upgrade_under_way", f"No upgrade is under way{last}, so none was aborted.")
+    yield remark("no_upgrade_under_way", f"No upgrade is in progress{last}, so none was aborted.")
 
 
 def _aborts(params: Mapping[str, Any]) -> bool:

@@ -103,7 +103,7 @@ def read_request(document: str, where: str) -> Request:
         if len(document) > LONGEST:
             raise _unreadable(where, f"it is longer than {LONGEST // 1024} KiB")
         if not isinstance(node, yaml.MappingNode):
-            raise _unreadable(where, "it is no mapping of names to values")
+            raise _unreadable(where, "it is not a mapping of names to values")
         names = [str(key.value) for key, _value in node.value if isinstance(key, yaml.ScalarNode)]
         if len(names) < len(node.value):
             raise _unreadable(where, "one of its names is no text")

@@ -59,11 +59,11 @@ def _meant(store: RecordStore, named: str | None, over: Collection[Phase]) -> tu
     if len(meant) == 1:
         return next(iter(meant.items()))
     if meant:
-        several = f"There are several upgrades under way: {', '.join(sorted(meant))}."
+        several = f"There are several upgrades in progress: {', '.join(sorted(meant))}."
         raise refusal("upgrade_not_clear", several, "Name the record of the one that is meant (upgrade_record_name).")
     others = f" There are {', '.join(sorted(going))}." if going else ""
-    said = f"There is no upgrade under way{f' with the record {named}' if named else ''}.{others}"
-    raise refusal("no_upgrade_under_way", said, "Look with the playbook status.")
+    said = f"There is no upgrade in progress{f' with the record {named}' if named else ''}.{others}"
+    raise refusal("no_upgrade_under_way", said, "See with the playbook status which upgrades there are.")
 
 
 def _change(params: Mapping[str, Any]) -> Change:

@@ -104,7 +104,7 @@ def schedule_in(given: Mapping[str, Any]) -> Schedule | None:
     if at.tzinfo is None:
         raise refusal(
             "schedule_unreadable",
-            f"The time of the start (upgrade_at) is '{text}', which is no date and time with a zone.",
+            f"The time of the start (upgrade_at) is '{text}', which is not a date and time with a zone.",
             "Write it as RFC 3339 does: 2026-11-21T02:00:00Z, or with +01:00 in place of Z.",
         )
     if minutes < 1:
@@ -211,6 +211,6 @@ def judge_patience(schedule: Schedule, now: datetime, deed: Deed = Deed.UPGRADE)
         yield refused(
             "starts_too_late",
             f"The {deed.value} starts at {timestamp_text(schedule.at)}, in {duration(left)}, and a run waits"
-            f" for that {duration(LONGEST_WAIT)} at most.",
+            f" for its start {duration(LONGEST_WAIT)} at most.",
             "Run the playbook again at that time, or make single passes (upgrade_wait=false).",
         )

@@ -89,7 +89,7 @@ def test_many_batches_are_counted() -> None:
     seen = workloads(map(node, names), *(pod(f"p-{name}", name, labels=CHART) for name in names))
     reasons = judge_residents(seen, {name: [name] for name in names}).reasons
     assert len(reasons) == 13
-    assert reasons[-1].message == "Further batches with such clusters or volumes: 3."
+    assert reasons[-1].message == "Databases or volumes are on the Kubernetes nodes of 3 further batches."
     assert judge_residents(seen, {}).passed
 
 

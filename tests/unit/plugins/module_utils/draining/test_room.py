@@ -172,7 +172,9 @@ def test_a_few_batches_are_told_in_full_and_the_others_named() -> None:
 def test_rules_about_other_pods_are_said_not_to_be_computed() -> None:
     seen = workloads([node("w-0"), node("w-1")], *pods(2, by_other_pods=True), *pods(1, "w-1", is_spread=True))
     (reason,) = judge_room(seen, BATCH).reasons
-    assert reason.message == ("Not computed for the room on other Kubernetes nodes: affinity to other pods (2 pods).")
+    assert reason.message == (
+        "Whether pods find room on other Kubernetes nodes was computed without this: affinity to other pods (2 pods)."
+    )
     assert judge_room(seen, {}).reasons == ()
 
 

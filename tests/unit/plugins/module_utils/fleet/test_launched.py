@@ -334,5 +334,5 @@ def test_what_awx_lacks_is_refused_before_anybody_consents() -> None:
             there.launcher().examine()
     with pytest.raises(Refusal, match="There is no token"):
         AwxServer(there.options(token=None))
-    with pytest.raises(Refusal, match="no plain URL"):
+    with pytest.raises(Refusal, match="is not a plain HTTP URL"):
         AwxServer(there.options(url="awx.example.com"))

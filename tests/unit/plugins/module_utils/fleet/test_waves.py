@@ -52,13 +52,13 @@ def test_waves_are_a_canary_groups_and_sizes(
 def test_all_faults_are_told_at_once() -> None:
     with pytest.raises(Refusal) as caught:
         arranged(("nobody",), ("0", "101%", "asia", "5"))
-    assert [reason.message.split(" is no ")[0] for reason in caught.value.verdict.reasons] == [
+    assert [reason.message.split(" is not ")[0] for reason in caught.value.verdict.reasons] == [
         *("The canary nobody", "The wave 0", "The wave 101%", "The wave asia")
     ]
 
 
 def test_clusters_that_no_wave_takes_are_named() -> None:
-    with pytest.raises(Refusal, match=r"No wave takes c4, c5, c6.*100%"):
+    with pytest.raises(Refusal, match=r"No wave includes c4, c5, c6.*100%"):
         arranged((), ("eu",))
 
 

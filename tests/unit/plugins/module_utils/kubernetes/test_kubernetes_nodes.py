@@ -84,7 +84,7 @@ def test_the_same_trouble_as_at_the_baseline_stops_nothing(room: Room) -> None:
 @pytest.mark.parametrize("baseline", ["soon", "2026-12-01", "2026-12-01T10:00:00"])
 def test_a_baseline_that_is_no_moment_is_refused(room: Room, baseline: str) -> None:
     room.node("a")
-    assert "is no time with its offset from UTC" in room.look(baseline=baseline)["msg"]
+    assert "is not a time with its offset from UTC" in room.look(baseline=baseline)["msg"]
 
 
 def test_a_node_that_is_not_uncordoned_in_time_is_refused(room: Room) -> None:

@@ -84,7 +84,7 @@ def lender(longhorn: Longhorn) -> str:
 Fault = Callable[[Longhorn], object]
 FAULTS: list[tuple[str, Fault, str]] = [
     ("the disk is lost", lambda found: found.faults.disk_lost("n1"), "Disks of node n1 are not ready yet: block-disk."),
-    ("no slot is free", lambda found: found.faults.slots_exhausted("n1"), "It takes rebuild slots"),
+    ("no slot is free", lambda found: found.faults.slots_exhausted("n1"), "It is rebuilt once a rebuild slot"),
     (
         "the temporary node dies before the old manager goes",
         lambda found: found.faults.when(VOLUMES, moved, lambda: found.faults.node_dies(lender(found))),

@@ -134,7 +134,7 @@ def test_what_is_due_of_a_job(found: SwitchStep, job: RecurringWork, acts: list[
 def test_what_no_job_may_meet_waits_until_none_can_start_any_more(stage: SwitchStage, act: Act) -> None:
     due = judged(step(stage, act), HELD, quiet=())
     assert (due.acts, [each.code for each in due.verdict.reasons]) == ((), ["recurring_jobs_settle"])
-    assert "held off less than 10 s ago: daily" in due.verdict.reasons[0].message
+    assert "suspended less than 10 s ago: daily" in due.verdict.reasons[0].message
     assert [each.code for each in judged(step(stage, act), RUNS, quiet=()).verdict.reasons] == ["recurring_job_runs"]
     assert judged(step(stage, act), HELD).acts == (act,)
 

@@ -64,8 +64,8 @@ def test_one_that_is_to_be_aborted_says_so() -> None:
     ("before", "after", "said"),
     [
         ("v1alpha1", "v2", "apiVersion of the UpgradeTask is not upgrade.stateful/v1alpha1"),
-        ("covers:", "covres:", "spec.template.covres is no field of an UpgradeTask"),
-        ("nodeName:", "node:", "spec.machinesRequireUpgrade.node is no field of an UpgradeTask"),
+        ("covers:", "covres:", "spec.template.covres is not a field of an UpgradeTask"),
+        ("nodeName:", "node:", "spec.machinesRequireUpgrade.node is not a field of an UpgradeTask"),
         ("controlPlaneRef: {name: main}", "phase: Ongoing", "spec names no owner"),
         ("name: m-0", 'name: "{{ m }}"', "spec holds a template in the request"),
     ],

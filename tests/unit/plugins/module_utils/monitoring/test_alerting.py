@@ -182,7 +182,7 @@ def test_the_moments_of_an_alertmanager_are_read(ends: str) -> None:
 
 @pytest.mark.parametrize("url", ["prometheus:9090", "https://me:secret@host", "https://host/?x=1", "ftp://host"])
 def test_an_address_that_is_no_plain_url_is_refused(url: str) -> None:
-    with pytest.raises(Refusal, match="is no plain URL of HTTP") as error:
+    with pytest.raises(Refusal, match="is not a plain HTTP URL") as error:
         Server("prometheus", {**SERVER, "url": url})
     assert "secret" not in str(error.value)
 

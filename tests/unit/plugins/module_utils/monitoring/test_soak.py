@@ -112,7 +112,7 @@ def test_a_batch_that_the_next_run_found_done_is_done_since_then() -> None:
 
 
 def test_a_limit_that_limits_nothing_is_a_fault() -> None:
-    with pytest.raises(Refusal, match="says neither most nor ratio"):
+    with pytest.raises(Refusal, match="has neither most nor ratio"):
         limits_in([{"name": "errors", "query": "up"}], "upgrade_soak_limits")
     given: dict[str, Any] = {
         "upgrade_prometheus_url": "http://a",
@@ -138,6 +138,6 @@ def test_addresses_that_nobody_can_be_asked_at_are_refused_by_their_variable() -
     given = {"upgrade_dependencies": "https://shop,shop", "upgrade_soak_probes": ["tcp://a"], "upgrade_soak_time": 60}
     remedy = "Write https://…, http://…, tcp://HOST:PORT, dns://NAME or registry://HOST."
     assert [*faults_of_monitoring(given)] == [
-        f"upgrade_dependencies: shop is no dependency that can be asked: its kind is not known. {remedy}",
-        f"upgrade_soak_probes: tcp://a is no dependency that can be asked: it names no port. {remedy}",
+        f"upgrade_dependencies: shop is not a dependency that can be checked: its kind is not known. {remedy}",
+        f"upgrade_soak_probes: tcp://a is not a dependency that can be checked: it names no port. {remedy}",
     ]

@@ -124,7 +124,7 @@ def test_what_is_seen_of_a_coordinating_member_that_the_pools_leave_out() -> Non
     (reason,) = judge_left(state, pools, ["d-0", "d-1", "m-0"], NEW, allowed=False).reasons
     assert reason.message == (
         "c-0 stays on 2.19.6, while every other member that holds data or can be elected goes to 3.6.0 or runs it"
-        " already. Once stopped, it cannot join any more."
+        " already. Once stopped, it can no longer join."
     )
     # Between minor versions, and where the plan does nothing more, it is said.
     for target, going in ((Version(2, 19, 7), ["d-0", "d-1", "m-0"]), (Version(2, 19, 7), [])):

@@ -90,7 +90,7 @@ def test_a_narrowed_plan_takes_consent_within_a_major_version_too() -> None:
     pools = pools_named({"m": ["m-0"], "d": ["d-0"], "c": ["c-0"]}, state, "")
     (reason,) = judge_left(state, pools, ["m-0", "d-0"], Version.parse("8.19.4"), allowed=False).reasons
     assert (reason.code, reason.state) == ("left_behind", State.REFUSED)
-    assert reason.message.endswith("Once stopped, it cannot join any more.")
+    assert reason.message.endswith("Once stopped, it can no longer join.")
     (said,) = judge_left(state, pools, ["m-0", "d-0"], Version.parse("8.19.4"), allowed=True).reasons
     assert said.state is State.PASSED
 

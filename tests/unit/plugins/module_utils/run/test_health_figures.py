@@ -88,7 +88,7 @@ def test_a_worse_rate_is_refused_with_both_values_and_the_way_to_accept_it() -> 
     assert found.verdict.state is State.REFUSED
     assert reason.code == "health_worse"
     assert reason.message == (
-        "The upgrade stops, since b-0, b-1 went last, and the cluster is worse than before: refused searches: 5 % now,"
+        "The upgrade stops. b-0, b-1 went last. Now the cluster is worse than before: refused searches: 5 % now,"
         " and 1 % before the first batch."
     )
     assert reason.remedy == (

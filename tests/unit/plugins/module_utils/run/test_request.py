@@ -32,8 +32,8 @@ def test_scalars_stay_the_text_that_was_written() -> None:
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
-        ("", "it is no mapping"),
-        ("- a\n", "it is no mapping"),
+        ("", "it is not a mapping"),
+        ("- a\n", "it is not a mapping"),
         ("a: [\n", "it is no YAML (line 2)"),
         ("a: *b\n", "it is no YAML (line 1)"),
         ("? [a]\n: b\n", "one of its names is no text"),

@@ -49,7 +49,10 @@ def test_an_approval_that_nothing_waits_for_is_refused(records: Records) -> None
 def test_an_abort_says_what_became_of_the_upgrade(records: Records) -> None:
     aborted: Json = {"state": "ended", "event": "aborted", "summary": "Aborted on request."}
     (none,) = records.task(**aborted)["verdict"]["reasons"]
-    assert (none["code"], none["message"]) == ("no_upgrade_under_way", "No upgrade is under way, so none was aborted.")
+    assert (none["code"], none["message"]) == (
+        "no_upgrade_under_way",
+        "No upgrade is in progress, so none was aborted.",
+    )
     records.task("begun", plan=PLAN)
     for _again in range(2):
         (said,) = records.task(**aborted)["verdict"]["reasons"]

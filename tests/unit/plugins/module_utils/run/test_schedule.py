@@ -51,7 +51,7 @@ def test_a_moment_is_read_with_its_zone(text: str, moment: datetime) -> None:
 
 @pytest.mark.parametrize("text", ["2026-11-21T02:00:00", "tonight", "2026-13-01T00:00:00Z", "02:00Z"])
 def test_what_is_no_moment_is_refused(text: str) -> None:
-    with pytest.raises(Refusal, match=f"'{text}', which is no date and time with a zone"):
+    with pytest.raises(Refusal, match=f"'{text}', which is not a date and time with a zone"):
         schedule_in(given_options(at=text))
 
 
@@ -115,7 +115,7 @@ def test_a_run_waits_only_so_long() -> None:
     assert judge_patience(WINDOW, at(-15)).passed
     (reason,) = judge_patience(WINDOW, at(-16)).reasons
     assert reason.code == "starts_too_late"
-    assert "in 16 min, and a run waits for that 15 min at most" in reason.message
+    assert "in 16 min, and a run waits for its start 15 min at most" in reason.message
 
 
 def test_the_early_look_may_have_a_time() -> None:
