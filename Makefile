@@ -21,6 +21,8 @@ ON_ANSIBLE = -m pytest $(addprefix tests/unit/,playbooks roles plugins/action pl
 	systems/test_lamps.py::test_two_upgrades_are_part_of_one_playbook_and_leave_nothing_to_its_other_plays) tests/parity
 # The longest of them, which make test runs at both ends and no third time.
 AT_BOTH_ENDS = tests/parity tests/unit/playbooks tests/unit/roles
+# The longest ones first, so that the last file of one process is a short one.
+WITHOUT_CLUSTER = tests/parity tests/checks tests/unit tests/playbook_processes tests/demo tests/benchmarks tests/site tests/sandbox
 # Two processes, each with a lab of its own, take module after module: one waits while the other computes.
 TWO_AT_A_TIME = $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 # On servers in memory a run of Ansible waits for half of its time, so that two cores carry six of them.
@@ -68,7 +70,7 @@ benchmark-fleet: ## the cost of the controller for each of 100 clusters in memor
 
 test: ## everything, as continuous integration does
 	@$(MAKE) --no-print-directory --jobs=3 --output-sync=line checks stock
-	@$(MAKE) --no-print-directory unit ARGS="$(addprefix --ignore=,$(AT_BOTH_ENDS))"
+	@$(MAKE) --no-print-directory unit WITHOUT="$(AT_BOTH_ENDS)"
 	@$(MAKE) --no-print-directory runs branches lab
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target oldest-end newest-end
 	@$(MAKE) --no-print-directory scenarios
@@ -131,7 +133,7 @@ ifneq ($(NEWEST_PYTHON),)
 endif
 
 unit: ## the tests that need no cluster
-	@$(PYTEST) -n 4 --dist loadfile tests/unit tests/checks tests/playbook_processes tests/demo tests/benchmarks tests/site tests/parity tests/sandbox $(ARGS)
+	@$(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder $(filter-out $(WITHOUT),$(WITHOUT_CLUSTER)) $(addprefix --ignore=,$(WITHOUT)) $(ARGS)
 
 runs: ## whole runs in one process, and the branches and faults of an upgrade, on servers in memory and a virtual clock
 	@$(PYTEST) -p tests.runs.prepared -n 2 tests/runs tests/scenarios/branches -m "not soak and not own_process" $(ARGS)
