@@ -21,6 +21,7 @@ from unittest import mock
 import conftest  # noqa: F401  # makes the collection importable; pylint: disable=unused-import
 
 # isort: split
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.answers import Kept
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.client import KubernetesClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import node_engine_switch
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.order import digest, order
@@ -54,6 +55,8 @@ class Lists:
 
     def __init__(self, texts: dict[str, str]) -> None:
         self._texts = texts
+        self.kept = Kept()
+        """As the client of the collection has it."""
 
     def list(self, path: str, *_selector: object) -> list[Json]:
         """The objects of a list."""

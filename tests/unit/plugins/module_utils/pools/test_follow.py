@@ -20,9 +20,9 @@ def test_what_explains_a_member_is_read_again_once_it_is_old_and_for_each_thing_
     answers = iter(range(10))
     assert following.explained("events", "one", lambda: next(answers)) == 0
     assert following.explained("events", "two", lambda: next(answers)) == 1
-    clock.sleep(EXPLANATION_AGE / 2)
+    clock.time += EXPLANATION_AGE / 2
     assert following.explained("events", "one", lambda: next(answers)) == 0
-    clock.sleep(EXPLANATION_AGE / 2)
+    clock.time += EXPLANATION_AGE / 2
     assert following.explained("events", "one", lambda: next(answers)) == 2
     assert following.explained("node", "one", lambda: next(answers)) == 3
 
