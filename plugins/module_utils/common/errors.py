@@ -39,7 +39,7 @@ class Unreachable(Refusal):
         return Verdict(tuple(replace(reason, state=State.WAITING) for reason in self.verdict.reasons))
 
 
-class NobodyThere(Unreachable):
+class NoConnection(Unreachable):
     """No connection could be made: nothing listens there, or the name of the host is unknown. The cause may be a server
     that restarts, or a wrong address."""
 

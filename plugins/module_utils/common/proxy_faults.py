@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from .errors import Denied, NobodyThere, Refusal, Unreachable, causes, root_cause
+from .errors import Denied, NoConnection, Refusal, Unreachable, causes, root_cause
 from .proxies import Proxy
 
 _NO_TUNNEL = re.compile(r"(?:Tunnel connection failed: |failed CONNECT via proxy status: )(?P<status>\d{3})")
@@ -40,7 +40,7 @@ class ProxyRoute:
         said = f"{self._named} to {self.where} cannot be reached: {root_cause(error)}."
         remedy = f"Check {self.option}, or HTTPS_PROXY in the environment, and that the proxy runs."
         if isinstance(chain[-1], ConnectionRefusedError):
-            return NobodyThere.because(_SILENT, said, remedy)
+            return NoConnection.because(_SILENT, said, remedy)
         return Unreachable.because(_SILENT, said, remedy)
 
     def answered(self, status: int) -> Refusal:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
-from .errors import NobodyThere, Refusal, Unreachable
+from .errors import NoConnection, Refusal, Unreachable
 from .verdict import Reason, State, Verdict, refused
 from .voice import Stages, Voice, Waiting
 
@@ -80,7 +80,7 @@ class Patience:
     first_answer: float | None = None
     """Seconds within which a server must accept a connection at first, so that a wrong address is reported at once."""
 
-    def told(self, verdict: Verdict, seconds: float) -> Waiting:
+    def in_words(self, verdict: Verdict, seconds: float) -> Waiting:
         """The verdict after so many seconds in the words of a voice."""
         reasons = " ".join(reason.message for reason in verdict.deciding())
         return Waiting(reasons, seconds, self.stages.word(verdict), self.stages.usually)
@@ -170,9 +170,9 @@ def wait_for(
             if found is None:
                 raise quiet.error if quiet.error and patience.hands_back else Refusal(*end.reasons)
             return found[0], end
-        told = patience.told(verdict, clock.now() - start)
-        waited.present = told.reason
-        voice.waits(told)
+        shown = patience.in_words(verdict, clock.now() - start)
+        waited.present = shown.reason
+        voice.waits(shown)
         if found and patience.in_vain is not None and patience.in_vain():
             return found[0], verdict
         pause = min(patience.pause_after(looked_at - began, deadline.unchanged(verdict, looked_at)), time_left)
@@ -187,13 +187,13 @@ class _SilentDisplay:
         self._patience = patience
         self._voice = voice
         self._since: float | None = start
-        self._ever = self._told = False
+        self._ever = self._reported = False
         self.error: Unreachable | None = None
         """The last one."""
 
     def answered(self) -> None:
         """A look has given something."""
-        self._ever, self._since, self._told = True, None, False
+        self._ever, self._since, self._reported = True, None, False
 
     def still(self, error: Unreachable, now: float) -> Verdict:
         """A look has given nothing. The verdict waits.
@@ -203,12 +203,12 @@ class _SilentDisplay:
         """
         self.error, self._since = error, now if self._since is None else self._since
         first = self._patience.first_answer
-        if not isinstance(error, NobodyThere):
+        if not isinstance(error, NoConnection):
             self._ever = True
         elif first is not None and not self._ever and now - self._since >= first - INSTANT:
             raise Refusal(*error.verdict.reasons)
-        if not self._told and now - self._since >= SILENCE and (first is None or self._ever):
-            self._told = True
+        if not self._reported and now - self._since >= SILENCE and (first is None or self._ever):
+            self._reported = True
             self._voice.progress(" ".join(reason.sentence() for reason in error.verdict.reasons))
         return error.as_waiting()
 

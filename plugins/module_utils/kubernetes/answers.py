@@ -14,7 +14,7 @@ from ..common.errors import (
     HANDSHAKE_BROKEN_OFF,
     Conflict,
     Denied,
-    NobodyThere,
+    NoConnection,
     NotUnderstood,
     Refusal,
     Unreachable,
@@ -279,8 +279,8 @@ def unreachable(host: str, request: ApiRequest, error: BaseException, seconds: f
             "Set kubernetes.ca_cert to the CA that signed its certificate, and check the host name; "
             "kubernetes.validate_certs=false turns the check off.",
         )
-    nobody = any(isinstance(each, (ConnectionRefusedError, gaierror)) for each in causes(error))
-    return (NobodyThere if nobody else Unreachable).because(
+    no_connection = any(isinstance(each, (ConnectionRefusedError, gaierror)) for each in causes(error))
+    return (NoConnection if no_connection else Unreachable).because(
         UNREACHABLE,
         f"The Kubernetes API at {host} cannot be reached to {request.sentence()}: {cause}.",
         "Check kubernetes.host or the kubeconfig, and the network path from where Ansible runs.",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ..common.errors import NobodyThere, Refusal, Unreachable
+from ..common.errors import NoConnection, Refusal, Unreachable
 from ..common.task import Task, passed_or_raise
 from ..common.verdict import Reason, State, Verdict, combine, refused
 from ..kubernetes import client as kubernetes
@@ -34,12 +34,12 @@ from .rights import rights_for
 class _Troubles(list[Verdict]):
     """The problems of one look."""
 
-    nobody = False
+    no_connection = False
     """Whether no connection could be made to one side."""
 
     def add(self, error: Refusal) -> None:
         """Add an error."""
-        self.nobody = self.nobody or isinstance(error, NobodyThere)
+        self.no_connection = self.no_connection or isinstance(error, NoConnection)
         self.append(error.as_waiting() if isinstance(error, Unreachable) else error.verdict)
 
 
@@ -80,8 +80,8 @@ def see(task: Task) -> tuple[MembersAndPods, list[Verdict]]:
     look = partial(_first_look if first else _both_sides, params, _UserRights(params))
     (there, members, _troubles), verdict = task.wait(look, lambda seen: combine(seen[2]))
     # A refusal of one side ends the wait for the other, whose problem is then refused, too.
-    told = verdict.without_waiting() if verdict.state is State.REFUSED else verdict
-    troubles = [told, judge_connection(params["opensearch"])]
+    judged = verdict.without_waiting() if verdict.state is State.REFUSED else verdict
+    troubles = [judged, judge_connection(params["opensearch"])]
     if there is None or members is None:
         raise Refusal(*combine(troubles).reasons)
     (namespace, every, budgets), (state, paths) = there, members
@@ -107,12 +107,12 @@ def _first_look(params: Mapping[str, Any], rights: _UserRights) -> tuple[Any, An
     """The same for a task that has changed nothing yet.
 
     Raises:
-        NobodyThere: that is the only problem.
+        NoConnection: that is the only problem.
     """
     seen = _both_sides(params, rights)
     verdict = combine(seen[2])
-    if seen[2].nobody and verdict.state is State.WAITING:
-        raise NobodyThere(*verdict.without_waiting().deciding())
+    if seen[2].no_connection and verdict.state is State.WAITING:
+        raise NoConnection(*verdict.without_waiting().deciding())
     return seen
 
 

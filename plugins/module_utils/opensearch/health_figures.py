@@ -8,7 +8,7 @@ from collections.abc import Container, Mapping
 from ..common.task import Task
 from ..run.health_figures import HealthFigure, HealthFigures, HealthLook
 from .judge.index_names import index_names
-from .judge.progress import cured_by_upgrade
+from .judge.progress import fixed_by_upgrade
 from .observe.client import connect
 from .observe.cluster import observe, observe_health
 from .observe.copies import unassigned
@@ -86,7 +86,7 @@ def look(task: Task) -> HealthLook:
     waiting = {
         (one.index, one.shard)
         for one in (explain(client, state, lost) if lost else ())
-        if not one.primary and cured_by_upgrade(one, outdated(state, task.params["target_version"] or ""))
+        if not one.primary and fixed_by_upgrade(one, outdated(state, task.params["target_version"] or ""))
     }
     allowed = index_names(task.params["allow_red_indices"], "allow_red_indices")
     return HealthLook(

@@ -151,11 +151,11 @@ def planned(
         state, drawn = replicas.state, replace(drawn, state=replicas.state)
         batches = cut(pools, target, params["members"], cutting, state)
     # Members that are away and in the plan are brought back before any other goes.
-    cured = [m for pool in pools for m in pool.members if m.version is None and m.name in going]
+    brought_back = [m for pool in pools for m in pool.members if m.version is None and m.name in going]
     policy = replace(
         policy_of(params, hands_over=hands_over),
-        awaits_data=any(member.holds_data for member in cured),
-        awaits_manager=any(member.electable for member in cured),
+        awaits_data=any(member.holds_data for member in brought_back),
+        awaits_manager=any(member.electable for member in brought_back),
     )
     verdict = combine((replicas.verdict, _judged(params, drawn, batches, policy, cutting, target, replicas.to_agree)))
     conditions = [*_conditions(params, policy, cutting), *replicas.conditions, *further]
@@ -364,7 +364,7 @@ def _batch_result(batch: Batch, proofs: Proofs) -> dict[str, Any]:
         "name": batch.name,
         "pools": list(batch.pools),
         "members": list(batch.members),
-        "cures": batch.cures,
+        "cures": batch.brings_back,
         "kind": batch.kind,
         "reason": batch.reason,
         "proof": proofs.of(batch.members),

@@ -168,7 +168,7 @@ def test_removing_exclusions_waits_for_those_that_are_excluded_to_leave() -> Non
 def test_somebody_who_is_not_there_is_excluded_by_name_and_more_than_ten_are_not() -> None:
     room = Room()
     assert room.ask("POST", f"{EXCLUSIONS}?node_names=nobody").status == 200
-    assert room.state().voting.nobodies == {"nobody"}
+    assert room.state().voting.absent == {"nobody"}
     more = ",".join(f"n{number}" for number in range(10))
     assert "would exceed the maximum of [10]" in room.ask("POST", f"{EXCLUSIONS}?node_names={more}").text
     assert room.ask("POST", EXCLUSIONS).status == 400

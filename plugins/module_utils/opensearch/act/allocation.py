@@ -198,8 +198,8 @@ def restrict(
             return restrict(task, client, after, may_be_red, flushed)
     state = wait_calm(task, client, state, task.params["batch"], may_be_red)
     done = change_settings(task, client, settings, fresh, undo, state.uuid, "replace the members")
-    told = register(task, client, state, task.params["batch"])
-    return replace(done, verdict=Verdict((*done.verdict.reasons, *flushed, *told)))
+    registered = register(task, client, state, task.params["batch"])
+    return replace(done, verdict=Verdict((*done.verdict.reasons, *flushed, *registered)))
 
 
 def prepare(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:

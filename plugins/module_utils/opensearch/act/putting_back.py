@@ -40,7 +40,7 @@ def restore(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome
     voters = excluded_by(undo) if task.params["state"] not in ALONE else ()
     voting = observe_voting(client) if voters else Voting(frozenset(), frozenset())
     # A run excludes members only. One that is away now was a member when it was excluded.
-    unknown = voting.nobodies.intersection(voters)
+    unknown = voting.absent.intersection(voters)
     voters = () if unknown else voters
     refusals = tuple(_refusals(undo, unknown)) if undo else ()
     if undo is None or (_names_anything(undo) and not going and not voters):

@@ -63,7 +63,7 @@ class Batch:
     pools: tuple[str, ...]
     members: tuple[str, ...]
     reason: str
-    cures: bool = False
+    brings_back: bool = False
     """Whether a member that is away is brought back on the present image of its pool, and upgraded later."""
     kind: str = ""
     """The kinds of its members, with which the reason starts."""
@@ -88,8 +88,8 @@ def batches_of(
         if member.behind(target) and (not only or member.name in only)
     ]
     broken = [member for member in going if member.version is None]
-    cured = [member for member in broken if known[member.pool].cures(member)]
-    there = (member for member in going if member.version is not None or member in cured)
+    brought_back = [member for member in broken if known[member.pool].brings_back(member)]
+    there = (member for member in going if member.version is not None or member in brought_back)
     rest = sorted(there, key=lambda member: not member.under_way)
     canary = [member for member in rest if cutting.canary and member.is_called(cutting.canary)][:1]
     cut_by = _kept_by_zones(known, cutting, placement)
@@ -100,7 +100,7 @@ def batches_of(
     if deferred is not None:
         steps = [*(step for step in steps if step is not deferred), deferred]
     first = [
-        _batch(number, (member,), known, target, first_as=DOWN if member in cured else "")
+        _batch(number, (member,), known, target, first_as=DOWN if member in brought_back else "")
         for number, member in enumerate(broken, start=1)
     ]
     return (
@@ -291,7 +291,7 @@ def _batch(
         pools=tuple(dict.fromkeys(member.pool for member in step)),
         members=tuple(member.name for member in step),
         reason=reason,
-        cures=first_as == DOWN,
+        brings_back=first_as == DOWN,
         kind=_kinds(step, pools),
         outdated=outdated,
     )

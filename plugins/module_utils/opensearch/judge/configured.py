@@ -45,12 +45,15 @@ def judge_configured(
     gone = {each.name for each in retired_in(target) if each.removed}
     for retired in retired_in(target):
         # A pattern of deprecated ones also fits some that are removed, and reported by their own names.
-        told = frozenset() if retired.removed else gone
+        reported = frozenset() if retired.removed else gone
         started, of_indices = (
-            {name: by[name] for name in matching(retired, by) if name not in told} for by in by_setting
+            {name: by[name] for name in matching(retired, by) if name not in reported} for by in by_setting
         )
         scoped = [
-            (scope, name) for scope in SCOPES for name in matching(retired, settings.scope(scope)) if name not in told
+            (scope, name)
+            for scope in SCOPES
+            for name in matching(retired, settings.scope(scope))
+            if name not in reported
         ]
         if retired.removed:
             yield from (_ends_members(name, where, retired, target) for name, where in started.items())

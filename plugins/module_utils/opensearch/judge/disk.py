@@ -101,7 +101,7 @@ def judge_losses(
     for kind in (single, whole, together):
         found = [loss for who, gone in kind if (loss := _after(who, disks, gone, members, seen))]
         if found:
-            yield _told(max(found, key=lambda loss: loss.severity), seen)
+            yield _remark_on(max(found, key=lambda loss: loss.severity), seen)
 
 
 def _with_most(disks: Sequence[MemberDisk], members: dict[str, ClusterMember]) -> list[MemberDisk]:
@@ -141,7 +141,7 @@ def _tier(member: ClusterMember) -> frozenset[str]:
     return frozenset(role for role in member.roles if role == "data" or role.startswith("data_"))
 
 
-def _told(loss: Loss, seen: Disks) -> Reason:
+def _remark_on(loss: Loss, seen: Disks) -> Reason:
     disk, marks = loss.disk, seen.watermarks or {}
     message = (
         f"If {loss.who} never came back and its shards were rebuilt on the other {loss.others}, the disk of"

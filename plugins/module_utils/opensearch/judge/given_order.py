@@ -89,7 +89,7 @@ def judge_canary(canary: str, pools: Sequence[Pool], batches: Sequence[Batch]) -
         )
     under_way = {member.name for member in known if member.under_way}
     names = {member.name for member in meant}
-    going = [{*batch.members} for batch in batches if not batch.cures and not under_way & {*batch.members}]
+    going = [{*batch.members} for batch in batches if not batch.brings_back and not under_way & {*batch.members}]
     if any(names & each for each in going) and not names & going[0]:
         yield refused(
             "canary_goes_last",

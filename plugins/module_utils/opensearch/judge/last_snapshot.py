@@ -50,9 +50,9 @@ def age_of(given: str | None) -> float | None:
 @as_verdict
 def judge_last_snapshot(saved: Saved, state: ClusterState, allowed: float | None) -> Iterator[Reason]:
     """The age and content of the last successful snapshot. It is refused only if an age is `allowed` (seconds)."""
-    untold = " ".join(saved.untold)
-    if saved.last is None and saved.untold:
-        message = f"It is not known whether this cluster has a snapshot: {untold}"
+    unanswered = " ".join(saved.unanswered)
+    if saved.last is None and saved.unanswered:
+        message = f"It is not known whether this cluster has a snapshot: {unanswered}"
         remedy = f"Give the user cluster:admin/repository/get and cluster:admin/snapshot/get.{_anyway(allowed)}"
         yield (remark if allowed is None else refused)("last_snapshot_unknown", message, remedy)
     elif saved.last is None:
@@ -66,19 +66,19 @@ def judge_last_snapshot(saved: Saved, state: ClusterState, allowed: float | None
         yield (remark if allowed is None else refused)("no_snapshot", message, remedy)
     elif allowed is not None and saved.last.age > allowed:
         message = f"The last successful snapshot, {saved.last.name}, ended {_written(saved.last.age)} ago, and"
-        message += f" snapshot_age allows {_written(allowed)}.{' ' if untold else ''}{untold}"
+        message += f" snapshot_age allows {_written(allowed)}.{' ' if unanswered else ''}{unanswered}"
         repository = saved.last.name.partition("/")[0]
         remedy = f"Take one: PUT _snapshot/{repository}/<name>?wait_for_completion=true.{ASKED_FOR}"
         yield refused("snapshot_too_old", message, remedy)
     else:
-        yield remark("last_snapshot", f"{_told(saved.last, state)}{' ' if untold else ''}{untold}")
+        yield remark("last_snapshot", f"{_described(saved.last, state)}{' ' if unanswered else ''}{unanswered}")
 
 
 def _anyway(allowed: float | None) -> str:
     return "" if allowed is None else ASKED_FOR
 
 
-def _told(last: LastSnapshot, state: ClusterState) -> str:
+def _described(last: LastSnapshot, state: ClusterState) -> str:
     there = {index.name for index in state.indices.values() if not index.of_snapshot}
     missing = there - last.indices
     message = f"The last successful snapshot, {last.name}, ended {_written(last.age)} ago"

@@ -38,7 +38,7 @@ def judge_managed(managed: Managed) -> Iterator[Reason]:
     working = [index for index in managed.indices if not index.failed]
     for index in working:
         if index.action in LONG:
-            yield waiting("index_action_running", f"{_told(index)}.", _remedy(index), about=index.name)
+            yield waiting("index_action_running", f"{_action_of(index)}.", _remedy(index), about=index.name)
     counted = Counter(index.action for index in working if index.action in SHORT and index.status == STARTING)
     if counted:
         what = ", ".join(f"{action} of {number}" for action, number in sorted(counted.items()))
@@ -65,7 +65,7 @@ def judge_managed(managed: Managed) -> Iterator[Reason]:
         )
 
 
-def _told(index: ManagedIndex) -> str:
+def _action_of(index: ManagedIndex) -> str:
     message = f"Index state management (ISM) {LONG[index.action]} {index.name}"
     where = f" (step {index.step})" if index.step else ""
     said = shortened(index.said, LONGEST).rstrip(".")

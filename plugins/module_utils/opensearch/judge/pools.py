@@ -158,7 +158,7 @@ class Pool:
         there = [not member.behind(target) for member in self.members]
         return "upgraded" if all(there) else "upgrading" if any(there) else "pending"
 
-    def cures(self, member: Member) -> bool:
+    def brings_back(self, member: Member) -> bool:
         """Whether a member that is away comes back on the pool's present image before it goes with others."""
         renewed = self.in_use and self.image != self.target_image
         return member.version is None and (renewed or member.again)

@@ -28,7 +28,7 @@ UNTIL_GROWN = "unassigned_until_grown"
 _RETRY = "Look at the allocation explanation, fix the cause, then POST _cluster/reroute?retry_failed=true"
 
 
-def cured_by_upgrade(explanation: Explanation, outdated: Collection[str]) -> bool:
+def fixed_by_upgrade(explanation: Explanation, outdated: Collection[str]) -> bool:
     """Whether this replica can be allocated once one of the members `outdated` (ids) is upgraded.
 
     The upgraded one may then hold it, though others refuse it for being of another tier (`filter`, `target_pool`), full
@@ -37,8 +37,8 @@ def cured_by_upgrade(explanation: Explanation, outdated: Collection[str]) -> boo
     """
     only = frozenset({"node_version"})
     too_old = {identity for identity, deciders in explanation.refusing.items() if only <= deciders}
-    curable = any(explanation.refusing[identity] == only for identity in too_old)
-    return explanation.can_allocate == "no" and curable and too_old <= set(outdated)
+    fixable = any(explanation.refusing[identity] == only for identity in too_old)
+    return explanation.can_allocate == "no" and fixable and too_old <= set(outdated)
 
 
 def fits_once_grown(explanation: Explanation, growing: Collection[str]) -> bool:
@@ -60,7 +60,7 @@ def without_place(
         for one in explanations
         if not one.primary
         and one.can_allocate == "no"
-        and not cured_by_upgrade(one, outdated)
+        and not fixed_by_upgrade(one, outdated)
         and not fits_once_grown(one, growing)
     }
 
@@ -143,7 +143,7 @@ def _situation(copy: ShardCopy, explanation: Explanation | None, expectation: Ex
         return _Situation(_CopyKind.ALLOWED, copy.primary)
     if explanation is None:
         return _Situation(_CopyKind.UNEXPLAINED, copy.primary)
-    if not copy.primary and cured_by_upgrade(explanation, expectation.outdated):
+    if not copy.primary and fixed_by_upgrade(explanation, expectation.outdated):
         return _Situation(_CopyKind.EXPECTED, primary=False)
     if fits_once_grown(explanation, expectation.growing):
         return _Situation(_CopyKind.GROWING, primary=False)

@@ -72,7 +72,7 @@ def judge_majorities(
                 "Run three manager-eligible members, or accept the standstill with allow_quorum_loss.",
             )
     if majority and can_be_elected(state) and can_be_elected(state) <= down:
-        yield _nobody_electable(state, down, policy, more_come)
+        yield _none_electable(state, down, policy, more_come)
 
 
 def can_be_elected(state: ClusterState) -> frozenset[str]:
@@ -80,7 +80,7 @@ def can_be_elected(state: ClusterState) -> frozenset[str]:
     return frozenset(member.id for member in state.members.values() if member.electable)
 
 
-def _nobody_electable(state: ClusterState, down: frozenset[str], policy: Policy, more_come: bool | None) -> Reason:
+def _none_electable(state: ClusterState, down: frozenset[str], policy: Policy, more_come: bool | None) -> Reason:
     """The reason if a majority is left, but none of it can be elected."""
     voters = state.voting.committed | state.voting.accepted
     names = enumerate_few(state.members[each].name for each in can_be_elected(state) & down)

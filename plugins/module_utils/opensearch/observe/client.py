@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlencode
 
-from ...common.errors import HANDSHAKE_BROKEN_OFF, NobodyThere, NotServed, Refusal, Unreachable, refusal
+from ...common.errors import HANDSHAKE_BROKEN_OFF, NoConnection, NotServed, Refusal, Unreachable, refusal
 from ...common.packages import needed
 from ...common.proxies import Proxy, basic, proxy_for
 from ...common.proxy_faults import ProxyRoute
@@ -256,8 +256,8 @@ def _unreachable(asked: KnownProduct, where: str, error: Any, errors: Any, secon
             f"A TLS connection to {asked.name} at {where} cannot be made: {cause}.",
             "Check opensearch.hosts: its port must be the REST port, and without TLS its URL starts with http://.",
         )
-    nobody = isinstance(_root(error), (ConnectionRefusedError, gaierror))
-    return (NobodyThere if nobody else Unreachable).because(
+    no_connection = isinstance(_root(error), (ConnectionRefusedError, gaierror))
+    return (NoConnection if no_connection else Unreachable).because(
         "opensearch_unreachable",
         f"{asked.subject} at {where} cannot be reached: {cause}.",
         "Check opensearch.hosts (https:// only where the REST port has TLS), the network path from where Ansible"

@@ -28,7 +28,7 @@ class _Reading:
     now: float
     last: LastSnapshot | None = None
     unread: int = 0
-    untold: list[str] = field(default_factory=list)
+    unanswered: list[str] = field(default_factory=list)
 
     def repository(self, name: str) -> None:
         path = f"/_snapshot/{quote(name, safe='')}"
@@ -80,7 +80,7 @@ def observe_last_snapshot(client: OpenSearchClient, enough: float | None) -> Sav
     except Refusal as error:
         if enough is not None:
             raise
-        return Saved(untold=(error.verdict.reasons[0].message,))
+        return Saved(unanswered=(error.verdict.reasons[0].message,))
     with reading("GET /_snapshot", "last_snapshot"):
         repositories = tuple(sorted(name for name in answer if part(answer, name)))
     found = _Reading(client, enough, now_seconds())
@@ -88,10 +88,10 @@ def observe_last_snapshot(client: OpenSearchClient, enough: float | None) -> Sav
         try:
             found.repository(name)
         except Refusal as error:
-            found.untold.append(error.verdict.reasons[0].message)
+            found.unanswered.append(error.verdict.reasons[0].message)
     try:
         last = found.with_indices()
     except Refusal as error:
-        found.untold.append(error.verdict.reasons[0].message)
+        found.unanswered.append(error.verdict.reasons[0].message)
         last = found.last
-    return Saved(repositories, last, tuple(found.untold), found.unread)
+    return Saved(repositories, last, tuple(found.unanswered), found.unread)

@@ -30,7 +30,7 @@ class Saved:
 
     repositories: tuple[str, ...] = ()
     last: LastSnapshot | None = None
-    untold: tuple[str, ...] = ()
+    unanswered: tuple[str, ...] = ()
     """One sentence for each question that was not answered."""
     unread: int = 0
     """The number of successful snapshots whose age was not asked for, because younger ones are known."""

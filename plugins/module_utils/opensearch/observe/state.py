@@ -134,11 +134,11 @@ class Voting:
     accepted: frozenset[str]
     exclusions: frozenset[str] = frozenset()
     """The names of the members that are excluded."""
-    nobodies: frozenset[str] = frozenset()
+    absent: frozenset[str] = frozenset()
     """The excluded names that no member had at that time."""
 
 
-_NOBODY = "_absent_"
+_ABSENT = "_absent_"
 """The id in an exclusion whose name no member had (server source, VotingConfigExclusion)."""
 
 
@@ -336,7 +336,7 @@ def parse_voting(coordination: Json) -> Voting:
         committed=frozenset(texts(coordination, "last_committed_config")),
         accepted=frozenset(texts(coordination, "last_accepted_config")),
         exclusions=frozenset(name for _identity, name in excluded),
-        nobodies=frozenset(name for identity, name in excluded if identity == _NOBODY),
+        absent=frozenset(name for identity, name in excluded if identity == _ABSENT),
     )
 
 

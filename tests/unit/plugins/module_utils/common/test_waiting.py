@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import NobodyThere, Refusal, Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import NoConnection, Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import (
     Reason,
     State,
@@ -105,7 +105,7 @@ def test_an_api_out_of_reach_is_waited_for() -> None:
     assert wait.said == [(0.0, "waiting: The API is away."), (3.0, "The API is away. Bring it back.")]
 
 
-NOWHERE = NobodyThere(refused("api_unreachable", "Nobody listens at search:9200.", "Check opensearch.hosts."))
+NOWHERE = NoConnection(refused("api_unreachable", "Nobody listens at search:9200.", "Check opensearch.hosts."))
 BUSY = Unreachable(refused("api_unavailable", "search answers 503.", "Wait."))
 
 

@@ -42,7 +42,7 @@ def faults(
     """The faults of the batches, from the definition of a safe batch."""
     known = {each.name: each for one in pools for each in one.members}
     found = [*_cures_at_fault(batches, pools), *_order_at_fault(batches, known, target)]
-    batches = [batch for batch in batches if not batch.cures]
+    batches = [batch for batch in batches if not batch.brings_back]
     for batch in batches:
         together = [known[name] for name in batch.members]
         found += [f"{batch.name} {fault}" for fault in _together_at_fault(together, placement)]
@@ -98,7 +98,7 @@ def _cures_at_fault(batches: Sequence[Batch], pools: Sequence[Pool]) -> list[str
     first = [batch.members for batch in batches[: len(broken)]]
     found = [] if sorted(first) == sorted((name,) for name in broken) else ["not every broken member goes first, alone"]
     for batch in batches:
-        if batch.cures != (batch in batches[: len(broken)] and broken[batch.members[0]].in_use):
+        if batch.brings_back != (batch in batches[: len(broken)] and broken[batch.members[0]].in_use):
             found.append(f"{batch.name} is cured wrongly")
     return found
 
@@ -217,8 +217,8 @@ def test_a_canary_goes_first_and_every_batch_is_safe_nevertheless(
     known = {each.name: each for each in members}
     found = [*_cures_at_fault(batches, pools), *_order_at_fault(batches, known, target)]
     assert found == []
-    assert sorted(name for each in batches if not each.cures for name in each.members) == sorted(known)
-    first = next(each for each in batches if not each.cures)
+    assert sorted(name for each in batches if not each.brings_back for name in each.members) == sorted(known)
+    first = next(each for each in batches if not each.brings_back)
     if canary.version is not None and not judge_canary(canary.name, pools, batches).deciding():
         assert first.members[0] == canary.name
         assert first.members[1:] == () or batching == "node"

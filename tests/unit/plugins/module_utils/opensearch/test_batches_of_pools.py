@@ -110,7 +110,7 @@ def test_a_broken_member_is_cured_first_as_its_pool_is_now_and_upgraded_in_its_t
     data = pool(member("data-0"))
     batches = batches_of([data, managers], NEW, (), Cutting(), Placement())
     assert names(batches) == [("manager-1",), ("data-0",), ("manager-1",), ("manager-0",)]
-    assert [batch.cures for batch in batches] == [True, False, False, False]
+    assert [batch.brings_back for batch in batches] == [True, False, False, False]
     assert batches[0].reason == "manager without data; not in the cluster, so it is brought back first, on opensearch:2"
     # If no member runs the version that the pool names now, that is no fix: it comes back on the target.
     unproven = Pool(

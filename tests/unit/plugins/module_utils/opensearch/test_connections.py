@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import (
     Denied,
-    NobodyThere,
+    NoConnection,
     Refusal,
     Unreachable,
 )
@@ -94,7 +94,9 @@ def test_a_proxy_that_refuses_is_named_without_the_password(tmp_path: Path, sche
 
 def test_a_proxy_that_is_not_there_or_has_no_way_is_named(tmp_path: Path) -> None:
     options: dict[str, Any] = {"hosts": [f"https://{NAME}:9200"], "proxy": "http://127.0.0.1:9"}
-    with pytest.raises(NobodyThere, match=rf"The proxy http://127\.0\.0\.1:9 to https://{NAME}:9200 cannot be reached"):
+    with pytest.raises(
+        NoConnection, match=rf"The proxy http://127\.0\.0\.1:9 to https://{NAME}:9200 cannot be reached"
+    ):
         connect(options).get(PATH)
     with proxying(9, refuses=503) as proxy, pytest.raises(Unreachable, match=r"cannot reach .*: it answers 503"):
         connect({**options, "proxy": proxy.url}).get(PATH)

@@ -48,7 +48,7 @@ def planned(one: Pool, placement: Placement | None = None, cutting: Cutting = NO
 
 
 def of_plan(batches: Sequence[Batch]) -> list[dict[str, Any]]:
-    return [{"name": each.name, "members": list(each.members), "cures": each.cures} for each in batches]
+    return [{"name": each.name, "members": list(each.members), "cures": each.brings_back} for each in batches]
 
 
 def codes(pools: Sequence[Pool], batches: Sequence[Batch], batching: str = "node") -> list[str]:
@@ -86,7 +86,7 @@ def test_a_member_that_is_away_since_its_node_was_emptied_comes_back_first_and_g
         ("data-3", "data-2"),
         ("data-1", "data-0"),
     ]
-    assert batches[0].cures
+    assert batches[0].brings_back
     emptied = emptied_with(of_plan(batches), [found])
     assert emptied[0].kubernetes_nodes == ()
     assert sorted(each.kubernetes_nodes for each in emptied[1:]) == [("n0",), ("n1",)]

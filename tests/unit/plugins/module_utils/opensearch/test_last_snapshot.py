@@ -111,8 +111,8 @@ def test_with_an_age_all_are_read_until_one_is_young_enough() -> None:
 def test_a_repository_that_cannot_be_read_is_told_and_others_are_read() -> None:
     broken = Unreachable.because("opensearch_unreachable", "The bucket is gone.", "")
     saved = seen(Repositories(a=broken, b={"x": ("SUCCESS", 1)}))
-    assert (saved.last and saved.last.name, saved.untold) == ("b/x", ("The bucket is gone.",))
-    assert seen(Repositories(denied={})).untold == ("OpenSearch does not allow GET /_snapshot.",)
+    assert (saved.last and saved.last.name, saved.unanswered) == ("b/x", ("The bucket is gone.",))
+    assert seen(Repositories(denied={})).unanswered == ("OpenSearch does not allow GET /_snapshot.",)
     with pytest.raises(Refusal):
         seen(Repositories(denied={}), enough=1)
 
@@ -146,8 +146,8 @@ OLD = Saved(("a",), LastSnapshot("a/x", 30 * HOUR, frozenset("ij")))
         (Saved(), None, State.PASSED, "no_snapshot", ("no repository",)),
         (Saved(("a",)), None, State.PASSED, "no_snapshot", ("no snapshot in a",)),
         (Saved(), HOUR, State.REFUSED, "no_snapshot", ("no repository",)),
-        (Saved(("a",), untold=("No.",)), None, State.PASSED, "last_snapshot_unknown", ("No.",)),
-        (Saved(("a",), untold=("No.",)), HOUR, State.REFUSED, "last_snapshot_unknown", ("No.",)),
+        (Saved(("a",), unanswered=("No.",)), None, State.PASSED, "last_snapshot_unknown", ("No.",)),
+        (Saved(("a",), unanswered=("No.",)), HOUR, State.REFUSED, "last_snapshot_unknown", ("No.",)),
         (OLD, None, State.PASSED, "last_snapshot", ("a/x", "30 h ago", "all 2 indices")),
         (OLD, 31 * HOUR, State.PASSED, "last_snapshot", ("a/x", "30 h ago")),
         (OLD, 24 * HOUR, State.REFUSED, "snapshot_too_old", ("a/x", "30 h ago", "allows 24 h")),

@@ -10,7 +10,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.reading im
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Reason, State, Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.progress import (
     Expectation,
-    cured_by_upgrade,
+    fixed_by_upgrade,
     judge_overrides,
     judge_places_on_grown,
     judge_progress,
@@ -170,14 +170,14 @@ def test_expected_yellow_by_its_definition(refusing: dict[str, frozenset[str]]) 
     older = [set(deciders) for member, deciders in refusing.items() if member in OLD]
     newer = [set(deciders) for member, deciders in refusing.items() if member not in OLD]
     expected = {"node_version"} in older and not any("node_version" in each for each in newer)
-    assert cured_by_upgrade(Explanation("i", 0, False, "no", refusing), OLD) is expected
+    assert fixed_by_upgrade(Explanation("i", 0, False, "no", refusing), OLD) is expected
 
 
 @given(REFUSING, st.sampled_from(["yes", "throttled", "awaiting_info", "allocation_delayed"]))
 def test_what_the_server_will_allocate_is_not_left_to_the_upgrade(
     refusing: dict[str, frozenset[str]], answer: str
 ) -> None:
-    assert not cured_by_upgrade(Explanation("i", 0, False, answer, refusing), OLD)
+    assert not fixed_by_upgrade(Explanation("i", 0, False, answer, refusing), OLD)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,9 @@ def test_members_of_different_pools_that_serve_one_role_do_not_all_go_at_once(ro
     groups = {"first": ["a", "c"], "second": ["b"], "third": ["d"], "managers": ["m"]}
     pools = order_pools(pools_named(groups, state, "zone"))
     target, cutting = Version(2, 19, 7), Cutting("disjoint")
-    batches = [batch for batch in batches_of(pools, target, (), cutting, placement_of(state, pools)) if not batch.cures]
+    batches = [
+        batch for batch in batches_of(pools, target, (), cutting, placement_of(state, pools)) if not batch.brings_back
+    ]
     steps = [set(batch.members) & set("abcd") for batch in batches]
     assert set().union(*steps) == set("abcd")
     assert not any(set("abcd") <= step for step in steps)
