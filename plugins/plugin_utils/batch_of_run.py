@@ -93,8 +93,8 @@ class BatchOfRun:
 
     def _of_lateness(self) -> dict[str, Any]:
         """The seconds until the batch is late; once that was reported, the report."""
-        told = self.given(LATE)
-        return {"late": told} if told else {"late_in": self.so_far.late_in()}
+        report = self.given(LATE)
+        return {"late": report} if report else {"late_in": self.so_far.late_in()}
 
     def _of_act(self, module: str, state: Any) -> dict[str, Any]:
         batch = self.so_far.batch

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..module_utils.common.verdict import State
-from ..module_utils.run.begin_and_end import FORETOLD
+from ..module_utils.run.begin_and_end import FROM_SHOWN
 from ..module_utils.run.end import NEXT_HOP, NOTICES, End, RunResults, next_hop
 from ..module_utils.run.order import GROUP, STARTED, not_begun
 from ..module_utils.run.record.phases import Deed, Phase, UpgradeEvent
@@ -25,7 +25,7 @@ SILENCES = "settle_silenced"
 AGREED = "begin_agreed"
 """The fact with the agreed digest, for the next hop of an upgrade over several versions."""
 GOES_ON = "Everything is put back, and the next hop follows:"
-SHOWN = ("batches", *FORETOLD)
+SHOWN = ("batches", *FROM_SHOWN)
 """The parts of the shown plan that are passed to the plan that is made again under the lock."""
 RESULTS = {
     "silences": SILENCES,

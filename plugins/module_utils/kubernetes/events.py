@@ -20,7 +20,7 @@ def warn(client: KubernetesClient, namespace: str, pool: str, uid: str, message:
     return _emit(client, about, "Warning", REFUSED, message)
 
 
-def tell_phase(client: KubernetesClient, namespace: str, record: str, uid: str, phase: str, message: str) -> bool:
+def report_phase(client: KubernetesClient, namespace: str, record: str, uid: str, phase: str, message: str) -> bool:
     """Emit an event about the ConfigMap of a record, whose upgrade has reached a phase. The reason of the event is
     `Upgrade` followed by the phase."""
     about = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": namespace, "name": record, "uid": uid}

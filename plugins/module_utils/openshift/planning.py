@@ -222,5 +222,5 @@ def options_of(params: Mapping[str, Any]) -> Mapping[str, Any]:
     """The options of the run: a step that is left out is a check that it skips, and `aro` misses no window."""
     without, policy = left_out(params), params["window_policy"]
     opened = params["upgrade_type"] == ARO and policy == WindowEnd.START_ONLY.value
-    own = {"skip_checks": without, "tells_delay": DELAYED_CHECK not in without, **without_steps(params, without)}
+    own = {"skip_checks": without, "reports_delay": DELAYED_CHECK not in without, **without_steps(params, without)}
     return {**params, **own, "window_policy": WindowEnd.OPEN.value if opened else policy}

@@ -142,8 +142,8 @@ class BatchSoFar:
             return self._members_on_hosts(self.hosts)
         found: dict[str, Result] = {}
         # Some modules name members without their outcome.
-        told = (each for _name, result in self.results for each in result.get("members", ()))
-        for each in (member for member in told if isinstance(member, Mapping)):
+        named = (each for _name, result in self.results for each in result.get("members", ()))
+        for each in (member for member in named if isinstance(member, Mapping)):
             if found.get(each["name"], {}).get("action", UNTOUCHED) == UNTOUCHED:
                 found[each["name"]] = each
         return list(found.values())

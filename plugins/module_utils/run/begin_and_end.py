@@ -24,7 +24,7 @@ from .record.phases import Deed
 RECORDED = ("system", "request", "skipped", "consents", "started")
 """The fields that only the record of a run has, not its plan. Without a record there are none."""
 Work = Callable[[Task], Outcome]
-FORETOLD = ("commenced", "predicted_seconds", "prediction")
+FROM_SHOWN = ("commenced", "predicted_seconds", "prediction")
 """The values that the plan of a run takes from the plan that was shown, because it does not read earlier records."""
 
 
@@ -217,7 +217,7 @@ def _begun(task: Task, parts: Parts) -> Outcome:
     places = placed(batches, len(recorded.get("batches", ())), later)
     # The diff shows the settings that were put back; the rest of the outcome is the plan's.
     found = dict(restored.before if restored.after is None else restored.after)
-    foretold = {name: shown[name] for name in FORETOLD if name in shown}
+    from_shown = {name: shown[name] for name in FROM_SHOWN if name in shown}
     kept = {name: recorded[name] for name in RECORDED if name in recorded}
-    more = {**plan.more, **foretold, "batches": places, "before": plan.before, "settings": found, "recorded": kept}
+    more = {**plan.more, **from_shown, "batches": places, "before": plan.before, "settings": found, "recorded": kept}
     return replace(restored, verdict=verdict, next=plan.next, more=more)

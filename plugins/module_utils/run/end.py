@@ -159,7 +159,7 @@ class End:
         }
 
     def shown(self) -> dict[str, Any]:
-        """The facts of the end for the module `tell`, without the record, which may be long."""
+        """The facts of the end for the part `tell`, without the record, which may be long."""
         passed = [one for each in (self.found.gate, self.found.ended) for one in _reasons(each)]
         added = self.found.added if self.event is not UpgradeEvent.COMPLETED else ""
         said = f"Until the upgrade is completed, aborted or settled, this stays: {added}."

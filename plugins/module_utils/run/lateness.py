@@ -22,9 +22,9 @@ class Lateness:
 
     def __init__(self, task: Task, members: Sequence[str]) -> None:
         self._task, self._members, self._began = task, members, task.clock.now()
-        told = task.params["late"] or {}
-        self._after = None if told else task.params["late_in"]
-        self.before: float = told.get("seconds", 0.0)
+        report = task.params["late"] or {}
+        self._after = None if report else task.params["late_in"]
+        self.before: float = report.get("seconds", 0.0)
         """The seconds that the state took until it was late."""
         self.waited_for: Verdict | None = None
         """What the batch waited for when it became late; None while it is not late."""

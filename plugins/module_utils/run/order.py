@@ -95,7 +95,7 @@ def _always(_run: RunFacts) -> bool:
     return True
 
 
-REFUSAL, STARTED = "refuse.yml", "tell.yml"
+REFUSAL, STARTED = "refuse.yml", "notice.yml"
 ORDER: Mapping[RunStage, Sequence[Part]] = {
     RunStage.TO_PLAN: (
         ("reserved.yml", lambda run: run.reserved),
@@ -133,7 +133,7 @@ ORDER: Mapping[RunStage, Sequence[Part]] = {
     RunStage.TO_END: (
         ("steps.yml", lambda run: run.ends and run.steps_after and run.had_batches and not run.checks),
         ("own_tasks.yml", lambda run: run.ends and run.own_tasks_after and not run.checks),
-        ("tell.yml", lambda run: run.ends and run.listens),
+        ("notice.yml", lambda run: run.ends and run.listens),
         ("end.yml", lambda run: run.ends),
     ),
 }

@@ -210,8 +210,8 @@ def _plan(task: Task, system: System) -> Outcome:
     """The plan with a verdict on it. Nothing is changed."""
     order = _order(replace(task, first_answer=FIRST_ANSWER), system)
     place, records = _records_of(task, order.more)
-    told = _from_records(task, order.more, system.guess, records)
-    planned = replace(order, more={**order.more, **told})
+    from_records = _from_records(task, order.more, system.guess, records)
+    planned = replace(order, more={**order.more, **from_records})
     further = (*system.preflight(task, planned), *early_questions(task, planned.more))
     found = side_by_side(task, [*further, _look_at_lock(task.params, order.more, system)])
     confirmed, digest = task.params["confirmed"], str(order.more["digest"])

@@ -191,7 +191,7 @@ def faults_of_steps(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = 
     seen: set[str] = set()
     for number, each in enumerate(given):
         name, where = str(each.get("name") or ""), f"upgrade_steps[{number}]"
-        beside = [str(each[key]) for key in ("before_step", "after_step") if each.get(key)]
+        neighbours = [str(each[key]) for key in ("before_step", "after_step") if each.get(key)]
         if name in seen:
             yield f"{where} names the step {name} again: name each step once."
         adjusts = name in there and any(each.get(key) is not None for key in LIMITS)
@@ -199,9 +199,9 @@ def faults_of_steps(given: Sequence[Mapping[str, Any]], known: Sequence[Step] = 
             yield f"{where} has no tasks: give the file of the tasks of the step {name}, or skip it."
         if means_yes(each.get("skip")) and name not in there:
             yield f"{where} skips {name}, and there is no such step: there are {', '.join(sorted(there))}."
-        if len(beside) > 1 or (beside and (name in there or each.get("moment"))):
+        if len(neighbours) > 1 or (neighbours and (name in there or each.get("moment"))):
             yield f"{where} has more than one place: give before_step, after_step or moment, and only to a new step."
-        for other in beside:
+        for other in neighbours:
             if other not in there | seen:
                 yield f"{where} names the step {other} as its neighbour, and no such step comes before it in the list."
         seen.add(name)

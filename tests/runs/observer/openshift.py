@@ -200,7 +200,7 @@ def forced_anywhere() -> Iterator[None]:
 @contextmanager
 def notices_again() -> Iterator[None]:
     """No notice is known to have been sent."""
-    with patch.object(upgrade_notice, "is_told", lambda _record, _key: False):
+    with patch.object(upgrade_notice, "is_sent", lambda _record, _key: False):
         yield
 
 

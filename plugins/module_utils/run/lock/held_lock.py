@@ -82,8 +82,8 @@ class HeldLock:
         if self._renewed_at is None:
             self._renewed_at = now - self._age(lock)
         # The end of a wait shows in the lock at the next act or the next wait.
-        tells = doing != lock.doing and bool(doing or acts)
-        if (acts and not self._is_named) or tells or now - self._renewed_at >= lock.seconds / RENEWALS:
+        differs = doing != lock.doing and bool(doing or acts)
+        if (acts and not self._is_named) or differs or now - self._renewed_at >= lock.seconds / RENEWALS:
             self._renew(lock, doing)
 
     def _read(self, acts: bool) -> Lock | None:
@@ -158,7 +158,7 @@ def ask_to_stop(task: Task, watch: Watch) -> Outcome:
     if held is None or verdict.passed:
         reasons = [remark("run_is_dead", f"No run has to be stopped. {reason.message}") for reason in verdict.reasons]
         return Outcome(Verdict(tuple(reasons)), bool(task.journal.as_result()), before)
-    if sight.renewed_meanwhile:
+    if sight.renewed_since:
         watch.begin(held)  # the holder may die later, so the watch starts again at its last renewal
     if not held.stop:
         asked = replace(held, stop=f"by {who()} at {now_text()}")
@@ -185,7 +185,7 @@ def await_end(task: Task, watch: Watch) -> Outcome:
     held, before = sight.lock, watch.before or {}
     if task.check_mode or held is None or judge_free(sight, "", "").passed:
         return Outcome(Verdict(), before=before)
-    if sight.renewed_meanwhile:
+    if sight.renewed_since:
         watch.begin(held)  # the holder may die later, so the watch starts again at its last renewal
     said = f"Run {held.run} of {held.who} is at work{_doing(held)}, and its end is waited for."
     return Outcome(Verdict((waiting("run_awaited", said, held_remedy(held)),)), before=before)

@@ -76,7 +76,7 @@ class Sight:
     lock: Lock | None
     life: Life = Life.UNKNOWN
     unchanged_for: float = 0.0
-    renewed_meanwhile: bool = False
+    renewed_since: bool = False
 
 
 @as_verdict
@@ -99,7 +99,7 @@ def judge_free(sight: Sight, run: str, take_over: str) -> Iterator[Reason]:
         yield _free(lock, "take_over names it")
     elif sight.life is Life.GONE:
         yield _free(lock, "its processes on this machine are gone")
-    elif sight.life is Life.ALIVE or sight.renewed_meanwhile:
+    elif sight.life is Life.ALIVE or sight.renewed_since:
         yield refused("locked", held_sentence(lock), held_remedy(lock))
     elif sight.unchanged_for >= max(lock.seconds, SHORTEST):
         yield _free(lock, f"it was not renewed while it was watched for {sight.unchanged_for:.0f} s")

@@ -35,7 +35,7 @@ Items = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Ending:
-    """The facts of the end of a run, as the module `tell` documents them."""
+    """The facts of the end of a run, as the part `tell` takes them."""
 
     target_version: str
     failures: Sequence[str] = ()
@@ -109,7 +109,7 @@ def _done(end: Ending, words: Words) -> Iterator[str]:
 
 
 def _count(end: Ending, words: Words) -> str:
-    of = {deed: {_name(one) for one in _told(end) if one.get("action") == deed} for deed in ("stopped", "removed")}
+    of = {deed: {_name(one) for one in _outcomes(end) if one.get("action") == deed} for deed in ("stopped", "removed")}
     there, outdated = _upgraded(end).difference(*of.values()), _outdated(end)
     upgraded, replaced = len(there - outdated), len(there & outdated)
     parts = [
@@ -140,7 +140,7 @@ def _longest_wait(record: Record) -> Iterator[str]:
             yield f"longest wait {duration(longest.seconds)}: {reason}"
 
 
-def _told(end: Ending) -> Items:
+def _outcomes(end: Ending) -> Items:
     """The outcomes of the members over all runs of the upgrade; those of this run if there is no record of them."""
     tries = end.record.tries if end.record else ()
     return [one for each in tries for one in each.took] or end.took
@@ -148,10 +148,10 @@ def _told(end: Ending) -> Items:
 
 def _upgraded(end: Ending) -> set[str]:
     """The members that were upgraded over all runs of the upgrade; in this run if there is no record of them."""
-    batches, told = end.record.batches if end.record else (), _told(end)
+    batches, outcomes = end.record.batches if end.record else (), _outcomes(end)
     done = [name for batch in batches if batch.state == "done" for name in batch.members]
-    kept = {_name(one) for one in told if one.get("action") == "kept"}
-    return {*map(_name, told), *done} - kept
+    kept = {_name(one) for one in outcomes if one.get("action") == "kept"}
+    return {*map(_name, outcomes), *done} - kept
 
 
 def _members(end: Ending) -> Iterator[str]:
@@ -159,10 +159,10 @@ def _members(end: Ending) -> Iterator[str]:
     if not end.planned:
         return
     record = end.record
-    told = end.took
+    took = end.took
     if record and record.batches:
-        told = [one for batch in record.batches if batch.run == record.run for one in batch.took]
-    odd = [one for one in told if not longest_absence([one])]
+        took = [one for batch in record.batches if batch.run == record.run for one in batch.took]
+    odd = [one for one in took if not longest_absence([one])]
     outdated = _outdated(end)
     width = max((len(_name(one)) for one in odd), default=0)
     for one in odd:

@@ -18,38 +18,38 @@ def notice_key(state: str, codes: Iterable[str], record: Record | None) -> str:
     """
     of_upgrade = "" if record is None else record.started if record.run else "before"
     start = record.start.at if record is not None and record.start is not None else ""
-    told = "|".join([state, *sorted(set(codes)), of_upgrade, start])
-    return f"{state}-{sha256(told.encode()).hexdigest()[:12]}"
+    text = "|".join([state, *sorted(set(codes)), of_upgrade, start])
+    return f"{state}-{sha256(text.encode()).hexdigest()[:12]}"
 
 
-def is_told(record: Record | None, key: str) -> bool:
+def is_sent(record: Record | None, key: str) -> bool:
     """Whether the record shows that this notice was sent."""
     return record is not None and key in record.notices
 
 
 def with_notice(record: Record | None, key: str, at: str) -> Record | None:
     """The record with one more notice; None if there is no record, or it has the notice already."""
-    if record is None or is_told(record, key):
+    if record is None or is_sent(record, key):
         return None
     return record.with_events(happened(EventKind.NOTICED, at, record.run, key))
 
 
 def content_of(
-    told: Mapping[str, Any], record: Record | None, body: Mapping[str, Any] | None, key: str
+    facts: Mapping[str, Any], record: Record | None, body: Mapping[str, Any] | None, key: str
 ) -> dict[str, Any]:
     """The content of a notice: the user's own, or all that is known, with one sentence in `text`.
 
-    `told` has the `state`, the `cause`, the `codes`, the `target_version`, the `plan`, the `place`, the `run` and the
+    `facts` has the `state`, the `cause`, the `codes`, the `target_version`, the `plan`, the `place`, the `run` and the
     time (`at`).
     """
     if body:
         return dict(body)
-    cause = f": {told['cause']}" if told["cause"] else "."
+    cause = f": {facts['cause']}" if facts["cause"] else "."
     system = record.system if record is not None and record.system else "cluster"
-    target = f" to {told['target_version']}" if told["target_version"] else ""
+    target = f" to {facts['target_version']}" if facts["target_version"] else ""
     return {
-        **told,
-        "text": f"The upgrade of {told['place'] or system}{target} is {told['state']}{cause}",
+        **facts,
+        "text": f"The upgrade of {facts['place'] or system}{target} is {facts['state']}{cause}",
         "system": system,
         "phase": record.phase.value if record is not None else "",
         "key": key,

@@ -201,7 +201,7 @@ def _counts(plan: Mapping[str, Any], words: Words, going: Collection[str]) -> st
     refused = refusals(plan["verdict"])
     if refused:
         return f"Plan: it cannot be carried out, for {counted(len(refused), 'reason')}:"
-    cured = {member for batch in plan["batches"] if batch.get("cures") for member in batch["members"]}
+    brought_back = {member for batch in plan["batches"] if batch.get("cures") for member in batch["members"]}
     replaced = {*(plan.get("outdated") or plan.get("replaced") or ())} & {*going}
     removed = {*(plan.get("removed") or ())} & {*going}
     upgraded = len(going) - len(replaced) - len(removed)
@@ -211,7 +211,7 @@ def _counts(plan: Mapping[str, Any], words: Words, going: Collection[str]) -> st
         f"{len(replaced):,} to replace{' (template changed)' if plan.get('outdated') else ''}" if replaced else "",
         f"{len(plan.get('added') or ()):,} to add" if plan.get("added") else "",
         f"{len(removed):,} to remove" if removed else "",
-        f"{len(cured):,} to fix first" if cured else "",
+        f"{len(brought_back):,} to fix first" if brought_back else "",
         f"{there:,} already on {plan['target_version']}" if words.deed == UPGRADE else f"{there:,} to leave alone",
         f"{len(plan['left']):,} left out" if plan["left"] else "",
     ]

@@ -207,9 +207,9 @@ def _title(record: Record) -> str:
 
 def waits_of(record: Record) -> tuple[Wait, ...]:
     """All that an upgrade has waited for, in its batches and outside of them, the longest first."""
-    told = [(batch.name, each) for batch in record.batches for one in (*batch.tries, batch) for each in one.waited]
-    told += [(str(each.get("during", "")), each) for each in record.waited]
-    found = (Wait(during, str(each.get("message", "")), number(each, "seconds")) for during, each in told)
+    waits = [(batch.name, each) for batch in record.batches for one in (*batch.tries, batch) for each in one.waited]
+    waits += [(str(each.get("during", "")), each) for each in record.waited]
+    found = (Wait(during, str(each.get("message", "")), number(each, "seconds")) for during, each in waits)
     return tuple(sorted(found, key=lambda wait: -wait.seconds))
 
 

@@ -1,4 +1,4 @@
-"""The work of the module `tell`: the end of a run, or other lines, as plain text."""
+"""The work of the part `tell`: the end of a run, or other lines, as plain text."""
 
 from __future__ import annotations
 

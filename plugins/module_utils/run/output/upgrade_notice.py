@@ -18,12 +18,12 @@ from ...common.timestamps import now_text
 from ...common.verdict import Verdict, remark
 from ...common.web import NoAnswer, send
 from ..lock.lock import name_for
-from ..record.answers import telling
+from ..record.answers import reporting
 from ..record.kept_in import store_of
 from ..record.record_keeping import change_record
 from ..start.request import REQUEST_KUBERNETES, Requested
 from ..start.upgrade_request import STATES, note_state
-from .notices import content_of, is_told, notice_key, with_notice
+from .notices import content_of, is_sent, notice_key, with_notice
 
 CONTRACT = Contract(
     argument_spec={
@@ -74,31 +74,31 @@ def _notice(task: Task) -> Outcome:
         )
     task.still_wanted()
     try:
-        return _told(task, host)
+        return _sent(task, host)
     except Refusal as error:
         said = " ".join(reason.message for reason in error.verdict.reasons)
     except NoAnswer as error:
         said = f"{host} does not accept it: {error}."
-    told = f"The notice was not sent. {said}"
-    task.voice.show(told)
-    return Outcome(Verdict((remark("notice_not_sent", told),)), bool(task.journal.as_result()))
+    shown = f"The notice was not sent. {said}"
+    task.voice.show(shown)
+    return Outcome(Verdict((remark("notice_not_sent", shown),)), bool(task.journal.as_result()))
 
 
-def _told(task: Task, host: str) -> Outcome:
+def _sent(task: Task, host: str) -> Outcome:
     params = task.params
     plan = params["plan"]
     cluster = str(plan.get("cluster_uuid") or "")
     name = (params["lock"] or {}).get("name") or (name_for(cluster) if cluster else "")
-    store = telling(task, store_of(params))
+    store = reporting(task, store_of(params))
     kept = store.read(name) if name else None
     record = None if kept is None else kept.record()
     key = notice_key(params["state"], params["codes"], record)
-    if is_told(record, key):
+    if is_sent(record, key):
         return Outcome(Verdict(), more={"key": key})
-    told = {each: params[each] for each in ("state", "cause", "codes")}
-    told |= {"target_version": plan.get("target_version") or "", "plan": plan.get("digest") or ""}
-    told |= {"place": params["namespace"] or "", "run": task.run, "at": now_text()}
-    content = content_of(told, record, params["body"], key)
+    facts = {each: params[each] for each in ("state", "cause", "codes")}
+    facts |= {"target_version": plan.get("target_version") or "", "plan": plan.get("digest") or ""}
+    facts |= {"place": params["namespace"] or "", "run": task.run, "at": now_text()}
+    content = content_of(facts, record, params["body"], key)
     if not task.check_mode:
         _send(params, content, key)
         task.journal.did("sent_notice", host, state=params["state"])

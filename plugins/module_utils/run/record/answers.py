@@ -14,14 +14,14 @@ from ..start.request_sources import RequestConfigMap, source_of
 from .metrics import measured
 from .record import NamedSteps, Record, RequestStatus
 from .record_keeping import Kept, Nowhere, RecordStore
-from .telling import TellingStore
+from .reporting_store import ReportingStore
 
 MOST = 200_000
 """The most bytes of a status at a request: an object has at most 256 KiB of annotations (Kubernetes,
 `ValidateAnnotationsSize`)."""
 
 
-def telling(task: Task, store: RecordStore) -> RecordStore:
+def reporting(task: Task, store: RecordStore) -> RecordStore:
     """The store that also publishes its records as figures, and answers their requests.
 
     Raises:
@@ -43,7 +43,7 @@ def _answered(task: Task, store: RecordStore) -> RecordStore:
         except Refusal as error:
             task.warn(f"The status of {source} was not written. {error.verdict.reasons[0].message}")
 
-    return TellingStore(store, answer)
+    return ReportingStore(store, answer)
 
 
 def _answer(task: Task, record: Record, source: str) -> None:

@@ -114,7 +114,7 @@ def taken_since(conditions: Sequence[Condition], since: str) -> tuple[Condition,
     return tuple(each for each in conditions if each.status == "True" or each.last_probe_time >= since)
 
 
-def told_of(conditions: Sequence[Condition], name: str, now: datetime) -> dict[str, Any]:
+def step_progress(conditions: Sequence[Condition], name: str, now: datetime) -> dict[str, Any]:
     """The seconds since which a step is not completed, and how often it failed, by class; zeros for one unknown.
 
     For a step that the upgrade continues without, `skipped` has the cause.

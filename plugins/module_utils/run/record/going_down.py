@@ -9,7 +9,7 @@ from ...common.errors import Refusal
 from ...common.task import Task
 from ...common.timestamps import now_text
 from ...common.verdict import Verdict
-from .answers import telling
+from .answers import reporting
 from .batches import BatchRecord
 from .kept_in import store_of
 from .record import Record
@@ -36,7 +36,7 @@ def note_in_record(task: Task, noted: Callable[[Record], Record]) -> Verdict:
     if not name:
         return Verdict()
     try:
-        store = telling(task, store_of(task.params))
+        store = reporting(task, store_of(task.params))
         change_record(task, store, name, lambda record: record and noted(record))
     except Refusal as error:
         return unwritten(error)

@@ -17,7 +17,7 @@ from ...common.task import Task
 from ...monitoring.server import Server
 from .measures import HELP, PREFIX, Measure, measures_of
 from .record_keeping import Nowhere, RecordStore
-from .telling import TellingStore
+from .reporting_store import ReportingStore
 
 JOB = "stateful_upgrade"
 Publisher = Callable[[str, Callable[[], Sequence[Measure]]], None]
@@ -32,7 +32,7 @@ def measured(task: Task, store: RecordStore) -> RecordStore:
     publish = publisher_of(task)
     if publish is None or isinstance(store, Nowhere):
         return store
-    return TellingStore(store, lambda name, kept: publish(name, lambda: measures_of(kept.record())))
+    return ReportingStore(store, lambda name, kept: publish(name, lambda: measures_of(kept.record())))
 
 
 def publisher_of(task: Task) -> Publisher | None:

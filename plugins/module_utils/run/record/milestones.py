@@ -88,8 +88,8 @@ def _is_let_through(batch: BatchRecord) -> bool:
 
 def _end(record: Record) -> Iterator[Condition]:
     if record.notices:
-        told = enumerate_few(dict.fromkeys(key.rpartition("-")[0] for key in record.notices))
-        yield _condition(record, "NoticesSent", record.started, record.started, f"{len(record.notices)} sent: {told}")
+        sent = enumerate_few(dict.fromkeys(key.rpartition("-")[0] for key in record.notices))
+        yield _condition(record, "NoticesSent", record.started, record.started, f"{len(record.notices)} sent: {sent}")
     completed = _completed(record)
     rolled = record.run and record.batches_done == len(record.batches)
     since = max((each.ended for each in record.batches), default="") or record.started

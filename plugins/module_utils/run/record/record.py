@@ -365,8 +365,8 @@ def noted(record: Record, event: UpgradeEvent, message: str, at: str) -> Record:
 
 def waited_for(record: Record, during: str, waited: Sequence[Mapping[str, Any]]) -> Record:
     """The record with the waits of a part of the run outside the batches."""
-    told = longest_first((*record.waited, *({**each, "during": during} for each in waited)))
-    return replace(record, waited=told[:MOST_WAITS])
+    waits = longest_first((*record.waited, *({**each, "during": during} for each in waited)))
+    return replace(record, waited=waits[:MOST_WAITS])
 
 
 def green_after(record: Record, seconds: float | None, batch: str) -> Record:

@@ -69,14 +69,14 @@ class Files:
                     os.fsync(file.fileno())
                 os.link(new, self._path(name, number))
             except FileExistsError:
-                raise _written_meanwhile(name) from None
+                raise _written_since(name) from None
             finally:
                 os.unlink(new)
             numbers = self._numbers().get(name, {number})
             if max(numbers) > number + 1:
                 # This number was free only because older versions were removed already.
                 self._remove(name, number)
-                raise _written_meanwhile(name)
+                raise _written_since(name)
             # The version before the last stays, so that a run that has just listed the folder finds one of them.
             for each in numbers:
                 if each < number - 1:
@@ -105,7 +105,7 @@ class Files:
         with self._usable():
             numbers = self._numbers().get(_named(name), set())
             if numbers and max(numbers) != int(kept.version):
-                raise _written_meanwhile(name)
+                raise _written_since(name)
             for each in numbers:
                 self._remove(name, each)
 
@@ -132,7 +132,7 @@ class Files:
             # A link to another file is not followed, and a pipe is not waited for.
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except FileNotFoundError:
-            raise _written_meanwhile(name) from None
+            raise _written_since(name) from None
         with os.fdopen(descriptor, "rb") as file:
             content = file.read(LONGEST) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
         return Kept(
@@ -167,6 +167,6 @@ def _named(name: str) -> str:
     )
 
 
-def _written_meanwhile(name: str) -> Conflict:
+def _written_since(name: str) -> Conflict:
     said = f"Record {name} was written by another process at the same time."
     return Conflict.because("record_written_meanwhile", said, "Run again.")

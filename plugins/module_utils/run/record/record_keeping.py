@@ -16,7 +16,7 @@ from ..lock.held_lock import who
 from ..lock.lock import Lock
 from ..lock.lock_watch import life_of
 from ..pace import done_text, usual_absence, with_last
-from .conditions import FailureClass, StepState, after_step, told_of
+from .conditions import FailureClass, StepState, after_step, step_progress
 from .events import COUNTED, MOVES, EventKind, changes, happened, moves
 from .milestones import conditions_of, dated
 from .phases import UpgradeEvent
@@ -266,7 +266,7 @@ def note(task: Task, store: RecordStore, read: Kept | None = None) -> Outcome:
             "Run again to continue: finished members are left alone. The limit is upgrade_run_timeout.",
         )
     if isinstance(store, Nowhere):
-        _tell_done(task, None)
+        _report_done(task, None)
         return Outcome(judge_kept_nowhere(params), more={"record": {}, "at": at})
     if not params["lock"]:
         raise refusal(
@@ -279,11 +279,11 @@ def note(task: Task, store: RecordStore, read: Kept | None = None) -> Outcome:
     except Refusal as error:
         # The record is never needed, and one that cannot be read is not overwritten: a person may want to see it.
         return Outcome(Verdict(unreadable(error)), more={"record": {}, "at": at})
-    _tell_done(task, after)
+    _report_done(task, after)
     shown = [_shown(task, each) for each in (before, after)]
     more = {"record": shown[1], "at": at, "usual_seconds": usual_absence(after) if after is not None else None}
     if after is not None and params["state"] == "step":
-        more["step"] = told_of(after.conditions, params["step"], utc_now())
+        more["step"] = step_progress(after.conditions, params["step"], utc_now())
     missing = judge_there(params, task.run, before, after)
     for reason in missing.reasons:
         # The result of this task is not shown while the run continues.
@@ -306,7 +306,7 @@ def _shown(task: Task, record: Record | None) -> dict[str, Any]:
     return _whole(record)
 
 
-def _tell_done(task: Task, record: Record | None) -> None:
+def _report_done(task: Task, record: Record | None) -> None:
     if task.params["state"] == "batch" and task.params["batch_state"] == "done":
         task.voice.done(done_text(task.params["results"], record))
 
@@ -322,7 +322,7 @@ def _change(task: Task) -> Change:
 def _next(task: Task) -> Change:
     params, at = task.params, now_text()
     if params["state"] == "begun":
-        return lambda previous: _beside(
+        return lambda previous: _outside_batches(
             with_last(begun(previous, params["plan"], task.run, who(), at), previous), task, "the start", counted_before
         )
     if params["state"] == "settled":
@@ -341,7 +341,7 @@ def _next(task: Task) -> Change:
     if params["state"] == "batch":
         how = (params["batch_state"], at, params["results"], params["waited"], params["summary"])
         return lambda record: _seen(batch_changed(record, params["batch"], *how), params)
-    return lambda record: _beside(
+    return lambda record: _outside_batches(
         _seen(ended(record, UpgradeEvent(params["event"]), params["summary"], at), params),
         task,
         "the end",
@@ -349,7 +349,7 @@ def _next(task: Task) -> Change:
     )
 
 
-def _beside(
+def _outside_batches(
     record: Record | None,
     task: Task,
     during: str,

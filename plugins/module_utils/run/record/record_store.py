@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ...common.reading import part, text, text_map, within
 from ...kubernetes.answers import reading_object
 from ...kubernetes.client import Json, KubernetesClient
-from ...kubernetes.events import tell_phase
+from ...kubernetes.events import report_phase
 from ...kubernetes.paths import CORE, in_namespace
 from ..lock.lease import MANAGED_BY, list_managed
 from .record_keeping import FoundRecords, Kept, News
@@ -41,7 +41,7 @@ class ConfigMaps:
             body["metadata"]["resourceVersion"] = over.version
             written = self.client.patch(self._path(name), body, "merge")
         if news is not None:
-            tell_phase(self.client, self.namespace, name, _uid(written), news.phase, news.message)
+            report_phase(self.client, self.namespace, name, _uid(written), news.phase, news.message)
 
     def find(self) -> FoundRecords:
         """All records of the namespace."""

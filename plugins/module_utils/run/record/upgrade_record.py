@@ -24,7 +24,7 @@ from ..start.request import REQUEST_KUBERNETES, REQUESTED, requested_in
 from ..start.say import STATES, may_begin, say
 from ..start.schedule import closed
 from ..start.upgrade_request import unchanged
-from .answers import read_by_system, telling
+from .answers import read_by_system, reporting
 from .batches import BATCH_STATES
 from .conditions import FailureClass, StepState
 from .kept_in import store_of
@@ -92,7 +92,7 @@ CONTRACT = Contract(
 
 def run(task: Task) -> Outcome:
     """Read all records of the place, or write a transition into that of the run."""
-    store, reads, at = telling(task, store_of(task.params)), task.params["state"] == "read", now_seconds()
+    store, reads, at = reporting(task, store_of(task.params)), task.params["state"] == "read", now_seconds()
     if begins_after(task.params, "pause_at", at):
         end = datetime.fromtimestamp(task.params["pause_at"], timezone.utc)
         return Outcome(Verdict((closed(end),)), more={"record": {}, "at": at})
@@ -146,8 +146,8 @@ def _note_try(task: Task, store: RecordStore) -> Outcome:
     following, noticed = this.next(), bool(tried["before"].get("noticed"))
     notice, failed = this.notice(noticed), this.failed() if following is Next.FAILED else {}
     if failure or not this.said or failed:
-        told = {Next.SKIPPED: this.said, Next.DONE: " ".join(this.remarks())}
-        summary = failed.get("message") or told.get(following, this.waits)
+        sentences = {Next.SKIPPED: this.said, Next.DONE: " ".join(this.remarks())}
+        summary = failed.get("message") or sentences.get(following, this.waits)
         _known, remarks = _written(task, store, this.state(), summary, ends=bool(failed))
     if following is Next.AGAIN:
         task.voice.show(f"The step {params['step']} waits: {this.waits}")

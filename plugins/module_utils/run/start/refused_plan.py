@@ -18,7 +18,7 @@ from ...common.verdict import State, Verdict
 from ...common.words import unique
 from ..lock.held_lock import who
 from ..lock.lock import name_for
-from ..record.answers import telling
+from ..record.answers import reporting
 from ..record.kept_in import store_of
 from ..record.measures import measures_of, measures_of_codes
 from ..record.metrics import publisher_of
@@ -67,7 +67,7 @@ def _publish(task: Task, cluster: str, codes: Sequence[str], records: Sequence[R
 
 def _record(task: Task, plan: Mapping[str, Any], verdict: Verdict, codes: Sequence[str]) -> None:
     said, at = " ".join(each.message for each in verdict.deciding()), now_text()
-    store = telling(task, store_of(task.params))
+    store = reporting(task, store_of(task.params))
 
     def change(found: Record | None) -> Record | None:
         if found is not None and not _is_new(found):

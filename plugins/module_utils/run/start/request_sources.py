@@ -32,7 +32,7 @@ STATE = "upgrade.stateful/request-state"
 """The annotation of the ConfigMap in which its state is noted."""
 STATUS = "upgrade.stateful/request-status"
 """The annotation of the ConfigMap with the progress of each member, if its request is for members that it names."""
-BESIDE = ".state.json"
+STATE_SUFFIX = ".state.json"
 """The suffix of the file next to a request in which its state is noted."""
 SECONDS = 20.0
 """The time for an answer of a URL."""
@@ -128,7 +128,7 @@ class RequestFile:
 
     def note(self, state: str) -> bool:
         """Next to it, in a file of the same name with `.state.json`."""
-        place = self.path.with_name(self.path.name + BESIDE)
+        place = self.path.with_name(self.path.name + STATE_SUFFIX)
         new = place.with_name(f".{place.name}.new")
         try:
             new.write_text(state + "\n", encoding="utf-8")

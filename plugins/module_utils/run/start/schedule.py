@@ -63,7 +63,7 @@ class Schedule:
     at: datetime
     window: timedelta
     policy: WindowEnd = WindowEnd.START_ONLY
-    tells_delay: bool = True
+    reports_delay: bool = True
     """Whether a late start is reported."""
     early_look: timedelta | None = None
     """The time before the start from which passes note problems; None if all passes do."""
@@ -113,10 +113,10 @@ def schedule_in(given: Mapping[str, Any]) -> Schedule | None:
             f"The window of the start (upgrade_window) has {minutes} minutes, in which nothing can start.",
             "Give one minute or more.",
         )
-    policy, tells_delay = WindowEnd(given["window_policy"]), bool(given.get("tells_delay", True))
+    policy, reports_delay = WindowEnd(given["window_policy"]), bool(given.get("reports_delay", True))
     early = given.get("early_look")
     look = timedelta(minutes=early) if early is not None else None
-    return Schedule(at, timedelta(minutes=minutes), policy, tells_delay, look)
+    return Schedule(at, timedelta(minutes=minutes), policy, reports_delay, look)
 
 
 @as_verdict
@@ -179,7 +179,7 @@ def to_end(verdict: Verdict) -> Verdict:
 
 def is_late(schedule: Schedule, now: datetime) -> bool:
     """Whether it should have started by now, so that the delay is reported: part of its window is over."""
-    return schedule.tells_delay and schedule.at + schedule.window * LATE_AFTER <= now < schedule.end
+    return schedule.reports_delay and schedule.at + schedule.window * LATE_AFTER <= now < schedule.end
 
 
 def to_fix(verdict: Verdict) -> Verdict:

@@ -32,7 +32,7 @@ class StartFindings:
     """Whether the pass is an early look, which notes its findings."""
 
 
-def told_late(records: Iterable[Record], schedule: Schedule) -> bool:
+def reported_late(records: Iterable[Record], schedule: Schedule) -> bool:
     """Whether it was reported already that the upgrade of this schedule is late."""
     return any(one.start is not None and one.start.is_of(schedule) and bool(one.start.delayed) for one in records)
 

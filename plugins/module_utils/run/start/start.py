@@ -15,14 +15,14 @@ from ..lock.held_lock import who
 from ..lock.lock import name_for
 from ..pace import has_commenced
 from ..record import kept_in
-from ..record.answers import telling
+from ..record.answers import reporting
 from ..record.batches import deed_of
 from ..record.phases import Deed, Phase
 from ..record.record import Record, going_on
 from ..record.record_keeping import Nowhere, change_record
 from .request import judge_due, requested_in
 from .schedule import LONGEST_WAIT, Schedule, is_late, judge_patience, judge_start, schedule_in, to_end
-from .scheduling import StartFindings, before_start, judge_delay, told_late
+from .scheduling import StartFindings, before_start, judge_delay, reported_late
 from .upgrade_request import note_state
 
 PAUSE = 5.0
@@ -63,7 +63,7 @@ def start_of(task: Task, plan: Mapping[str, Any], records: Sequence[Record], fou
     judged = partial(judge_start, schedule, commenced=commenced, predicted=plan["predicted_seconds"], deed=deed)
     verdict = judged(now)
     if task.params["announce"] and not commenced:
-        late = is_late(schedule, now) and not told_late(records, schedule)
+        late = is_late(schedule, now) and not reported_late(records, schedule)
         blockers = tuple(each.message for each in found.reasons if each.state is not State.PASSED)
         seen = StartFindings(verdict, blockers, late, schedule.has_early_look(now))
         verdict = combine((verdict, _noted(task, plan, schedule, seen)))
@@ -106,7 +106,7 @@ def _noted(task: Task, plan: Mapping[str, Any], schedule: Schedule, seen: StartF
 
     The verdict waits if this single pass reports a delay.
     """
-    store = telling(task, kept_in.store_of(task.params))
+    store = reporting(task, kept_in.store_of(task.params))
     if isinstance(store, Nowhere):
         raise refusal(
             "schedule_without_record",

@@ -49,8 +49,8 @@ def test_a_request_that_waits_for_its_turn_waits_before_the_plan() -> None:
 
 def test_a_request_and_a_webhook_get_notices() -> None:
     assert asked("to_line_up") == ["line_up.yml"]
-    assert asked("to_line_up", upgrade_webhook="https://hook") == ["tell.yml", "line_up.yml"]
-    assert asked("to_line_up", begin_request={"source": "file"}) == ["tell.yml", "line_up.yml"]
+    assert asked("to_line_up", upgrade_webhook="https://hook") == ["notice.yml", "line_up.yml"]
+    assert asked("to_line_up", begin_request={"source": "file"}) == ["notice.yml", "line_up.yml"]
 
 
 def test_no_batch_is_lined_up_after_a_step_that_has_failed_or_waits() -> None:

@@ -59,5 +59,5 @@ def test_what_a_step_that_is_left_out_asks_for_is_taken_away() -> None:
 def test_aro_misses_no_window_unless_a_policy_is_given(kind: str, policy: str, expected: str) -> None:
     params = {"upgrade_type": kind, "left_out": [], "window_policy": policy}
     found = SYSTEM.options_of(params)
-    assert (found["window_policy"], found["tells_delay"]) == (expected, kind == "osd")
+    assert (found["window_policy"], found["reports_delay"]) == (expected, kind == "osd")
     assert found["skip_checks"] == ([*OF_ARO] if kind == "aro" else [])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import answers
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.answers import MOST, telling
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.answers import MOST, reporting
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_files import Files
@@ -42,7 +42,7 @@ def written(folder: Path, status: Mapping[str, Any], source: str = "configmap/ne
         request_kinds={"upgradetask/": None},
         request_statuses={"lamps": lambda _record: status},
     )
-    telling(task, Files(folder)).write("lamps", record_text(record, 900_000), "", None)
+    reporting(task, Files(folder)).write("lamps", record_text(record, 900_000), "", None)
     return warned
 
 

@@ -45,7 +45,7 @@ SIGHTS = st.builds(
     lock=LOCKS,
     life=st.sampled_from(list(Life)),
     unchanged_for=st.floats(0, 300),
-    renewed_meanwhile=st.booleans(),
+    renewed_since=st.booleans(),
 )
 
 
@@ -58,7 +58,7 @@ SIGHTS = st.builds(
         (Sight(HELD), "", State.WAITING, "lock_watched"),
         (Sight(HELD, unchanged_for=59.9), "", State.WAITING, "lock_watched"),
         (Sight(HELD, unchanged_for=60), "", State.PASSED, "lock_taken_over"),
-        (Sight(HELD, unchanged_for=60, renewed_meanwhile=True), "", State.REFUSED, "locked"),
+        (Sight(HELD, unchanged_for=60, renewed_since=True), "", State.REFUSED, "locked"),
         (Sight(HELD, Life.ALIVE), "", State.REFUSED, "locked"),
         (Sight(HELD, Life.ALIVE, unchanged_for=6000), "", State.REFUSED, "locked"),
         (Sight(HELD, Life.GONE), "", State.PASSED, "lock_taken_over"),
@@ -87,7 +87,7 @@ def test_a_lock_of_another_is_never_free_while_its_holder_lives(sight: Sight, ru
         return
     named = take_over == lock.run
     gone = sight.life is Life.GONE
-    lives = sight.life is Life.ALIVE or sight.renewed_meanwhile
+    lives = sight.life is Life.ALIVE or sight.renewed_since
     silent = sight.unchanged_for >= max(lock.seconds, SHORTEST)
     assert verdict.passed is (named or (not take_over and (gone or (not lives and silent))))
     assert verdict.passed or verdict.state is State.REFUSED or not (lives or take_over)

@@ -86,7 +86,7 @@ def test_an_open_window_ends_no_start_and_a_delay_is_told_unless_it_is_not_to_be
     assert judge_start(opened, at(500), commenced=False).passed
     assert codes(judge_start(opened, at(-1), commenced=False)) == ["starts_later"]
     assert is_late(opened, at(31))
-    silent = schedule_in({**given_options(at="2026-11-21T02:00:00Z"), "tells_delay": False})
+    silent = schedule_in({**given_options(at="2026-11-21T02:00:00Z"), "reports_delay": False})
     assert silent is not None
     assert not is_late(silent, at(31))
 

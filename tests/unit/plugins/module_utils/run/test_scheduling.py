@@ -20,7 +20,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.schedul
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.scheduling import (
     StartFindings,
     before_start,
-    told_late,
+    reported_late,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -136,10 +136,10 @@ def test_a_delay_is_told_with_its_cause_and_is_forgotten_with_another_moment() -
     late = looked([(EARLY, (), False), (Verdict(), ("A disk is full.",), True)])
     assert late is not None
     assert late.history[-1].message.endswith("it was to start at 2026-11-21T02:00:00Z: A disk is full.")
-    assert (told_late([late], NIGHT), told_late([late], NEXT)) == (True, False)
+    assert (reported_late([late], NIGHT), reported_late([late], NEXT)) == (True, False)
     other = looked([(EARLY, (), False)], late, NEXT)
     assert other is not None
-    assert not told_late([other], NEXT)
+    assert not reported_late([other], NEXT)
 
 
 def test_an_upgrade_without_a_batch_is_not_noted() -> None:

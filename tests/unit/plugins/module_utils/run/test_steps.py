@@ -13,7 +13,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.condit
     FailureClass,
     StepState,
     after_step,
-    told_of,
+    step_progress,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.steps import (
     Step,
@@ -109,7 +109,7 @@ def test_a_step_that_is_skipped_counts_as_completed_and_tells_why() -> None:
 def test_a_run_that_goes_on_knows_what_an_earlier_one_has_gone_on_without() -> None:
     conditions = after_step((), "a", StepState.SKIPPED, "No machine came.", "2026-01-01T00:00:00Z")
     started = after_step(conditions, "a", StepState.STARTED, "", "2026-01-01T00:01:00Z")
-    told = told_of(started, "a", datetime(2026, 1, 1, 0, 2, tzinfo=timezone.utc))
+    told = step_progress(started, "a", datetime(2026, 1, 1, 0, 2, tzinfo=timezone.utc))
     assert told == {"unfinished_seconds": 0, "failed": 0, "unreachable": 0, "skipped": "No machine came."}
 
 
@@ -154,10 +154,10 @@ def test_failures_are_counted_by_class_until_the_step_is_completed() -> None:
     for second, failure in enumerate((FailureClass.FAILED, FailureClass.UNREACHABLE, FailureClass.FAILED, None)):
         conditions = after_step(conditions, "s", doing, "no", f"2026-01-01T00:00:0{second}Z", failure)
     now = datetime(2026, 1, 1, 0, 1, tzinfo=timezone.utc)
-    assert told_of(conditions, "s", now) == {"unfinished_seconds": 60, "failed": 2, "unreachable": 1}
+    assert step_progress(conditions, "s", now) == {"unfinished_seconds": 60, "failed": 2, "unreachable": 1}
     done = after_step(conditions, "s", StepState.COMPLETED, "", "2026-01-01T00:00:09Z")
-    assert told_of(done, "s", now) == {"unfinished_seconds": 0, "failed": 0, "unreachable": 0}
-    assert told_of(done, "other", now) == {"unfinished_seconds": 0, "failed": 0, "unreachable": 0}
+    assert step_progress(done, "s", now) == {"unfinished_seconds": 0, "failed": 0, "unreachable": 0}
+    assert step_progress(done, "other", now) == {"unfinished_seconds": 0, "failed": 0, "unreachable": 0}
 
 
 @pytest.mark.parametrize("wait", [None, "", True, "true", "True", "yes", "on", "y", "t", 1, "1", 1.0])

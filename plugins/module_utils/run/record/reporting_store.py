@@ -9,11 +9,11 @@ from .record_keeping import FoundRecords, Kept, News, RecordStore
 
 
 @dataclass(frozen=True)
-class TellingStore:
-    """A store of records. `tell` must handle its failures itself, because the record is already written then."""
+class ReportingStore:
+    """A store of records. `report` must handle its failures itself, because the record is already written then."""
 
     below: RecordStore
-    tell: Callable[[str, Kept], None]
+    report: Callable[[str, Kept], None]
 
     def read(self, name: str) -> Kept | None:
         """See `RecordStore`."""
@@ -22,7 +22,7 @@ class TellingStore:
     def write(self, name: str, text: str, summary: str, over: Kept | None, news: News | None = None) -> None:
         """See `RecordStore`."""
         self.below.write(name, text, summary, over, news)
-        self.tell(name, Kept(text, name))
+        self.report(name, Kept(text, name))
 
     def find(self) -> FoundRecords:
         """See `RecordStore`."""
