@@ -133,7 +133,7 @@ class _Switch:
         found = self.way.step(seen, wanted) if image == self.image else _image_changed(self.image, image)
         self.followed |= {each.name for each in seen.upgrades.active() if each.covers(self.node)}
         away = self.way.volumes(seen, self.node).items()
-        self.moved |= {name: told for name, told in away if told["temporary"] not in {"", told["original"]}}
+        self.moved |= {name: each for name, each in away if each["temporary"] not in {"", each["original"]}}
         if self._watch(seen) and (found.stage in EARLY or any(each.kind in BEGINNINGS for each in found.acts)):
             # Only what is needed to finish what was started is still started.
             found = replace(found, acts=(), verdict=Verdict(tuple(self.harmed.values())))

@@ -73,7 +73,7 @@ def _moved(seen: Longhorn, node: str) -> Shown:
     }
 
 
-def _told(seen: Longhorn, node: str) -> Shown:
+def _of_upgrades(seen: Longhorn, node: str) -> Shown:
     return {
         name: {"original": each.original_node, "temporary": each.temporary_node, "state": each.state}
         for name, each in upgrades.volumes_of(seen.upgrades, node).items()
@@ -87,7 +87,7 @@ def _by_longhorn(name: str, kinds: UpgradeKinds, excused: frozenset[str] = froze
         look=partial(look_with_jobs, partial(look_with_upgrades, kinds=kinds)),
         step=with_jobs_held(upgrades.step),
         perform=perform_upgrades,
-        volumes=_told,
+        volumes=_of_upgrades,
         blockers=upgrades.blockers,
         take_back=take_back,
         excused=excused,

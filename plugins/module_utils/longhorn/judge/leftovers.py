@@ -45,8 +45,8 @@ def left_by_run(seen: Longhorn, node: str) -> Leftovers:
     held = {each.name: tuple(busy(seen, each)) for each in going if each.attached}
     acts = [Act("send_home", each.name, node) for each in going if not held.get(each.name)]
     reasons = [reason for each in held.values() for reason in each]
-    told = failed.progress[node].volumes if node in failed.progress else {}
-    unsettled = [each for each in touched(seen, node) if running and each.name in told and not at_rest(seen, each)]
+    volumes = failed.progress[node].volumes if node in failed.progress else {}
+    unsettled = [each for each in touched(seen, node) if running and each.name in volumes and not at_rest(seen, each)]
     coming = dict.fromkeys(each.name for each in (*going, *unsettled))
     if coming:
         said = f"Engines return to node {node}: {enumerate_few(coming)}."
@@ -89,6 +89,6 @@ def _away(seen: Longhorn, upgrade: LonghornUpgrade, node: str) -> list[Volume]:
     """The volumes of the node in this upgrade whose engine is wanted elsewhere: where the upgrade moved it, if that is
     known."""
     progress = upgrade.of(node)
-    told = {name: each.temporary_node for name, each in progress.volumes.items()} if progress else {}
-    found = [(seen.volumes[name], place) for name, place in told.items() if name in seen.volumes]
+    places = {name: each.temporary_node for name, each in progress.volumes.items()} if progress else {}
+    found = [(seen.volumes[name], place) for name, place in places.items() if name in seen.volumes]
     return [each for each, place in found if each.engine_node not in {"", node} and place in {"", each.engine_node}]

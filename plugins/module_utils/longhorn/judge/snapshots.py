@@ -25,11 +25,11 @@ def left_behind(seen: Longhorn) -> Iterator[Reason]:
     there = [each for each in seen.snapshots if not each.deleting]
     for run in sorted({each.run for each in there}):
         found = [each for each in there if each.run == run]
-        telling = sorted({each.volume for each in found if is_evidence(seen, each)})
+        interrupted = sorted({each.volume for each in found if is_evidence(seen, each)})
         evidence = (
-            f" They show an interruption of volumes {enumerate_few(telling)}; as long as they do, no further node is"
-            " begun with volumes attached (interrupted_before)."
-            if telling
+            f" They show an interruption of volumes {enumerate_few(interrupted)}; as long as they do, no further node"
+            " is begun with volumes attached (interrupted_before)."
+            if interrupted
             else ""
         )
         yield remark(

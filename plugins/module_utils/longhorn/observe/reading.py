@@ -249,11 +249,11 @@ def attachment(_name: str, item: Json) -> Attachment:
     """A volume attachment: its tickets that are satisfied, and since when."""
     spec, status = part(item, "spec"), part(item, "status", {})
     wanted = named(spec, "attachmentTickets", lambda _ticket, each: text(each, "nodeID", ""), {})
-    told = named(status, "attachmentTicketStatuses", _satisfied_since, {})
+    satisfied = named(status, "attachmentTicketStatuses", _satisfied_since, {})
     since: dict[str, frozenset[str]] = {}
     for ticket, node_name in wanted.items():
-        if told.get(ticket):
-            since[node_name] = since.get(node_name, frozenset()) | {told[ticket]}
+        if satisfied.get(ticket):
+            since[node_name] = since.get(node_name, frozenset()) | {satisfied[ticket]}
     types = named(spec, "attachmentTickets", lambda _ticket, each: text(each, "type", ""), {}).values()
     return Attachment(text(spec, "volume", ""), since, frozenset(types))
 

@@ -200,12 +200,12 @@ def with_node_upgrades(
 def _with_nodes(manager: LonghornUpgrade, own: Mapping[str, NodeProgress]) -> LonghornUpgrade:
     progress = dict(manager.progress)
     for node, said in own.items():
-        told = progress.get(node)
-        if told is None or not told.ended:
-            messages = dict.fromkeys(each for each in (said.message, told.message if told else "") if each)
+        by_manager = progress.get(node)
+        if by_manager is None or not by_manager.ended:
+            messages = dict.fromkeys(each for each in (said.message, by_manager.message if by_manager else "") if each)
             progress[node] = replace(said, message=" ".join(messages))
         else:
-            progress[node] = replace(told, volumes=said.volumes, message=told.message or said.message)
+            progress[node] = replace(by_manager, volumes=said.volumes, message=by_manager.message or said.message)
     return replace(manager, progress=progress)
 
 
