@@ -58,7 +58,7 @@ def judge_next(task: Task, client: KubernetesClient, seen: OpenShift, at_target:
     return _patient(verdict, (UPGRADEABLE, ACKNOWLEDGEMENT))
 
 
-def told_of_removals(task: Task, client: KubernetesClient, seen: OpenShift, target: Release) -> Verdict:
+def report_removals(task: Task, client: KubernetesClient, seen: OpenShift, target: Release) -> Verdict:
     """A remark for each API in use that the next version of a chain has no more, which is also reported at once.
 
     Raises:

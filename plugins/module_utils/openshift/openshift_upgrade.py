@@ -30,7 +30,7 @@ from ..workloads.workload import consents_of_workloads
 from . import spare_workers
 from .act.changes import Acts
 from .act.commencing import commence
-from .between_hops import judge_next, told_of_removals
+from .between_hops import judge_next, report_removals
 from .drain_watch import DrainWatch
 from .judge.going_on import control_plane_late, with_going_on, workers_late
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_whole
@@ -306,7 +306,7 @@ def _gate(task: Task) -> Outcome:
 
     seen, verdict = _look_and_act(task, lambda _seen, _acts: None, judged, stoppable=True)
     if verdict.passed and chained and _is_control_plane(seen, task):
-        verdict = combine((verdict, told_of_removals(task, client, seen, target)))
+        verdict = combine((verdict, report_removals(task, client, seen, target)))
     return Outcome(verdict)
 
 
