@@ -36,7 +36,7 @@ options:
 EXAMPLES = r"""
 - name: Show why the agent cannot be used
   ansible.builtin.debug:
-    msg: "{{ agent_told | stateful.upgrade.os_image_answer('fault') }}"
+    msg: "{{ agent_answer | stateful.upgrade.os_image_answer('fault') }}"
 """
 
 RETURN = r"""

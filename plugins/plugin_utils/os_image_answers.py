@@ -38,19 +38,19 @@ def tries_left(until: Any, interval: Any) -> int:
 
 def has_ended(result: Json) -> bool:
     """Whether the agent has answered, and has no operation under way."""
-    told, _cause = _told(result)
-    return told is not None and told.state is not HostState.RUNNING
+    status, _cause = _status(result)
+    return status is not None and status.state is not HostState.RUNNING
 
 
 def is_busy(result: Json) -> bool:
     """Whether the agent says that an operation is under way."""
-    told, _cause = _told(result)
-    return told is not None and _runs(told)
+    status, _cause = _status(result)
+    return status is not None and _runs(status)
 
 
 def fault_of(result: Json) -> str:
     """Why an answer of the agent cannot be used; empty if it can."""
-    return _told(result)[1]
+    return _status(result)[1]
 
 
 def configuration_of(wanted: Json, **given: Any) -> dict[str, Any]:
@@ -82,23 +82,23 @@ def _course(given: Json) -> list[str]:
     return ["node"]
 
 
-def decided(told: Json, **given: Any) -> dict[str, Any]:
+def decided(answer: Json, **given: Any) -> dict[str, Any]:
     """The next step, from the results of the tasks that asked the agent and the machine.
 
     It has the `step`, the `cause`, the `plan` to store and the `document` to submit as text, and whether an operation
     is `under_way`. If the agent has `answered`, `operation` is the name of that one, and empty without one.
 
     Args:
-        told: The result with the answer of the agent.
+        answer: The result with the answer of the agent.
         given: The results `kept` (the stored plan) and `boot`, and `configuration`, `kubelet`, `until`, `interval` and
             `retries`.
     """
-    asked = (told, given["kept"], given["boot"])
+    asked = (answer, given["kept"], given["boot"])
     late = seconds_left(given["until"]) <= int(given["interval"])
     if any(each.get("unreachable") for each in asked):
         cause = "the machine cannot be reached" if late else ""
         return _answer(HostDecision(HostStep.FAILED if late else HostStep.FOLLOW, cause=cause), given, under_way=True)
-    status, fault = _told(told)
+    status, fault = _status(answer)
     if status is None:
         return _answer(HostDecision(HostStep.FAILED, cause=fault), given, under_way=True)
     configuration = given["configuration"]
@@ -139,7 +139,7 @@ def _answer(decision: HostDecision, given: Json, *, under_way: bool) -> dict[str
     }
 
 
-def _told(result: Json) -> tuple[HostStatus | None, str]:
+def _status(result: Json) -> tuple[HostStatus | None, str]:
     """The status that the agent gives, or the cause if there is none."""
     said = str(result.get("content") or result.get("stdout") or "")
     # A task that has used up its tries has failed, but still has the last answer.

@@ -50,51 +50,51 @@ class HostDecision:
 
 
 def next_host_step(
-    kept: HostPlan | None, told: HostStatus, wanted: WantedHost, boot: str, *, late: bool
+    kept: HostPlan | None, status: HostStatus, wanted: WantedHost, boot: str, *, late: bool
 ) -> HostDecision:
     """The next step.
 
     Args:
         kept: The stored plan; None without one.
-        told: The answer of the agent.
+        status: The answer of the agent.
         wanted: The machine as it is wanted.
         boot: The id of the present boot of the machine.
         late: Whether the time of the step is over.
     """
-    if told.state is HostState.RUNNING:
-        named = f"operation {told.operation or 'without a name'} is still at work after the time of the step"
+    if status.state is HostState.RUNNING:
+        named = f"operation {status.operation or 'without a name'} is still at work after the time of the step"
         return HostDecision(HostStep.FAILED, cause=named) if late else HostDecision(HostStep.FOLLOW)
     if kept is None or kept.digest != wanted.digest:
-        return _without_plan(told, wanted, boot)
+        return _without_plan(status, wanted, boot)
     if kept.done and not wanted.differs:
         return HostDecision(HostStep.READY)
-    if told.operation != kept.operation:
+    if status.operation != kept.operation:
         restarted = boot != kept.boot
         again = "the machine has started again since" if restarted else "it was never taken"
         cause = f"the agent knows nothing of its operation: {again}"
         # One that was never taken keeps its name, by which the agent starts it once, however often it is submitted.
         return _again(kept, FailureKind.TRANSIENT, cause, wanted, boot, step=int(restarted))
-    if told.state is HostState.SUCCEEDED:
-        return _succeeded(kept, told, wanted)
-    cause = ": ".join(filter(None, (told.reason, told.message))) or "the agent gives no cause"
-    return _again(kept, told.failure, cause, wanted, boot)
+    if status.state is HostState.SUCCEEDED:
+        return _succeeded(kept, status, wanted)
+    cause = ": ".join(filter(None, (status.reason, status.message))) or "the agent gives no cause"
+    return _again(kept, status.failure, cause, wanted, boot)
 
 
-def _without_plan(told: HostStatus, wanted: WantedHost, boot: str) -> HostDecision:
+def _without_plan(status: HostStatus, wanted: WantedHost, boot: str) -> HostDecision:
     """The next step without a plan, which may be lost, or removed by a person who has corrected the cause of a
     failure."""
-    digest, _sign, number = told.operation.rpartition("-")
+    digest, _sign, number = status.operation.rpartition("-")
     attempt = int(number) if digest == wanted.digest and number.isdecimal() else 0
-    if attempt and told.state is HostState.SUCCEEDED:
-        return _succeeded(HostPlan(wanted.digest, attempt, boot), told, wanted)
+    if attempt and status.state is HostState.SUCCEEDED:
+        return _succeeded(HostPlan(wanted.digest, attempt, boot), status, wanted)
     # The agent starts no operation of one name twice.
     fresh = HostPlan(wanted.digest, attempt + 1, boot)
     return _submitted(fresh) if wanted.differs else HostDecision(HostStep.READY)
 
 
-def _succeeded(kept: HostPlan, told: HostStatus, wanted: WantedHost) -> HostDecision:
-    if wanted.image and told.image != wanted.image:
-        cause = f"the agent says that it has succeeded, and the machine runs image {told.image or 'unknown'}"
+def _succeeded(kept: HostPlan, status: HostStatus, wanted: WantedHost) -> HostDecision:
+    if wanted.image and status.image != wanted.image:
+        cause = f"the agent says that it has succeeded, and the machine runs image {status.image or 'unknown'}"
         return HostDecision(HostStep.FAILED, cause=cause)
     return HostDecision(HostStep.READY, replace(kept, done=True))
 
