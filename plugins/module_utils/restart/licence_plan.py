@@ -98,7 +98,7 @@ def plan_licence(
     return PlannedLicence(
         combine((judge_wanted_licence(wanted, held), judge_licence(change))),
         (f"the licence {wanted.type.value}",) if change.effect is SettingEffect.COORDINATED else (),
-        (_told(change),),
+        (_sentence(change),),
         conditions,
         comes_first=not change.restarts_first,
     )
@@ -126,7 +126,7 @@ def _after(current: Flat, changes: Mapping[str, Mapping[str, SettingChanges]]) -
     return after
 
 
-def _told(change: LicenceChange) -> str:
+def _sentence(change: LicenceChange) -> str:
     when = "after the restarts" if change.restarts_first else "before the restarts"
     return f"The licence changes from {change.before.value} to {change.after.value} by the API of the servers, {when}."
 

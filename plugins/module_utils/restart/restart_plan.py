@@ -140,7 +140,7 @@ class _Wishes:
     def planned(self, planned: Outcome, kinds: Mapping[str, str]) -> Outcome:
         """The plan for a person, from that of the members that are due. `kinds` are those of the pools."""
         choice, sizes = self.choice, self.sizes
-        batches = [_told(batch, choice, self.request) for batch in _batches(planned, choice)]
+        batches = [_described(batch, choice, self.request) for batch in _batches(planned, choice)]
         alone = judge_singles(self.at_once, [batch["members"] for batch in batches])
         going = frozenset(name for batch in batches for name in batch["members"])
         shown = replace(choice, due=choice.due & going, replaced=choice.replaced & going)
@@ -247,7 +247,7 @@ def _asked(
     )
 
 
-def _told(batch: Mapping[str, Any], choice: ChosenRestart, request: PodsToRestart) -> dict[str, Any]:
+def _described(batch: Mapping[str, Any], choice: ChosenRestart, request: PodsToRestart) -> dict[str, Any]:
     """A batch with how it restarts, and with words for pods that are replaced, and processes that stay stopped."""
     by = choice.by(batch["members"])
     mixed = choice.replaced and choice.due - choice.replaced

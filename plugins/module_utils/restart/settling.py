@@ -32,8 +32,8 @@ class _Left:
 def left_behind(task: Task, cluster: KubernetesClient) -> Outcome:
     """One reason for each pod whose process a restart has begun to stop. Nothing is changed."""
     found = task.ask(lambda: _look(task, cluster))
-    told = combine(judge_left(mark, ready=pod.ready) for mark, pod in found.pods)
-    return Outcome(combine((found.verdict, told)), more={"members": _members(found)})
+    left = combine(judge_left(mark, ready=pod.ready) for mark, pod in found.pods)
+    return Outcome(combine((found.verdict, left)), more={"members": _members(found)})
 
 
 def started(task: Task, cluster: KubernetesClient, way: ProcessControl) -> Outcome:

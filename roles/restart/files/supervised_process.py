@@ -209,8 +209,8 @@ class Process:
         """The checksum that the first start waits for."""
         self._stopping = self._leaving = False
         self._kill_at = float("inf")
-        self._told = set[int]()
-        self._tell_again = 0.0
+        self._signalled = set[int]()
+        self._signal_again = 0.0
 
     def status(self) -> dict[str, object]:
         """The whole state, for an answer."""
@@ -302,11 +302,11 @@ class Process:
                 left = descendants()
                 if not left:
                     return self._ended(self._code)
-                if time.monotonic() >= self._tell_again:
+                if time.monotonic() >= self._signal_again:
                     # A signal between fork and exec may be lost with the trap of a shell.
-                    self._told, self._tell_again = set(), time.monotonic() + AGAIN
-                send(signal.SIGTERM, left - self._told)
-                self._told |= left
+                    self._signalled, self._signal_again = set(), time.monotonic() + AGAIN
+                send(signal.SIGTERM, left - self._signalled)
+                self._signalled |= left
                 self._kill_at = min(self._kill_at, time.monotonic() + self._patience)
             if time.monotonic() >= self._kill_at:
                 send(signal.SIGKILL, descendants() | ({self._pid} if self._pid and self._code is None else set()))
@@ -349,7 +349,7 @@ class Process:
 
     def _ended(self, code: int) -> int | None:
         self._pid = self._code = None
-        self._stopping, self._kill_at, self._told = False, float("inf"), set()
+        self._stopping, self._kill_at, self._signalled = False, float("inf"), set()
         log(f"The process has ended with {code}.")
         try:
             self._memory.keep(exit_code=code, ended_at=_now())

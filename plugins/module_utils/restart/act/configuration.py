@@ -110,7 +110,7 @@ def _write(task: Task, client: KubernetesClient, place: Place, make: Make, actio
         passed_or_raise(judge_writing(place.name, secret, place.pool, data))
         if not task.check_mode:
             task.still_wanted()
-        with task.journal.doing((action, f"Secret {place.name}", {"members": _told(secret, data)})):
+        with task.journal.doing((action, f"Secret {place.name}", {"members": _shown(secret, data)})):
             if secret is None:
                 client.post(secret_path(place.namespace), _new(place, data), dry_run=task.check_mode)
             else:
@@ -139,16 +139,16 @@ def _encoded(data: Data) -> dict[str, str | None]:
     return {key: None if each is None else base64.b64encode(each).decode() for key, each in data.items()}
 
 
-def _told(secret: ConfigurationSecret | None, data: Data) -> dict[str, dict[str, Any]]:
+def _shown(secret: ConfigurationSecret | None, data: Data) -> dict[str, dict[str, Any]]:
     """The members whose content is written, each with its checksum and the names of the settings that change."""
     present = secret.contents if secret else {}
-    told: dict[str, dict[str, Any]] = {}
+    shown: dict[str, dict[str, Any]] = {}
     for name in sorted({key.removesuffix(PREVIOUS) for key in data}):
         content = data.get(name)
-        told[name] = {} if content is None else {"checksum": checksum(content)}
+        shown[name] = {} if content is None else {"checksum": checksum(content)}
         if content is not None and name in present:
-            told[name]["settings"] = names_of(present[name], content, name)
-    return told
+            shown[name]["settings"] = names_of(present[name], content, name)
+    return shown
 
 
 def collect(task: Task, client: KubernetesClient, namespace: str, now: datetime) -> tuple[bool, tuple[Reason, ...]]:

@@ -174,10 +174,10 @@ def judge_running(found: Iterable[Runs]) -> Iterator[Reason]:
     """A remark on members that do not run the content that their file holds at the end of a run."""
     others = [each for each in found if each.runs and each.file and each.runs != each.file]
     if others:
-        told = [f"{each.member} (runs {each.runs[:SHOWN]}, has {each.file[:SHOWN]})" for each in others]
+        named = [f"{each.member} (runs {each.runs[:SHOWN]}, has {each.file[:SHOWN]})" for each in others]
         yield remark(
             "configuration_not_run",
-            f"The configuration was changed after these processes had started: {enumerate_few(told)}. They do not run"
+            f"The configuration was changed after these processes had started: {enumerate_few(named)}. They do not run"
             " what their file holds.",
             "Run again to have them restarted on it, or put the content back.",
         )
