@@ -96,5 +96,5 @@ def _ended(task: Task, fleet: FleetPlan, names: list[str]) -> Outcome:
 def _outcome(fleet: FleetPlan, lines: list[str], verdict: Verdict | None = None, **more: object) -> Outcome:
     waves = [{"name": wave.name, "clusters": list(wave.clusters)} for wave in fleet.waves]
     clusters = {name: each.as_data() for name, each in fleet.clusters.items()}
-    told = {"waves": waves, "digest": fleet.digest, "clusters": clusters, "lines": lines, **more}
-    return Outcome(verdict or Verdict(), more=told)
+    shown = {"waves": waves, "digest": fleet.digest, "clusters": clusters, "lines": lines, **more}
+    return Outcome(verdict or Verdict(), more=shown)

@@ -76,8 +76,8 @@ def cluster_from(data: Mapping[str, Any]) -> Cluster:
 
 def digest_of(waves: Sequence[Wave], clusters: Mapping[str, Cluster]) -> str:
     """The digest of the plan of a fleet: the waves with the plan of each cluster, wave by wave."""
-    told = [(wave.name, [(each, clusters[each].digest) for each in wave.clusters]) for wave in waves]
-    return "f" + sha256(repr(told).encode()).hexdigest()[:_DIGITS]
+    planned = [(wave.name, [(each, clusters[each].digest) for each in wave.clusters]) for wave in waves]
+    return "f" + sha256(repr(planned).encode()).hexdigest()[:_DIGITS]
 
 
 def failed_in(clusters: Mapping[str, Cluster]) -> list[Cluster]:
@@ -136,8 +136,8 @@ def _line(cluster: Cluster) -> str:
     if cluster.state != DONE and cluster.cause:
         line += f": {cluster.cause}"
     kept = [f"record {cluster.record}" if cluster.record else "", f"output {cluster.log}" if cluster.log else ""]
-    told = ", ".join(each for each in kept if each)
-    return f"{line} ({told})" if told and cluster.state != NOT_BEGUN else line
+    places = ", ".join(each for each in kept if each)
+    return f"{line} ({places})" if places and cluster.state != NOT_BEGUN else line
 
 
 def _clusters(number: int) -> str:

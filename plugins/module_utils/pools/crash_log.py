@@ -42,7 +42,7 @@ _JVM = tuple(
         r"(Invalid (?:maximum|initial) heap size.*)",
     )
 )
-"""Words of the JVM, the more telling ones first: a missing agent also ends the initialization."""
+"""Words of the JVM, those that say more first: a missing agent also ends the initialization."""
 _JVM_ENDS = "Error: Could not create the Java Virtual Machine."
 _JVM_BEGINS = "Error occurred during initialization of VM"
 _PASSWORD = re.compile(r"No custom admin password found.*|Password .* (?:failed validation|is weak).*")
@@ -57,7 +57,7 @@ _OF_NO_USE = re.compile(
 )
 
 
-def telling(lines: Iterable[str]) -> list[str]:
+def last_lines(lines: Iterable[str]) -> list[str]:
     """The last lines without empty ones, without the frames of stacks, and without a password that was refused."""
     return [without_secrets(line) for line in lines if line.strip() and not FRAME.match(line)][-MOST:]
 
@@ -111,13 +111,13 @@ def _words_of_a_script(lines: Sequence[str]) -> str:
 
 
 def last_words(lines: Sequence[str]) -> dict[str, Any]:
-    """Result fields: the last telling lines of a log, and one sentence about the cause, empty without any line."""
-    told, named = telling(lines), cause(lines)
+    """Result fields: the last lines of a log, and one sentence about the cause, empty without any line."""
+    shown, named = last_lines(lines), cause(lines)
     if named:
-        return {"log": told, "cause": f"Its log names the cause: {named.rstrip('.')}."}
-    if not told:
-        return {"log": told, "cause": ""}
-    return {"log": told, "cause": f"Its log ends with: {shortened(told[-1].strip(), LONGEST).rstrip('.')}."}
+        return {"log": shown, "cause": f"Its log names the cause: {named.rstrip('.')}."}
+    if not shown:
+        return {"log": shown, "cause": ""}
+    return {"log": shown, "cause": f"Its log ends with: {shortened(shown[-1].strip(), LONGEST).rstrip('.')}."}
 
 
 def with_cause(verdict: Verdict, members: Iterable[Mapping[str, Any]]) -> Verdict:

@@ -32,8 +32,8 @@ def resize(
         if not task.check_mode:
             task.still_wanted()
         metadata = {"uid": found.uid, "resourceVersion": found.resource_version}
-        told = {"replicas": replicas, "before": found.replicas}
-        with task.journal.doing(("resized", f"StatefulSet {pool}", told)):
+        sizes = {"replicas": replicas, "before": found.replicas}
+        with task.journal.doing(("resized", f"StatefulSet {pool}", sizes)):
             body = {"metadata": metadata, "spec": {"replicas": replicas}}
             client.patch(path_of(namespace, pool), body, "merge", dry_run=task.check_mode)
         return True

@@ -134,8 +134,8 @@ def foreseen(task: Task, batches: Batches) -> Outcome:
     """Whether a plan with these batches can be carried out as the workloads are now."""
 
     def look(given: Task, workload: Workload) -> Outcome:
-        told = _foreseen if workload.searches else _foreseen_volumes
-        return Outcome(Verdict(tuple(told(given, workload, batches))))
+        reasons_of = _foreseen if workload.searches else _foreseen_volumes
+        return Outcome(Verdict(tuple(reasons_of(given, workload, batches))))
 
     return _of_each(replace(task, first_answer=FIRST_ANSWER), look)
 

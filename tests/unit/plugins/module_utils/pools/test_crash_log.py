@@ -15,8 +15,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.pools.crash_log i
     LOOKED_AT,
     MOST,
     cause,
+    last_lines,
     last_words,
-    telling,
     with_cause,
 )
 
@@ -64,10 +64,10 @@ def test_a_password_that_was_refused_is_quoted_nowhere() -> None:
 
 def test_frames_and_empty_lines_are_left_out() -> None:
     _needed, log = read("plugin_of_another_version")
-    told = telling([*log, ""])
+    told = last_lines([*log, ""])
     assert not [line for line in told if line.startswith("\tat") or not line.strip()]
     assert told[-1].startswith("For complete error details")
-    assert telling(f"line {number}" for number in range(50)) == [f"line {number}" for number in range(50 - MOST, 50)]
+    assert last_lines(f"line {number}" for number in range(50)) == [f"line {number}" for number in range(50 - MOST, 50)]
 
 
 @pytest.mark.parametrize(
