@@ -35,7 +35,7 @@ from ..module_utils.common.words import printable
 from ..plugin_utils.spoken import OWN
 from ..plugin_utils.voice import SCREEN, width_of
 
-TELLS = {"part": "tell"}
+SHOWS = {"part": "tell"}
 """The argument of the tasks that show lines."""
 CHECKS_ROLE = ("validate_argument_spec", "ansible.builtin.validate_argument_spec")
 
@@ -50,11 +50,11 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
     def __init__(self) -> None:
         """Have the tasks show a live line where the output is a terminal that can move its cursor."""
         super().__init__()
-        self._told: set[str] = set()
+        self._shown: set[str] = set()
         SCREEN.width = width_of(os.environ, shutil.get_terminal_size().columns if sys.stdout.isatty() else 0)
 
     def _hidden(self, of: Any) -> bool:
-        """Whether a play or a task is the collection's own, and nobody has asked for more."""
+        """Whether a play or a task is the collection's own, and no one has asked for more."""
         return not self._display.verbosity and _path_of(of).startswith(OWN)
 
     def _print_task_banner(self, task: Any) -> None:
@@ -63,8 +63,8 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
         else:
             super()._print_task_banner(task)
 
-    def _tell(self, result: Any, text: str) -> None:
-        """Tell a failure, with the host if it is not the controller. It is no error if a person has wanted it."""
+    def _show_failure(self, result: Any, text: str) -> None:
+        """Show a failure, with the host if it is not the controller. It is no error if a person has wanted it."""
         host = self.host_label(result)
         color = None if _task_of(result).get_vars().get("begin_calmly") else C.COLOR_ERROR
         self._display.display(f"{'' if host == 'localhost' else f'[{host}] '}{text}", color=color)
@@ -78,13 +78,13 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
     def _message(self, data: Any) -> str:
         """The message of a failed result in plain text; everything that is known if it has none.
 
-        A reason that the plan has told is not told again.
+        A reason that the plan has shown is not shown again.
         """
         text = data.get("msg")
         if not isinstance(text, str) or not text:
             return str(self._dump_results(data))
         lines = [printable(line) for line in text.split("\n")]
-        return "\n".join(line for line in lines if f"  - {line}" not in self._told) or "Nothing was done."
+        return "\n".join(line for line in lines if f"  - {line}" not in self._shown) or "Nothing was done."
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
         """The header of a play."""
@@ -99,7 +99,7 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
             super().v2_playbook_on_no_hosts_matched()
 
     def v2_playbook_on_no_hosts_remaining(self) -> None:
-        """The end of a play whose hosts have failed, which the failure has told."""
+        """The end of a play whose hosts have failed, which the failure has shown."""
         if self._play is None or not self._hidden(self._play):
             super().v2_playbook_on_no_hosts_remaining()
 
@@ -112,8 +112,8 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
         """A task that has succeeded. Of the collection's own, those that show something have done so by then."""
         if self._hidden(_task_of(result)):
             self._handle_warnings(_data_of(result))
-            if TELLS.items() <= _task_of(result).args.items():
-                self._told.update(_data_of(result).get("lines", []))
+            if SHOWS.items() <= _task_of(result).args.items():
+                self._shown.update(_data_of(result).get("lines", []))
         else:
             super().v2_runner_on_ok(result)
 
@@ -123,17 +123,17 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
         if not self._hidden(task):
             super().v2_runner_on_failed(result, ignore_errors)
         elif _is_rescued(task):
-            self._tell(result, "stopped. Everything is put back now; the cause follows at the end.")
+            self._show_failure(result, "stopped. Everything is put back now; the cause follows at the end.")
         elif not ignore_errors and not (task.loop and "results" in data):
             self._handle_warnings(data)
-            self._tell(result, self._message(data))
+            self._show_failure(result, self._message(data))
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         """A host that cannot be reached."""
         if not self._hidden(_task_of(result)):
             super().v2_runner_on_unreachable(result)
         else:
-            self._tell(result, f"cannot be reached: {self._message(_data_of(result))}")
+            self._show_failure(result, f"cannot be reached: {self._message(_data_of(result))}")
 
     def v2_runner_on_skipped(self, result: Any) -> None:
         """A task that was skipped."""
@@ -150,7 +150,7 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
         if not self._hidden(_task_of(result)):
             super().v2_runner_item_on_failed(result)
         else:
-            self._tell(result, f"({self._get_item_label(_data_of(result))}) {self._message(_data_of(result))}")
+            self._show_failure(result, f"({self._get_item_label(_data_of(result))}) {self._message(_data_of(result))}")
 
     def v2_runner_item_on_skipped(self, result: Any) -> None:
         """An item of a loop that was skipped."""

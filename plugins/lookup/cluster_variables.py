@@ -69,10 +69,10 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
             flat.pop(connection)
             flat.update(_flat(connection, {**given, NAMESPACE: None}))
         secret = {name for name in flat if options.get(name, {}).get("no_log")}
-        told = {name: value for name, value in flat.items() if not unanswered(value)}
+        answered = {name: value for name, value in flat.items() if not unanswered(value)}
         return {
-            "variables": {name: value for name, value in told.items() if name not in secret},
-            "secrets": {name: value for name, value in told.items() if name in secret},
+            "variables": {name: value for name, value in answered.items() if name not in secret},
+            "secrets": {name: value for name, value in answered.items() if name in secret},
         }
 
 

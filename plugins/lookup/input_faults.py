@@ -109,7 +109,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
         return found
 
     def _of_fleet(self, variables: Mapping[str, Any]) -> list[str]:
-        """The faults in the variables of a fleet. Those of its clusters are told by the plan of each."""
+        """The faults in the variables of a fleet. Those of its clusters are in the plan of each."""
         entries = _entries(f"stateful.upgrade.{FLEET}")
         own = {name: value for name, value in variables.items() if name.startswith(f"{PREFIX}{FLEET}_")}
         given, undecided = self._decided(own, entries["main"])

@@ -78,11 +78,11 @@ def contradictions(connection: str, given: Mapping[str, Any]) -> Iterator[str]:
     """One sentence for each option that is given twice with different values. The values are not repeated."""
     whole = _whole(connection, given.get(connection)) or {}
     for name, part in parts_of(connection).items():
-        beside = _found(whole, part.path)
+        in_whole = _found(whole, part.path)
         if (
             not unanswered(given.get(name))
-            and beside is not None
-            and _read(name, part, beside) != _read(name, part, given[name])
+            and in_whole is not None
+            and _read(name, part, in_whole) != _read(name, part, given[name])
         ):
             yield f"{'.'.join((connection, *part.path))} and {name} have different values: give only one of them."
 

@@ -91,11 +91,11 @@ class _Shown:
 
     def line(self, text: str, *, done: bool = False) -> None:
         """See `Output`. It overwrites a live line."""
-        beside = str(C.DEFAULT_STDOUT_CALLBACK).rsplit(".", 1)[-1] in JSON_OUTPUT
+        to_stderr = str(C.DEFAULT_STDOUT_CALLBACK).rsplit(".", 1)[-1] in JSON_OUTPUT
         if not self.silent:
             if SCREEN.width:
                 self.live("")
-            display.display(self.speech.text(text), color=C.COLOR_OK if done else None, stderr=beside)
+            display.display(self.speech.text(text), color=C.COLOR_OK if done else None, stderr=to_stderr)
 
     def live(self, text: str) -> None:
         """See `Output`."""
