@@ -46,7 +46,7 @@ def agreeing(command: Sequence[str], digest: str) -> list[str]:
     return [*command, "--extra-vars", f"upgrade_confirm={digest}"]
 
 
-def telling(environment: Mapping[str, str], file: str) -> dict[str, str]:
+def reporting(environment: Mapping[str, str], file: str) -> dict[str, str]:
     """The variables of the environment with which a playbook writes its statistics into a file."""
     enabled = [each for each in environment.get(_CALLBACKS, "").split(",") if each.strip() not in ("", CALLBACK)]
     return {_CALLBACKS: ",".join([*enabled, CALLBACK]), _FILE: file}

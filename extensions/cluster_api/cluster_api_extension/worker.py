@@ -197,13 +197,13 @@ class Worker:
     async def _agreed(self, task: Task, command: Sequence[str], folder: str) -> Ended:
         """The end of a playbook whose plan is shown first. An abort after that ends it before anything was done."""
         file = Path(folder, "statistics.json")
-        telling = playbooks.telling(os.environ, str(file))
-        code, _written = await self._run(task, playbooks.planning(command), folder, telling)
+        reporting = playbooks.reporting(os.environ, str(file))
+        code, _written = await self._run(task, playbooks.planning(command), folder, reporting)
         digest = playbooks.digest_in(playbooks.statistics_in(content_of(file)))
         if code == 0 and digest:
             if (await self._claims.renew(task)).abort:
                 return 1, json.dumps({"kind": "aborted", "reason": "nothing was begun"})
-            code, _written = await self._run(task, playbooks.agreeing(command, digest), folder, telling)
+            code, _written = await self._run(task, playbooks.agreeing(command, digest), folder, reporting)
         failure = playbooks.failure_in(code, playbooks.statistics_in(content_of(file)))
         return (code or 1, json.dumps(failure)) if failure else (0, "")
 

@@ -16,8 +16,8 @@ from extensions.cluster_api.cluster_api_extension.playbooks import (
     KINDS,
     failure_in,
     kind_of,
+    reporting,
     statistics_in,
-    telling,
 )
 from extensions.cluster_api.cluster_api_extension.tasks import PASSING
 from extensions.cluster_api.cluster_api_extension.worker import Worker, missing
@@ -86,7 +86,7 @@ def test_the_codes_are_those_of_the_collection_and_the_task_is_that_of_its_role(
 
 
 def test_callbacks_that_are_enabled_stay() -> None:
-    enabled = telling({"ANSIBLE_CALLBACKS_ENABLED": "ansible.posix.timer"}, "/file")["ANSIBLE_CALLBACKS_ENABLED"]
+    enabled = reporting({"ANSIBLE_CALLBACKS_ENABLED": "ansible.posix.timer"}, "/file")["ANSIBLE_CALLBACKS_ENABLED"]
     assert enabled == "ansible.posix.timer,stateful.upgrade.stats_file"
 
 
