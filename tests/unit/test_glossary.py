@@ -20,6 +20,16 @@ PLACE = re.compile(r"(?:`(?P<type>\w+)` in )?`(?P<file>[\w/]+\.py)`")
 WORDS = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 BY_ANSIBLE = re.compile(r"ActionModule|CallbackModule|FilterModule|InventoryModule|LookupModule|ModuleDocFragment")
 """The names by which Ansible finds the class of a plugin."""
+SENTENCES = ("Say", "Not")
+FORMS = ("telling", "untold", "foretold", "nobodies", "besides")
+"""Further forms of the words that sentences do not have. Pages may have them."""
+KNOWN_OUTSIDE = {
+    "module_utils/run/output/tell.py: tell": "the part of this name, which tasks give to upgrade_part",
+    "module_utils/entry/parts.py: tell": "the same",
+    "module_utils/run/record/batches.py: cures": "a field of a batch in each record",
+    "module_utils/run/start/recorded_start.py: cured": "a field of the start in each record",
+}
+"""The names that have such a word because users or records have it."""
 
 Places = Mapping[str, list[str]]
 
@@ -56,6 +66,27 @@ def names(code: Mapping[str, ast.Module]) -> Iterator[tuple[str, str]]:
                 yield file, node.name
 
 
+def bound(tree: ast.Module) -> Iterator[str]:
+    """Each name that a file gives: to classes, functions, arguments, variables, attributes and imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name
+
+
+def all_names(code: Mapping[str, ast.Module]) -> Iterator[tuple[str, str]]:
+    """(file, name) of each file, and of each name that it gives, however private."""
+    for file, tree in code.items():
+        yield from dict.fromkeys((file, name) for name in (Path(file).stem, *bound(tree)))
+
+
 def having(word: str, named: Iterable[tuple[str, str]]) -> list[str]:
     """The names that have a word, each with its file."""
     return [f"{file}: {name}" for file, name in named if word in {each.lower() for each in WORDS.findall(name)}]
@@ -72,6 +103,13 @@ def rows() -> list[tuple[str, ...]]:
 def present() -> tuple[Places, list[tuple[str, str]]]:
     """The classes and the names of plugins/."""
     return classes(trees()), [*names(trees())]
+
+
+@cache
+def unsaid() -> list[str]:
+    """The words that sentences do not have, without those of several words."""
+    said = tables(PAGE.read_text(encoding="utf-8").partition("## Words of sentences")[2], SENTENCES)
+    return sorted({word for row in said for word in row[1].split(", ") if " " not in word}.union(FORMS))
 
 
 UNUSED = sorted({word for row in rows() for word in row[3].split(", ") if word})
@@ -105,6 +143,44 @@ def test_the_type_of_a_word_is_where_the_glossary_says(row: tuple[str, ...]) -> 
 @pytest.mark.parametrize("word", UNUSED)
 def test_a_word_that_is_not_used_is_in_no_name(word: str) -> None:
     assert having(word, present()[1]) == []
+
+
+@pytest.mark.parametrize("word", unsaid())
+def test_a_word_that_is_not_said_is_in_no_name(word: str) -> None:
+    assert [each for each in having(word, all_names(trees())) if each not in KNOWN_OUTSIDE] == []
+
+
+def test_each_name_that_is_known_outside_is_there() -> None:
+    there = {f"{file}: {name}" for file, name in all_names(trees())}
+    assert KNOWN_OUTSIDE.keys() <= there
+
+
+def test_the_words_that_are_not_said_are_those_of_the_page() -> None:
+    assert {"told", "tell", "cure", "nobody", "somebody", "beside", "meanwhile"} <= {*unsaid()}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class ToldStore: ...",
+        "def _told(): ...",
+        "def f(told): ...",
+        "def f(*, told=1): ...",
+        "x = told = 1",
+        "x.told = 1",
+        "[told for told in x]",
+        "import x as told",
+        "from x import told",
+        "if told := 1: ...",
+    ],
+)
+def test_a_word_is_found_in_each_kind_of_name(text: str) -> None:
+    assert len(having("told", all_names({"a.py": ast.parse(text)}))) == 1
+
+
+def test_what_a_file_only_uses_is_none_of_its_names() -> None:
+    assert having("told", all_names({"a.py": ast.parse("f(told=x.told)['told']")})) == []
+    assert having("told", all_names({"run/told.py": ast.parse("")})) == ["run/told.py: told"]
 
 
 def test_a_word_is_found_in_each_form_of_name() -> None:
