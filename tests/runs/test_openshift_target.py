@@ -292,7 +292,7 @@ def test_a_run_by_an_image_that_is_killed_goes_on_without_the_registry(here: Wor
 @pytest.mark.parametrize(
     ("image", "target", "code", "said"),
     [
-        (f"{HOST}/ocp/release:4.18.2-x86_64", None, "release_image_unusable", "by its digest"),
+        (f"{HOST}/ocp/release:4.18.2-x86_64", None, "release_image_unusable", "names no release image by digest"),
         (image_of("4.18.2"), "4.18.3", "release_image_mismatch", "is of version 4.18.2, and target_version is 4.18.3"),
         (image_of("4.18.9"), None, "release_image_refused", "answers 404 for the manifest"),
         (image_of("4.18.9").replace("ocp/release", "ocp/other"), "4.18.2", "release_image_refused", "answers 404"),
