@@ -146,16 +146,19 @@ def all_of(
 def _version_in(item: Mapping[str, Any]) -> tuple[str, str]:
     """The UID of an object, and the resource version that each change of it replaces (Kubernetes API conventions,
     "Concurrency control and consistency"); empty if the object does not say."""
-    metadata = item.get("metadata")
-    said = metadata if isinstance(metadata, dict) else {}
-    return str(said.get("uid", "")), str(said.get("resourceVersion", ""))
+    return _in_metadata(item, "uid"), _in_metadata(item, "resourceVersion")
 
 
 def name_in(item: Mapping[str, Any]) -> str:
     """The name of an object whose other parts may be unreadable; empty if it has none."""
+    return _in_metadata(item, "name")
+
+
+def _in_metadata(item: Mapping[str, Any], key: str) -> str:
+    """A text of the metadata of an object; empty if there is none."""
     metadata = item.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    return name if isinstance(name, str) else ""
+    found = metadata.get(key) if isinstance(metadata, dict) else None
+    return found if isinstance(found, str) else ""
 
 
 def images_of(spec: Json, name: str) -> dict[str, str]:
