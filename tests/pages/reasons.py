@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from tests.checks.tree import ROOT
 from tests.pages.reading.sources import Sources
@@ -71,8 +72,9 @@ _CODE = re.compile(r"(`[^`]*`)")
 _MARKUP = re.compile(r"([*<\[\]])")
 
 
+@cache
 def codes() -> Codes:
-    """All codes."""
+    """All codes; reading all plugins takes seconds, and the page needs them as its test does."""
     return Codes(Sources.below(ROOT, "plugins"))
 
 
