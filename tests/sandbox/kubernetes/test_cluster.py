@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.lab.namespace import probe_set
+from tests.lab.namespace import probe_pod, probe_set
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.api import MERGE, STRATEGIC
 from tests.sandbox.kubernetes.cluster import Kubernetes
+from tests.sandbox.kubernetes.controllers.scheduler import ZONE
 from tests.sandbox.kubernetes.kinds import (
     BUDGETS,
     CLAIMS,
@@ -242,6 +243,30 @@ def test_what_fits_on_no_kubernetes_node_is_not_scheduled(room: Room) -> None:
     assert condition["message"].startswith("0/3 nodes are available: 1 node(s) were unschedulable, 2 node(s) didn't")
     room.kubernetes.ask("PATCH", NODES.path("", node), {"spec": {"unschedulable": False}}, media_type=MERGE)
     room.until(room.whole)
+
+
+def test_a_pod_whose_spread_waits_for_others_is_tried_again_when_they_have_their_places(room: Room) -> None:
+    # Found by an upgrade of 1,000 members: one pod of a batch was refused before the others were placed.
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {},
+        "nodeAffinityPolicy": "Ignore",
+    }
+
+    def add(name: str, zone: str) -> None:
+        room.apply(probe_pod(name, spec={"topologySpreadConstraints": [spread], "nodeSelector": {ZONE: zone}}))
+        room.clock.advance(5.0)
+
+    def places() -> set[str]:
+        return {name for name, pod in room.pods().items() if pod["spec"].get("nodeName")}
+
+    for name, zone in (("first", "a"), ("second", "a"), ("third", "b")):
+        add(name, zone)
+    assert places() == {"first", "third"}
+    add("fourth", "c")
+    assert places() == {"first", "second", "third", "fourth"}
 
 
 def test_a_budget_counts(room: Room) -> None:

@@ -27,6 +27,8 @@ class Scheduler:
     ) -> None:
         self._resources, self._source = resources, source
         self._events = Recorder(resources, "default-scheduler")
+        self._refused = set[Place]()
+        """The pods that no Kubernetes node could take when they were tried last."""
         self._work = Work(resources, durations.control, self._place)
         resources.store.listeners.append(self._changed)
 
@@ -36,6 +38,11 @@ class Scheduler:
         elif change.kind in {NODES, CLAIMS} or (change.kind == PODS and change.type == "DELETED"):
             for pod in self._resources.store.each(PODS):
                 self._add(pod)
+        if change.kind == PODS and _is_assigned(change):
+            # A pod that has its Kubernetes node may be the one that the spread of another one waits for
+            # (kube-scheduler, PodTopologySpread: the event AssignedPodAdd).
+            for place in sorted(self._refused):
+                self._work.add(place)
 
     def _add(self, pod: Json) -> None:
         waits = not pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"]
@@ -43,6 +50,7 @@ class Scheduler:
             self._work.add((pod["metadata"]["namespace"], pod["metadata"]["name"]))
 
     def _place(self, place: Place) -> None:
+        self._refused.discard(place)
         pod = self._resources.get(PODS, *place)
         if pod["spec"].get("nodeName") or "deletionTimestamp" in pod["metadata"]:
             return
@@ -102,10 +110,10 @@ class Scheduler:
         return None, f"0/{len(nodes)} nodes are available: {said}. {_preemption(len(nodes))}"
 
     def _refuse(self, pod: Json, message: str) -> None:
-        now = timestamp(self._resources.store.clock.now())
+        now, metadata = timestamp(self._resources.store.clock.now()), pod["metadata"]
+        self._refused.add((metadata["namespace"], metadata["name"]))
         if condition_of(pod, "PodScheduled").get("message") == message:
             return
-        metadata = pod["metadata"]
         self._resources.change(
             PODS,
             metadata["namespace"],
@@ -186,3 +194,9 @@ def _phase(item: Json, phase: str) -> None:
 
 def _preemption(nodes: int) -> str:
     return f"preemption: 0/{nodes} nodes are available: {nodes} Preemption is not helpful for scheduling."
+
+
+def _is_assigned(change: Change) -> bool:
+    """Whether a pod has got its Kubernetes node by this change."""
+    had = change.before is not None and change.before["spec"].get("nodeName")
+    return change.type != "DELETED" and bool(change.item["spec"].get("nodeName")) and not had

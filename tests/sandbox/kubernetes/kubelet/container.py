@@ -35,6 +35,8 @@ class Container:
         self._run = 0
         self._failures, self._since, self._sound = 0, 0.0, False
         self._verdicts: list[bool] = []
+        self._at_rest = False
+        """Whether nothing but a switch can change that it is Ready."""
         self.ended_for_good: Callable[[], None] = lambda: None
 
     @property
@@ -127,7 +129,8 @@ class Container:
         self.obey()
 
     def _watch(self) -> None:
-        """Look at its readiness, for as long as it runs."""
+        """Look at its readiness, for as long as it runs and that can change."""
+        self._at_rest = False
         probe = self.spec.get("readinessProbe")
         self._later(float((probe or {}).get("initialDelaySeconds", 0)) + AT_ONCE, lambda: self._probe(probe))
 
@@ -154,7 +157,10 @@ class Container:
         # A container that is not Ready yet is so from its first failure on.
         if self._verdicts[-needed:] == [good] * needed:
             self._become(ready=good, started=True)
-        self._later(float((probe or {}).get("periodSeconds", 1 if probe is None else 10)), lambda: self._probe(probe))
+        self._at_rest = good and probe is None
+        if not self._at_rest:
+            again = float((probe or {}).get("periodSeconds", 1 if probe is None else 10))
+            self._later(again, lambda: self._probe(probe))
 
     def obey(self) -> None:
         """Do what the switches ask for now."""
@@ -163,6 +169,8 @@ class Container:
         if self._pod.is_held and self.state.ready:
             self._pod.report("Warning", "Unhealthy", "Readiness probe failed: the lab's switch never-ready is on")
             self._become(ready=False)
+            if self._at_rest:
+                self._watch()
 
     def execute(self, words: Sequence[str]) -> Ended:
         """Run a command next to its process. Raises NoSuchProgram."""
