@@ -150,6 +150,8 @@ class _OfPlay:
         self._host = LOCALHOST
         self._hosts, self._batch = Hosts(), Hosts()
         self._acting = Acting(run.facts, run.statistics, play, check=run.check)
+        self._known: tuple[Variables, Any] = ({}, None)
+        """The last variables with templates, and their templar."""
 
     def batches(self) -> list[Hosts]:
         """The hosts of the play, by `serial`."""
@@ -369,7 +371,9 @@ class _OfPlay:
     def _templar(self, variables: Variables) -> Any:
         # Lookups read the extra variables there; another run may have been at work.
         load_extra_vars.__dict__["extra_vars"] = dict(self.run.extra)
-        return templar_of(variables)
+        if self._known[0] is not variables:
+            self._known = variables, templar_of(variables)
+        return self._known[1]
 
 
 def replace_conditions(place: Place, task: Task) -> Place:

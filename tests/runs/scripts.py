@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from ansible.parsing.dataloader import DataLoader
-from ansible.template import Templar
+
+from tests.runs.templating import Templating
 
 ROOT = Path(next(iter(import_module("ansible_collections.stateful.upgrade").__path__)))
 """The collection, at the place where Ansible finds it."""
 LOADER = DataLoader()
 LOADER.set_basedir(str(ROOT / "playbooks"))
-_ENVIRONMENT = vars(Templar(loader=LOADER))["_engine"].environment
+templar_of = Templating(LOADER).of
 OWN, BUILT_IN = "stateful.upgrade.", "ansible.builtin."
 OF_PLAYS = {
     "any_errors_fatal",
@@ -213,11 +214,3 @@ def _known(said: Mapping[str, Any], keywords: set[str], file: Path) -> None:
 @cache
 def _modules_of_group() -> tuple[str, ...]:
     return tuple(_read(ROOT / "meta" / "runtime.yml")["action_groups"]["all"])
-
-
-def templar_of(variables: Variables) -> Any:
-    """A templar for these variables. All have one environment: to find the filters of the collection again for each
-    of them took longer than most templates."""
-    templar = Templar(loader=LOADER, variables=dict(variables))
-    vars(vars(templar)["_engine"])["_environment"] = _ENVIRONMENT
-    return templar
