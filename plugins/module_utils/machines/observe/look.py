@@ -33,12 +33,12 @@ def look(client: KubernetesClient) -> KubeadmCluster:
         configuration, proxy = pool.submit(client.get, CONFIGURATION), pool.submit(client.get, PROXY)
         dns = pool.submit(client.get, DNS)
         configured, external, endpoint = _configured(configuration.result())
-        machines = all_of("Node", nodes.result(), reading.machine)
+        machines = all_of("Node", nodes.result(), reading.machine, client.kept)
         return KubeadmCluster(
             configured=configured,
             external_etcd=external,
             machines={each.name: each for each in machines},
-            components=all_of("Pod", components.result(), reading.component),
+            components=all_of("Pod", components.result(), reading.component, client.kept),
             proxy=_version("DaemonSet", proxy.result()),
             endpoint=endpoint,
             server=client.host,
