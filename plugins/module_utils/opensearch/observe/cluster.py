@@ -59,6 +59,7 @@ _ACTIVITY = ",".join(
     f"routing_table.indices.*.shards.*.{name}" for name in ("primary", "state", "unassigned_info.reason")
 )
 _SCOPES = ("defaults", "persistent", "transient")
+_INDEX = "metadata.indices.*.settings.index"
 _STATE = ",".join(
     (
         "cluster_name",
@@ -72,13 +73,9 @@ _STATE = ",".join(
         "nodes.*.max_index_version",
         "metadata.cluster_coordination",
         "metadata.indices.*.state",
-        "metadata.indices.*.settings.index.number_of_shards",
-        "metadata.indices.*.settings.index.number_of_replicas",
-        "metadata.indices.*.settings.index.version.created",
-        "metadata.indices.*.settings.index.verified_read_only",
-        "metadata.indices.*.settings.index.auto_expand_replicas",
-        "metadata.indices.*.settings.index.routing.allocation.enable",
-        "metadata.indices.*.settings.index.write.wait_for_active_shards",
+        *(f"{_INDEX}.{name}" for name in ("number_of_shards", "number_of_replicas", "auto_expand_replicas")),
+        *(f"{_INDEX}.{name}" for name in ("version.created", "verified_read_only", "routing.allocation.enable")),
+        *(f"{_INDEX}.{name}" for name in ("write.wait_for_active_shards", "store.type", "remote_store.enabled")),
         "routing_table.indices.*.shards.*.index",
         "routing_table.indices.*.shards.*.shard",
         "routing_table.indices.*.shards.*.primary",

@@ -118,7 +118,7 @@ class Index:
     auto_expand: bool = False
     """Whether the servers themselves add and take away its replicas with the members."""
     of_snapshot: bool = False
-    """Whether its shards only read from a snapshot (`index.store.type: remote_snapshot`)."""
+    """Whether its shards only read from a snapshot (`index.store.type`), so that they come back from its repository."""
     verified: bool = False
     """Whether Elasticsearch has made it readable for good, so that the major after next opens it too
     (`index.verified_read_only`)."""
@@ -138,6 +138,9 @@ class Voting:
     """The excluded names that no member had at that time."""
 
 
+_OF_SNAPSHOT = frozenset({"remote_snapshot", "snapshot"})
+"""The stores of searchable snapshots: that of OpenSearch, and that of Elasticsearch, which restores the shards of a
+member that fails from the repository as well (Elasticsearch guide, Searchable snapshots)."""
 _ABSENT = "_absent_"
 """The id in an exclusion whose name no member had (server source, VotingConfigExclusion)."""
 
@@ -320,7 +323,7 @@ def _index(name: str, settings: Json, holding: Sequence[tuple[int, Version]], *,
         wait_for_active_shards=replicas + 1 if awaits_all else count(write, "wait_for_active_shards", 1),
         auto_expand=text(settings, "auto_expand_replicas", "false") not in {"false", "0-0"},
         verified=text(settings, "verified_read_only", "false") == "true",
-        of_snapshot=within(settings, "store", lambda store: optional_text(store, "type"), {}) == "remote_snapshot",
+        of_snapshot=within(settings, "store", lambda store: optional_text(store, "type"), {}) in _OF_SNAPSHOT,
         in_remote_store=within(settings, "remote_store", lambda store: text(store, "enabled", "false"), {}) == "true",
     )
 

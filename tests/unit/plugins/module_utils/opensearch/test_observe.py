@@ -18,11 +18,15 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
+    copy,
     identity,
+    index_metadata,
     info,
     state_answer,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
+
+from tests.sandbox.opensearch.filter_path import filtered
 
 Looks = list[Callable[[], None]]
 
@@ -112,3 +116,33 @@ def test_a_member_that_hangs_keeps_back_nobody_elses_answer(ask: Callable[[Any],
         ask(client)
     assert "request_timeout" not in str(caught.value)
     assert said in str(caught.value)
+
+
+class Sparing(Servers):
+    """Servers that send only the fields that they are asked for."""
+
+    def get(self, path: str, **params: Any) -> Json:
+        answer = super().get(path, **params)
+        return dict(filtered(answer, params["filter_path"])) if "filter_path" in params else answer
+
+
+@pytest.mark.parametrize("kind", ["remote_snapshot", "snapshot"])
+def test_every_setting_that_a_parser_reads_of_an_index_is_asked_for(kind: str) -> None:
+    indices = {
+        "sought": index_metadata(store={"type": kind}),
+        "stored": index_metadata(remote_store={"enabled": "true"}, verified_read_only="true"),
+        "spread": index_metadata(
+            auto_expand_replicas="0-1",
+            routing={"allocation": {"enable": "none"}},
+            write={"wait_for_active_shards": "2"},
+        ),
+    }
+    copies = [copy(name, "a", primary=True) for name in indices]
+    client: Any = Sparing(state=state_answer("abc", copies, elected="a", indices=indices))
+    seen = observe(client).indices
+    assert {name for name, index in seen.items() if index.of_snapshot} == {"sought"}
+    assert {name for name, index in seen.items() if index.in_remote_store} == {"stored"}
+    assert {name for name, index in seen.items() if index.verified} == {"stored"}
+    spread = seen["spread"]
+    assert (spread.auto_expand, spread.allocation, spread.wait_for_active_shards) == (True, "none", 2)
+    assert all(index.created is not None and index.shards == 1 for index in seen.values())
