@@ -82,6 +82,40 @@ def test_the_watermarks_in_force(scopes: Json, members: int, expected: dict[str,
         assert {level: found[level].text for level in expected} == expected
 
 
+BOUNDED = {"low.max_headroom": "200GB", "high.max_headroom": "150GB", "flood_stage.max_headroom": "100GB"}
+"""The defaults of Elasticsearch from 8.5 on, next to those of the watermarks."""
+
+
+@pytest.mark.parametrize(
+    ("scopes", "available", "level"),
+    [
+        ({}, 201, None),
+        ({}, 199, "low"),
+        ({}, 149, "high"),
+        ({}, 99, "flood_stage"),
+        ({"persistent": {"low": "85%"}}, 201, "low"),
+        ({"persistent": {"low": "85%", "low.max_headroom": "300GB"}}, 301, None),
+        ({"persistent": {"low": {"max_headroom": "300GB"}}}, 299, "low"),
+        ({"persistent": {"low": {"max_headroom": "300GB"}}, "transient": {"low": "80%"}}, 301, None),
+        ({"persistent": {"flood_stage": {"frozen": "97%"}}}, 201, None),
+        ({"transient": {"low": {"max_headroom": "-1"}}}, 201, "low"),
+    ],
+)
+def test_a_share_of_a_large_disk_asks_for_no_more_free_bytes_than_its_headroom(
+    scopes: Json, available: int, level: str | None
+) -> None:
+    """The disk has 8 TiB: its share of 15% would be 1.2 TiB."""
+    shares = {"low": "85%", "high": "90%", "flood_stage": "95%"}
+    defaults = {"threshold_enabled": "true", "watermark": {**shares, **BOUNDED}}
+    given = {scope: nested({"watermark": marks}) for scope, marks in scopes.items()}
+    marks = parse_watermarks({"defaults": nested(defaults), **given}, 3)
+    large = MemberDisk("a", 8192 * GIB, available * GIB)
+    reasons = judge_disks(Disks((large,), marks)).reasons
+    assert [f"watermark.{level}." in reason.remedy for reason in reasons] == ([True] if level else [])
+    assert marks is not None
+    assert bool(marks["low"].room(large)) is (level is None)
+
+
 def test_an_answer_without_watermarks_is_none() -> None:
     with pytest.raises(Unreadable, match="flood_stage is missing"):
         parse_watermarks({"persistent": nested({"threshold_enabled": "true"})}, 3)
@@ -91,6 +125,7 @@ def test_the_fullest_path_of_each_data_member() -> None:
     nodes: dict[str, Any] = {identity(name): disk(name, 50) for name in "ab"}
     nodes[identity("a")]["fs"]["data"].append({"total_in_bytes": 10, "available_in_bytes": 1})
     nodes[identity("w")] = disk("w", 99, ["warm"])
+    nodes[identity("f")] = disk("f", 91, ["data_frozen"])
     nodes[identity("t")] = disk("t", 60, ["data_hot"])
     found = parse_disks({"nodes": nodes})
     assert {each.member: round(100 * each.used) for each in found} == {"a": 90, "b": 50, "t": 60}
