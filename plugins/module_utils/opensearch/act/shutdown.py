@@ -66,7 +66,8 @@ def unregister(task: Task, client: OpenSearchClient) -> None:
                 task.still_wanted()
             with task.journal.doing(("unregistered_shutdown", each.id, {"reason": each.reason})):
                 if not task.check_mode:
-                    client.order("DELETE", f"/_nodes/{each.id}/shutdown")
+                    # It may be gone by now: taken back by another, or by a request whose answer was lost.
+                    client.delete(f"/_nodes/{each.id}/shutdown")
 
 
 def _register(task: Task, client: OpenSearchClient, member: str, name: str) -> None:

@@ -85,6 +85,15 @@ class Servers:
         """The answer to a POST that is sent once."""
         return self._served("POST", path)
 
+    def delete(self, path: str, **_params: Any) -> Json:
+        """The answer to DELETE; empty if there was nothing to delete."""
+        try:
+            return self._served("DELETE", path)
+        except Refusal as error:
+            if "answered 404" not in str(error):
+                raise
+            return {}
+
     def order(self, method: str, path: str, **_params: Any) -> None:
         """A request whose answer has no body."""
         self._served(method, path)
@@ -137,8 +146,8 @@ class Servers:
         key = path.split("/")[2]
         if method == "PUT":
             self.shutdowns[key] = body
-        else:
-            del self.shutdowns[key]
+        elif self.shutdowns.pop(key, None) is None:
+            raise answered(404, f"node [{key}] is not currently shutting down")
         return {"acknowledged": True}
 
     def _of_members(self, path: str) -> Json:

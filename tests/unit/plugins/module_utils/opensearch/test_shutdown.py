@@ -80,6 +80,21 @@ def test_putting_back_that_is_cut_off_is_finished_by_the_next(cut_off: int, lost
     assert (client.shutdowns, client.settings["persistent"]) == ({}, {})
 
 
+def test_a_registration_that_is_gone_when_it_is_taken_back_stops_nothing() -> None:
+    """The package repeats a request whose answer was lost, and the server then says 404."""
+
+    class Repeating(Servers):
+        def _answer(self, method: str, path: str, body: Any) -> Json:
+            if method == "DELETE":
+                super()._answer(method, path, body)
+            return super()._answer(method, path, body)
+
+    client = Repeating(**vars(servers()))
+    act(client, "restricted")
+    act(client, "restored")
+    assert (client.shutdowns, client.settings["persistent"]) == ({}, {})
+
+
 def test_those_of_others_stay_and_are_told_if_they_are_of_the_batch() -> None:
     client = servers(shutdowns={identity("a"): STRANGER, identity("b"): STRANGER})
     done = act(client, "restricted")
