@@ -48,12 +48,19 @@ def bring_licence(task: Task, search: OpenSearchClient, wanted: WantedLicence) -
         task.journal.did(INSTALLED, wanted.type.value, was=held.type.value)
         return True
     task.still_wanted()
-    # If the answer is lost, the next look shows whether the licence is there.
-    with suppress(Unreachable), task.journal.doing((INSTALLED, wanted.type.value, {"was": held.type.value})):
-        _install(search, wanted)
+    # If the answer is lost, the next look shows whether the licence is there. The client repeats a request whose answer
+    # was lost, and a server refuses to start the licence that it has.
+    said: Refusal | None = None
+    try:
+        with suppress(Unreachable), task.journal.doing((INSTALLED, wanted.type.value, {"was": held.type.value})):
+            _install(search, wanted)
+    except Refusal as error:
+        said = error
     now = task.ask(lambda: read_licence(search))
     if not wanted.is_there(now):
-        raise _not_taken(wanted, f"it still has the licence {now.type.value}")
+        raise said or _not_taken(wanted, f"it still has the licence {now.type.value}")
+    if said is not None:
+        task.journal.did(INSTALLED, wanted.type.value, was=held.type.value, answer="lost")
     return True
 
 

@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import (
+    Refusal,
+    Unreachable,
+    refusal,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.client import OpenSearchClient
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.act.licence import bring_licence
@@ -99,6 +103,32 @@ def test_a_lost_answer_is_looked_for_and_nothing_is_done_twice() -> None:
     servers = Elasticsearch(lost=True)
     assert servers.bring("trial")[0]
     assert servers.changes() == [("POST", "/_license/start_trial")]
+
+
+class Repeating(Elasticsearch):
+    """The package repeats a request whose answer was lost, and the servers start no licence that they have."""
+
+    def post(self, path: str, body: Json | None = None, **params: Any) -> Json:
+        super().post(path, body, **params)
+        raise refusal(
+            "opensearch_rights", f"Elasticsearch does not allow POST {path}: Trial was already activated.", ""
+        )
+
+
+def test_a_licence_that_a_repeated_request_has_brought_is_there() -> None:
+    servers = Repeating()
+    changed, journal = servers.bring("trial")
+    assert changed
+    assert [each["answer"] for each in json.loads(journal)] == ["lost"]
+
+
+def test_a_licence_that_the_servers_refuse_is_refused_in_their_words() -> None:
+    class Refusing(Repeating):
+        def _changed(self, method: str, path: str, held: Json, answer: Json) -> Json:
+            return answer
+
+    with pytest.raises(Refusal, match="does not allow POST /_license/start_trial"):
+        Refusing().bring("trial")
 
 
 def test_a_licence_that_is_not_taken_is_named_by_its_status() -> None:
