@@ -13,7 +13,7 @@ from tests.runs.sampled import one_in
 from tests.runs.world import CalledCluster, World, world
 from tests.sandbox.kubernetes.kinds import CLAIMS, CONFIG_MAPS, PODS, STATEFUL_SETS
 from tests.sandbox.kubernetes.objects import Json, Kind, controller_of
-from tests.sandbox.web import Request
+from tests.sandbox.web import CutOff, Request
 from tests.scenarios.cluster import OPTIONAL_ROLE, bound
 from tests.scenarios.playbook import PLAN, PLAYBOOK, digest_in, without_images
 
@@ -173,6 +173,43 @@ def test_killed_behind_each_act_the_set_is_made_again_by_the_next_run_and_by_set
     else:
         assert grown.pods() == pods, act
         grown.is_whole(grown.set_["spec"]["volumeClaimTemplates"][0]["spec"]["resources"]["requests"]["storage"])
+
+
+@pytest.mark.parametrize("part", ["/statefulsets/", "/configmaps/stateful-upgrade-set-"])
+def test_a_deletion_whose_answer_is_lost_is_believed_once_it_is_seen(here: World, grown: Grown, part: str) -> None:
+    given, before, lost = here.confirmed(grown.variables()), here.calling.after, list[str]()
+
+    def lose(request: Request) -> None:
+        before(request)
+        if request.method == "DELETE" and part in request.path and not lost:
+            lost.append(request.path)
+            # The garbage collector is faster than the next look.
+            here.later(2)
+            raise CutOff(made=True)
+
+    here.calling.after = lose
+    done = here.play(PLAYBOOK, given)
+    here.calling.after = before
+    assert lost
+    assert done.code == 0, done.output
+    grown.is_done()
+
+
+def test_a_set_whose_manifest_something_removes_at_once_is_not_deleted(here: World, grown: Grown) -> None:
+    given, before = here.confirmed(grown.variables()), here.calling.after
+
+    def remove(request: Request) -> None:
+        before(request)
+        if request.method == "POST" and request.path.endswith("/configmaps"):
+            for name in grown.kept():
+                grown.store.remove(CONFIG_MAPS, grown.store.get(CONFIG_MAPS, grown.namespace, name))
+
+    here.calling.after = remove
+    done = here.play(PLAYBOOK, given)
+    here.calling.after = before
+    assert done.code != 0
+    assert "was kept in a ConfigMap and is not found there, so the set stays" in done.output
+    assert grown.set_["metadata"]["uid"] == grown.before
 
 
 def test_a_set_that_is_deleted_is_in_the_next_plan_with_its_pods_and_abort_makes_it_again(

@@ -81,6 +81,10 @@ def _deleted(
     """The set once its deletion has started; None if there is nothing to do."""
     found = client.get(path_of(namespace, name))
     if found is None:
+        kept = _kept(client, namespace, name)
+        if kept is not None:
+            # The answer to the deletion was lost.
+            return kept
         said = f"StatefulSet {name} of namespace {namespace} is gone, and this run has not deleted it."
         raise refusal("volume_unknown", said, "Find out who has deleted it, apply its manifest, and run again.")
     sizes = {each["metadata"]["name"]: template_bytes(each) for each in templates_of(found)}
@@ -88,7 +92,10 @@ def _deleted(
         return None
     manifest = manifest_of(found, wanted)
     _keep(task, client, namespace, config_map(name, writer_of(task), found, manifest))
-    kept = next(each for each in kept_sets(client, namespace) if each.name == name)
+    kept = _kept(client, namespace, name)
+    if kept is None:
+        said = f"The manifest of StatefulSet {name} was kept in a ConfigMap and is not found there, so the set stays."
+        raise refusal("volume_set_not_kept", said, "Find out who removes ConfigMaps there, and run again.")
     metadata = found["metadata"]
     delete = partial(
         client.delete,
@@ -99,6 +106,10 @@ def _deleted(
     )
     task.act("deleted_set", f"StatefulSet {name}", delete)
     return kept
+
+
+def _kept(client: KubernetesClient, namespace: str, name: str) -> KeptSet | None:
+    return next((each for each in kept_sets(client, namespace) if each.name == name), None)
 
 
 def _keep(task: Task, client: KubernetesClient, namespace: str, body: Json) -> None:
