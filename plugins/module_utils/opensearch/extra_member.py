@@ -27,6 +27,7 @@ from ..pools.extra import (
     MARK,
     changed_by_another,
     claims_of,
+    is_of_cluster,
     mark_of,
     marking,
     shrinking,
@@ -47,7 +48,7 @@ from .extra_room import CAPACITY_POLICY, as_optional, judge_extra_room
 from .judge.sizes import judge_extra
 from .judge.upgrade_path import target_of
 from .observe.client import OpenSearchClient, connect
-from .observe.cluster import observe
+from .observe.cluster import cluster_uuid, observe
 from .observe.state import ClusterState
 from .removal import judge_gone, remove_member
 from .rights import EXTRA_MEMBER
@@ -113,7 +114,8 @@ def _present(task: Task, cluster: KubernetesClient, search: OpenSearchClient) ->
         imaged = attempt(lambda given: part_of(given, pool_image.CONTRACT, pool_image.run, **own), task)
         if not imaged.verdict.passed:
             return imaged
-    pool = task.ask(lambda: until_unchanged(lambda: _grown(task, cluster), ATTEMPTS))
+    uuid = task.ask(lambda: cluster_uuid(search))
+    pool = task.ask(lambda: until_unchanged(lambda: _grown(task, cluster, uuid), ATTEMPTS))
     mark = mark_of(pool) if not task.check_mode else None
     name = str(mark.more["member"]) if mark is not None else next_member(before)
     was, now = {"replicas": before.replicas}, {"replicas": pool.replicas}
@@ -132,13 +134,13 @@ def _in_time(task: Task, mark: Undo | None, verdict: Verdict) -> Verdict:
     return verdict.without_waiting() if seconds > task.params["wait_timeout"] else verdict
 
 
-def _grown(task: Task, cluster: KubernetesClient) -> StatefulSet:
+def _grown(task: Task, cluster: KubernetesClient, uuid: str) -> StatefulSet:
     """The pool with its additional replica, which is made at most once."""
     params = task.params
     pool = get_stateful_set(cluster, params["namespace"], params["pool"])
     mark, writer = mark_of(pool), writer_of(task)
     if mark is None:
-        return _patched(task, cluster, pool, marking(pool, writer), "added_member", next_member(pool))
+        return _patched(task, cluster, pool, marking(pool, writer, uuid), "added_member", next_member(pool))
     if pool.replicas != mark.changes[0].set_to:
         remedy = f"Set the replicas as they should be, and remove the annotation {MARK}."
         raise refusal("extra_member_changed_by_another", changed_by_another(pool, mark), remedy)
@@ -163,10 +165,14 @@ def _rolling(task: Task, name: str, pool: str, expected: tuple[str, ...]) -> Tas
 
 
 def _absent(task: Task, cluster: KubernetesClient, search: OpenSearchClient) -> Outcome:
-    """Remove the extra member of the pool, or of each pool of the namespace; each is tried even if another fails."""
+    """Remove the extra member of the pool, or of each pool of the cluster; each is tried even if another fails."""
     params, namespace = task.params, task.params["namespace"]
     there = task.ask(lambda: list_stateful_sets(cluster, namespace))
     marked = [pool for pool in there if MARK in pool.annotations and params["pool"] in (None, pool.name)]
+    if marked:
+        state = task.ask(lambda: observe(search))
+        names = {member.name for member in state.members.values()}
+        marked = [pool for pool in marked if is_of_cluster(pool, state.uuid, names)]
     writers = Writers(task, partial(lease_at, cluster), "extra_member")
     # A single pass could neither leave the exclusion in place nor start it again.
     patient = with_arguments(task, wait=True)

@@ -19,6 +19,8 @@ from .size import next_member
 MARK = "upgrade.stateful/extra-member"
 """The annotation of the StatefulSet that has the mark."""
 REPLICAS = ("spec", "replicas")
+CLUSTER = "cluster"
+"""The name of the UUID of its cluster in the mark."""
 
 
 def mark_of(pool: StatefulSet) -> Undo | None:
@@ -52,9 +54,25 @@ def extra_member_of(pool: StatefulSet) -> str:
     return name if name in pool.member_names()[-1:] else ""
 
 
-def marking(pool: StatefulSet, writer: Writer) -> dict[str, Any]:
-    """The merge patch that gives the pool one member more, with its mark."""
-    undo = Undo(writer, (Change(REPLICAS, pool.replicas, pool.replicas + 1),), {"member": next_member(pool)})
+def is_of_cluster(pool: StatefulSet, cluster: str, members: Collection[str]) -> bool:
+    """Whether the mark of a pool was made by a run of the cluster with this UUID and these members.
+
+    Several clusters may share a namespace. The member of another one is never removed: only its own cluster can say
+    whether it holds shards. A mark of an older version names no cluster, and one that cannot be read counts as its own.
+    """
+    try:
+        mark = mark_of(pool)
+    except Refusal:
+        return True
+    if mark is None or mark.more.get(CLUSTER):
+        return mark is not None and mark.more[CLUSTER] == cluster
+    return not mark.changes[0].was or not {*pool.member_names()}.isdisjoint(members)
+
+
+def marking(pool: StatefulSet, writer: Writer, cluster: str) -> dict[str, Any]:
+    """The merge patch that gives the pool one member more, with its mark. `cluster` is the UUID of the pool's own."""
+    more = {"member": next_member(pool), CLUSTER: cluster}
+    undo = Undo(writer, (Change(REPLICAS, pool.replicas, pool.replicas + 1),), more)
     return _patch(pool, undo, {REPLICAS: pool.replicas + 1})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import pool_image
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.extra import MARK
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
 
 from tests.lab.opensearch.layouts import Layout, Pool
 from tests.sandbox.clock import Clock
@@ -315,6 +317,34 @@ def test_a_number_of_replicas_that_another_has_changed_is_left_alone(room: Room)
     assert (codes(left), left["verdict"]["state"]) == (["extra_member_changed_by_another"], "passed")
     assert room.pool()["spec"]["replicas"] == 4
     assert not room.run("absent")["changed"]
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_the_member_of_another_cluster_of_the_namespace_is_left_alone(
+    room: Room, monkeypatch: pytest.MonkeyPatch, older: bool
+) -> None:
+    """It may be that of a run which has failed and will continue, so nobody holds its lock."""
+    room.run()
+    room.ask("PUT", "/more", {"settings": {"number_of_shards": 6, "number_of_replicas": 0}})
+    assert room.kubernetes.until(lambda: room.health() == "green")
+    if older:
+        annotations = room.pool()["metadata"]["annotations"]
+        mark = json.loads(annotations[MARK])
+        mark.pop("cluster", None)
+        annotations[MARK] = json.dumps(mark)
+        room.kubernetes.server.store.put(
+            STATEFUL_SETS, {**room.pool(), "metadata": {**room.pool()["metadata"], "annotations": annotations}}
+        )
+    before = room.left()
+    with monkeypatch.context() as of_another:
+        of_another.setattr(extra_member, "connect", lambda *_options: Servers())
+        settled = room.run("absent", run="of another cluster")
+    assert (codes(settled), settled["changed"]) == ([], False)
+    assert room.left() == before
+    # Its own cluster takes it away, once no shard is there that only the new version can hold.
+    room.ask("DELETE", "/more")
+    assert codes(room.run("absent")) == []
+    assert room.left() == NOTHING
 
 
 def _only_replicas(pool: Json, replicas: int) -> Json:
