@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from ..common.errors import Refusal, Unreachable
 from ..common.task import Task
 from ..common.verdict import Reason, State, Verdict, as_verdict, combine, waiting
+from ..common.waiting import Patience
 from ..kubernetes.state import Pod
 from ..opensearch.absence import Absence
 from ..opensearch.observe.state import ClusterMember
 from ..pools.follow import NO_EVIDENCE, Follower, View, pool_named_in
 from ..pools.judge import pool_of
+from ..pools.pod_deletion import PROOF_AGE
 from ..pools.replacement import ReplacementStage, Sighting, judge_replacement
 from .act.marks import Marks
 from .configurations import Configurations
@@ -68,14 +71,16 @@ class Restarting:
     _silence: str = ""
     """Why no server has answered the last look; empty if one has, or none was asked."""
 
-    def begin(self, pod: Pod, mark: Marked, member: str) -> None:
-        """Note that the process of a pod is to be stopped, and which one. The next looks stop it.
+    def begin(self, pod: Pod, mark: Marked, member: str, process: Process) -> None:
+        """Note that this process of a pod is to be stopped. The next looks stop it.
+
+        A short outage is waited for, but no longer than the proof holds.
 
         Raises:
-            Refusal: it could not be noted, or the process control cannot be used with this pod.
+            Refusal: it could not be noted.
         """
-        process = self.task.ask(lambda: self.way.look(pod))
-        self.marks.set(pod, mark.next_phase, process.identity or NO_PROCESS, member)
+        noted = partial(self.marks.set, pod, mark.next_phase, process.identity or NO_PROCESS, member)
+        self.task.wait_apart(noted, lambda _done: Verdict(), Patience(PROOF_AGE, 0.5))
         self._follow(pod, replace(mark, phase=mark.next_phase))
         self.task.progress(f"{pod.name} goes down")
 

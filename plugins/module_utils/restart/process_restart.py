@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ..common.attempts import proven_and_prepared
@@ -28,7 +29,7 @@ from .act.licence import bring_licence
 from .act.marks import Marks
 from .configurations import Configurations
 from .following import STAGES, Restarting, judge_ready
-from .judge.phases import SCHEDULED, RestartPhase, judge_words
+from .judge.phases import SCHEDULED, Marked, Process, RestartPhase, judge_words
 from .judge.pods_to_restart import judge_stops, judge_together
 from .licence_plan import licence_of
 from .look import RestartBatch, RestartLooks, annotations_of, interrupted
@@ -140,15 +141,20 @@ def _marked(task: Task, cluster: KubernetesClient, marks: Marks, configurations:
         configurations.add_missing(batch.pools)
         configurations.enlarge(batch.pools)
     found = {name: each for pool in batch.pools if scheduled for name, each in configurations.found(pool.name).items()}
-    for name, mark in batch.marks.items():
-        present = found.get(name, "")
+
+    def note(name: str, mark: Marked) -> None:
+        pod, present = batch.pods[name], found.get(name, "")
         if scheduled and mark.phase is None:
             phase = batch.phases.get(batch.pool_of(name)) or RestartPhase(task.params["phase"])
-            marks.set(batch.pods[name], phase, configuration=present)
+            marks.set(pod, phase, configuration=present)
         elif scheduled and present:
-            marks.found(batch.pods[name], present)
+            marks.found(pod, present)
         elif not scheduled and mark.phase in SCHEDULED:
-            marks.clear(batch.pods[name])
+            marks.clear(pod)
+
+    for name, mark in batch.marks.items():
+        # A mark may be made again, so a busy API server is waited for.
+        task.ask(partial(note, name, mark))
     for pool in batch.pools:
         if batch.phases[pool.name] in SCHEDULED:
             marks.take_from(pool)
@@ -180,6 +186,8 @@ class _Restart:
         self._proof = self._proof_of(task)
         self._looking = RestartLooks(cluster, task.params, stops=way.keeps_stopped)
         self._prepared = False
+        self._processes: dict[str, Process] = {}
+        """The processes that are to be stopped, as the last look before a proof has found them."""
         self._rounds = 0
         self._whole = False
         """Whether the proof is that of a restart of all members: the cluster is whole, and none has to stay."""
@@ -204,7 +212,8 @@ class _Restart:
         stages = Stages(STAGES, self._task.params["usual_seconds"])
         try:
             for name in batch.going:
-                how.begin(batch.pods[name], batch.marks[name], self._proof.former.get(name, ""))
+                former = self._proof.former.get(name, "")
+                how.begin(batch.pods[name], batch.marks[name], former, self._processes[name])
             view, verdict = replace(self._task, stages=stages).wait(how.look, lambda seen: seen.verdict)
             verdict = combine((verdict, self._configurations.judge_begun()))
             if verdict.passed and self._due_again():
@@ -247,6 +256,9 @@ class _Restart:
             if seen.together and not self._whole:
                 self._whole = True
                 self._proof = self._proof_of(replace(self._task, params={**self._task.params, "batch": []}))
+            # An agent may be slow to answer, so the processes are looked at before the proof, which stays fresh.
+            if not self._task.check_mode:
+                self._processes = {name: self._way.look(seen.pods[name]) for name in seen.going}
             return replace(seen, verdict=self._proof.proof(seen.pools, seen.there, seen.down))
 
         def looked() -> tuple[RestartBatch, Verdict]:

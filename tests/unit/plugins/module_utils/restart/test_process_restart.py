@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Pod
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.phases import Process
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import copy, state_answer
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.world import NAMES, Killed, World
@@ -161,3 +164,49 @@ def test_a_server_that_did_not_run_at_the_beginning_is_followed_until_it_does(th
     there.on_tick = [lambda: None, lambda: there.begin("data-1"), lambda: there.joined("data-1")]
     assert codes(there.restart("data-1")) == []
     assert (there.stopped, there.phases()) == ([], {})
+
+
+def test_nothing_is_stopped_by_a_proof_that_is_older_than_the_answer_of_an_agent(there: World) -> None:
+    """The last other copy is lost while the agent of the member is silent."""
+    scheduled(there, "data-1")
+    silent, found = [1, 1, 1], there.look
+
+    def look(pod: Pod, file: str = "") -> Process:
+        if silent and silent.pop():
+            raise Unreachable.because("agent_unreachable", "The agent is silent.", "It passes.")
+        return found(pod, file)
+
+    def lose() -> None:
+        there.servers.state.update(state_answer(NAMES, [copy("i", "data-1", primary=True), copy("i", None)]))
+
+    there.look = look  # type: ignore[method-assign]
+    there.on_tick = [lambda: None, lose]
+    result = there.restart("data-1")
+    assert (result["verdict"]["state"], there.stopped, there.phases()) == (
+        "refused",
+        [],
+        {"data-1": "schedule-rolling"},
+    )
+
+
+@pytest.mark.parametrize("made", [False, True])
+@pytest.mark.parametrize("state", ["restarted", "scheduled", "unscheduled"])
+def test_a_mark_whose_answer_is_lost_is_made_once(there: World, made: bool, state: str) -> None:
+    scheduled(there, *(() if state == "scheduled" else ("data-1",)))
+    if state == "scheduled":
+        there.pods["data-1"]["metadata"]["annotations"] = {}
+    patch, lost = there.patch, [1]
+
+    def losing(path: str, body: Any, kind: str, dry_run: bool = False) -> Any:
+        if not lost:
+            return patch(path, body, kind, dry_run)
+        lost.pop()
+        if made:
+            patch(path, body, kind, dry_run)
+        raise Unreachable.because("kubernetes_unreachable", "The answer is lost.", "It passes.")
+
+    there.patch = losing  # type: ignore[method-assign]
+    result = there.restart("data-1", state=state)
+    assert result["verdict"]["state"] == "passed"
+    assert there.stopped == (["data-1/1"] if state == "restarted" else [])
+    assert there.phases().get("data-1", "") == ("schedule-rolling" if state == "scheduled" else "")
