@@ -18,10 +18,12 @@ from ..common.verdict import Verdict, combine
 from ..common.voice import Stages
 from ..kubernetes import client as kubernetes
 from ..kubernetes.client import KubernetesClient
+from ..kubernetes.state import Namespace
 from ..kubernetes.stateful_sets import observe_namespace
 from ..opensearch.answering import wait_for_answers
 from ..opensearch.batch_proof import OF_BATCH, BatchProof
 from ..opensearch.observe.client import OpenSearchClient, connect
+from ..opensearch.observe.cluster import observe
 from ..opensearch.removal import remove_member
 from ..pools.crash_log import with_cause
 from ..pools.follow import Follower
@@ -29,7 +31,7 @@ from .act.licence import bring_licence
 from .act.marks import Marks
 from .configurations import Configurations
 from .following import STAGES, Restarting, judge_ready
-from .judge.phases import SCHEDULED, Marked, Process, RestartPhase, judge_words
+from .judge.phases import RUN, SCHEDULED, Marked, Process, RestartPhase, judge_words
 from .judge.pods_to_restart import judge_stops, judge_together
 from .licence_plan import licence_of
 from .look import RestartBatch, RestartLooks, annotations_of, interrupted
@@ -96,11 +98,30 @@ def _resumed(task: Task, cluster: KubernetesClient, search: OpenSearchClient, wa
     if not words.passed:
         return Outcome(words)
     pools = interrupted(there, task.params["annotation"])
+    pools = _of_own_cluster(search, there, pools) if pools else pools
     if not pools:
         return Outcome(Verdict(), more={"members": [], "way": way.name})
     names = sorted(name for members in pools.values() for name in members)
     own = {"state": "restarted", "pools": sorted(pools), "batch": names, "expected": names, "until": "joined"}
     return carry_out(replace(task, params={**task.params, **own}), cluster, search, way)
+
+
+def _of_own_cluster(search: OpenSearchClient, there: Namespace, pools: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """The interrupted restarts without those of other clusters of the namespace, which only their own runs complete.
+
+    All members of a cluster restart together. So if this one answers and has no member that a run has marked, that run
+    was of another cluster. While it does not answer, the restart may be its own.
+    """
+    try:
+        state = observe(search)
+    except Refusal:
+        return dict(pools)
+    if state.elected is None:
+        return dict(pools)
+    runs = {pod.name: pod.annotations.get(RUN, "") for pod in there.pods}
+    own = {runs[name] for names in pools.values() for name in names if state.named(name)}
+    found = {pool: [name for name in names if runs[name] in own] for pool, names in pools.items()}
+    return {pool: names for pool, names in found.items() if names}
 
 
 def _completed(

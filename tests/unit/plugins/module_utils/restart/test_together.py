@@ -97,6 +97,20 @@ def test_a_run_finds_what_was_interrupted_by_itself_while_nobody_answers(there: 
     assert (codes(again), again["members"], again["changed"]) == ([], [], False)
 
 
+def test_a_restart_of_another_cluster_of_the_namespace_is_left_to_its_own_run(there: AgentWorld) -> None:
+    there.kill_at = 7
+    with pytest.raises(Killed):
+        restarted(there)
+    there.kill_at = None
+    before, own, there.servers = (there.phases(), [*there.stopped], [*there.started]), there.servers, Servers()
+    result = there.restart(state="resumed", pools=[], expected=[])
+    assert (codes(result), result["members"], result["changed"]) == ([], [], False)
+    assert (there.phases(), there.stopped, there.started) == before
+    there.servers = own
+    result = there.restart(state="resumed", pools=[], expected=[])
+    assert (codes(result), len(result["members"]), there.phases()) == ([], 3, {})
+
+
 def test_a_restart_that_has_not_begun_is_left_to_the_plan(there: AgentWorld) -> None:
     result = there.restart(state="resumed", pools=[], expected=[])
     assert (codes(result), there.stopped) == ([], [])
