@@ -40,7 +40,7 @@ from ..observe.cluster import observe, read_settings
 from ..observe.copies import copies_move, left_on
 from ..observe.explaining import explain_moves
 from ..observe.products import ELASTICSEARCH
-from ..observe.settings import ENABLE, NODE_LEFT, RECOVERIES, Settings
+from ..observe.settings import ENABLE, NODE_LEFT, RECOVERIES, Settings, allocates
 from ..observe.state import ClusterState
 from ..observe.stored import observe_bytes_left
 from .flush import FLUSHED, flush, indices_on
@@ -302,7 +302,7 @@ def _in_the_way(undo: Undo, again: Collection[str], settings: Settings) -> Refus
 
 def _judge_unrestricted(settings: Settings) -> None:
     present = settings.effective(ENABLE)
-    if present not in (None, "all"):
+    if not allocates(present):
         raise refusal(
             "drain_restricted",
             f"Allocation is restricted ({ENABLE} is {present}), so no replica would move to another member.",

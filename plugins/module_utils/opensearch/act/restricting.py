@@ -29,7 +29,7 @@ from ..judge.policy import Policy
 from ..judge.safety import prove
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import read_settings
-from ..observe.settings import ALLOCATING, ENABLE
+from ..observe.settings import ENABLE, allocates
 from ..observe.state import ClusterState
 from .allocation import CONTRACT as ALLOCATION
 from .allocation import UNCHANGED, carry_out
@@ -79,7 +79,7 @@ class Restriction:
         done = self._carry_out("restricted", flush=self._flushes)
         self._made, self._flushes = True, False
         self._restricts = any(
-            name.endswith(f" {ENABLE}") and value not in ALLOCATING for name, value in (done.after or {}).items()
+            name.endswith(f" {ENABLE}") and not allocates(value) for name, value in (done.after or {}).items()
         )
         self.remarks = tuple(reason for reason in done.verdict.reasons if reason.state is State.PASSED)
         return True
@@ -119,7 +119,7 @@ class Restriction:
 
     def _keeps_replicas_away(self) -> bool:
         if self._unchanged:
-            return read_settings(self._client).effective(ENABLE) not in ALLOCATING
+            return not allocates(read_settings(self._client).effective(ENABLE))
         return self._made and self._restricts
 
     def _carry_out(self, state: str, **own: Any) -> Outcome:

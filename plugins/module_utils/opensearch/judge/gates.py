@@ -13,7 +13,7 @@ from ...common.verdict import Reason, Verdict, as_verdict, combine, refused, rem
 from ...common.words import enumerate_few
 from ..observe.disk import with_gains
 from ..observe.look import Look
-from ..observe.settings import ALLOCATING, ARCHIVED, ENABLE, Settings, carried_undo, excluded_by
+from ..observe.settings import ARCHIVED, ENABLE, Settings, allocates, carried_undo, excluded_by
 from ..observe.state import ClusterState, Health
 from ..observe.version import Version
 from .admission import MODE, judge_migration, judge_stored_format
@@ -76,7 +76,7 @@ class _Gate:
         """Whether copies that are not assigned now stay so: all members are there, and no restriction of an
         interrupted run keeps copies away."""
         scope = self.scope
-        restricted = scope.moment == BEFORE_UPGRADE and self.seen.settings.effective(ENABLE) not in ALLOCATING
+        restricted = scope.moment == BEFORE_UPGRADE and not allocates(self.seen.settings.effective(ENABLE))
         return not restricted and all(self.state.named(name) for name in scope.members | scope.batch)
 
     @property
@@ -277,7 +277,7 @@ def _judge_allocation(settings: Settings) -> Iterator[Reason]:
         put_back.get((scope, ENABLE), settings.at((scope, ENABLE))) for scope in ("transient", "persistent")
     )
     effective = persistent if transient is None else transient
-    if effective not in ALLOCATING:
+    if not allocates(effective):
         yield refused(
             "allocation_disabled",
             f"{ENABLE} is set to {effective}: replicas could not come back after a restart.",

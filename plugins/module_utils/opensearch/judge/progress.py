@@ -21,6 +21,7 @@ from ...common.words import enumerate_few
 from ..observe.copies import unassigned
 from ..observe.explanation import Explanation
 from ..observe.recoveries import Recoveries
+from ..observe.settings import allocates
 from ..observe.state import ClusterState, Health, ShardCopy
 
 UNTIL_GROWN = "unassigned_until_grown"
@@ -228,7 +229,7 @@ def _of_primary(situation: _Situation, subject: str, expectation: Expectation, a
 def judge_overrides(state: ClusterState) -> Iterator[Reason]:
     """Whether no index has an allocation setting of its own that keeps its replicas from coming back."""
     for index in state.indices.values():
-        if index.replicas and index.allocation not in (None, "all"):
+        if index.replicas and not allocates(index.allocation):
             yield refused(
                 "index_allocation_disabled",
                 f"Index {index.name} sets index.routing.allocation.enable to {index.allocation}: its replicas could not"

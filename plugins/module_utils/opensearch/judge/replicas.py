@@ -20,7 +20,7 @@ from ..observe.copies import Shard, copy_sets
 from ..observe.disk import Disks
 from ..observe.explanation import Explanation
 from ..observe.index_replicas import EXPANDS_TO_NONE, NEVER, IndexReplicas, ReplicaLimits
-from ..observe.settings import ALLOCATING
+from ..observe.settings import allocates
 from ..observe.state import ClusterMember, ClusterState, ShardCopy
 from .drain import size_text
 from .progress import without_place
@@ -146,7 +146,7 @@ def _own_cause(index: IndexReplicas) -> str:
     """The setting because of which an index cannot get a replica, in words; empty if there is none."""
     if index.blocks:
         return f"a block keeps its settings as they are (index.blocks.{index.blocks[0]})"
-    if index.enable not in ALLOCATING:
+    if not allocates(index.enable):
         return f"its own setting index.routing.allocation.enable is {index.enable}"
     if index.expand not in (*NEVER, EXPANDS_TO_NONE):
         return f"its replicas follow the members (auto_expand_replicas {index.expand}), and only one may hold it"

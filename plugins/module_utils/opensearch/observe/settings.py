@@ -23,8 +23,6 @@ EXCLUDED = "voting_exclusions"
 ARCHIVED = "archived."
 """The prefix of a setting that the running version does not know, left over from an older one."""
 ENABLE = "cluster.routing.allocation.enable"
-ALLOCATING = (None, "all")
-"""The values of that setting with which every copy can come back."""
 KEPT_IN = ("kubernetes", "opensearch")
 """The stores that a lock may be kept in."""
 SCOPES = ("persistent", "transient")
@@ -79,6 +77,14 @@ class Settings:
     def at(self, path: Path) -> Any:
         """The value of a setting in its scope: its path has both."""
         return self.scope(path[0]).get(path[1])
+
+
+def allocates(value: Any) -> bool:
+    """Whether every copy can come back with this value of `allocation.enable`, of a cluster or of an index.
+
+    Servers take it in any case, and return it as it was given (server source, EnableAllocationDecider.Allocation).
+    """
+    return value is None or str(value).lower() == "all"
 
 
 def names_in(value: Any) -> list[str]:

@@ -120,6 +120,7 @@ def test_what_stops_every_gate(moment: str, changes: Json, expected: tuple[str, 
         ({"settings": Settings({ENABLE: "none"}, {})}, {("allocation_disabled", State.REFUSED)}),
         ({"settings": Settings({ENABLE: "none"}, {ENABLE: "all"})}, set()),
         ({"settings": Settings({ENABLE: "all"}, {ENABLE: "primaries"})}, {("allocation_disabled", State.REFUSED)}),
+        ({"settings": Settings({ENABLE: "ALL"}, {})}, set()),
         ({"settings": Settings({ENABLE: "all"}, {})}, set()),
         ({"copies": [*WHOLE, copy("k", "a", "INITIALIZING")], "status": "yellow"}, set()),
         (

@@ -264,7 +264,7 @@ def test_a_real_cluster_that_a_member_has_just_left() -> None:
 
 @pytest.mark.parametrize(
     ("replicas", "enable", "refused"),
-    [("1", None, False), ("1", "all", False), ("1", "none", True), ("1", "primaries", True), ("0", "none", False)],
+    [("1", None, False), ("1", "ALL", False), ("1", "none", True), ("1", "primaries", True), ("0", "none", False)],
 )
 def test_an_index_may_not_keep_its_replicas_away(replicas: str, enable: str | None, refused: bool) -> None:
     allocation = {"enable": enable} if enable else {}
