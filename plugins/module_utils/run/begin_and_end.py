@@ -25,7 +25,7 @@ RECORDED = ("system", "request", "skipped", "consents", "started")
 """The fields that only the record of a run has, not its plan. Without a record there are none."""
 Work = Callable[[Task], Outcome]
 FROM_SHOWN = ("commenced", "predicted_seconds", "prediction")
-"""The values that the plan of a run takes from the plan that was shown, because it does not read earlier records."""
+"""The values that the plan of a run takes from the plan that was shown, which has them from earlier records."""
 
 
 @dataclass(frozen=True)

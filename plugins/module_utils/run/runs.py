@@ -143,10 +143,11 @@ def _parts_of(system: System) -> Parts:
     def plan(task: Task) -> Outcome:
         order = _order(task, system)
         schedule = schedule_in(task.params)
-        _place, records = _records_of(task, order.more) if schedule else (Verdict(), [])
+        # The plan was shown long ago, perhaps: someone may have aborted the upgrade since.
+        _place, records = _records_of(task, order.more, waits=True)
         start = start_under_lock(task, order.more, records, system.deed)
         more = {**order.more, "pause_at": schedule.pause_at, STARTS: schedule.start_until} if schedule else order.more
-        return replace(order, verdict=combine((order.verdict, start)), more=more)
+        return replace(order, verdict=combine((order.verdict, start, *_aborted(task, order.more, records))), more=more)
 
     return Parts(hold, locked, plan, system.put_back, note_begin, note_end, release, system.first)
 
@@ -246,16 +247,22 @@ def _words(task: Task, system: System, more: Mapping[str, Any]) -> Words:
 
 
 def _said_by_people(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> Iterator[Verdict]:
-    """Whether people let the upgrade of this plan continue. One that supersedes another needs no resume."""
+    """Whether people let the upgrade of this plan continue."""
     requested = requested_in(task.params["request"] or {})
+    yield from _aborted(task, plan, records)
     for one in records:
         if one.phase is not Phase.COMPLETED:
             yield judge_hold(one.hold)
         yield judge_standing(one.events, requested)
-        if plan["batches"] and going_on(one, plan) is not None and not task.params["supersede"]:
-            yield judge_aborted(one.phase, one.target_version, one.reason, one.updated)
         if plan["batches"] and one.phase is Phase.COMPLETED:
             yield judge_due(requested, one.request, one.updated)
+
+
+def _aborted(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> Iterator[Verdict]:
+    """Whether no one has aborted the upgrade of this plan. One that supersedes another needs no resume."""
+    for one in records:
+        if plan["batches"] and going_on(one, plan) is not None and not task.params["supersede"]:
+            yield judge_aborted(one.phase, one.target_version, one.reason, one.updated)
 
 
 def _look_at_lock(params: Mapping[str, Any], more: Mapping[str, Any], system: System) -> ParallelWork:
@@ -293,13 +300,14 @@ def _prediction(batches: int, pace: float | None, guess: int, measured: Mapping[
     return {"predicted_seconds": round(seconds) if batches else None, "prediction": certain}
 
 
-def _records_of(task: Task, more: Mapping[str, Any]) -> tuple[Verdict, list[Record]]:
+def _records_of(task: Task, more: Mapping[str, Any], *, waits: bool = False) -> tuple[Verdict, list[Record]]:
+    """The records of the cluster, and the verdict on their place. If it `waits`, an outage does not hide them."""
     try:
         store = kept_in.store_of(task.params)
     except Refusal as error:
         return error.verdict, []
     try:
-        records, _remarks = read_records(store)
+        records, _remarks = task.ask(lambda: read_records(store)) if waits else read_records(store)
     except Refusal:
         return Verdict(), []
     return Verdict(), [record for record in records.values() if record.cluster == more["cluster_uuid"]]

@@ -17,11 +17,21 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import
     shard_allocation,
     upgrade_plan,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.run import runs
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import Lock
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import upgrade_record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record import kept_in, upgrade_record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_keeping import Nowhere
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.runs import consents_in, contract_of, work_of
 from ansible_collections.stateful.upgrade.plugins.modules.upgrade_plan import CONTRACT
-from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.stores import OTHER, Runs, nothing
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import record_of
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.stores import (
+    OTHER,
+    Runs,
+    nothing,
+    out_of_reach,
+)
 
 Json = dict[str, Any]
 PLAN: Json = {
@@ -59,6 +69,11 @@ class Begins(Runs):
         self.then: dict[str, Callable[[], None]] = {}
         """The acts of others once a part is asked."""
         self.counts: dict[str, int] | Refusal = {"logs": 3}
+        self.records: dict[str, Record] = {}
+        self.silent = 0
+        """How often the records cannot be read from now on."""
+        monkeypatch.setattr(kept_in, "store_of", lambda _params: Nowhere())
+        monkeypatch.setattr(runs, "read_records", lambda _store: self._read())
         monkeypatch.setattr(upgrade_plan, "uuid_for", lambda _task: "uuid")
         monkeypatch.setattr(upgrade_plan, "connect", lambda *_options: None)
         monkeypatch.setattr(upgrade_plan, "count_documents", lambda _client: self._counted())
@@ -80,6 +95,12 @@ class Begins(Runs):
             return Outcome(self.fails[name]) if name in self.fails else outcome
 
         return run
+
+    def _read(self) -> tuple[dict[str, Record], Verdict]:
+        if self.silent:
+            self.silent -= 1
+            raise out_of_reach()
+        return self.records, Verdict()
 
     def _counted(self) -> dict[str, int]:
         if isinstance(self.counts, Refusal):
@@ -132,6 +153,16 @@ def test_another_plan_than_the_confirmed_one_ends_the_run_before_it_acts(begins:
     assert (result["failed"], codes(result), begins.names()) == (True, ["plan_changed"], ["plan"])
     assert "it was p0 and is p1 now" in result["msg"]
     assert ("lock" in result, begins.held_by()) == (False, None)
+
+
+def test_what_was_aborted_since_its_plan_was_shown_does_not_begin(begins: Begins) -> None:
+    """The playbook abort finds no run while a person thinks about the plan. Its record may be out of reach at first."""
+    begins.records["here"] = record_of(phase=Phase.ABORTED, reason="Aborted on request.")
+    begins.silent = 1
+    result = begins.plan("begun")
+    assert (result["failed"], codes(result), begins.names()) == (True, ["aborted_on_request"], ["plan"])
+    assert begins.held_by() is None
+    assert codes(begins.plan("begun", supersede=True)) == []
 
 
 @pytest.mark.parametrize(
