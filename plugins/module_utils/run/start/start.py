@@ -30,7 +30,8 @@ PAUSE = 5.0
 
 
 def start_under_lock(task: Task, more: Mapping[str, Any], records: Sequence[Record], deed: Deed) -> Verdict:
-    """Whether the run may still start now: the window may have ended while a person took long to agree.
+    """Whether the run may still start now: the window may have ended while a person took long to agree, or the rest of
+    it may be too short by now.
 
     Raises:
         Refusal: the schedule cannot be read.
@@ -41,7 +42,8 @@ def start_under_lock(task: Task, more: Mapping[str, Any], records: Sequence[Reco
         return Verdict()
     target = task.params["target_version"] or more["target_version"]
     commenced = has_commenced(records, target, more["cluster_uuid"])
-    start = judge_start(schedule, utc_now(), commenced=commenced, deed=deed)
+    predicted = (task.params.get("shown") or {}).get("predicted_seconds")
+    start = judge_start(schedule, utc_now(), commenced=commenced, predicted=predicted, deed=deed)
     return to_end(start) if _is_prepared(more, records) else start
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Contract, Outcome, Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.timestamps import utc_now
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, remark, waiting
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import (
     emptied_nodes,
@@ -163,6 +165,15 @@ def test_what_was_aborted_since_its_plan_was_shown_does_not_begin(begins: Begins
     assert (result["failed"], codes(result), begins.names()) == (True, ["aborted_on_request"], ["plan"])
     assert begins.held_by() is None
     assert codes(begins.plan("begun", supersede=True)) == []
+
+
+def test_what_no_longer_fits_into_its_window_does_not_begin(begins: Begins) -> None:
+    """A person may take an hour to agree."""
+    at = (utc_now() - timedelta(minutes=60)).isoformat()
+    given: Json = {"at": at, "window": 120, "window_policy": "must_fit"}
+    late = begins.plan("begun", **given, shown={"predicted_seconds": 4_000})
+    assert (codes(late), begins.names(), begins.held_by()) == (["window_too_short"], ["plan"], None)
+    assert codes(begins.plan("begun", **given, shown={"predicted_seconds": 3_000})) == []
 
 
 @pytest.mark.parametrize(
