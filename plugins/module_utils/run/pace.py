@@ -11,7 +11,7 @@ from typing import Any
 from ..common.words import duration
 from .record.batches import BatchRecord
 from .record.figures import longest_absence, seconds_between
-from .record.phases import Phase
+from .record.phases import Deed, Phase
 from .record.record import Record
 
 LONGEST_DELAY = 60
@@ -52,10 +52,13 @@ def earlier_of(records: Iterable[Record], target: str, plan: Mapping[str, Any]) 
     return {}
 
 
-def has_commenced(records: Iterable[Record], target: str, cluster: str) -> bool:
-    """Whether a batch of the upgrade to this target has started, in any run, and the upgrade has not ended since."""
-    ended = (Phase.COMPLETED, Phase.ABORTED)
-    same = (one for one in records if (one.cluster, one.target_version) == (cluster, target) and one.phase not in ended)
+def has_commenced(records: Iterable[Record], target: str, cluster: str, deed: Deed = Deed.UPGRADE) -> bool:
+    """Whether a batch of the upgrade to this target has started, in any run, and the upgrade has not ended since.
+
+    A restart has the version of the cluster as its target, but the batches of an upgrade to it are not its own.
+    """
+    ended, wanted = (Phase.COMPLETED, Phase.ABORTED), (cluster, target, deed)
+    same = (one for one in records if (one.cluster, one.target_version, one.deed) == wanted and one.phase not in ended)
     return any(each.state != "pending" for record in same for each in record.tries)
 
 

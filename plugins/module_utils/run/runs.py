@@ -22,6 +22,7 @@ from .lock.upgrade_lock import manage_lock
 from .output.plan_text import Words, plan_lines
 from .pace import earlier_of, has_commenced, placed, seconds_a_batch
 from .record import kept_in, upgrade_record
+from .record.batches import deed_of
 from .record.phases import Phase, UpgradeEvent
 from .record.record import Record, going_on
 from .record.record_keeping import read_records
@@ -286,7 +287,7 @@ def _from_records(task: Task, more: Mapping[str, Any], guess: int, records: Sequ
     return {
         "batches": placed(batches, earlier.get("done", 0) + len(batches), later),
         "earlier": earlier,
-        "commenced": bool(more.get("commenced")) or has_commenced(records, target, more["cluster_uuid"]),
+        "commenced": bool(more.get("commenced")) or has_commenced(records, target, more["cluster_uuid"], deed_of(more)),
         "begun_at": next((one.started for one in records if one.run and going_on(one, more) is not None), ""),
         **_prediction(len(batches) + later, pace, guess, more.get("measured") or {}),
     }

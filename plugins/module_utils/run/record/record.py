@@ -258,7 +258,7 @@ def planned_record(
         started=earlier.started if earlier is not None and begun_before else at,
         updated=at,
         batches=batches_of(plan, earlier.batches, earlier.updated) if earlier is not None else batches_of(plan),
-        events=earlier.events if earlier is not None else _lasting(previous),
+        events=_own_events(earlier, deed_of(plan)) if earlier is not None else _lasting(previous),
         upgrades=previous.upgrades if previous is not None else (),
         pools=pools_of(plan),
         outside=outside_of(plan),
@@ -280,6 +280,11 @@ def planned_record(
         *(happened(EventKind.ACCEPTED, at, run, name, value, by) for name, value in consents.items()),
         *(happened(EventKind.SKIPPED, at, run, name, by=by) for name in skipped),
     )
+
+
+def _own_events(earlier: Record, deed: Deed) -> tuple[RecordedEvent, ...]:
+    """The events so far. What a person has approved of an upgrade does not count for a restart, and the reverse."""
+    return tuple(each for each in earlier.events if each.kind != EventKind.APPROVED or earlier.deed is deed)
 
 
 def _lasting(previous: Record | None) -> tuple[RecordedEvent, ...]:

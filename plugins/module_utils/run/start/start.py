@@ -41,7 +41,7 @@ def start_under_lock(task: Task, more: Mapping[str, Any], records: Sequence[Reco
     if schedule is None or not more["batches"]:
         return Verdict()
     target = task.params["target_version"] or more["target_version"]
-    commenced = has_commenced(records, target, more["cluster_uuid"])
+    commenced = has_commenced(records, target, more["cluster_uuid"], deed)
     predicted = (task.params.get("shown") or {}).get("predicted_seconds")
     start = judge_start(schedule, utc_now(), commenced=commenced, predicted=predicted, deed=deed)
     return to_end(start) if _is_prepared(more, records) else start

@@ -6,13 +6,15 @@ import json
 from dataclasses import replace
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.report import report_of
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.pace import has_commenced
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import KEPT_TRIES, ImageRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import (
     Condition,
     StepState,
     after_step,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import UpgradeEvent
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import EventKind, happened
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Deed, UpgradeEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import begun, ended
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_record import (
@@ -162,3 +164,15 @@ def test_a_restart_is_told_as_one() -> None:
     assert parse_record(json.dumps(record.as_result()), "here") == record
     assert report_of(record).title == "Restart"
     assert report_of(replace(first("a"), system="OpenSearch")).title == f"Upgrade of OpenSearch to {NEW}"
+
+
+def test_a_restart_takes_neither_the_start_nor_the_approvals_of_an_unfinished_upgrade_to_its_version() -> None:
+    upgrade = changed(first("b", "a"), "batch-01.b", "upgrading")
+    upgrade = upgrade.with_events(happened(EventKind.APPROVED, "t2", "", "canary", by="ops"))
+    restart = begun(upgrade, {**plan("b", "a"), "deed": "restart"}, "day", "dev", "t3")
+    again = begun(upgrade, plan("b", "a"), "day", "dev", "t3")
+    assert restart is not None
+    assert again is not None
+    assert ([each.name for each in again.approvals], restart.approvals) == (["canary"], ())
+    assert has_commenced([upgrade], NEW, upgrade.cluster)
+    assert not has_commenced([upgrade], NEW, upgrade.cluster, Deed.RESTART)
