@@ -20,7 +20,7 @@ from .conditions import FailureClass, StepState, after_step, step_progress
 from .events import COUNTED, MOVES, EventKind, changes, happened, moves
 from .milestones import conditions_of, dated
 from .phases import UpgradeEvent
-from .record import Record, batch_changed, begun, ended, green_after, started_again, waited_for
+from .record import Record, batch_changed, begun, ended, going_on, green_after, started_again, waited_for
 from .record_reading import parse_record
 from .remarks import judge_aborted, judge_kept_nowhere, judge_there
 from .requests import replaced_by
@@ -71,6 +71,8 @@ class News:
 
     phase: str
     message: str
+    another: bool = False
+    """Whether the record is now that of another upgrade, for which no annotation of before approves anything."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,14 @@ def _news(before: Record | None, after: Record) -> News | None:
     if before is not None and (before.phase, before.run) == (after.phase, after.run):
         return None
     said = f"The {after.title} is {after.phase.value}."
-    return News(after.phase.value, f"{said} {after.reason}".strip())
+    return News(after.phase.value, f"{said} {after.reason}".strip(), before is not None and _is_another(before, after))
+
+
+def _is_another(before: Record, after: Record) -> bool:
+    """Whether these are the records of two upgrades. The start of one that is scheduled changes until it begins."""
+    same_aim = (before.cluster, before.target_version, before.deed) == (after.cluster, after.target_version, after.deed)
+    wanted = {"cluster_uuid": after.cluster, "target_version": after.target_version}
+    return not same_aim or (before.started != after.started and going_on(before, wanted) is None)
 
 
 def unwritten(error: Refusal) -> Verdict:

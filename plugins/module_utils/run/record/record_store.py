@@ -10,6 +10,7 @@ from ...kubernetes.client import Json, KubernetesClient
 from ...kubernetes.events import report_phase
 from ...kubernetes.paths import CORE, in_namespace
 from ..lock.lease import MANAGED_BY, list_managed
+from ..start.approvals import APPROVED
 from .record_keeping import FoundRecords, Kept, News
 
 KEY = "record.json"
@@ -28,7 +29,10 @@ class ConfigMaps:
         return kept_in(item) if item is not None else None
 
     def write(self, name: str, text: str, summary: str, over: Kept | None, news: News | None = None) -> None:
-        """Create the ConfigMap, or replace the record that was read; news become an event about it."""
+        """Create the ConfigMap, or replace the record that was read; news become an event about it.
+
+        An annotation that approves points is of the upgrade before, once the record is that of another one.
+        """
         body: Json = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -39,6 +43,8 @@ class ConfigMaps:
             written = self.client.post(self._path(), body)
         else:
             body["metadata"]["resourceVersion"] = over.version
+            if news is not None and news.another and APPROVED in over.annotations:
+                body["metadata"]["annotations"] = {APPROVED: None}
             written = self.client.patch(self._path(name), body, "merge")
         if news is not None:
             report_phase(self.client, self.namespace, name, _uid(written), news.phase, news.message)

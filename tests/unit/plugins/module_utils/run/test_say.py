@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_upgrade_record import (
     BATCH,
+    PATH,
     PLAN,
     Records,
     codes,
@@ -44,6 +45,27 @@ def test_an_approval_that_nothing_waits_for_is_refused(records: Records) -> None
     assert records.task("approved", lock=None, approval="canary")["changed"]
     again = records.task("approved", lock=None, approval="canary")
     assert (again["changed"], len(records.task("read")["records"][0]["approvals"])) == (False, 1)
+
+
+def approve_by_annotation(records: Records, names: str) -> None:
+    """As a person does with kubectl."""
+    body = {"metadata": {"annotations": {"upgrade.stateful/approved": names}}}
+    records.api.client().patch(PATH, body, "merge")
+
+
+def test_an_annotation_approves_no_point_of_the_next_upgrade(records: Records) -> None:
+    """The ConfigMap of the record stays, with the annotations that people have made."""
+    records.task("begun", plan={**PLAN, "approvals": POINTS})
+    approve_by_annotation(records, "canary")
+    for state in ("upgrading", "done"):
+        assert codes(records.task(**BATCH, batch_state=state, approvals=POINTS)) == []
+    records.task("ended", event="completed")
+    following = {**PLAN, "target_version": "3.9.0", "approvals": [{"name": "canary", "after": 0}]}
+    records.task("begun", plan=following)
+    waits = records.task(**BATCH, batch_state="upgrading", approvals=following["approvals"])
+    assert (codes(waits), waits["verdict"]["state"]) == (["approval_missing"], "waiting")
+    approve_by_annotation(records, "canary")
+    assert codes(records.task(**BATCH, batch_state="upgrading", approvals=following["approvals"])) == []
 
 
 def test_an_abort_says_what_became_of_the_upgrade(records: Records) -> None:
