@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_upgrade_record import (
     BATCH,
+    LOCK,
     PATH,
     PLAN,
     Records,
@@ -45,6 +46,18 @@ def test_an_approval_that_nothing_waits_for_is_refused(records: Records) -> None
     assert records.task("approved", lock=None, approval="canary")["changed"]
     again = records.task("approved", lock=None, approval="canary")
     assert (again["changed"], len(records.task("read")["records"][0]["approvals"])) == (False, 1)
+
+
+def test_a_record_that_cannot_be_read_does_not_hinder_a_person_who_names_another(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    records.task("begun", plan={**PLAN, "cluster_uuid": "other"}, lock={**LOCK, "name": "broken"})
+    broken = {"data": {"record.json": "{}"}}
+    records.api.client().patch(PATH.replace("lock", "broken"), broken, "merge")
+    assert codes(records.task("paused", lock=None)) == ["record_not_readable"]
+    assert codes(records.task("paused", lock=None, record="broken")) == ["record_not_readable"]
+    assert records.task("paused", lock=None, record="lock")["changed"]
+    (gone,) = records.task("paused", lock=None, record="gone")["verdict"]["reasons"]
+    assert "no upgrade in progress with the record gone. There are lock." in gone["message"]
 
 
 def approve_by_annotation(records: Records, names: str) -> None:
