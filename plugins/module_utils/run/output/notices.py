@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from hashlib import sha256
 from typing import Any
 
 from ..record.events import EventKind, happened
 from ..record.record import Record
 
+AGAIN = frozenset({"delayed", "failed", "cancelled"})
+"""The states in which an upgrade can be again after further batches, for a reason with the same code."""
+OF_PEOPLE = frozenset({"approval_missing", "paused_on_request"})
+"""The codes for which the same is true of an upgrade that is paused. Single passes pause for others again and again."""
 
-def notice_key(state: str, codes: Iterable[str], record: Record | None) -> str:
+
+def notice_key(state: str, codes: Collection[str], record: Record | None) -> str:
     """The key of a notice, under which it is sent once.
 
-    It differs for another upgrade, another start time, and other reasons. The sentences are not part of it, because
-    they contain times that change.
+    It differs for another upgrade, another start time, other reasons, and after further batches: the second point that
+    has to be approved has the same code as the first. The sentences are not part of it, because they contain times that
+    change.
     """
     of_upgrade = "" if record is None else record.started if record.run else "before"
     start = record.start.at if record is not None and record.start is not None else ""
-    text = "|".join([state, *sorted(set(codes)), of_upgrade, start])
+    again = state in AGAIN or (state == "paused" and not OF_PEOPLE.isdisjoint(codes))
+    done = record.batches_done if record is not None and again else 0
+    text = "|".join([state, *sorted(set(codes)), of_upgrade, start, *([str(done)] if done else [])])
     return f"{state}-{sha256(text.encode()).hexdigest()[:12]}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,21 @@ def test_a_state_is_told_once_and_again_with_other_reasons(hook: Webhook, folder
     tell(f"{hook.url}/204", folder, "paused", codes=["request_changed"])
     assert (hook.keys[0], hook.states) == (first["key"], ["started", "paused", "paused"])
     assert hook.got[1]["text"] == "The upgrade of cluster to 3.8.0 is paused: The window is over."
+
+
+def test_a_second_point_to_approve_is_told_as_the_first_was(hook: Webhook, folder: Path) -> None:
+    """So is a second failure of the same kind. While nothing has advanced, and for passes, each is told once."""
+    files = Files(folder)
+    told = [("paused", ["approval_missing"]), ("failed", ["timed_out"]), ("started", []), ("paused", ["moving"])]
+    for done in range(2):
+        for state, codes in (*told, *told):
+            tell(f"{hook.url}/200", folder, state, codes=codes)
+        kept = files.read(name_for("uuid"))
+        assert kept is not None
+        record = kept.record()
+        batches = tuple(replace(each, state="done") for each in record.batches)
+        files.write(name_for("uuid"), record_text(replace(record, batches=batches), 100_000), "", kept)
+        assert hook.states == ["paused", "failed", "started", "paused", "paused", "failed"][: 4 + 2 * done]
 
 
 def test_without_a_record_each_is_told_and_a_body_of_the_user_is_sent_as_it_is(hook: Webhook, tmp_path: Path) -> None:
