@@ -51,7 +51,12 @@ def judge_delay(schedule: Schedule, seen: StartFindings, deed: Deed = Deed.UPGRA
 def before_start(
     previous: Record | None, plan: Mapping[str, Any], schedule: Schedule, seen: StartFindings, who: str, at: str
 ) -> Record | None:
-    """The record after a look before any batch has started; None if there is nothing to note."""
+    """The record after a look before any batch has started; None if there is nothing to note.
+
+    An aborted upgrade stays as it is until it is resumed, or superseded.
+    """
+    if _is_aborted(previous, plan) and not _supersedes(plan):
+        return None
     if seen.start.state is State.REFUSED:
         return _missed(previous, plan, schedule, seen.start, who, at)
     if seen.start.state is State.WAITING:
@@ -80,6 +85,9 @@ def _pending(
     An upgrade that a run has started keeps its record, with the new start. None if there is nothing to do.
     """
     earlier = going_on(previous, plan)
+    if earlier is not None and _is_aborted(earlier, plan) and not earlier.run:
+        # It was aborted before its start, and what supersedes it starts anew.
+        earlier = None
     start = checked_start(schedule, findings, earlier.start if earlier is not None else None, at)
     if earlier is not None and earlier.run:
         return replace(earlier, start=start, updated=at)
@@ -90,6 +98,17 @@ def _pending(
     if known and earlier is not None and earlier.digest == fresh.digest and not start.new and not start.cured:
         return fresh
     return noted(fresh, UpgradeEvent.SCHEDULED, _said(start, fresh), at)
+
+
+def _is_aborted(previous: Record | None, plan: Mapping[str, Any]) -> bool:
+    """Whether the record is of the upgrade of this plan, and a person has aborted it."""
+    earlier = going_on(previous, plan)
+    return earlier is not None and earlier.phase is Phase.ABORTED
+
+
+def _supersedes(plan: Mapping[str, Any]) -> bool:
+    """Whether the upgrade of this plan, as the record takes it, takes the place of another one."""
+    return "supersede" in (plan.get("consents") or {})
 
 
 def _missed(

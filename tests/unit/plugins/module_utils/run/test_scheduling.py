@@ -160,3 +160,20 @@ def test_a_pass_that_is_too_early_for_a_look_keeps_the_findings_of_the_last_one(
     assert again is not None
     assert again.start == first.start
     assert again.history == first.history
+
+
+@given(LOOKS, LOOKS)
+def test_an_aborted_upgrade_stays_aborted_whatever_is_seen_before_its_start(early: list[Any], later: list[Any]) -> None:
+    """Its reason and its time are those of the abort, and no look is refused."""
+    for started in (looked([(EARLY, (), False), *early]), begun(None, PLAN, "night", "ops", "2026-11-21T00:30:00Z")):
+        aborted = ended(started, UpgradeEvent.ABORTED, "Aborted on request.", "2026-11-21T00:40:00Z")
+        assert looked(later, aborted, NEXT) == aborted
+
+
+def test_an_upgrade_that_supersedes_an_aborted_one_is_scheduled() -> None:
+    aborted = ended(looked([(EARLY, (), False)]), UpgradeEvent.ABORTED, "Aborted.", "2026-11-21T00:40:00Z")
+    findings = StartFindings(EARLY, (), late=False)
+    plan = {**PLAN, "consents": {"supersede": ""}}
+    scheduled = before_start(aborted, plan, NEXT, findings, "ops", "2026-11-21T01:00:00Z")
+    assert scheduled is not None
+    assert (scheduled.phase, scheduled.reason) == (Phase.PENDING, "")
