@@ -92,7 +92,8 @@ def schedule_in(given: Mapping[str, Any]) -> Schedule | None:
     """The schedule in the options of a module; None if the upgrade may start at any time.
 
     Raises:
-        Refusal: the time is not in the form of RFC 3339, or the window is shorter than a minute.
+        Refusal: the time is not in the form of RFC 3339, the window is shorter than a minute, or one of its times is
+            none.
     """
     if not given.get("at"):
         return None
@@ -115,8 +116,19 @@ def schedule_in(given: Mapping[str, Any]) -> Schedule | None:
         )
     policy, reports_delay = WindowEnd(given["window_policy"]), bool(given.get("reports_delay", True))
     early = given.get("early_look")
-    look = timedelta(minutes=early) if early is not None else None
-    return Schedule(at, timedelta(minutes=minutes), policy, reports_delay, look)
+    try:
+        look = timedelta(minutes=early) if early is not None else None
+        schedule = Schedule(at, timedelta(minutes=minutes), policy, reports_delay, look)
+        # Both ends are computed, since a calendar ends with the year 9999.
+        schedule.has_early_look(schedule.end)
+    except OverflowError:
+        raise refusal(
+            "schedule_unreadable",
+            f"The window of the start (upgrade_at {text}, upgrade_window, upgrade_early_look) has no end before the"
+            " year 10000, or an early look before the year 1.",
+            "Correct the time, or the minutes.",
+        ) from None
+    return schedule
 
 
 @as_verdict

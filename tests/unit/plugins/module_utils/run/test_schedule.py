@@ -55,6 +55,21 @@ def test_what_is_no_moment_is_refused(text: str) -> None:
         schedule_in(given_options(at=text))
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"at": "9999-12-31T23:00:00Z"},
+        {"window": 10**13},
+        {"window": 10**10},
+        {"early_look": 10**13},
+        {"early_look": 10**10},
+    ],
+)
+def test_a_time_outside_of_the_calendar_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(Refusal, match="has no end before the year 10000"):
+        schedule_in(given_options(**{"at": "2026-11-21T02:00:00Z", **given}))
+
+
 def test_a_window_has_a_minute_and_an_upgrade_without_a_moment_has_none() -> None:
     with pytest.raises(Refusal, match="0 minutes, in which nothing can start"):
         schedule_in(given_options(at="2026-11-21T02:00:00Z", window=0))
