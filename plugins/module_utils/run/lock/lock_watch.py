@@ -32,14 +32,26 @@ class Watch:
     since: float = 0.0
     before: dict[str, Any] | None = None
     """The holder at the first look, as results show it."""
+    heard: float = 0.0
+    """The time of the last answer."""
+    silent: bool = False
+    """Whether the store has given no answer since."""
 
     def look(self) -> Sight:
         """The lock now, compared with the first look.
 
-        A slow answer may be as old as its request, so time is counted from the first answer to the last request.
+        A slow answer may be as old as its request, so time is counted from the first answer to the last request. A time
+        without answers does not count: a holder that gets none either cannot renew its lock.
         """
         asked = self.task.clock.now()
-        lock = self.store.read()
+        try:
+            lock = self.store.read()
+        except Unreachable:
+            self.silent = True
+            raise
+        if self.silent:
+            self.since += asked - self.heard
+        self.heard, self.silent = self.task.clock.now(), False
         self.before = shown(lock) if self.before is None else self.before
         if self.first is None or lock is None or lock.run != self.first.run:
             self.begin(lock)

@@ -273,3 +273,24 @@ def test_it_is_taken_only_from_a_holder_that_was_silent_all_the_time(renews: lis
     result = runs.task("held")
     assert ("lock" in result) is not any(renews[: OTHER.seconds])
     assert (runs.held_by() == OTHER.run) is any(renews[: OTHER.seconds])
+
+
+def test_an_outage_does_not_count_as_silence_of_the_holder() -> None:
+    """It got no answers either, and renews its lock when the store is back."""
+    runs = Runs(OTHER)
+
+    def outage() -> None:
+        runs.store.away = True
+
+    def over() -> None:
+        runs.store.away = False
+
+    runs.clock.on_tick = [nothing, outage, *[nothing] * (OTHER.seconds + 10), over, *[nothing] * 3, runs.renewed]
+    assert (codes(runs.task("held")), runs.held_by()) == (["locked"], OTHER.run)
+    dead = Runs(OTHER)
+    dead.clock.on_tick = [
+        nothing,
+        lambda: setattr(dead.store, "away", True),
+        lambda: setattr(dead.store, "away", False),
+    ]
+    assert "lock" in dead.task("held")
