@@ -10,7 +10,7 @@ from ...common.arguments import CONNECTIONS, RECORD, WAIT
 from ...common.errors import Refusal, refusal
 from ...common.task import Contract, Outcome, Task
 from ...common.timestamps import now_text
-from ...common.verdict import Verdict, remark
+from ...common.verdict import State, Verdict, remark
 from ...kubernetes.client import connect
 from ..lock.lock import name_for
 from ..record.measures import measures_of_request
@@ -32,6 +32,8 @@ STATES = (
     "cancelled",
 )
 """The states of a request that are noted."""
+OF_REQUESTS = "request_"
+"""How the codes of causes start for which a request cannot be read."""
 SUPERSEDE = {"upgrade_supersede": "true"}
 """The variable of a request that takes the place of another one."""
 CONTRACT = Contract(
@@ -62,13 +64,20 @@ def run(task: Task) -> Outcome:
 
 
 def unchanged(task: Task, requested: Requested) -> Verdict:
-    """Whether the request that the run carries out is still there, unchanged.
+    """Whether the request that the run carries out is still there, unchanged. One that cannot be read is waited for.
 
     Raises:
-        Refusal: it cannot be read.
+        Refusal: something else has failed, such as the lock.
     """
     source = source_of(requested.source, connect, task.params, task.request_kinds)
-    found = _found(task, source)
+    try:
+        found = _found(task, source)
+    except Refusal as error:
+        if not error.verdict.reasons[0].code.startswith(OF_REQUESTS):
+            raise
+        # Someone may be editing it, or its server may be away: neither is a failure of the upgrade.
+        own = (each for each in error.verdict.reasons if each.code.startswith(OF_REQUESTS))
+        return Verdict(tuple(replace(each, state=State.WAITING) for each in own))
     aborted = found is not None and found.aborted
     # A page is missing, too, while its server is wrong.
     owned = bool(requested.owner) and not isinstance(source, RequestUrl)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.start import upgrade_request
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.request import Requested
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.answering import answering
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.stores import Passing
 
@@ -118,3 +119,18 @@ def test_a_url_with_a_login_is_refused_and_nobody_there_is_waited_for() -> None:
     assert (codes(result), "Never-Told" in result["msg"]) == (["request_unusable"], False)
     nobody = ask("http://127.0.0.1:9/x", wait=False)["verdict"]["reasons"][0]
     assert (nobody["state"], nobody["code"]) == ("waiting", "request_unreachable")
+
+
+def test_a_request_that_cannot_be_read_before_a_batch_pauses_the_upgrade(tmp_path: Path) -> None:
+    """Its server is away, or someone is just writing it. At its start the run would be refused."""
+    path = tmp_path / "request.yml"
+    path.write_text("- half\n")
+
+    def standing(source: str) -> tuple[str, list[str]]:
+        given = {"kubernetes": {}, "wait_sleep": 1.0, "wait_timeout": 3}
+        task = Task(params=upgrade_request.CONTRACT.arguments(given, source=source), clock=Passing())
+        verdict = upgrade_request.unchanged(task, Requested(source, "d"))
+        return verdict.state.value, [each.code for each in verdict.reasons]
+
+    assert standing(str(path)) == ("waiting", ["request_unreadable"])
+    assert standing("http://127.0.0.1:9/x") == ("waiting", ["request_unreachable"])
