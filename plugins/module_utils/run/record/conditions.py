@@ -82,6 +82,7 @@ def after_step(
 ) -> tuple[Condition, ...]:
     """The conditions once a step has come to a state, or has failed once more.
 
+    A failure that is noted again with the same time and message is the same one: the answer to the first note was lost.
     Every pass runs every step again. So a completed step that is started again stays completed until the new result is
     known.
     """
@@ -94,12 +95,14 @@ def after_step(
     else:
         done = state in DONE
         status = "True" if done else "False"
-        changed = status != before.status
+        changed, said = status != before.status, shortened(message, LONGEST)
+        again = (before.reason, before.message, before.last_probe_time) == (state.value, said, at)
+        failure = None if again else failure
         after = replace(
             before,
             status=status,
             reason=state.value,
-            message=shortened(message, LONGEST),
+            message=said,
             complete_time=(at if changed else before.complete_time) if status == "True" else "",
             last_probe_time=at,
             last_transition_time=at if changed else before.last_transition_time,

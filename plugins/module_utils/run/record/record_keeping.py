@@ -337,6 +337,7 @@ def _next(task: Task) -> Change:
     if params["state"] == "settled":
         return lambda record: record and record.with_events(*changes(params["acts"], task.run))
     if params["state"] == "step":
+        at = params.get("noted_at") or at
         how_far = StepState(params["step_state"])
         failure = FailureClass(params["step_failure"]) if params["step_failure"] else None
         return lambda record: (

@@ -13,7 +13,7 @@ from ...common.arguments import CONNECTIONS, RECORD, WAIT
 from ...common.attempts import just_looked, until_unchanged
 from ...common.errors import Denied, Refusal, Unreachable
 from ...common.task import Contract, Outcome, Task
-from ...common.timestamps import now_seconds, timestamp_of, utc_now
+from ...common.timestamps import now_seconds, now_text, timestamp_of, utc_now
 from ...common.verdict import Verdict, remark
 from ...common.voice import Lines
 from ...common.waiting import Patience, wait_for
@@ -179,7 +179,8 @@ def _written(
 
     Neither a failure to write it nor a request to abort ever hides the failure of the step itself.
     """
-    own = {"wait": True, "step_state": state.value, "summary": summary}
+    # If its answer is lost, the same note is written again.
+    own = {"wait": True, "step_state": state.value, "summary": summary, "noted_at": now_text()}
     given = replace(task, params={**task.params, **own, "step_failure": failure.value if failure else None})
     failing = ends or failure is not None
     try:
