@@ -11,7 +11,7 @@ from ...common.reading import text_map, within
 from ...kubernetes.answers import all_of, reading_object
 from ...kubernetes.client import KubernetesClient
 from . import reading
-from .kinds import NODES, OPERATORS, POOLS, RELEASE, UPGRADE_OPERATOR, VERSION, config_path
+from .kinds import NODES, OPERATORS, POOLS, RELEASE, UPGRADE_OPERATOR, VERSION, ZONE, config_path
 from .state import ConfiguredNode, MachineConfigPool, OpenShift, pool_for
 
 AT_ONCE = 4
@@ -68,15 +68,18 @@ class Looking:
 
 
 def members_of(pools: dict[str, MachineConfigPool], nodes: dict[str, ConfiguredNode]) -> dict[str, tuple[str, ...]]:
-    """The Kubernetes nodes of each pool, by zone and then by age, which is the order of the machine config operator
-    (`pkg/controller/node/node_controller.go`)."""
+    """The Kubernetes nodes of each pool, by zone and then by age, those without a zone last, which is the order of the
+    machine config operator (`sortNodeList` in `pkg/controller/node/node_controller.go`)."""
     found: dict[str, list[ConfiguredNode]] = {name: [] for name in pools}
     for node in nodes.values():
         chosen = pool_for(node.labels, pools)
         if chosen:
             found[chosen].append(node)
     return {
-        name: tuple(each.name for each in sorted(there, key=lambda node: (node.zone, node.created, node.name)))
+        name: tuple(
+            each.name
+            for each in sorted(there, key=lambda node: (ZONE not in node.labels, node.zone, node.created, node.name))
+        )
         for name, there in found.items()
     }
 
