@@ -40,12 +40,13 @@ def wanted_sets(found: Machines, seen: OpenShift, patterns: Collection[str]) -> 
     """The MachineSets of these pools, by name: each is of one zone, so that each zone gets a spare worker.
 
     A pool is that of the label of a managed cluster; without this label that of the Kubernetes nodes that the set
-    makes. A set without any replica has no Kubernetes node that would be away.
+    makes. A set without any replica has no Kubernetes node that would be away, nor has one of Windows, which is in no
+    pool.
     """
     chosen = []
     for each in sorted(found.sets, key=lambda one: one.name):
         pool = MASTER if each.role == MASTER else pool_for(each.makes, seen.pools)
-        if each.is_spare or each.going or not each.replicas or pool == MASTER:
+        if each.is_spare or each.going or not each.replicas or pool in (MASTER, ""):
             continue
         if any(fnmatchcase(each.labels.get(MACHINE_POOL, pool), pattern) for pattern in patterns):
             chosen.append(Wanted(each, pool))

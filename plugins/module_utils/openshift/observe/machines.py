@@ -8,7 +8,17 @@ from ...common.reading import Json, listed, part, text, text_map, whole, within
 from ...kubernetes.answers import all_of
 from ...kubernetes.client import KubernetesClient
 from ...run.undo.undo import UNREADABLE, Undo, undo_in
-from .kinds import MACHINE_ROLE, MACHINE_SETS, MACHINES, SPARE, WORKER_ROLE
+from .kinds import (
+    MACHINE_OF_WINDOWS,
+    MACHINE_ROLE,
+    MACHINE_SETS,
+    MACHINE_SYSTEM,
+    MACHINES,
+    SPARE,
+    SYSTEM,
+    WINDOWS,
+    WORKER_ROLE,
+)
 from .machine_state import MARK, Machines, MachineSet, SpareMachine
 
 
@@ -27,12 +37,14 @@ def machine_set(name: str, item: Json) -> MachineSet:
     metadata, spec, status = part(item, "metadata"), part(item, "spec"), part(item, "status", {})
     template = part(spec, "template", {})
     of_nodes = within(template, "spec.metadata", lambda found: text_map(found, "labels"), {})
+    of_machines = within(template, "metadata", lambda found: text_map(found, "labels"), {})
+    system = {SYSTEM: WINDOWS} if of_machines.get(MACHINE_SYSTEM) == MACHINE_OF_WINDOWS else {}
     return MachineSet(
         name=name,
         uid=text(metadata, "uid"),
         labels=text_map(metadata, "labels"),
-        role=within(template, "metadata", lambda found: text_map(found, "labels"), {}).get(MACHINE_ROLE, ""),
-        makes={WORKER_ROLE: "", **of_nodes},
+        role=of_machines.get(MACHINE_ROLE, ""),
+        makes={WORKER_ROLE: "", **of_nodes, **system},
         # `minReadySeconds` and `replicas` have defaults of their own (the same file).
         replicas=whole(spec, "replicas", 1),
         ready=whole(status, "readyReplicas", 0),

@@ -11,7 +11,7 @@ from functools import cached_property
 from ...common.release import Release
 from ...kubernetes.conditions import UNKNOWN, StatusCondition
 from ...pools.disruption import matches
-from .kinds import ARCHITECTURE, MASTER, SPARE, WORKER
+from .kinds import ARCHITECTURE, MASTER, SPARE, SYSTEM, WINDOWS, WORKER
 
 MULTI = "Multi"
 """The architecture of a release for several ones, as the ClusterVersion names it."""
@@ -286,9 +286,11 @@ class OpenShift:
 def pool_for(labels: Mapping[str, str], pools: Mapping[str, MachineConfigPool]) -> str:
     """The name of the pool of a Kubernetes node with these labels; empty if it is in none.
 
-    One of a custom pool is none of `worker`, and one of the control plane is of no other (machine-config-operator,
-    `GetPoolsForNode` in `pkg/helpers/helpers.go`).
+    One of a custom pool is none of `worker`, one of the control plane is of no other, and one of Windows is of none,
+    although it is a worker (machine-config-operator, `GetPoolsForNode` and `IsWindows` in `pkg/helpers/helpers.go`).
     """
+    if labels.get(SYSTEM) == WINDOWS:
+        return ""
     names = [name for name, pool in pools.items() if pool.selector and matches(pool.selector, labels)]
     custom = [name for name in names if name not in (MASTER, WORKER)]
     if MASTER in names:

@@ -57,9 +57,12 @@ def is_unavailable(node: Json) -> bool:
 def pool_of(node: Json, pools: Iterable[Json]) -> str:
     """The name of the pool that configures it (`GetPoolsForNode` in `pkg/helpers/helpers.go`).
 
-    A master is of `master`; a Kubernetes node of two custom pools is of none; any other one is of its custom pool.
+    A master is of `master`; a Kubernetes node of two custom pools, or of Windows, is of none; any other one is of its
+    custom pool.
     """
     labels = node["metadata"].get("labels") or {}
+    if labels.get("kubernetes.io/os") == "windows":
+        return ""
     fits = [each["metadata"]["name"] for each in pools if selected(each["spec"].get("nodeSelector"), labels)]
     custom = [each for each in fits if each not in {MASTER, WORKER}]
     if len(custom) > 1:

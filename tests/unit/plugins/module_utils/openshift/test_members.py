@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.kinds import ZONE
+from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.kinds import SYSTEM, WINDOWS, ZONE
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.look import members_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.reading import node
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import ConfiguredNode
@@ -29,3 +29,10 @@ def test_those_without_a_zone_come_last_and_the_oldest_of_a_zone_first() -> None
         _node("plain-young", "2026-01-05T00:00:00Z"),
     )
     assert found == ("a-old", "a-young", "b", "plain-old", "plain-young")
+
+
+def test_one_of_windows_is_in_no_pool() -> None:
+    """The machine config operator leaves it alone, and so its annotations are missing."""
+    windows = _node("windows", "2026-01-01T00:00:00Z", **{SYSTEM: WINDOWS})
+    linux = _node("linux", "2026-01-02T00:00:00Z", **{SYSTEM: "linux"})
+    assert _members(windows, linux) == ("linux",)

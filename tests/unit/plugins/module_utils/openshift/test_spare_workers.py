@@ -78,6 +78,14 @@ def test_a_set_is_of_the_pool_of_its_label_or_else_of_its_kubernetes_nodes() -> 
     assert chosen(*sets, patterns=("sea*", "infra")) == ["infra-spare", "other-spare"]
 
 
+@pytest.mark.parametrize("patterns", [("worker",), ("*",), ("windows",)])
+def test_a_set_of_windows_gets_no_spare_one(patterns: tuple[str, ...]) -> None:
+    """Its Kubernetes nodes are in no pool, so that a spare one would be waited for in vain."""
+    windows = raw("win", "windows")
+    windows["spec"]["template"]["metadata"]["labels"]["machine.openshift.io/os-id"] = "Windows"
+    assert chosen(machine_set("win", windows), patterns=patterns) == []
+
+
 def of_run(source: MachineSet) -> MachineSet:
     """The spare set of a source."""
     (wanted,) = wanted_sets(Machines((source,), ()), openshift(pools=POOLS), ("*",))
