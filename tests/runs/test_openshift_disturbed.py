@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tests.runs.test_openshift import CalledOpenShift
+from tests.runs.openshift import SYSTEM
+from tests.runs.test_openshift import CalledOpenShift, codes
 from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.openshift.asking import SMALL, pool
 from tests.sandbox.openshift.description import KubernetesNode, Pool
-from tests.sandbox.openshift.kinds import MACHINE_CONFIG
+from tests.sandbox.openshift.kinds import MACHINE_CONFIG, POOLS, REQUIRED
+from tests.scenarios.playbook import PLAN
 
 ASKED = "- name: See that the database is whole\n  ansible.builtin.fail:\n    msg: One copy is away.\n"
 OF_WORKERS = f"{ASKED}  when: upgrade_batch.members | length == 1\n"
@@ -53,4 +55,30 @@ def test_a_kubernetes_node_of_windows_is_in_no_batch(here: World) -> None:
     cluster.openshift.clock.advance(60)
     ended = cluster.upgrade()
     assert ended.code == 0, ended.output
+    assert cluster.paused() == []
+
+
+def test_a_control_plane_that_would_wait_for_a_paused_pool_is_refused(here: World) -> None:
+    cluster = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), pool("worker"), pool("infra", 2))))
+
+    def label(labels: dict[str, str | None]) -> None:
+        def change(item: Json) -> None:
+            found = {**item["metadata"]["labels"], **labels}
+            item["metadata"]["labels"] = {key: each for key, each in found.items() if each is not None}
+
+        cluster.openshift.resources.change(POOLS, "", "infra", change, Writing("person"))
+
+    label({REQUIRED: ""})
+    refused = here.play(PLAN, {**cluster.variables(), **SYSTEM})
+    assert codes(refused) == ["pool_required"]
+    assert f"oc label machineconfigpool infra {REQUIRED}-" in refused.output
+    label({REQUIRED: None})
+    cluster.openshift.faults.person_pauses("master")
+    cluster.openshift.clock.advance(60)
+    refused = here.play(PLAN, {**cluster.variables(), **SYSTEM})
+    assert codes(refused) == ["pool_required"]
+    assert "MachineConfigPool master is paused by another user" in refused.output
+    cluster.openshift.faults.person_unpauses("master")
+    cluster.openshift.clock.advance(60)
+    assert cluster.upgrade().code == 0
     assert cluster.paused() == []

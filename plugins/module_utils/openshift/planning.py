@@ -107,7 +107,7 @@ def order(task: Task) -> Outcome:
     def judged(looked: tuple[OpenShift, Hops, Verdict]) -> Verdict:
         seen, hops, allowed = looked
         fit = () if seen.version.is_commenced(str(hops[0])) else (judge_operators(seen), judge_nodes(seen))
-        whole = combine((allowed, judge_pools(seen), Verdict(remark_on(without)), *fit))
+        whole = combine((allowed, judge_pools(seen, hops[-1].release), Verdict(remark_on(without)), *fit))
         # A plan that is refused waits for nothing, and all that stands in its way is said at once.
         return whole.without_waiting() if whole.state is State.REFUSED else whole
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...common.release import Release
 from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few
-from ..observe.kinds import MASTER
+from ..observe.kinds import MASTER, REQUIRED
 from ..observe.state import DEGRADED, MachineConfigPool, OpenShift, Operator
 
 
@@ -68,8 +68,10 @@ def left_alone(seen: OpenShift, target: Release) -> tuple[str, ...]:
 
 
 @as_verdict
-def judge_pools(seen: OpenShift) -> Iterator[Reason]:
-    """Whether every pool can be followed: it is not degraded, and its configuration says of which version it is."""
+def judge_pools(seen: OpenShift, target: Release) -> Iterator[Reason]:
+    """Whether every pool can be followed to the target: it is not degraded, its configuration says of which version it
+    is, and the update of the control plane does not wait for one that is paused."""
+    ahead = not seen.version.has_completed(str(target))
     for name, pool in seen.pools.items():
         if not seen.members.get(name):
             continue
@@ -83,13 +85,29 @@ def judge_pools(seen: OpenShift) -> Iterator[Reason]:
                 " version of OpenShift it belongs, so it cannot be known when its Kubernetes nodes are done.",
                 "Upgrade to OpenShift 4.10 or later by its own means first.",
             )
-        if is_held_by_person(pool):
+        if ahead and pool.required and (name != MASTER or is_held_by_person(pool)):
+            yield _never_completed(pool)
+        elif is_held_by_person(pool):
             yield remark(
                 "pool_paused",
                 f"MachineConfigPool {name} is paused by another user, so that its"
                 f" {len(seen.members[name])} Kubernetes nodes stay as they are.",
                 "Run the playbook again once it is no longer paused.",
             )
+
+
+def _never_completed(pool: MachineConfigPool) -> Reason:
+    """The refusal of a pool that OpenShift updates before it completes the update, and that is or would be paused."""
+    waits = "OpenShift completes no update before the Kubernetes nodes of this pool are updated"
+    if is_held_by_person(pool):
+        said = f"MachineConfigPool {pool.name} is paused by another user, and {waits}."
+        return refused("pool_required", said, "Set its spec.paused to false.")
+    return refused(
+        "pool_required",
+        f"MachineConfigPool {pool.name} has the label {REQUIRED}, so {waits}. A run pauses it until the control plane"
+        " is updated, so neither would end.",
+        f"Take the label off: oc label machineconfigpool {pool.name} {REQUIRED}-",
+    )
 
 
 def is_held_by_person(pool: MachineConfigPool) -> bool:

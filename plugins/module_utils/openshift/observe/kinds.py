@@ -42,6 +42,10 @@ DESIRED_DRAIN, LAST_DRAIN = f"{_GROUP}/desiredDrain", f"{_GROUP}/lastAppliedDrai
 """Annotations of a Kubernetes node (machine-config-operator, `pkg/daemon/constants/constants.go`)."""
 RELEASE = f"{_GROUP}/release-image-version"
 """The annotation of a rendered MachineConfig with the version of OpenShift that it belongs to (the same file)."""
+REQUIRED = f"operator.{_GROUP}/required-for-upgrade"
+"""The label of a pool whose Kubernetes nodes are part of the control plane for an update: the machine config operator
+says its new version once they are updated, and never while it is paused (`syncRequiredMachineConfigPools` in
+`pkg/operator/sync.go`). That of `master` has it, and on some clusters others."""
 ARCHITECTURE, SYSTEM, WINDOWS = "kubernetes.io/arch", "kubernetes.io/os", "windows"
 ZONE = "topology.kubernetes.io/zone"
 MASTER, WORKER = "master", "worker"

@@ -9,7 +9,7 @@ from ...common.reading import Json, flag, listed, part, text, text_map, whole, w
 from ...kubernetes.conditions import UNKNOWN, conditions
 from ...kubernetes.node_fitness import CORDONED, PRESSURES
 from ...run.undo.undo_annotation import UNDO
-from .kinds import CURRENT, DESIRED, DESIRED_DRAIN, LAST_DRAIN, REASON, STATE, ZONE
+from .kinds import CURRENT, DESIRED, DESIRED_DRAIN, LAST_DRAIN, REASON, REQUIRED, STATE, ZONE
 from .state import (
     ClusterVersion,
     ConfiguredNode,
@@ -87,6 +87,7 @@ def pool(name: str, item: Json, release: str) -> MachineConfigPool:
         config=config_of(item),
         release=release,
         degraded=found.get("Degraded", UNKNOWN),
+        required=REQUIRED in within(item, "metadata", lambda data: text_map(data, "labels")),
     )
 
 

@@ -146,6 +146,8 @@ class MachineConfigPool:
     release: str
     """The version of OpenShift that this configuration belongs to; empty if it does not say."""
     degraded: StatusCondition
+    required: bool = False
+    """Whether no update of OpenShift is completed before its Kubernetes nodes are updated."""
 
     def at_once(self, count: int) -> int:
         """The most of its Kubernetes nodes that may be unavailable at once (machine-config-operator,

@@ -265,7 +265,27 @@ def test_an_operator_that_does_not_say_that_it_is_well_is_not(facts: dict[str, A
 
 def test_a_pool_whose_configuration_says_no_version_is_refused() -> None:
     unknown = openshift(pools={"master": pool("master"), "worker": pool("worker", release="")})
-    assert [each.code for each in judge_pools(unknown).reasons] == ["pool_release_unknown"]
+    assert [each.code for each in judge_pools(unknown, TARGET).reasons] == ["pool_release_unknown"]
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "codes"),
+    [
+        ("master", {}, []),
+        ("master", {"paused": True}, ["pool_required"]),
+        ("worker", {}, ["pool_required"]),
+        ("worker", {"paused": True}, ["pool_required"]),
+        ("worker", {"paused": True, "carries_undo": True}, ["pool_required"]),
+    ],
+)
+def test_a_pool_for_which_the_control_plane_waits_may_not_be_paused(
+    name: str, facts: dict[str, Any], codes: list[str]
+) -> None:
+    seen = openshift()
+    seen = replace(seen, pools={**seen.pools, name: pool(name, required=True, **facts)})
+    assert [each.code for each in judge_pools(seen, TARGET).reasons] == codes
+    updated = replace(seen, version=under_way("Completed"))
+    assert "pool_required" not in {each.code for each in judge_pools(updated, TARGET).reasons}
 
 
 def test_the_whole_is_done_when_every_pool_is() -> None:
