@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from tests.runs.openshift import SYSTEM
+import pytest
+
+from tests.runs.openshift import PLAYBOOK, SYSTEM
 from tests.runs.test_openshift import CalledOpenShift, codes
+from tests.runs.turns import Killed
 from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json
@@ -14,6 +17,7 @@ from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.openshift.asking import SMALL, pool
 from tests.sandbox.openshift.description import KubernetesNode, Pool
 from tests.sandbox.openshift.kinds import MACHINE_CONFIG, POOLS, REQUIRED
+from tests.sandbox.web import Request
 from tests.scenarios.playbook import PLAN
 
 ASKED = "- name: See that the database is whole\n  ansible.builtin.fail:\n    msg: One copy is away.\n"
@@ -82,3 +86,29 @@ def test_a_control_plane_that_would_wait_for_a_paused_pool_is_refused(here: Worl
     cluster.openshift.clock.advance(60)
     assert cluster.upgrade().code == 0
     assert cluster.paused() == []
+
+
+def test_a_pool_that_a_killed_run_has_left_open_is_held_before_anything_is_asked(here: World, tmp_path: Path) -> None:
+    cluster = CalledOpenShift(here)
+    given, patched = cluster.agreed(), list[str]()
+
+    def kill(request: Request) -> None:
+        patched.extend([request.path] if request.method == "PATCH" and request.path == POOLS.path("", "worker") else [])
+        if len(patched) == 2:
+            # The pool was held, and is let go.
+            raise Killed
+
+    here.calling.after = kill
+    with pytest.raises(Killed):
+        here.play(PLAYBOOK, given)
+    here.calling.after = lambda _request: None
+    assert cluster.paused() == []
+    cluster.openshift.clock.advance(120)
+    ended = here.play(PLAYBOOK, {**given, "upgrade_workload_gate": gate_of(tmp_path, ASKED)})
+    assert ended.code != 0
+    assert "MachineConfigPool worker stays paused" in ended.output
+    cluster.openshift.clock.advance(3600)
+    assert cluster.paused() == ["worker"]
+    assert cluster.on_target() == {"master-0", "master-1", "master-2", "worker-0"}
+    assert here.play(PLAYBOOK, given).code == 0
+    cluster.is_upgraded()

@@ -204,15 +204,21 @@ def _let_take(
     the way of a chain the last spare ones may follow, since their kubelets would hold up the next upgrade.
     """
     target, most = _target(task), task.params["max_unavailable"]
-    in_turn = (seen.planned if target in through_of(task.params) else seen.members)[pool.name]
     if held or all(is_taken(seen, name, target) for name in names):
-        if any(not is_taken(seen, name, target) for name in in_turn):
+        if _has_some_left(task, seen, pool):
             acts.hold(pool.name)
     elif (fewer := lowered(seen, pool, most)) is not None:
         # An earlier run has held it with its own maxUnavailable.
         acts.hold(pool.name, fewer)
     elif pool.carries_undo:
         acts.let_go(pool.name)
+
+
+def _has_some_left(task: Task, seen: OpenShift, pool: MachineConfigPool) -> bool:
+    """Whether the machine config operator would take a further Kubernetes node of a pool that is open."""
+    target = _target(task)
+    in_turn = (seen.planned if target in through_of(task.params) else seen.members)[pool.name]
+    return any(not is_taken(seen, name, target) for name in in_turn)
 
 
 def _follow(task: Task) -> Outcome:
@@ -292,6 +298,13 @@ def _stays(pool: str, left: int) -> Reason:
     )
 
 
+def _hold_open(task: Task, seen: OpenShift, acts: Acts) -> None:
+    """Hold the pools that are open, as a killed run may have left one: nothing is taken while a batch is asked for."""
+    for pool in seen.worker_pools if seen.version.has_completed(str(_target(task))) else ():
+        if not pool.paused and _has_some_left(task, seen, pool):
+            acts.hold(pool.name, lowered(seen, pool, task.params["max_unavailable"]))
+
+
 def _gate(task: Task) -> Outcome:
     """Wait until OpenShift is fit for the next batch: its operators are well, and its Kubernetes nodes are Ready."""
     target, client, at_target = _target(task), connect(task.params["kubernetes"]), LookingAtTarget(task.params)
@@ -304,10 +317,14 @@ def _gate(task: Task) -> Outcome:
         allowed = judge_next(task, client, seen, at_target) if next_one else Verdict()
         return combine((judge_operators(seen), judge_nodes(seen, spare=True), allowed))
 
-    seen, verdict = _look_and_act(task, lambda _seen, _acts: None, judged, stoppable=True)
+    def hold(seen: OpenShift, acts: Acts) -> None:
+        if not task.check_mode and not _is_control_plane(seen, task):
+            _hold_open(task, seen, acts)
+
+    seen, verdict = _look_and_act(task, hold, judged, stoppable=True)
     if verdict.passed and chained and _is_control_plane(seen, task):
         verdict = combine((verdict, report_removals(task, client, seen, target)))
-    return Outcome(verdict)
+    return Outcome(verdict, bool(task.journal.as_result()))
 
 
 def _closed_budgets(task: Task) -> Outcome:
