@@ -8,15 +8,24 @@ from pathlib import Path
 import pytest
 
 from tests.runs.openshift import PLAYBOOK, SYSTEM
-from tests.runs.test_openshift import CalledOpenShift, codes
+from tests.runs.test_openshift import TARGET, CalledOpenShift, codes
 from tests.runs.turns import Killed
 from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.resources import Writing
-from tests.sandbox.openshift.asking import SMALL, pool
+from tests.sandbox.openshift.asking import SMALL, history, pool
 from tests.sandbox.openshift.description import KubernetesNode, Pool
-from tests.sandbox.openshift.kinds import MACHINE_CONFIG, POOLS, REQUIRED
+from tests.sandbox.openshift.kinds import (
+    CURRENT,
+    DESIRED,
+    MACHINE_CONFIG,
+    POOLS,
+    REQUIRED,
+    VERSIONS,
+    annotations_of,
+    rendered,
+)
 from tests.sandbox.web import Request
 from tests.scenarios.playbook import PLAN
 
@@ -111,4 +120,49 @@ def test_a_pool_that_a_killed_run_has_left_open_is_held_before_anything_is_asked
     assert cluster.paused() == ["worker"]
     assert cluster.on_target() == {"master-0", "master-1", "master-2", "worker-0"}
     assert here.play(PLAYBOOK, given).code == 0
+    cluster.is_upgraded()
+
+
+def test_another_update_during_the_workers_ends_the_upgrade_and_no_pool_is_let_go_for_it(here: World) -> None:
+    cluster = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), pool("worker", 4))))
+
+    def is_first(item: Json) -> bool:
+        found = annotations_of(item)[CURRENT] == rendered("worker", TARGET)
+        return item["metadata"]["name"] == "worker-0" and found
+
+    cluster.openshift.faults.when(NODES, is_first, lambda: cluster.openshift.faults.person_wants("4.18.3"))
+    given = cluster.agreed()
+    ended = here.play(PLAYBOOK, given)
+    assert ended.code != 0
+    assert codes(ended)[0] == "update_changed", ended.output
+    assert "Something else has set the desired update of OpenShift to 4.18.3" in ended.output
+    assert "MachineConfigPool worker stays paused, with 3 Kubernetes nodes left to update." in ended.output
+    workers = [each.name for each in cluster.described.pools[1].nodes]
+    before = [annotations_of(cluster.openshift.node(name))[DESIRED] for name in workers]
+    cluster.openshift.clock.advance(2 * 3600)
+    assert history(cluster.openshift)[0] == ("4.18.3", "Completed")
+    assert [annotations_of(cluster.openshift.node(name))[DESIRED] for name in workers] == before
+    assert cluster.paused() == ["worker"]
+    ended = cluster.upgrade(target_version="4.18.3")
+    assert ended.code == 0, ended.output
+    assert cluster.paused() == []
+    assert {annotations_of(cluster.openshift.node(name))[CURRENT] for name in workers} == {rendered("worker", "4.18.3")}
+
+
+def test_a_pool_that_is_said_to_stay_paused_is(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    faults, clock = cluster.openshift.faults, cluster.openshift.clock
+    faults.operator_breaks_in_upgrade("etcd")
+    given = cluster.agreed(upgrade_control_plane_timeout=900)
+    faults.when(
+        VERSIONS,
+        lambda item: "desiredUpdate" in item["spec"],
+        lambda: clock.later(600.0, lambda: faults.person_unpauses("worker")),
+    )
+    ended = here.play(PLAYBOOK, given)
+    assert ended.code != 0
+    assert "MachineConfigPool worker stays paused, with 3 Kubernetes nodes left to update." in ended.output
+    assert cluster.paused() == ["worker"]
+    faults.operator_mended("etcd")
+    assert here.play(PLAYBOOK, cluster.variables(upgrade_confirm=given["upgrade_confirm"])).code == 0
     cluster.is_upgraded()

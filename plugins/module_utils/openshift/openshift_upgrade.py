@@ -41,6 +41,7 @@ from .judge.progress import (
     is_taken,
     judge_control_plane,
     judge_taken,
+    judge_unchanged,
     judge_updated,
     left_of_control_plane,
     left_of_nodes,
@@ -110,7 +111,8 @@ def _take(task: Task) -> Outcome:
             passed_over = task.check_mode and len(hops) > 1
             left[:] = () if passed_over else commence(seen, hops[-1], acts, task.params)
         else:
-            _take_nodes(task, seen, acts, went)
+            if _unchanged(task, seen).passed:
+                _take_nodes(task, seen, acts, went)
             if went and not task.check_mode:
                 drains.look(seen, _under_way(seen, names, target))
 
@@ -119,8 +121,9 @@ def _take(task: Task) -> Outcome:
             return Verdict(tuple(left))
         taken = judge_taken(seen, names, target)
         # The rest of the batch continues later, once the gates were asked again.
-        under_way = _under_way(seen, names, target)
-        return taken if taken.passed or not went else judge_updated(seen, under_way, target, drains.kept)
+        if went and not taken.passed:
+            taken = judge_updated(seen, _under_way(seen, names, target), target, drains.kept)
+        return taken if taken.passed else combine((_unchanged(task, seen), taken))
 
     try:
         seen, verdict = _look_and_act(task, step, judged, lambda seen: _left(seen, names, target), between=WHILE_OPEN)
@@ -136,6 +139,11 @@ def _take(task: Task) -> Outcome:
         return Outcome(Verdict(), bool(task.journal.as_result()))
     rest = [name for name in names if went and name in seen.nodes and not is_taken(seen, name, target)]
     return Outcome(verdict, bool(task.journal.as_result()), more={"rest": rest})
+
+
+def _unchanged(task: Task, seen: OpenShift) -> Verdict:
+    """Whether workers are still to go to the target. In check mode the control plane was not upgraded before."""
+    return Verdict() if task.check_mode else judge_unchanged(seen, _target(task))
 
 
 def _take_nodes(task: Task, seen: OpenShift, acts: Acts, went: set[str]) -> None:
@@ -229,7 +237,8 @@ def _follow(task: Task) -> Outcome:
     def judged(seen: OpenShift) -> Verdict:
         if set(names) & set(seen.masters):
             return lateness.judge(judge_control_plane(seen, target, drains.kept))
-        return lateness.judge(judge_updated(seen, _with_spare(seen, names, target), target, drains.kept))
+        updated = judge_updated(seen, _with_spare(seen, names, target), target, drains.kept)
+        return lateness.judge(updated if updated.passed else combine((_unchanged(task, seen), updated)))
 
     def look_at_drains(seen: OpenShift, _acts: Acts) -> None:
         drains.look(seen, _with_spare(seen, names, target))
@@ -277,10 +286,12 @@ def _restore(task: Task) -> Outcome:
     def again() -> tuple[bool, Verdict]:
         seen = Looking(client).look()
         versions = [seen.version.wanted or seen.version.desired] if task.params["aborted"] else chain
-        reasons, reached = [], seen.version.commenced_of(versions)
+        reasons, reached = [], seen.version.reached_of(versions)
         for pool in (each for each in seen.worker_pools if each.carries_undo):
             left = [name for name in seen.planned[pool.name] if reached and not seen.is_done(name, release_of(reached))]
             if left:
+                # It may be open, if something else has ended the pause, or only its maxUnavailable is to be put back.
+                acts.hold(pool.name)
                 reasons.append(_stays(pool.name, len(left)))
             else:
                 reasons += acts.put_back(pool.name)
@@ -313,8 +324,10 @@ def _gate(task: Task) -> Outcome:
     def judged(seen: OpenShift) -> Verdict:
         if not seen.version.has_completed(str(target)) and seen.version.is_commenced(str(target)):
             return Verdict()
-        next_one = chained and _is_control_plane(seen, task)
-        allowed = judge_next(task, client, seen, at_target) if next_one else Verdict()
+        if _is_control_plane(seen, task):
+            allowed = judge_next(task, client, seen, at_target) if chained else Verdict()
+        else:
+            allowed = _unchanged(task, seen)
         return combine((judge_operators(seen), judge_nodes(seen, spare=True), allowed))
 
     def hold(seen: OpenShift, acts: Acts) -> None:

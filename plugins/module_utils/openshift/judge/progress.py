@@ -27,12 +27,7 @@ def judge_control_plane(seen: OpenShift, target: Release, kept: Sequence[KeptPod
     version = seen.version
     accepted = version.condition("ReleaseAccepted")
     if version.wanted not in ("", str(target)):
-        yield refused(
-            "update_changed",
-            f"Something else has set the desired update of OpenShift to {version.wanted}, and this run upgrades to"
-            f" {target}.",
-            "Find out who has done that, and run again with the version that is wanted.",
-        )
+        yield _changed(version.wanted, target)
     elif accepted.false and BACKUP in accepted.message and SEVERAL not in accepted.message:
         said = f"OpenShift backs up etcd before the update to {target}: {accepted.message}"
         yield waiting("etcd_backup", said, "See ClusterOperator etcd, and the pod cluster-backup in openshift-etcd.")
@@ -56,6 +51,26 @@ def judge_control_plane(seen: OpenShift, target: Release, kept: Sequence[KeptPod
             if seen.members.get(name) and pool.release != str(target):
                 said = f"MachineConfigPool {name} has no configuration of {target} yet."
                 yield waiting(CONTROL_PLANE, said, "See ClusterOperator machine-config.", about=name)
+
+
+def _changed(version: str, target: Release) -> Reason:
+    return refused(
+        "update_changed",
+        f"Something else has set the desired update of OpenShift to {version}, and this run upgrades to {target}.",
+        "Find out who has done that, and run again with the version that is wanted.",
+    )
+
+
+@as_verdict
+def judge_unchanged(seen: OpenShift, target: Release) -> Iterator[Reason]:
+    """Whether the control plane is still on the target, and no other update is wanted.
+
+    After another one the pools have its configuration, to which they would be let go.
+    """
+    newest = (each.version for each in seen.version.history[:1])
+    other = next((each for each in (seen.version.wanted, *newest) if each not in ("", str(target))), "")
+    if other:
+        yield _changed(other, target)
 
 
 def _of_control_plane(seen: OpenShift, target: Release) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -104,6 +104,11 @@ class ClusterVersion:
     def commenced_of(self, versions: Iterable[str]) -> str:
         """The last of these versions, in their order, whose update is commenced; empty if none is."""
         return next((each for each in reversed([*versions]) if self.is_commenced(each)), "")
+
+    def reached_of(self, versions: Collection[str]) -> str:
+        """The same; after another update that has followed one of these versions, the version of that one."""
+        followed = any(each.version in versions for each in self.history)
+        return self.commenced_of(versions) or (followed and (self.wanted or self.desired)) or ""
 
     def after(self, version: str, channel: str) -> ClusterVersion:
         """As it will be once the update to this version in this channel is completed, as far as that can be known.

@@ -26,6 +26,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.o
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.progress import (
     judge_control_plane,
     judge_taken,
+    judge_unchanged,
     judge_updated,
     left_of_nodes,
 )
@@ -293,3 +294,26 @@ def test_the_whole_is_done_when_every_pool_is() -> None:
     done = {name: node(name, NEW) for name in openshift().nodes}
     assert judge_whole(replace(upgraded(), nodes=done), TARGET).passed
     assert not judge_whole(openshift(), TARGET).passed
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({}, ""),
+        ({"wanted": ""}, ""),
+        ({"wanted": "4.18.3"}, "4.18.3"),
+        ({"wanted": "4.18.3", "history": (HistoryEntry("4.18.3", "Partial", "", ""),)}, "4.18.3"),
+        ({"wanted": "", "history": (HistoryEntry("4.18.3", "Completed", "", ""),)}, "4.18.3"),
+    ],
+)
+def test_workers_go_only_while_no_other_update_is_wanted(facts: dict[str, Any], said: str) -> None:
+    found = judge_unchanged(replace(openshift(), version=under_way("Completed", **facts)), TARGET).reasons
+    assert [each.code for each in found] == (["update_changed"] if said else [])
+    assert all(f"desired update of OpenShift to {said}," in each.message for each in found)
+
+
+def test_a_version_that_another_update_has_followed_was_reached() -> None:
+    later = HistoryEntry("4.18.3", "Completed", "", "")
+    followed = under_way("Completed", wanted="4.18.3", desired="4.18.3")
+    followed = replace(followed, history=(later, *followed.history))
+    assert [each.reached_of([NEW]) for each in (under_way(), followed, version())] == [NEW, "4.18.3", ""]
