@@ -26,7 +26,7 @@ from tests.sandbox.openshift.kinds import (
     annotations_of,
     rendered,
 )
-from tests.sandbox.web import Request
+from tests.sandbox.web import CutOff, Request
 from tests.scenarios.playbook import PLAN
 
 ASKED = "- name: See that the database is whole\n  ansible.builtin.fail:\n    msg: One copy is away.\n"
@@ -165,4 +165,33 @@ def test_a_pool_that_is_said_to_stay_paused_is(here: World) -> None:
     assert cluster.paused() == ["worker"]
     faults.operator_mended("etcd")
     assert here.play(PLAYBOOK, cluster.variables(upgrade_confirm=given["upgrade_confirm"])).code == 0
+    cluster.is_upgraded()
+
+
+@pytest.mark.parametrize("seconds", [60, 400])
+def test_a_pool_that_cannot_be_held_again_is_held_later_or_named(here: World, seconds: int) -> None:
+    cluster = CalledOpenShift(here)
+    given, patched, clock = cluster.agreed(upgrade_member_timeout=900), list[float](), cluster.openshift.clock
+
+    def cut_off(request: Request) -> None:
+        if request.method == "PATCH" and request.path == POOLS.path("", "worker"):
+            patched.append(clock.now())
+        if len(patched) < 2:
+            return
+        # The pool was held, and is let go. The API is away when the time of the batch is over.
+        cluster.openshift.faults.machine_config_away(5000)
+        if 890 < clock.now() - patched[1] < 890 + seconds:
+            raise CutOff(made=True)
+
+    here.calling.after = cut_off
+    ended = here.play(PLAYBOOK, given)
+    assert ended.code != 0
+    held = seconds < 120
+    assert ("pool_may_be_open" in codes(ended)) is not held, ended.output
+    assert cluster.paused() == (["worker"] if held else [])
+    assert ("No other one is taken." in ended.output) is False
+    here.calling.after = lambda _request: None
+    clock.advance(5000)
+    again = here.play(PLAYBOOK, cluster.variables(upgrade_confirm=given["upgrade_confirm"]))
+    assert again.code == 0, again.output
     cluster.is_upgraded()

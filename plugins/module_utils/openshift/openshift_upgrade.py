@@ -7,7 +7,7 @@ no further Kubernetes node, and those under way are updated to the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ from typing import Any
 
 from ..common.errors import Conflict, Refusal
 from ..common.release import Release
-from ..common.task import Outcome, Task, attempt
+from ..common.task import Outcome, Task
 from ..common.verdict import Reason, Verdict, combine, remark, waiting
 from ..common.words import unique
 from ..draining.judge.budgets import judge_closed
@@ -33,7 +33,7 @@ from .act.commencing import commence
 from .between_hops import judge_next, report_removals
 from .drain_watch import DrainWatch
 from .judge.going_on import control_plane_late, with_going_on, workers_late
-from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_whole
+from .judge.health import judge_nodes, judge_operators, judge_whole
 from .judge.order import lowered
 from .judge.progress import (
     CONTROL_PLANE,
@@ -48,8 +48,9 @@ from .judge.progress import (
     taken_spare_ones,
 )
 from .observe.look import Looking
-from .observe.looking_at_target import LookingAtTarget, chain_in, release_of, through_of
+from .observe.looking_at_target import LookingAtTarget, chain_in, release_of
 from .observe.state import MachineConfigPool, OpenShift
+from .open_pools import has_some_left, held_after_failure, hold_again, hold_open, is_control_plane, pools_of
 from .planning import IDENTITY, OPTIONS, options_of, order, words
 from .preflight import preflight
 
@@ -100,24 +101,25 @@ def _take(task: Task) -> Outcome:
     """Have the batch taken: the update is commenced for the control plane, a pool let go for its Kubernetes nodes."""
     target, names, at_target = _target(task), task.params["batch"], LookingAtTarget(task.params)
     left, went, drains = list[Reason](), set[str](), DrainWatch(task, connect(task.params["kubernetes"]))
+    opened = set[str]()
     # It waits even in one pass, at the end of which no pool may be left open. In check mode nothing comes of waiting.
     task = replace(task, params={**task.params, "wait": not task.check_mode})
 
     def step(seen: OpenShift, acts: Acts) -> None:
-        if _is_control_plane(seen, task):
+        if is_control_plane(seen, task):
             left[:] = [_not_begun(target)]
             hops = at_target.hops(seen)
             # In check mode the upgrades before this one are not made.
             passed_over = task.check_mode and len(hops) > 1
             left[:] = () if passed_over else commence(seen, hops[-1], acts, task.params)
         else:
-            if _unchanged(task, seen).passed:
-                _take_nodes(task, seen, acts, went)
+            opened.update(pool.name for pool, _own in pools_of(seen, task))
+            _take_nodes(task, seen, acts, went)
             if went and not task.check_mode:
                 drains.look(seen, _under_way(seen, names, target))
 
     def judged(seen: OpenShift) -> Verdict:
-        if _is_control_plane(seen, task):
+        if is_control_plane(seen, task):
             return Verdict(tuple(left))
         taken = judge_taken(seen, names, target)
         # The rest of the batch continues later, once the gates were asked again.
@@ -125,20 +127,23 @@ def _take(task: Task) -> Outcome:
             taken = judge_updated(seen, _under_way(seen, names, target), target, drains.kept)
         return taken if taken.passed else combine((_unchanged(task, seen), taken))
 
-    try:
+    with held_after_failure(task, opened):
         seen, verdict = _look_and_act(task, step, judged, lambda seen: _left(seen, names, target), between=WHILE_OPEN)
-    except Refusal:
-        _hold_again(task)
-        raise
     if not verdict.passed and not task.check_mode:
-        _hold_again(task)
-        verdict = _with_going_on(task, verdict, seen)
-    if verdict.passed and _is_control_plane(seen, task):
+        verdict = _not_taken(task, verdict, seen, opened)
+    if verdict.passed and is_control_plane(seen, task):
         verdict = combine((verdict, note_down(task, names)))
     if task.check_mode:
         return Outcome(Verdict(), bool(task.journal.as_result()))
     rest = [name for name in names if went and name in seen.nodes and not is_taken(seen, name, target)]
     return Outcome(verdict, bool(task.journal.as_result()), more={"rest": rest})
+
+
+def _not_taken(task: Task, verdict: Verdict, seen: OpenShift, pools: Collection[str]) -> Verdict:
+    """The verdict on a batch that was not taken in time, once its pools are held again."""
+    left_open = hold_again(task, pools)
+    # Of a pool that is open it is not known what else is taken.
+    return Verdict((*verdict.reasons, *left_open)) if left_open else _with_going_on(task, verdict, seen)
 
 
 def _unchanged(task: Task, seen: OpenShift) -> Verdict:
@@ -148,7 +153,7 @@ def _unchanged(task: Task, seen: OpenShift) -> Verdict:
 
 def _take_nodes(task: Task, seen: OpenShift, acts: Acts, went: set[str]) -> None:
     """Let the pools go for their Kubernetes nodes of the batch. `went` gets the spare ones that were taken first."""
-    for pool, own in _pools_of(seen, task):
+    for pool, own in pools_of(seen, task) if _unchanged(task, seen).passed else ():
         went.update(taken_spare_ones(seen, pool.name, _target(task)))
         _let_take(task, seen, acts, pool, own, held=bool(went))
 
@@ -171,33 +176,6 @@ def _with_spare(seen: OpenShift, names: Collection[str], target: Release) -> lis
     return unique((*names, *_under_way(seen, names, target)))
 
 
-def _is_control_plane(seen: OpenShift, task: Task) -> bool:
-    """Whether the batch is that of the control plane; without one it is, too."""
-    names = task.params["batch"]
-    return not names or not set(names).isdisjoint(seen.masters)
-
-
-def _pools_of(seen: OpenShift, task: Task) -> Iterator[tuple[MachineConfigPool, list[str]]]:
-    """The pools with Kubernetes nodes of the batch, and these. One that a person has paused stays as it is."""
-    for pool in seen.worker_pools:
-        own = [name for name in task.params["batch"] if name in seen.members[pool.name]]
-        if own and not is_held_by_person(pool):
-            yield pool, own
-
-
-def _hold_again(task: Task) -> None:
-    """Hold the pools of a batch that was not taken in time, as far as that can be done."""
-
-    def hold(given: Task) -> Outcome:
-        client = connect(given.params["kubernetes"])
-        seen, acts = Looking(client).look(), Acts(given, client)
-        for pool, _own in () if _is_control_plane(seen, given) else _pools_of(seen, given):
-            acts.hold(pool.name)
-        return Outcome(Verdict())
-
-    attempt(hold, task)
-
-
 def _not_begun(target: Release) -> Reason:
     said = f"The update to {target} is not commenced, since the ClusterVersion has changed."
     return waiting("update_not_begun", said)
@@ -213,20 +191,13 @@ def _let_take(
     """
     target, most = _target(task), task.params["max_unavailable"]
     if held or all(is_taken(seen, name, target) for name in names):
-        if _has_some_left(task, seen, pool):
+        if has_some_left(task, seen, pool):
             acts.hold(pool.name)
     elif (fewer := lowered(seen, pool, most)) is not None:
         # An earlier run has held it with its own maxUnavailable.
         acts.hold(pool.name, fewer)
     elif pool.carries_undo:
         acts.let_go(pool.name)
-
-
-def _has_some_left(task: Task, seen: OpenShift, pool: MachineConfigPool) -> bool:
-    """Whether the machine config operator would take a further Kubernetes node of a pool that is open."""
-    target = _target(task)
-    in_turn = (seen.planned if target in through_of(task.params) else seen.members)[pool.name]
-    return any(not is_taken(seen, name, target) for name in in_turn)
 
 
 def _follow(task: Task) -> Outcome:
@@ -309,13 +280,6 @@ def _stays(pool: str, left: int) -> Reason:
     )
 
 
-def _hold_open(task: Task, seen: OpenShift, acts: Acts) -> None:
-    """Hold the pools that are open, as a killed run may have left one: nothing is taken while a batch is asked for."""
-    for pool in seen.worker_pools if seen.version.has_completed(str(_target(task))) else ():
-        if not pool.paused and _has_some_left(task, seen, pool):
-            acts.hold(pool.name, lowered(seen, pool, task.params["max_unavailable"]))
-
-
 def _gate(task: Task) -> Outcome:
     """Wait until OpenShift is fit for the next batch: its operators are well, and its Kubernetes nodes are Ready."""
     target, client, at_target = _target(task), connect(task.params["kubernetes"]), LookingAtTarget(task.params)
@@ -324,18 +288,18 @@ def _gate(task: Task) -> Outcome:
     def judged(seen: OpenShift) -> Verdict:
         if not seen.version.has_completed(str(target)) and seen.version.is_commenced(str(target)):
             return Verdict()
-        if _is_control_plane(seen, task):
+        if is_control_plane(seen, task):
             allowed = judge_next(task, client, seen, at_target) if chained else Verdict()
         else:
             allowed = _unchanged(task, seen)
         return combine((judge_operators(seen), judge_nodes(seen, spare=True), allowed))
 
     def hold(seen: OpenShift, acts: Acts) -> None:
-        if not task.check_mode and not _is_control_plane(seen, task):
-            _hold_open(task, seen, acts)
+        if not task.check_mode and not is_control_plane(seen, task):
+            hold_open(task, seen, acts)
 
     seen, verdict = _look_and_act(task, hold, judged, stoppable=True)
-    if verdict.passed and chained and _is_control_plane(seen, task):
+    if verdict.passed and chained and is_control_plane(seen, task):
         verdict = combine((verdict, report_removals(task, client, seen, target)))
     return Outcome(verdict, bool(task.journal.as_result()))
 

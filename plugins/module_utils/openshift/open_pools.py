@@ -1,0 +1,86 @@
+"""The pools that are open while a batch is taken: held before anything is asked, and held again whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+from ..common.errors import Refusal
+from ..common.task import Outcome, Task, attempt
+from ..common.verdict import Reason, Verdict, refused
+from ..common.waiting import Patience
+from ..common.words import enumerate_few
+from ..kubernetes.client import connect
+from .act.changes import Acts
+from .judge.health import is_held_by_person
+from .judge.order import lowered
+from .judge.progress import is_taken
+from .observe.looking_at_target import release_of, through_of
+from .observe.state import MachineConfigPool, OpenShift
+
+PATIENCE = Patience(120.0)
+"""Within so many seconds a pool is held again after a batch that was not taken."""
+
+
+def is_control_plane(seen: OpenShift, task: Task) -> bool:
+    """Whether the batch is that of the control plane; without one it is, too."""
+    names = task.params["batch"]
+    return not names or not set(names).isdisjoint(seen.masters)
+
+
+def pools_of(seen: OpenShift, task: Task) -> Iterator[tuple[MachineConfigPool, list[str]]]:
+    """The pools with Kubernetes nodes of the batch, and these. One that a person has paused stays as it is."""
+    for pool in seen.worker_pools:
+        own = [name for name in task.params["batch"] if name in seen.members[pool.name]]
+        if own and not is_held_by_person(pool):
+            yield pool, own
+
+
+def has_some_left(task: Task, seen: OpenShift, pool: MachineConfigPool) -> bool:
+    """Whether the machine config operator would take a further Kubernetes node of a pool that is open."""
+    target = release_of(task.params["target_version"])
+    in_turn = (seen.planned if target in through_of(task.params) else seen.members)[pool.name]
+    return any(not is_taken(seen, name, target) for name in in_turn)
+
+
+def hold_open(task: Task, seen: OpenShift, acts: Acts) -> None:
+    """Hold the pools that are open, as a killed run may have left one: nothing is taken while a batch is asked for."""
+    target = release_of(task.params["target_version"])
+    for pool in seen.worker_pools if seen.version.has_completed(str(target)) else ():
+        if not pool.paused and has_some_left(task, seen, pool):
+            acts.hold(pool.name, lowered(seen, pool, task.params["max_unavailable"]))
+
+
+def hold_again(task: Task, pools: Collection[str]) -> tuple[Reason, ...]:
+    """Hold the pools of a batch that was not taken in time. The result names those that may be open."""
+
+    def hold(given: Task) -> Outcome:
+        acts = Acts(given, connect(given.params["kubernetes"]))
+
+        def again() -> None:
+            for name in pools:
+                acts.hold(name)
+
+        return Outcome(given.wait_apart(again, lambda _done: Verdict(), PATIENCE)[1])
+
+    found = attempt(hold, task).verdict if pools and not task.check_mode else Verdict()
+    return () if found.passed else (_may_be_open(pools, found.reasons[0]),)
+
+
+def _may_be_open(pools: Collection[str], cause: Reason) -> Reason:
+    said = (
+        f"MachineConfigPool {enumerate_few(pools)} may be open, since it could not be paused again, so that the machine"
+        f" config operator takes further Kubernetes nodes without any gate. {cause.message}"
+    )
+    return refused("pool_may_be_open", said, "Pause it (spec.paused), or run the playbook again, which does that.")
+
+
+@contextmanager
+def held_after_failure(task: Task, pools: Collection[str]) -> Iterator[None]:
+    """A block that may leave these pools open: they are held again if it fails, and named if that fails too."""
+    try:
+        yield
+    except Exception as error:
+        if (left_open := hold_again(task, pools)) and isinstance(error, Refusal):
+            raise Refusal(*error.verdict.reasons, *left_open) from error
+        raise
