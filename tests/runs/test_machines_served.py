@@ -17,7 +17,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.process imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.process import Played as FleetPlayed
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.waves import Wave
 
-from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, SERVED, Machines, machines, serve
+from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, SERVED, UNDO, Machines, machines, serve
 from tests.runs.shipped import rights_of_machines
 from tests.runs.test_machines import FROM, TO, codes, cordoned, is_upgraded, upgraded
 from tests.runs.turns import Killed
@@ -186,6 +186,21 @@ def test_the_cordon_of_a_killed_run_is_put_back_without_a_run(found: Machines, p
     again = upgraded(found)
     assert again.code == 0, again.output
     is_upgraded(found)
+
+
+def test_a_cordon_that_cannot_be_put_back_holds_no_other_one_up(found: Machines) -> None:
+    killed_in_a_drain(found)
+    (ours,) = cordoned(found)
+    for name in found.machines.keys() - {ours}:
+
+        def edit(item: Json) -> None:
+            item["metadata"].setdefault("annotations", {})[UNDO] = "edited"
+
+        found.here.sandbox.kubernetes.server.resources.change(NODES, "", name, edit, Writing("person"))
+    ended = serve(found, SETTLE, USER)
+    assert ended.code != 0
+    assert f"The annotation {UNDO} of Node " in ended.output
+    assert cordoned(found) == []
 
 
 def test_a_fleet_plans_and_upgrades_a_cluster_of_machines(

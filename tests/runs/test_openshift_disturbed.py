@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.runs.openshift import PLAYBOOK, SYSTEM
-from tests.runs.test_openshift import TARGET, CalledOpenShift, codes
+from tests.runs.test_openshift import SETTLE, TARGET, CalledOpenShift, codes
 from tests.runs.turns import Killed
 from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import NODES
@@ -195,3 +195,23 @@ def test_a_pool_that_cannot_be_held_again_is_held_later_or_named(here: World, se
     again = here.play(PLAYBOOK, cluster.variables(upgrade_confirm=given["upgrade_confirm"]))
     assert again.code == 0, again.output
     cluster.is_upgraded()
+
+
+def test_a_pool_that_cannot_be_put_back_holds_no_other_one_up_nor_does_one_without_kubernetes_nodes(
+    here: World, tmp_path: Path
+) -> None:
+    pools = (pool("master"), pool("worker"), pool("infra", 1), pool("batch", 1))
+    cluster = CalledOpenShift(here, replace(SMALL, pools=pools))
+    assert cluster.upgrade(upgrade_workload_gate=gate_of(tmp_path, OF_WORKERS)).code != 0
+    assert cluster.paused() == ["worker", "infra", "batch"]
+    resources = cluster.openshift.resources
+
+    def edit(item: Json) -> None:
+        item["metadata"]["annotations"]["upgrade.stateful/undo"] = "edited"
+
+    resources.change(POOLS, "", "batch", edit, Writing("person"))
+    resources.delete(NODES, "", "infra-0")
+    settled = here.play(SETTLE, {**cluster.variables(), **SYSTEM})
+    assert settled.code != 0
+    assert "The annotation upgrade.stateful/undo of MachineConfigPool batch is not what" in settled.output
+    assert cluster.paused() == ["batch"]

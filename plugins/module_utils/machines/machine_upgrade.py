@@ -5,8 +5,9 @@ The work on a machine itself is that of a role, which runs there between the sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ..common.errors import Refusal, Unreachable
@@ -16,6 +17,7 @@ from ..common.words import unique
 from ..draining.act.draining import Draining
 from ..draining.drain import DrainRules, drain
 from ..draining.judge.forced_drains import rungs_in
+from ..extra_machines.act.adding import refusals_of
 from ..kubernetes.client import KubernetesClient, connect
 from ..run.begin_and_end import System
 from ..run.runs import contract_of, work_of
@@ -171,9 +173,15 @@ def _ready_again(task: Task) -> Outcome:
     return Outcome(verdict, bool(task.journal.as_result()))
 
 
-def _uncordoned(task: Task, client: KubernetesClient, names: list[str]) -> tuple[Reason, ...]:
-    draining = Draining(task, client, MODULE)
-    return tuple(reason for name in names for reason in draining.uncordon(name))
+def _uncordoned(task: Task, client: KubernetesClient, names: Sequence[str]) -> tuple[Reason, ...]:
+    """The remarks on cordons, and the reasons for which some stay. One that stays holds no other one up."""
+    draining, remarks = Draining(task, client, MODULE), list[Reason]()
+
+    def uncordon(name: str) -> None:
+        remarks.extend(draining.uncordon(name))
+
+    refusals = refusals_of([partial(uncordon, name) for name in names])
+    return (*remarks, *refusals)
 
 
 def _proven(task: Task) -> Outcome:

@@ -19,6 +19,7 @@ from ..common.task import Outcome, Task
 from ..common.verdict import Reason, Verdict, combine, remark, waiting
 from ..common.words import unique
 from ..draining.judge.budgets import judge_closed
+from ..extra_machines.act.adding import refusals_of
 from ..kubernetes.client import connect
 from ..kubernetes.pods import list_budgets
 from ..run.begin_and_end import System
@@ -257,16 +258,18 @@ def _restore(task: Task) -> Outcome:
     def again() -> tuple[bool, Verdict]:
         seen = Looking(client).look()
         versions = [seen.version.wanted or seen.version.desired] if task.params["aborted"] else chain
-        reasons, reached = [], seen.version.reached_of(versions)
-        for pool in (each for each in seen.worker_pools if each.carries_undo):
-            left = [name for name in seen.planned[pool.name] if reached and not seen.is_done(name, release_of(reached))]
+        remarks, reached = list[Reason](), seen.version.reached_of(versions)
+
+        def restore(pool: str) -> None:
+            left = [name for name in seen.planned[pool] if reached and not seen.is_done(name, release_of(reached))]
             if left:
                 # It may be open, if something else has ended the pause, or only its maxUnavailable is to be put back.
-                acts.hold(pool.name)
-                reasons.append(_stays(pool.name, len(left)))
-            else:
-                reasons += acts.put_back(pool.name)
-        return bool(task.journal.as_result()), Verdict(tuple(reasons))
+                acts.hold(pool)
+            remarks.extend((_stays(pool, len(left)),) if left else acts.put_back(pool))
+
+        # One that cannot be put back holds no other one up. A pool may have no Kubernetes node any more.
+        refusals = refusals_of([partial(restore, each.name) for each in seen.pools.values() if each.carries_undo])
+        return bool(task.journal.as_result()), Verdict((*remarks, *refusals))
 
     (changed, verdict), _state = task.wait(again, lambda _found: Verdict())
     return Outcome(verdict, changed, next="nothing")
