@@ -85,6 +85,13 @@ def judge_pools(seen: OpenShift, target: Release) -> Iterator[Reason]:
                 " version of OpenShift it belongs, so it cannot be known when its Kubernetes nodes are done.",
                 "Upgrade to OpenShift 4.10 or later by its own means first.",
             )
+        if not pool.is_limited and not is_held_by_person(pool):
+            yield refused(
+                "pool_limit_unreadable",
+                f"MachineConfigPool {name} has the maxUnavailable {pool.max_unavailable}, which is neither a number nor"
+                " a percentage, so the machine config operator takes none of its Kubernetes nodes.",
+                "Correct its spec.maxUnavailable.",
+            )
         if ahead and pool.required and (name != MASTER or is_held_by_person(pool)):
             yield _never_completed(pool)
         elif is_held_by_person(pool):

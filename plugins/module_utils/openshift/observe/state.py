@@ -23,6 +23,7 @@ DONE, DEGRADED = "Done", ("Degraded", "Unreconcilable")
 
 KUBERNETES_AHEAD = 13
 """OpenShift 4.N has Kubernetes 1.(N + 13) (release notes: 4.18 "uses Kubernetes 1.31")."""
+_SHARE = re.compile(r"(\d+)%")
 _KUBELET = re.compile(r"v?1\.(\d+)\.")
 RECOMMENDED = StatusCondition("True")
 """An update without risks is recommended."""
@@ -160,7 +161,14 @@ class MachineConfigPool:
         given = self.max_unavailable
         if isinstance(given, int):
             return max(1, given)
-        return max(1, math.floor(count * int(given.rstrip("%") or 0) / 100))
+        share = _SHARE.fullmatch(given)
+        return max(1, math.floor(count * int(share[1]) / 100) if share else 1)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether its `maxUnavailable` can be read: as any other text the machine config operator takes none at all
+        (`GetScaledValueFromIntOrPercent` in `pkg/util/intstr` of apimachinery)."""
+        return isinstance(self.max_unavailable, int) or _SHARE.fullmatch(self.max_unavailable) is not None
 
 
 @dataclass(frozen=True)

@@ -270,6 +270,25 @@ def test_a_pool_whose_configuration_says_no_version_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "at_once", "codes"),
+    [
+        (2, 2, []),
+        ("50%", 5, []),
+        ("0%", 1, []),
+        ("2", 1, ["pool_limit_unreadable"]),
+        ("ten", 1, ["pool_limit_unreadable"]),
+        ("", 1, ["pool_limit_unreadable"]),
+    ],
+)
+def test_a_limit_that_is_no_number_and_no_share_is_refused(given: int | str, at_once: int, codes: list[str]) -> None:
+    seen, limited = openshift(), pool("worker", max_unavailable=given)
+    assert limited.at_once(10) == at_once
+    seen = replace(seen, pools={**seen.pools, "worker": limited})
+    assert [each.code for each in judge_pools(seen, TARGET).reasons] == codes
+    assert turns(seen, TARGET)
+
+
+@pytest.mark.parametrize(
     ("name", "facts", "codes"),
     [
         ("master", {}, []),
