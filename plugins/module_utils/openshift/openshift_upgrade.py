@@ -136,7 +136,7 @@ def _take(task: Task) -> Outcome:
         verdict = combine((verdict, note_down(task, names)))
     if task.check_mode:
         return Outcome(Verdict(), bool(task.journal.as_result()))
-    rest = [name for name in names if went and name in seen.nodes and not is_taken(seen, name, target)]
+    rest = [name for name in names if went and seen.is_configured(name) and not is_taken(seen, name, target)]
     return Outcome(verdict, bool(task.journal.as_result()), more={"rest": rest})
 
 
@@ -161,7 +161,7 @@ def _take_nodes(task: Task, seen: OpenShift, acts: Acts, went: set[str]) -> None
 
 def _under_way(seen: OpenShift, names: Collection[str], target: Release) -> list[str]:
     """Those of these Kubernetes nodes that are taken, and the spare ones that were taken before or with them."""
-    there = [name for name in names if name in seen.nodes]
+    there = [name for name in names if seen.is_configured(name)]
     pools = {seen.pool_of(name).name for name in there}
     spare = [each for pool in sorted(pools) for each in taken_spare_ones(seen, pool, target)]
     return [*(name for name in there if is_taken(seen, name, target)), *spare]

@@ -54,7 +54,7 @@ def _going_on(seen: OpenShift, names: Collection[str], target: Release, *, of_co
         there = sum(each.version == str(target) for each in seen.operators)
         said = f"the control plane goes to {target} ({there} of {len(seen.operators)} operators are there). No worker"
     else:
-        taken = [name for name in names if name in seen.nodes and is_taken(seen, name, target)]
+        taken = [name for name in names if seen.is_configured(name) and is_taken(seen, name, target)]
         left = [name for name in taken if not seen.is_done(name, target)]
         if not left:
             return

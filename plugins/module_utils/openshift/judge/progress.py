@@ -96,7 +96,7 @@ def left_of_control_plane(seen: OpenShift, target: Release) -> tuple[float, ...]
 def judge_taken(seen: OpenShift, names: Collection[str], target: Release) -> Iterator[Reason]:
     """Whether the machine config operator has taken these Kubernetes nodes."""
     for name in names:
-        if name in seen.nodes and not is_taken(seen, name, target):
+        if seen.is_configured(name) and not is_taken(seen, name, target):
             said = f"The machine config operator has not taken Kubernetes node {name} yet."
             yield waiting("kubernetes_node_waits", said, "See the pod machine-config-controller.", about=name)
 
@@ -117,12 +117,13 @@ def taken_spare_ones(seen: OpenShift, pool: str, target: Release) -> list[str]:
 def judge_updated(
     seen: OpenShift, names: Collection[str], target: Release, kept: Collection[KeptPod] = ()
 ) -> Iterator[Reason]:
-    """Whether these Kubernetes nodes are on the target. One that was removed is no longer waited for.
+    """Whether these Kubernetes nodes are on the target. One that was removed, or is in no pool
+    any more, is not waited for.
 
     `kept` are the pods that budgets keep on Kubernetes nodes that are drained.
     """
     for name in names:
-        if name in seen.nodes and not seen.is_done(name, target):
+        if seen.is_configured(name) and not seen.is_done(name, target):
             stays = [each for each in kept if each.kubernetes_node == name]
             yield drain_blocked(stays) if stays else _stage(seen.nodes[name], seen.pool_of(name), target)
 
@@ -162,7 +163,7 @@ def _doing(node: ConfiguredNode, pool: MachineConfigPool) -> tuple[str, str]:
 
 def left_of_nodes(seen: OpenShift, names: Collection[str], target: Release) -> tuple[float, ...]:
     """The steps that are left, summed over these Kubernetes nodes: each is taken, updated, and back."""
-    there = [seen.nodes[name] for name in names if name in seen.nodes]
+    there = [seen.nodes[name] for name in names if seen.is_configured(name)]
     left = [
         (not is_taken(seen, each.name, target))
         + (each.current != seen.pool_of(each.name).config)

@@ -284,8 +284,12 @@ class OpenShift:
         others = [pool for name, pool in self.pools.items() if name != MASTER and self.members.get(name)]
         return tuple(sorted(others, key=lambda pool: (pool.name == WORKER, pool.name)))
 
+    def is_configured(self, node: str) -> bool:
+        """Whether a Kubernetes node is there and in a pool: a person may remove it, or take its label away."""
+        return any(node in names for names in self.members.values())
+
     def pool_of(self, node: str) -> MachineConfigPool:
-        """The pool of a Kubernetes node. Raises KeyError: it is in none."""
+        """The pool of a Kubernetes node that is in one."""
         return next(self.pools[name] for name, nodes in self.members.items() if node in nodes)
 
     def after(self, version: str, channel: str) -> OpenShift:

@@ -336,3 +336,11 @@ def test_a_version_that_another_update_has_followed_was_reached() -> None:
     followed = under_way("Completed", wanted="4.18.3", desired="4.18.3")
     followed = replace(followed, history=(later, *followed.history))
     assert [each.reached_of([NEW]) for each in (under_way(), followed, version())] == [NEW, "4.18.3", ""]
+
+
+def test_a_kubernetes_node_that_has_left_its_pool_is_not_waited_for() -> None:
+    seen = upgraded()
+    left = replace(seen, members={**seen.members, "worker": ("w-1", "w-2")})
+    assert judge_taken(left, ["w-0"], TARGET).passed
+    assert judge_updated(left, ["w-0"], TARGET).passed
+    assert left_of_nodes(left, ["w-0"], TARGET) == (0.0,)
