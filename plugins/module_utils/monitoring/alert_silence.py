@@ -64,27 +64,35 @@ def run(task: Task) -> Outcome:
 
 
 def _held(task: Task, manager: Alertmanager, wanted: Sequence[Selector]) -> Outcome:
-    known = task.ask(manager.known)
-    held = [each for each in known if not each.is_over]
-    # A run that ends its silences reports which of them had ended before.
-    found = judge_lost(lost(known, task.run, [] if wanted else selectors_in(task.params["silences"], "silences")))
-    steps, now = steps_to(wanted, held), utc_now()
+    """Bring the silences to those that are wanted. After an outage, what is missing is looked at again."""
+    before = list[list[str]]()
+
+    def hold() -> Verdict:
+        known = manager.known()
+        before.append(_texts([each for each in known if not each.is_over]))
+        _bring(task, manager, wanted, known)
+        # A run that ends its silences reports which of them had ended before.
+        return judge_lost(lost(known, task.run, [] if wanted else selectors_in(task.params["silences"], "silences")))
+
+    found = task.ask(hold)
+    after = {"silences": sorted(each.text for each in wanted)}
+    return Outcome(found, bool(task.journal.as_result()), {"silences": before[0]}, after)
+
+
+def _bring(task: Task, manager: Alertmanager, wanted: Sequence[Selector], known: Sequence[Silence]) -> None:
+    steps, now = steps_to(wanted, [each for each in known if not each.is_over]), utc_now()
     task.still_wanted()
     for selector in steps.made:
         with task.journal.doing(("made_silence", selector.text, {})):
             if not task.check_mode:
                 manager.make(selector, now)
-    renewed = [] if task.check_mode else manager.renew_due(steps.kept, now)
-    for silence in renewed:
+    for silence in [] if task.check_mode else manager.renew_due(steps.kept, now):
         task.journal.did("renewed_silence", silence.selector.text, id=silence.id)
     # A silence that replaces another is made before that one ends.
     for silence in steps.ended:
         with task.journal.doing(("ended_silence", silence.selector.text, {"id": silence.id})):
             if not task.check_mode:
                 manager.end(silence)
-    before = {"silences": _texts(held)}
-    after = {"silences": sorted(each.text for each in wanted)}
-    return Outcome(found, bool(steps.made or steps.ended or renewed), before, after)
 
 
 @as_verdict

@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal, Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring import alert_silence
 from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.alert_silence import judge_lost
@@ -33,6 +33,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.silenc
     steps_to,
 )
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.monitoring_inputs import faults_of_monitoring
+from ansible_collections.stateful.upgrade.tests.sandbox.clock import Clock
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.common.answering import answering
 from hypothesis import given
 from hypothesis import strategies as st
@@ -172,6 +173,31 @@ def test_the_end_of_a_run_names_the_silences_that_somebody_has_ended(monkeypatch
     result = perform(alert_silence.run, Task(params=alert_silence.CONTRACT.arguments({}, **own)))
     assert ([each["code"] for each in result["verdict"]["reasons"]], result["changed"]) == (["silence_lost"], False)
     assert asked == ["/api/v2/silences"]
+
+
+def test_a_silence_whose_answer_was_lost_is_made_once_and_an_outage_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[Any] = []
+    outages = ["before", "after"]
+
+    def post(_server: Server, _path: str, content: dict[str, Any]) -> Any:
+        away = outages.pop(0) if outages else ""
+        if away != "before":
+            raw = {**content, "id": str(len(made)), "status": {"state": "active"}, "updatedAt": content["startsAt"]}
+            made.append(raw)
+        if away:
+            raise Unreachable.because("alertmanager_unreachable", "The Alertmanager does not answer.", "Look.")
+        return {"silenceID": made[-1]["id"]}
+
+    monkeypatch.setattr(Server, "get", lambda *_asked: made)
+    monkeypatch.setattr(Server, "post", post)
+    given = {**SERVER, "url": "https://alerts:9093", "silence_duration": 900}
+    own = {"alertmanager": given, "lock": {"name": "lock", "run": "night"}, "state": "present"}
+    params = alert_silence.CONTRACT.arguments({}, **own, silences=['a="x"', 'b="y"'])
+    result = perform(alert_silence.run, Task(params=params, clock=Clock()))
+    assert (result["verdict"]["state"], result["changed"]) == ("passed", True)
+    assert [each["matchers"][0]["name"] for each in made] == ["a", "b"]
 
 
 @pytest.mark.parametrize("ends", ["2026-12-01T12:00:00.12345Z", "2026-12-01T12:00:00Z", "2026-12-01T13:00:00.5+01:00"])
