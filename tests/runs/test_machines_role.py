@@ -261,6 +261,29 @@ def test_the_last_snapshots_are_kept_and_never_none(made: Machines) -> None:
     assert newest.startswith(f"{folder}/stateful-upgrade-{TO}-")
 
 
+def test_a_snapshot_that_is_cut_off_on_its_way_is_none(made: Machines) -> None:
+    commands = made.machines[FIRST].commands
+    commands.disk_full = True
+    said = take(made, FIRST, "before_drain").message
+    assert "No snapshot of etcd could be taken on cp-1 (Move it out of the data of etcd)" in said
+    assert "No space left on device" in said
+    assert not commands.snapshots
+
+
+def test_what_a_killed_run_has_left_of_a_snapshot_is_removed(made: Machines) -> None:
+    commands = made.machines[FIRST].commands
+    name, kept = "stateful-upgrade-1.36.1-20260101T000000Z.db", "/var/lib/etcd-snapshots"
+    commands.snapshots |= {
+        f"{folder}/{name}": {"totalSize": 1}
+        for folder, name in (("/var/lib/etcd", name), ("/var/lib/etcd", f"{name}.part"), (kept, f"{name}.part"))
+    }
+    commands.snapshots[f"{kept}/{name}"] = {"totalSize": 1}
+    assert take(made, FIRST, "before_drain").code == 0
+    first, second = commands.snapshots
+    assert first == f"{kept}/{name}"
+    assert second.rpartition("/")[0] == kept
+
+
 @pytest.mark.parametrize("least", [0, -1, 1])
 def test_the_snapshot_that_was_just_proven_stays(made: Machines, least: int) -> None:
     commands = made.machines[FIRST].commands

@@ -51,6 +51,8 @@ class Commands:
         """By path."""
         self.snapshots_broken = False
         """Whether a snapshot of etcd is of an older revision than etcd."""
+        self.disk_full = False
+        """Whether a file that is moved to another folder, which is on another disk, is cut off there."""
         self.snapshots_cut = False
         """Whether a snapshot of etcd has another content than etcd has sent, which its status does not show."""
         self._is_locked = False
@@ -152,6 +154,9 @@ class Commands:
         return self._told(content)
 
     def _moved(self, source: str, target: str) -> Steps:
+        if self.disk_full and source.rpartition("/")[0] != target.rpartition("/")[0]:
+            self.snapshots[target] = {**self.snapshots[source], "totalSize": 1}
+            return after(self._shared.pace.look, Ended(1, "", f"mv: error writing '{target}': No space left on device"))
         self.snapshots[target] = self.snapshots.pop(source)
         return self._told("")
 

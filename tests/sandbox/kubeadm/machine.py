@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from tests.sandbox.kubeadm.agent import Agent
@@ -190,9 +191,11 @@ class Machine:
         folders = [str(each).rstrip("/") for each in options["paths"]]
         if options.get("patterns") == ["kubeadm*.deb", "kubeadm*.rpm"]:
             return {"files": [{"path": f"{folders[0]}/kubeadm.deb"}], "matched": 1, "examined": 1}
-        if options.get("patterns") == ["stateful-upgrade-*.db"]:
+        patterns = options.get("patterns") or []
+        if any(str(each).startswith("stateful-upgrade-") for each in patterns):
             # They are in the order in which they came.
-            kept = [path for path in self.commands.snapshots if path.rpartition("/")[0] in folders]
+            there = [path.rpartition("/") for path in self.commands.snapshots]
+            kept = [f"{at}/{name}" for at, _sign, name in there if at in folders and _fits(name, patterns)]
             dated = [{"path": path, "mtime": float(number)} for number, path in enumerate(kept)]
             return {"files": dated[::-1], "matched": len(dated), "examined": len(dated)}
         files = [
@@ -240,6 +243,10 @@ class Machine:
         if not options.get(CHECKS):
             self.lines[path] = line
         return {"changed": changed, "msg": "line replaced" if changed else ""}
+
+
+def _fits(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, each) for each in patterns)
 
 
 def _held_too(options: Options) -> bool:
