@@ -117,8 +117,7 @@ def taken_spare_ones(seen: OpenShift, pool: str, target: Release) -> list[str]:
 def judge_updated(
     seen: OpenShift, names: Collection[str], target: Release, kept: Collection[KeptPod] = ()
 ) -> Iterator[Reason]:
-    """Whether these Kubernetes nodes are on the target. One that was removed, or is in no pool
-    any more, is not waited for.
+    """Whether these Kubernetes nodes are on the target. One that was removed, or is in no pool now, is not waited for.
 
     `kept` are the pods that budgets keep on Kubernetes nodes that are drained.
     """
