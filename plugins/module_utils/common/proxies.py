@@ -52,7 +52,10 @@ def parse_proxy(text: str) -> Proxy:
     Raises:
         ValueError: this is not the URL of an HTTP proxy. The message does not quote it, since it may hold a password.
     """
-    parts = urlsplit(text if "://" in text else f"http://{text}")
+    try:
+        parts = urlsplit(text if "://" in text else f"http://{text}")
+    except ValueError:
+        raise ValueError("the URL of the proxy cannot be read; quote the signs of its password (%5B for [)") from None
     try:
         host, port = parts.hostname, parts.port
     except ValueError:

@@ -80,7 +80,13 @@ def test_credentials_are_not_shown() -> None:
     assert "cret" not in repr(proxy)
 
 
-@pytest.mark.parametrize("text", ["socks5://me:secret@p:1", "http://me:secret@", "http://me:secret@p:port"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("socks5://me:secret@p:1", "http://me:secret@", "http://me:secret@p:port"),
+        *("http://me:[secret]@p:1", "http://me:secret\u2100@p:1"),
+    ],
+)
 def test_what_is_no_http_proxy_is_refused_without_its_secrets(text: str) -> None:
     with pytest.raises(ValueError, match="proxy") as caught:
         parse_proxy(text)
