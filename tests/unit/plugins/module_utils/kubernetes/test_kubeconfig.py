@@ -16,6 +16,7 @@ import yaml
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.access import Access, access
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.identity import PREFIX
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.kubeconfig import choose
 from cryptography.hazmat.primitives import serialization
 from kubernetes.config import kube_config
 
@@ -364,3 +365,28 @@ def test_a_token_that_was_renewed_is_written_into_its_file(folder: Path, monkeyp
     monkeypatch.setenv("K8S_AUTH_PERSIST_CONFIG", "false")
     assert token(access({"kubeconfig": file})) == f"Bearer {jwt(sub='new')}"
     assert "once" in Path(file).read_text()
+
+
+def test_a_kubeconfig_with_a_renewed_token_takes_the_place_of_the_old_one_at_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, link = folder / "real", folder / "link"
+    written(place, {"auth-provider": {"name": "oidc", "config": {"id-token": "old"}}})
+    place.chmod(0o640)
+    link.symlink_to(place)
+    before = place.read_text()
+    chosen = choose(str(link), None, needs_user=True)
+    chosen.user.content["auth-provider"]["config"]["id-token"] = "renewed"
+    with monkeypatch.context() as full:
+        full.setattr(os, "replace", raise_full)
+        with pytest.raises(OSError, match="full"):
+            chosen.save()
+    assert place.read_text() == before
+    chosen.save()
+    assert yaml.safe_load(place.read_text())["users"][0]["user"]["auth-provider"]["config"] == {"id-token": "renewed"}
+    assert (place.stat().st_mode & 0o777, link.is_symlink()) == (0o640, True)
+    assert {each.name for each in folder.iterdir()} == {"real", "link", "temporary"}
+
+
+def raise_full(*_paths: object) -> None:
+    raise OSError(28, "the disk is full")
