@@ -9,8 +9,9 @@ from typing import Any
 from ..record.events import EventKind, happened
 from ..record.record import Record
 
-AGAIN = frozenset({"delayed", "failed", "cancelled"})
-"""The states in which an upgrade can be again after further batches, for a reason with the same code."""
+AGAIN = frozenset({"failed", "cancelled"})
+"""The states in which an upgrade can be again after further batches, for a reason with the same code. That batches are
+late is sent once for all of them."""
 OF_PEOPLE = frozenset({"approval_missing", "paused_on_request"})
 """The codes for which the same is true of an upgrade that is paused. Single passes pause for others again and again."""
 
