@@ -194,11 +194,19 @@ def _remove_old(task: Task, client: OpenSearchClient, wanted: SnapshotWanted) ->
 
 @as_verdict
 def _removed(task: Task, client: OpenSearchClient, repository: str, names: list[str]) -> Iterator[Reason]:
+    failed = dict[str, Refusal]()
     for name in names:
         path = path_of(repository, name)
         try:
             task.act("deleted_snapshot", f"{repository}/{name}", partial(client.delete, path))
         except Refusal as error:
             task.may_look()
-            said = f"Snapshot {repository}/{name} of an earlier upgrade stays. {error.verdict.reasons[0].message}"
-            yield remark("snapshot_left", said, "Delete it by hand, or leave it to the next upgrade.")
+            failed[name] = error
+    # The answer to a deletion comes once it is done, which may take longer than it is waited for.
+    there = task.ask(lambda: observe_own(client, repository)) if failed else {}
+    for name, cause in failed.items():
+        if name in there:
+            doing = " The server may still delete it." if isinstance(cause, Unreachable) else ""
+            said = f"Snapshot {repository}/{name} of an earlier upgrade is still there.{doing}"
+            remedy = "Delete it by hand, or leave it to the next upgrade."
+            yield remark("snapshot_left", f"{said} {cause.verdict.reasons[0].message}", remedy)

@@ -42,11 +42,15 @@ class Backup:
         """The paths of the requests that made or removed a snapshot, as they came to the server."""
         self.fault: tuple[str, int] | None = None
         """The fault, and the number of the request that it strikes."""
+        self.deletions_lost = False
+        """Whether the answer to each deletion is lost, as if it took longer than it is waited for."""
         monkeypatch.setattr(cluster_snapshot, "connect", lambda *_options: client_of(self._answer, self.room.clock))
 
     def _answer(self, request: Request) -> Answer | Pending:
         acts = request.method in {"PUT", "DELETE"}
         kind = self.fault[0] if acts and self.fault and self.fault[1] == len(self.taken) else ""
+        if self.deletions_lost and request.method == "DELETE":
+            kind = LOST
         if kind == BEFORE:
             raise Killed
         if kind == DENIED:
@@ -252,8 +256,16 @@ def test_one_that_cannot_be_removed_stops_nothing(backup: Backup) -> None:
     backup.fault = (DENIED, 2)
     done = backup.run(snapshot_keep=1)
     assert (done["verdict"]["state"], codes(done)) == ("passed", ["snapshot_taken", "snapshot_left"])
-    assert "upgrade-3.8.0-20250101t000000 of an earlier upgrade stays" in said(done)
+    assert "upgrade-3.8.0-20250101t000000 of an earlier upgrade is still there. " in said(done)
     assert len(backup.names()) == 2
+
+
+def test_one_whose_removal_was_not_answered_in_time_is_looked_at_again(backup: Backup) -> None:
+    backup.run(started="2025-01-01T00:00:00Z")
+    backup.deletions_lost = True
+    done = backup.run(snapshot_keep=1)
+    assert (done["verdict"]["state"], codes(done)) == ("passed", ["snapshot_taken"])
+    assert backup.names() == [NAME]
 
 
 def test_the_newest_whole_one_and_those_of_others_never_go() -> None:
