@@ -12,7 +12,7 @@ from ..common.arguments import KUBERNETES
 from ..common.errors import Refusal, refusal
 from ..common.task import Contract, Outcome, Task, sentences
 from ..common.timestamps import now_text, timestamp_of, utc_now
-from ..common.verdict import Verdict
+from ..common.verdict import Verdict, refused
 from ..common.voice import Waiting
 from ..kubernetes.client import connect
 from .awx_job import AwxJobs
@@ -92,7 +92,7 @@ def _in_process(task: Task, folder: Folder, begun: Cluster) -> Outcome:
     listener = _Listener(task, folder)
     try:
         played = play(command, log, listener.hear)
-        end, changed = _end(played), played.changed
+        end, changed = _end_of_upgrade(played), played.changed
     except Refusal as error:
         if not listener.cancelled:
             raise
@@ -221,6 +221,21 @@ def _end(played: Played) -> dict[str, Any]:
         "codes": tuple(map(str, said.get("upgrade_reasons") or ())),
         "record": str(said.get("upgrade_record") or ""),
     }
+
+
+def _end_of_upgrade(played: Played) -> dict[str, Any]:
+    """The same after an upgrade. Each one leaves statistics, so one without them is not known to be done."""
+    end = _end(played)
+    if played.code or "upgrade_state" in played.statistics:
+        return end
+    unknown = refused(
+        "fleet_process_unknown_end",
+        "The playbook has ended with code 0, but has left no statistics, so it is not known whether the cluster is"
+        " done.",
+        "Run the fleet again: a cluster that is done stays as it is. If this lasts, see the log of the cluster in"
+        " upgrade_fleet_path, and that the folder for temporary files may be written.",
+    )
+    return {**end, "state": FAILED, "cause": unknown.sentence(), "codes": (unknown.code,)}
 
 
 def _outcome(cluster: Cluster, *, changed: bool = False) -> Outcome:

@@ -11,6 +11,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet import cluster_upgrade, fleet_plan
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.fleet_record import Cluster, FleetPlan
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.folder import Folder
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.process import Played
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.waves import Wave
 
 ONE = Cluster("eu/one", "done", wave="wave 1", codes=("a",), seconds=1.5)
@@ -98,3 +99,24 @@ def test_a_process_ends_once_the_fleet_is_cancelled(tmp_path: Path, monkeypatch:
     folder.put_plan(Cluster("one", "planned", digest="p1"))
     fleet_plan.run(task(fleet_plan.CONTRACT, tmp_path, clusters=["one"], state="agreed"))
     assert not folder.is_cancelled()
+
+
+@pytest.mark.parametrize(
+    ("statistics", "state", "codes"),
+    [
+        ({}, "failed", ["fleet_process_unknown_end"]),
+        ({"upgrade_changed": False}, "failed", ["fleet_process_unknown_end"]),
+        ({"upgrade_state": "done", "upgrade_reasons": []}, "done", []),
+    ],
+)
+def test_a_process_that_has_left_no_statistics_is_not_known_to_be_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, statistics: dict[str, Any], state: str, codes: list[str]
+) -> None:
+    folder = Folder(tmp_path)
+    folder.put(Cluster("one", "planned", digest="p1"))
+    folder.write(FleetPlan((Wave("wave 1", ("one",)),), 0, "f1"))
+    monkeypatch.setattr(cluster_upgrade, "play", lambda *_given: Played(0, statistics, "Done."))
+    ended = cluster_upgrade.run(task(cluster_upgrade.CONTRACT, tmp_path, cluster="one")).more["cluster"]
+    assert (ended["state"], ended["codes"]) == (state, codes)
+    assert folder.clusters(["one"])["one"].state == state
+    assert bool(ended["cause"]) is (state == "failed")
