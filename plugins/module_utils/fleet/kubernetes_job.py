@@ -62,12 +62,26 @@ class KubernetesJobs:
         return gone if found is None else _read(found)
 
     def log(self, job: LaunchedJob) -> str:
-        """See `Launcher`. A Job whose pod had to leave its Kubernetes node has had several pods."""
-        lines = []
+        """See `Launcher`. A Job whose pod had to leave its Kubernetes node has had several pods.
+
+        A pod whose log cannot be read is left out, with a line that says so.
+
+        Raises:
+            Refusal: there is none that can be read.
+        """
+        lines, unread = list[str](), list[Refusal]()
         for pod in self._pods(job):
             name = str(pod["metadata"]["name"])
-            if (pod.get("status") or {}).get("phase") not in (None, "Pending"):
-                lines += self._client.log(self._namespace, name, self._container(pod["spec"])["name"], _LINES)
+            if (pod.get("status") or {}).get("phase") in (None, "Pending"):
+                continue
+            try:
+                found = self._client.log(self._namespace, name, self._container(pod["spec"])["name"], _LINES)
+            except Refusal as error:
+                unread.append(error)
+                found = [f"The log of pod {name} could not be read: {error.verdict.reasons[0].message}"]
+            lines += found
+        if unread and len(lines) == len(unread):
+            raise unread[-1]
         return "\n".join(lines)
 
     def statistics(self, job: LaunchedJob) -> Mapping[str, Any]:

@@ -18,6 +18,8 @@ from .launching import JobState, Launch, LaunchedJob, Launcher, is_of, mark_of, 
 
 UNANSWERED = 60.0
 """Seconds for which a job is searched for if its launch got no answer."""
+LOG_PATIENCE = 30.0
+"""Seconds for which the output of a job is asked for. It decides nothing, so the cluster does not wait for it."""
 GONE = "orphaned"
 """The code of a task whose controller is gone. The job continues, and the next run finds it."""
 
@@ -43,7 +45,7 @@ class LaunchedUpgrade:
             return self._taken(job)
         except Refusal as error:
             reasons = error.verdict.deciding()
-            if any(each.code == GONE for each in reasons):
+            if _is_gone(error):
                 raise
             return self._ended(FAILED, " ".join(each.sentence() for each in reasons), *(each.code for each in reasons))
 
@@ -171,8 +173,22 @@ class LaunchedUpgrade:
         return self._ended(WAITING if waits else DONE, cause, *codes)
 
     def _keep(self, job: LaunchedJob) -> None:
-        """Keep the output of a job in the folder of the fleet, if it still has any."""
-        found = self._task.ask(lambda: self._launcher.log(job))
+        """Keep the output of a job in the folder of the fleet, if it still has any that can be read.
+
+        Raises:
+            Refusal: this task is no longer wanted.
+        """
+        try:
+            found, _verdict = self._task.wait_apart(
+                lambda: self._launcher.log(job), lambda _log: Verdict(), Patience(LOG_PATIENCE, 2.0)
+            )
+        except Refusal as error:
+            if _is_gone(error):
+                raise
+            said = " ".join(each.message for each in error.verdict.deciding() if each.code != "timed_out")
+            title = f"{self._launcher.title} {job.name}"
+            self._task.progress(f"{self._cluster.name}: the log of {title} could not be read, and is not kept: {said}")
+            return
         if found:
             self._folder.keep_log(self._cluster.name, found)
             self._cluster = replace(self._cluster, log=str(self._folder.log_of(self._cluster.name)))
@@ -198,3 +214,8 @@ class LaunchedUpgrade:
         )
         self._folder.put(ended)
         return ended
+
+
+def _is_gone(error: Refusal) -> bool:
+    """Whether this task is no longer wanted, which says nothing about the job."""
+    return any(each.code == GONE for each in error.verdict.deciding())
