@@ -91,7 +91,7 @@ def _in_process(task: Task, folder: Folder, begun: Cluster) -> Outcome:
     log, started = folder.log_of(begun.name), task.clock.now()
     listener = _Listener(task, folder)
     try:
-        played = play(command, log, listener.hear)
+        played = _played(task, command, log, listener)
         end, changed = _end_of_upgrade(played), played.changed
     except Refusal as error:
         if not listener.cancelled:
@@ -100,6 +100,14 @@ def _in_process(task: Task, folder: Folder, begun: Cluster) -> Outcome:
     ended = replace(begun, ended=now_text(), seconds=task.clock.now() - started, log=str(log), **end)
     folder.put(ended)
     return _outcome(ended, changed=changed)
+
+
+def _played(task: Task, command: PlaybookCommand, log: Path, listener: _Listener) -> Played:
+    """The end of the playbook, with a warning if its log lacks lines."""
+    played = play(command, log, listener.hear)
+    if played.unlogged:
+        task.warn(f"{task.params['cluster']}: {played.unlogged}")
+    return played
 
 
 def _launcher(task: Task) -> Launcher:
@@ -144,7 +152,7 @@ def _planned(task: Task, folder: Folder, name: str) -> Cluster:
         return found
     command = _plan_of(task)
     log = folder.log_of_plan(name)
-    played = play(command, log, _Listener(task).hear)
+    played = _played(task, command, log, _Listener(task))
     digest = str(played.statistics.get("upgrade_confirm") or "")
     shown = str(played.statistics.get("upgrade_plan_text") or "").partition("\n")[0]
     found = Cluster(name, PLANNED, digest=digest, plan=shown.removeprefix(f"Plan {digest}").strip(), log=str(log))

@@ -61,6 +61,8 @@ class Played:
     """The custom statistics of the run; empty if it ended before its first task."""
     last: str = ""
     """The last line of its output."""
+    unlogged: str = ""
+    """Why lines of its output are lost, because its log could not be written; empty if it has all."""
 
     @property
     def changed(self) -> bool:
@@ -74,7 +76,8 @@ def play(command: PlaybookCommand, log: Path, hear: Callable[[str], None]) -> Pl
     `hear` gets each line, and an empty one in each second without a line. It may raise, which ends the process.
 
     Raises:
-        Refusal: the process cannot be started, or the log cannot be written.
+        Refusal: the process cannot be started, or there can be no log. A log that can no longer be written, as on a
+            full disk, ends nothing.
     """
     with tempfile.TemporaryDirectory(prefix="stateful-upgrade-") as folder:
         variables, statistics = Path(folder, "variables.json"), Path(folder, "statistics.json")
@@ -82,8 +85,8 @@ def play(command: PlaybookCommand, log: Path, hear: Callable[[str], None]) -> Pl
             variables.touch(0o600)
             variables.write_text(json.dumps(dict(command.variables)), encoding="utf-8")
             log.parent.mkdir(0o700, parents=True, exist_ok=True)
-            with log.open("w", encoding="utf-8") as file:
-                code, last = _run(command.words(str(variables)), _environment(statistics), file, hear)
+            with _Log(log, hear) as kept:
+                code, last = _run(command.words(str(variables)), _environment(statistics), kept, hear)
         except OSError as error:
             raise refusal(
                 "cluster_process_failed",
@@ -91,7 +94,43 @@ def play(command: PlaybookCommand, log: Path, hear: Callable[[str], None]) -> Pl
                 "See that ansible-core is installed for the Python that runs this task, and that upgrade_fleet_path may"
                 " be written.",
             ) from error
-        return Played(code, _statistics(statistics), last)
+        return Played(code, _statistics(statistics), last, kept.lost)
+
+
+class _Log:
+    """The file with the output of a process. Lines that cannot be written are lost, and the process goes on."""
+
+    def __init__(self, path: Path, hear: Callable[[str], None]) -> None:
+        self._path, self._hear = path, hear
+        self._file = path.open("w", encoding="utf-8")
+        self.lost = ""
+        """Why lines are lost; empty if none is."""
+
+    def __enter__(self) -> _Log:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        # What is still in its buffer is written here, so this fails as a write does.
+        try:
+            self._file.close()
+        except OSError as error:
+            self._loses(error)
+
+    def write(self, line: str) -> None:
+        """Write a line. The first one that is lost is heard of."""
+        try:
+            self._file.write(line)
+            self._file.flush()
+        except OSError as error:
+            if self._loses(error):
+                self._hear(self.lost)
+
+    def _loses(self, error: OSError) -> bool:
+        first = not self.lost
+        self.lost = (
+            self.lost or f"lines of its output are lost, since {self._path} cannot be written: {error.strerror}."
+        )
+        return first
 
 
 def _environment(statistics: Path) -> dict[str, str]:
@@ -108,7 +147,7 @@ def _environment(statistics: Path) -> dict[str, str]:
 
 
 def _run(
-    words: Sequence[str], environment: Mapping[str, str], log: Any, hear: Callable[[str], None]
+    words: Sequence[str], environment: Mapping[str, str], log: _Log, hear: Callable[[str], None]
 ) -> tuple[int, str]:
     process = started(words[len(PYTHON) :], environment) or subprocess.Popen(  # noqa: S603 - of this collection
         words,
@@ -124,7 +163,6 @@ def _run(
         for line in _lines(process):
             if line:
                 log.write(line)
-                log.flush()
             if line.strip():
                 last = line.strip()
             hear(line.rstrip())
