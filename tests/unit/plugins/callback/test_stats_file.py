@@ -6,8 +6,11 @@ import json
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.callback import stats_file
 
 PLAY = """
 - hosts: localhost
@@ -61,3 +64,49 @@ def test_a_file_that_cannot_be_written_is_told_and_the_run_goes_on(
     code, output = play(tmp_path, ansible_environment, tmp_path / "nowhere" / "state.json", fails=False)
     assert code == 0, output
     assert "The custom statistics cannot be written" in output
+
+
+WAITS: Mapping[str, Any] = {
+    "upgrade_state": "waiting",
+    "upgrade_record": "n" * 253,
+    "upgrade_confirm": "p1f429d12444",
+    "upgrade_reasons": ["cluster_red", "pod_leaves"],
+}
+
+
+@pytest.mark.parametrize(
+    "long",
+    [
+        {"upgrade_waiting_for": ["A member is away. " * 400, "Another waits."]},
+        {"upgrade_waiting_for": [f"Member {number} is away." for number in range(500)]},
+        {"upgrade_cause": "The “cluster” is \\red\\.\n" * 500},
+        {"upgrade_cause": "a" * 3000, "upgrade_plan_text": "b" * 3000, "upgrade_waiting_for": ["c" * 3000]},
+        {"of_the_user": {"key": "d" * 5000}},
+        {f"of_the_user_{number}": number for number in range(500)},
+    ],
+)
+def test_the_message_of_a_pod_is_never_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: Mapping[str, Any]
+) -> None:
+    file = tmp_path / "termination-log"
+    monkeypatch.setattr(stats_file, "TERMINATION_LOG", str(file))
+    callback = stats_file.CallbackModule()
+    monkeypatch.setattr(callback, "get_option", lambda _name: str(file))
+    custom = {stats_file.WHOLE_RUN: {**WAITS, **long}}
+    callback.v2_playbook_on_stats(SimpleNamespace(changed={"localhost": 1}, custom=custom))
+    assert file.stat().st_size < 4096
+    found = json.loads(file.read_text())
+    kept = ("upgrade_state", "upgrade_record", "upgrade_confirm")
+    assert {name: found[name] for name in kept} == {name: WAITS[name] for name in kept}
+    assert found["upgrade_changed"] is True
+    for name in long.keys() & {"upgrade_waiting_for", "upgrade_cause"}:
+        assert found["upgrade_reasons"] == WAITS["upgrade_reasons"]
+        assert len(json.dumps(found[name])) > 400, "as much as there is room for"
+
+
+def test_a_file_that_is_no_message_of_a_pod_has_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    callback, file = stats_file.CallbackModule(), tmp_path / "state.json"
+    monkeypatch.setattr(callback, "get_option", lambda _name: str(file))
+    custom = {stats_file.WHOLE_RUN: {"upgrade_cause": "a" * 9000}}
+    callback.v2_playbook_on_stats(SimpleNamespace(changed={}, custom=custom))
+    assert json.loads(file.read_text())["upgrade_cause"] == "a" * 9000
