@@ -156,6 +156,7 @@ def test_a_role_for_members_has_every_step_and_documents_its_variables(role: str
         "package_wanted",
         "service_checksum",
         "service_placed",
+        "service_planned",
         "service_present",
         "service_there",
         "service_wanted",

@@ -23,3 +23,18 @@ def test_a_configuration_behind_a_link_is_replaced_there(
     assert link.readlink() == target
     assert (target.read_text(), target.stat().st_mode & 0o777) == (WANTED, 0o640)
     assert (tmp_path / "opensearch.yml.previous").read_text() == FORMER
+
+
+def test_the_content_of_the_plan_is_placed_whatever_the_template_has_become(
+    tmp_path: Path, ansible_environment: Mapping[str, str]
+) -> None:
+    path, template = tmp_path / "opensearch.yml", tmp_path / "wanted.j2"
+    path.write_text(FORMER)
+    template.write_text(WANTED)
+    edited = {"ansible.builtin.copy": {"content": "node.name: b\n", "dest": str(template), "mode": "0644"}}
+    given = {"member_service_path": str(path), "member_service_template": str(template)}
+    look, install = step_of("member_service", "look"), step_of("member_service", "install")
+    placed = take(tmp_path, ansible_environment, given, look, edited, install)
+    assert placed.code == 0, placed.message
+    assert template.read_text() == "node.name: b\n"
+    assert path.read_text() == WANTED
