@@ -160,6 +160,7 @@ def test_a_role_for_members_has_every_step_and_documents_its_variables(role: str
         "service_present",
         "service_there",
         "service_wanted",
+        "tarball_found",
         "tarball_home",
     }
     assert used - {f"member_{name}" for name in made} <= specification(role).keys()
