@@ -162,6 +162,7 @@ def test_a_role_for_members_has_every_step_and_documents_its_variables(role: str
         "service_wanted",
         "tarball_found",
         "tarball_home",
+        "tarball_whole",
     }
     assert used - {f"member_{name}" for name in made} <= specification(role).keys()
 

@@ -77,3 +77,12 @@ def test_a_folder_in_place_of_the_link_is_refused_while_the_member_is_up(server:
     done = server.take("prepare", "install")
     assert done.code == 0, done.message
     assert (server.link / LAST).read_text() == LAST
+
+
+def test_an_archive_is_unpacked_again_after_an_interruption_and_once_if_it_is_whole(server: Server) -> None:
+    unpacked = server.versions / VERSION
+    (unpacked / PROGRAM).parent.mkdir(parents=True)
+    (unpacked / PROGRAM).write_text(PROGRAM)
+    assert server.take("prepare").code == 0
+    assert (unpacked / LAST).read_text() == LAST
+    assert server.take("prepare").changed == {"h": 0}
