@@ -33,6 +33,12 @@ class HostsOfRun:
         """The value of this fact, which the role of each member sets on its host, by member; empty if it is not set."""
         return {member: self._of(host).get(fact) or {} for member, host in self.places().items()}
 
+    def unseen(self, fact: str) -> list[str]:
+        """The chosen members whose hosts do not have this fact while another host has it; none if no host has it."""
+        noted, chosen = self.noted(fact), texts_in(self.given("upgrade_members"))
+        without = [member for member, value in noted.items() if not value and (member in chosen or not chosen)]
+        return without if any(noted.values()) else []
+
     def lost(self, members: Iterable[str]) -> list[str]:
         """The hosts of these members that cannot be reached, each with the cause."""
         places = self.places()

@@ -11,7 +11,7 @@ from ..module_utils.run.order import RunFacts, RunStage, is_reserved, lined_up, 
 from ..module_utils.run.steps import StepPoint, means_yes
 from .capacity_of_run import grown
 from .hosts_of_run import texts_in
-from .of_run import AGREED, Run
+from .of_run import AGREED, OF_HOSTS, Run
 from .run_options import GivenVariables
 from .settling_of_run import pools_to_settle
 from .silences_of_run import all_silences
@@ -88,8 +88,9 @@ class OrderOfRun:
         )
 
     def lost(self) -> list[str]:
-        """The hosts that the plan takes members down on, and that cannot be reached."""
-        return self.run.hosts.lost(name for each in self.plan.get("batches") or () for name in each["members"])
+        """The hosts that cannot be reached, of the members that the plan takes down, or has left out as unseen."""
+        down = [name for each in self.plan.get("batches") or () for name in each["members"]]
+        return self.run.hosts.lost([*down, *self.run.hosts.unseen(OF_HOSTS["configurations"])])
 
     def statistics(self) -> dict[str, Any]:
         """The custom statistics of the end of a run."""

@@ -89,6 +89,20 @@ def test_only_hosts_whose_members_go_down_have_to_be_reached() -> None:
     assert (end["codes"], end["statistics"]["upgrade_state"]) == (["hosts_unreachable"], "refused")
 
 
+def test_with_a_configuration_the_plan_has_to_see_every_host_of_a_chosen_member() -> None:
+    """A plan without a batch says that all have their configuration, also the member of a host that is not seen."""
+    noted = {"member_configuration": {"present": "a", "wanted": "a"}}
+    seen = {**HOSTS, "hostvars": {**HOSTS["hostvars"], "h1": {**HOSTS["hostvars"]["h1"], **noted}}}
+    for plan in (PLAN, {**PLAN, "batches": []}):
+        for stage in ("to_lock", "to_show"):
+            assert "lost_hosts.yml" in asked(stage, **{**seen, "begin_plan": plan})
+            assert "lost_hosts.yml" not in asked(stage, **{**HOSTS, "begin_plan": plan})
+    # The host that can be reached and has none, h3, is one that gets none.
+    assert "cannot be reached: h2: Connection refused." in asked("lost", **seen)["cause"]
+    assert asked("to_lock", **seen, upgrade_members=["data-0"]) == ["locked.yml"]
+    assert "lost_hosts.yml" in asked("to_lock", **seen, upgrade_members="data-0, data-1")
+
+
 def test_capacity_stays_until_the_upgrade_is_completed() -> None:
     assert asked("keeps_capacity") is False
     assert asked("keeps_capacity", begin_plan={**PLAN, "adds": ["one member more"]}) is True
