@@ -60,7 +60,7 @@ def test_no_batch_is_lined_up_after_a_step_that_has_failed_or_waits() -> None:
     assert asked("hosts", steps_waiting=[{"message": "It waits."}]) == []
 
 
-HOSTS = {
+HOSTS: dict[str, Any] = {
     "groups": {"data": ["h1", "h2"], "managers": ["h3"]},
     "hostvars": {
         "h1": {"upgrade_member": "data-0", "begin_reached": {"ping": "pong"}},
