@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from .errors import Conflict
-from .verdict import Verdict
+from .errors import Conflict, Denied, Refusal, Unreachable
+from .verdict import Reason, Verdict
 
 Done = TypeVar("Done")
 Seen = TypeVar("Seen")
@@ -49,3 +49,24 @@ def proven_and_prepared(
         seen, verdict = look()
         if not (prepare(seen) if verdict.passed else again(verdict)):
             return seen, verdict
+
+
+def refusals_of(asked: Sequence[Callable[[], None]]) -> list[Reason]:
+    """The reasons for which any of these is refused, once all were asked.
+
+    Raises:
+        Unreachable: the API gives no answer.
+        Denied: all of them lack a right.
+    """
+    refusals: list[Refusal] = []
+    for each in asked:
+        try:
+            each()
+        except (Unreachable, Conflict):
+            raise
+        except Refusal as error:
+            refusals.append(error)
+    reasons = [reason for error in refusals for reason in error.verdict.reasons]
+    if refusals and all(isinstance(error, Denied) for error in refusals):
+        raise Denied(*reasons)
+    return reasons

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
+from ..common.attempts import refusals_of
 from ..common.errors import Denied, Refusal
 from ..common.task import Task
 from ..common.timestamps import in_seconds, now_text
 from ..common.verdict import Reason, Verdict
-from ..extra_machines.act.adding import refusals_of
 from ..extra_machines.observe.look import ClusterApi, cluster_api
 from ..kubernetes.client import connect
 from ..kubernetes.rights import missing_rights

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ..common.attempts import refusals_of
 from ..common.errors import Refusal, Unreachable
 from ..common.task import Outcome, Task, attempt
 from ..common.verdict import Reason, Verdict, combine, remark
@@ -17,7 +18,6 @@ from ..common.words import unique
 from ..draining.act.draining import Draining
 from ..draining.drain import DrainRules, drain
 from ..draining.judge.forced_drains import rungs_in
-from ..extra_machines.act.adding import refusals_of
 from ..kubernetes.client import KubernetesClient, connect
 from ..run.begin_and_end import System
 from ..run.runs import contract_of, work_of

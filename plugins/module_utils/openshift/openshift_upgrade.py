@@ -13,13 +13,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from ..common.attempts import refusals_of
 from ..common.errors import Conflict, Refusal
 from ..common.release import Release
 from ..common.task import Outcome, Task
 from ..common.verdict import Reason, Verdict, combine, remark, waiting
 from ..common.words import unique
 from ..draining.judge.budgets import judge_closed
-from ..extra_machines.act.adding import refusals_of
 from ..kubernetes.client import connect
 from ..kubernetes.pods import list_budgets
 from ..run.begin_and_end import System

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from ...common.errors import Conflict, Denied, Refusal, Unreachable
+from ...common.attempts import refusals_of
+from ...common.errors import Refusal
 from ...common.task import Task, passed_or_raise
-from ...common.verdict import Reason, Verdict, combine
+from ...common.verdict import Verdict, combine
 from ...kubernetes.rights import Right, missing_rights
 from ...run.lock.lock_watch import Writers
 from ..judge.adding import judge_addable, judge_at_work, judge_kept, judge_ready, missing
@@ -122,24 +123,3 @@ class Addition:
                     changes.unmark(present, each)
             verdicts.append(judge_ready(present, machines))
         return verdicts
-
-
-def refusals_of(asked: Sequence[Callable[[], None]]) -> list[Reason]:
-    """The reasons for which any of these is refused, once all were asked.
-
-    Raises:
-        Unreachable: the API gives no answer.
-        Denied: all of them lack a right.
-    """
-    refusals: list[Refusal] = []
-    for each in asked:
-        try:
-            each()
-        except (Unreachable, Conflict):
-            raise
-        except Refusal as error:
-            refusals.append(error)
-    reasons = [reason for error in refusals for reason in error.verdict.reasons]
-    if refusals and all(isinstance(error, Denied) for error in refusals):
-        raise Denied(*reasons)
-    return reasons
