@@ -286,11 +286,16 @@ class OpenShift:
 
     def is_configured(self, node: str) -> bool:
         """Whether a Kubernetes node is there and in a pool: a person may remove it, or take its label away."""
-        return any(node in names for names in self.members.values())
+        return node in self._pools
 
     def pool_of(self, node: str) -> MachineConfigPool:
-        """The pool of a Kubernetes node that is in one."""
-        return next(self.pools[name] for name, nodes in self.members.items() if node in nodes)
+        """The pool of a Kubernetes node. Raises KeyError: it is in none."""
+        return self._pools[node]
+
+    @cached_property
+    def _pools(self) -> Mapping[str, MachineConfigPool]:
+        """By Kubernetes node."""
+        return {node: self.pools[name] for name, nodes in self.members.items() for node in nodes}
 
     def after(self, version: str, channel: str) -> OpenShift:
         """As it will be once the update to this version is completed, see `ClusterVersion.after`."""
