@@ -13,7 +13,7 @@ from ..lock.held_lock import who
 from ..record.events import EventKind, happened
 from ..record.phases import Phase, UpgradeEvent
 from ..record.record import Record, noted
-from ..record.record_keeping import Change, FoundRecords, Kept, RecordStore, change_record, readable
+from ..record.record_keeping import Change, Kept, RecordStore, change_record, readable
 from ..record.requests import judge_still_standing
 from .approvals import (
     PAUSE,
@@ -53,16 +53,16 @@ def say(task: Task, store: RecordStore) -> Outcome:
 
 
 def _meant(store: RecordStore, named: str | None, over: Collection[Phase]) -> tuple[str, Kept]:
-    found = store.find().kept
+    found = store.find()
     # Another record that cannot be read matters only to someone who names none.
-    asked = {name: kept.record() for name, kept in found.items() if named in (None, name)}
-    meant = {name: found[name] for name, record in asked.items() if record.phase not in over}
+    asked = {name: kept.record() for name, kept in found.kept.items() if named in (None, name)}
+    meant = {name: found.kept[name] for name, record in asked.items() if record.phase not in over}
     if len(meant) == 1:
         return next(iter(meant.items()))
     if meant:
         several = f"There are several upgrades in progress: {', '.join(sorted(meant))}."
         raise refusal("upgrade_not_clear", several, "Name the record of the one that is meant (upgrade_record_name).")
-    records, _remarks = readable(FoundRecords(found))
+    records, _remarks = readable(found)
     going = [name for name, record in records.items() if record.phase not in over]
     others = f" There are {', '.join(sorted(going))}." if going else ""
     said = f"There is no upgrade in progress{f' with the record {named}' if named else ''}.{others}"
