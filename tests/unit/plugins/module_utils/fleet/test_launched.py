@@ -7,7 +7,6 @@ memory. The end of a job, and that of its pod, is played.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet import cluster_upgrade
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.awx_job import AwxJobs
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.awx_server import AwxServer
-from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.fleet_record import Cluster, FleetPlan
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.fleet_record import Cluster
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.folder import Folder
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.launched import LaunchedUpgrade
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.launching import (
@@ -27,7 +26,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.launching i
     name_of_job,
     standing,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.waves import Wave
 
 from tests.sandbox.clock import Clock
 from tests.sandbox.listening import Listening
@@ -48,14 +46,6 @@ def scheduler(request: pytest.FixtureRequest) -> Iterator[Scheduler]:
         there = OfAwx("")
         there.url = listening.serve(there.awx).url
         yield there
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    folder = Folder(tmp_path)
-    folder.write(FleetPlan((Wave("wave 1", ("north",)),), 1, "f1"))
-    folder.put(Cluster("north", "upgrading", digest="p1", began="2026-11-28T10:00:00Z"))
-    return folder
 
 
 class Killed(BaseException):

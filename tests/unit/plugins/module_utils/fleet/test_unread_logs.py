@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet import cluster_upgrade
-from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.fleet_record import Cluster, FleetPlan
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.fleet_record import Cluster
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.folder import Folder
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.launched import LOG_PATIENCE, LaunchedUpgrade
-from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.waves import Wave
 
 from tests.sandbox.clock import Clock
 from tests.sandbox.kubernetes.objects import Json, Refused
@@ -30,14 +28,6 @@ def scheduler() -> OfKubernetes:
     found = OfKubernetes()
     found.prepare()
     return found
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    folder = Folder(tmp_path)
-    folder.write(FleetPlan((Wave("wave 1", ("north",)),), 1, "f1"))
-    folder.put(Cluster("north", "upgrading", digest="p1", began="2026-11-28T10:00:00Z"))
-    return folder
 
 
 def upgrade(scheduler: OfKubernetes, folder: Folder, log: Callable[[Json, str, bool], list[str]]) -> Upgraded:
