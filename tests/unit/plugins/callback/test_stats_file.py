@@ -79,7 +79,7 @@ WAITS: Mapping[str, Any] = {
     [
         {"upgrade_waiting_for": ["A member is away. " * 400, "Another waits."]},
         {"upgrade_waiting_for": [f"Member {number} is away." for number in range(500)]},
-        {"upgrade_cause": "The “cluster” is \\red\\.\n" * 500},
+        {"upgrade_cause": "The \u201ccluster\u201d is \\red\\.\n" * 500},
         {"upgrade_cause": "a" * 3000, "upgrade_plan_text": "b" * 3000, "upgrade_waiting_for": ["c" * 3000]},
         {"of_the_user": {"key": "d" * 5000}},
         {f"of_the_user_{number}": number for number in range(500)},
