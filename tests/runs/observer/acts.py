@@ -19,6 +19,8 @@ _QUESTIONS = re.compile(r"/_cluster/allocation/explain|(/[^/]+)?/_(search|count|
 _PULLS = re.compile(r"/api/v1/namespaces/[^/]+/pods(/[^/]*-image-pull-[^/]*)?")
 """Images are pulled before the lock is taken."""
 _LOCK = re.compile(r"/apis/coordination\.k8s\.io/v1/namespaces/[^/]+/leases(/[^/]+)?|/_component_template(/.*)?")
+OF_RECORD = re.compile(r"/api/v1/namespaces/[^/]+/configmaps(/.*)?")
+"""The requests for records, which notices and what people say are written into without the lock."""
 _STATE = re.compile(r"/_cluster/state/([^/]+)")
 _PODS = re.compile(r"/api/v1/namespaces/([^/]+)/pods")
 _POD = re.compile(rf"{_PODS.pattern}/([^/]+)")

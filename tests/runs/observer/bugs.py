@@ -19,6 +19,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import UNDO
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools import judge, pod_roll
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.roll_batch import ObservedBatch
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.start import say
 
 
 @contextmanager
@@ -92,11 +93,19 @@ def going_pod_counts() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def pause_ignored() -> Iterator[None]:
+    """Batches start although a person has paused the upgrade."""
+    with patch.object(say, "judge_hold", lambda _hold: Verdict()):
+        yield
+
+
 BUGS: Mapping[str, tuple[Callable[[], AbstractContextManager[None]], frozenset[str]]] = {
     "proof_of_before": (proof_of_before, frozenset({"proof"})),
     "undo_after_change": (undo_after_change, frozenset({"undo"})),
     "lock_not_asked": (lock_not_asked, frozenset({"lock"})),
     "done_member_again": (done_member_again, frozenset({"twice"})),
     "going_pod_counts": (going_pod_counts, frozenset({"others", "copies"})),
+    "pause_ignored": (pause_ignored, frozenset({"pause"})),
 }
 """The name of a bug, the bug, and the invariants that it breaks: one of them at least is found broken."""

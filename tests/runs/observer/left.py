@@ -91,6 +91,12 @@ def replicas_named(before: Sight, now: Sight) -> Iterator[str]:
 
 def all_put_back(before: Sight, now: Sight, size: str = "") -> Iterator[str]:
     """After a whole upgrade everything is as before, but for images, versions, and the `size` of claims if given."""
+    yield from changes_put_back(before, now)
+    yield from _pools_put_back(before, now, size)
+
+
+def changes_put_back(before: Sight, now: Sight) -> Iterator[str]:
+    """After an abort everything is as before, but for the pools: one whose roll is not finished stays as it is."""
     for (scope, name), (was, present) in sorted(differing(before, now).items()):
         yield f"the {scope} setting {name} was {was!r} and is {present!r}"
     if now.undo:
@@ -109,7 +115,6 @@ def all_put_back(before: Sight, now: Sight, size: str = "") -> Iterator[str]:
         found = now.indices.get(name)
         if found is not None and found["uuid"] == own["uuid"] and found != own:
             yield f"the settings of index {name} were {dict(own)} and are {dict(found)}"
-    yield from _pools_put_back(before, now, size)
 
 
 def _pools_put_back(before: Sight, now: Sight, size: str) -> Iterator[str]:

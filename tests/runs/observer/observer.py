@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ from tests.runs.observer import acts, left, order, rules
 from tests.runs.observer.lock import under_lock
 from tests.runs.observer.looking import Looking
 from tests.runs.observer.order import Look, Progress
-from tests.runs.observer.rules import Takedown
+from tests.runs.observer.rules import Takedown, listed
 from tests.runs.observer.sight import Consents, Key, Setting, Sight
 from tests.runs.observer.watching import Watching, asking
 from tests.runs.turns import OneRun
@@ -54,6 +55,10 @@ class Observer(Watching[Sight]):
         self._made_by: dict[str, OneRun] = {}
         """The pods that runs have made, such as those that pull images: one that is at work removes its own."""
         self._holders: dict[Key, frozenset[str]] = {}
+        self.is_paused: Callable[[], bool] = bool
+        """Whether a person has paused the upgrade."""
+        self._in_pause = 0
+        """The batches that have gone since it was paused. The one that waits at its gate may still go."""
         self._remember()
 
     def _looking_at(self, sandbox: Sandbox, cluster: Cluster) -> Looking:
@@ -80,6 +85,12 @@ class Observer(Watching[Sight]):
         else:
             self._note("end", left.exactly_named(self._first, self._now))
 
+    def left_over(self) -> Iterator[str]:
+        """What is not put back although a playbook has said that everything is, unless a run is at work again."""
+        self.look()
+        if not self.is_held_by_other:
+            yield from left.changes_put_back(self._first, self._now)
+
     def _changed_by_others(self, before: Sight) -> None:
         self._hit |= acts.taken_down(before, self._now)
         first, self._first = self._first, left.after_others(self._first, before, self._now)
@@ -99,7 +110,7 @@ class Observer(Watching[Sight]):
                 self._progress = replace(progress, run=now.holder, acted=self._number)
                 self._saw_lock(at)
             return
-        if not acts.is_act(request) or not (now is not before or 200 <= status < 300):
+        if not acts.is_act(request) or not (now is not before or 200 <= status < 300) or self._is_note(request):
             return
         self._first = left.without_unseen(self._first, before, now, self._unseen)
         # The client of the members asks again by itself; a pod is never deleted again without another look.
@@ -123,6 +134,9 @@ class Observer(Watching[Sight]):
         self._note("snapshot", rules.saved(before, self._saved) if self._saved else ())
         self._note("batch", rules.one_batch(before, taken, self._batching))
         self._note("others", rules.others_stand(seen, pods, taken))
+        self._in_pause = self._in_pause + (not self._away) if self.is_paused() else 0
+        if self._in_pause > 1:
+            self._note("pause", [f"{listed(taken.names)} goes, and the upgrade is paused"])
         self._note("proof", order.fresh_proof(before, at, taken, progress, PROOF_AGE))
         self._away |= {name: before.members[name].process for name in taken.names}
 

@@ -58,7 +58,7 @@ class OpenShiftObserver(Watching[Sight]):
         self.forced = ForcedDrains(openshift)
         self.told: Callable[..., list[tuple[str, str]]] = lambda **_whole: []
         """The rules that are broken by what was reported of the upgrade, each with a sentence."""
-        self.without_lock: tuple[str, ...] = ()
+        self.free_paths: tuple[str, ...] = ()
         """The beginnings of further paths that are written without the lock."""
 
     def watch(self, taken_early: Callable[[], list[str]], hidden: Callable[[], list[str]]) -> None:
@@ -104,7 +104,7 @@ class OpenShiftObserver(Watching[Sight]):
                 self._progress = replace(self._progress, run=now.holder, acted=self._number)
                 self._saw_lock(at)
             return
-        if not acts.is_act(request) or request.path.startswith((*OUTSIDE, *self.without_lock)):
+        if not acts.is_act(request) or request.path.startswith((*OUTSIDE, *self.free_paths)):
             return
         if now is before and not 200 <= status < 300:
             return

@@ -15,6 +15,7 @@ from kubernetes import client
 from tests.lab.opensearch.layouts import seven_members, three_combined
 from tests.runs.observer.bugs import BUGS
 from tests.runs.observer.observer import Observer
+from tests.runs.random_runs.person import Person
 from tests.runs.turns import Killed
 from tests.runs.world import CalledCluster, World, world
 from tests.sandbox.web import Request
@@ -84,12 +85,28 @@ def evicting(here: World, cluster: CalledCluster) -> Callable[[Request], None]:
     return behind
 
 
-def found_in_a_run(here: World, bug: AbstractContextManager[None], *, evicts: bool) -> Observer:
+def pausing(person: Person) -> Callable[[Request], None]:
+    """A function for after a request: once the first member goes, a person pauses the upgrade."""
+    asked = list[Request]()
+
+    def behind(request: Request) -> None:
+        if request.method == "DELETE" and "/pods/" in request.path and "image-pull" not in request.path and not asked:
+            asked.append(request)
+            person.pause()
+
+    return behind
+
+
+def found_in_a_run(
+    here: World, bug: AbstractContextManager[None], *, evicts: bool = False, pauses: bool = False
+) -> Observer:
     """The observer of a run with a bug, which is killed as soon as something is found."""
     cluster = with_data(here)
     given = here.confirmed(cluster.variables(TO))
     observer = Observer(here.sandbox, cluster)
-    behind = evicting(here, cluster) if evicts else lambda _request: None
+    person = Person(cluster.variables(TO))
+    observer.is_paused, observer.without_lock = person.is_paused, person.without_lock
+    behind = evicting(here, cluster) if evicts else pausing(person) if pauses else lambda _request: None
 
     def after(request: Request) -> None:
         behind(request)
@@ -107,7 +124,7 @@ def found_in_a_run(here: World, bug: AbstractContextManager[None], *, evicts: bo
 @pytest.mark.parametrize("name", BUGS)
 def test_a_bug_is_found(here: World, name: str) -> None:
     bug, broken = BUGS[name]
-    observer = found_in_a_run(here, bug(), evicts=name == "going_pod_counts")
+    observer = found_in_a_run(here, bug(), evicts=name == "going_pod_counts", pauses=name == "pause_ignored")
     assert broken & {each.rule for each in observer.found}, observer.violations
 
 
@@ -136,6 +153,12 @@ class Rogue:
                 core.list_namespaced_pod(self._cluster.namespace)
             for name in deleted:
                 core.delete_namespaced_pod(name, self._cluster.namespace)
+
+
+def test_no_batch_starts_in_a_pause_while_there_is_no_bug(here: World) -> None:
+    observer = found_in_a_run(here, contextlib.nullcontext(), pauses=True)
+    assert observer.violations == []
+    assert observer.is_paused()
 
 
 def test_a_controller_without_rules_breaks_them_all(here: World) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
@@ -78,6 +78,8 @@ class Watching(Generic[Seen]):
         self._number, self._began = 0, 0.0
         self._asked = self._now
         self._last_of: dict[int, Request] = {}
+        self.without_lock: Sequence[OneRun] = ()
+        """The runs of playbooks that only write into the record, over the version that they have read."""
 
     @property
     def violations(self) -> list[str]:
@@ -169,6 +171,10 @@ class Watching(Generic[Seen]):
 
     def _changed_by_others(self, before: Seen) -> None:
         """Something else than the run has changed what is seen."""
+
+    def _is_note(self, request: Request) -> bool:
+        """Whether a playbook writes what a person says into the record, which takes no lock."""
+        return asking() in self.without_lock and acts.OF_RECORD.fullmatch(request.path) is not None
 
     def _wrote_lock(self, before: Seen, status: int, at: float) -> bool:
         """Note that a run has written the lock. The result says whether it has it since."""

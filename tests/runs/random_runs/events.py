@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
+from tests.runs.random_runs.person import Person
 from tests.runs.random_runs.story import Event
 from tests.runs.turns import Killed
 from tests.runs.world import World
@@ -95,3 +96,19 @@ OF_EVERY_SYSTEM: Mapping[str, Callable[[Happening, Event], None]] = {
     "busy": lambda here, event: _spoiled(here, event, 429),
 }
 """The kinds of these events."""
+
+
+class WithPerson(Protocol):
+    """The events of a story in which a person acts."""
+
+    @property
+    def person(self) -> Person:
+        """Who aborts and pauses the upgrade."""
+
+
+OF_PERSON: Mapping[str, Callable[[WithPerson, Event], None]] = {
+    "person_aborts": lambda here, _event: here.person.abort(),
+    "upgrade_paused": lambda here, _event: here.person.pause(),
+    "person_settles": lambda here, _event: here.person.settle(),
+}
+"""The kinds of events that are playbooks which a person runs next to the upgrade."""

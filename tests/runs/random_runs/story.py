@@ -104,3 +104,13 @@ def events_of(
         for _number in range(chance.choice((0, 1, 1, 2, 2, 3, 4)))
     ]
     return tuple(sorted(events, key=lambda each: each.act))
+
+
+PERSON, OF_PERSON = 0.15, ("person_aborts", "person_aborts", "upgrade_paused", "upgrade_paused", "person_settles")
+"""The share of stories in which a person runs a playbook next to the upgrade, and what it may be."""
+
+
+def by_person(seed: int, latest: int) -> tuple[Event, ...]:
+    """What a person does to the run of a story, drawn apart, so that the other seeds stay the stories that they were."""
+    chance = random.Random(f"{seed} person")  # noqa: S311
+    return (Event(chance.randint(1, latest), chance.choice(OF_PERSON)),) if chance.random() < PERSON else ()

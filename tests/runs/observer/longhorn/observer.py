@@ -37,7 +37,6 @@ MADE_BY_RUNS = {("POST", each) for each in (*UPGRADES, "snapshots")} | {
     *(("PATCH", each) for each in FIELDS),
 }
 """The acts of runs on objects of Longhorn."""
-OF_RECORD = re.compile(r"/api/v1/namespaces/[^/]+/configmaps(/.*)?")
 
 
 @dataclass(frozen=True)
@@ -142,11 +141,17 @@ class LonghornObserver(Watching[Sight]):
         if self.is_held_by_other:
             return
         if code == 0 and target:
-            own = replace(now, holder="" if now.holder in self._lives else now.holder)
-            self._note("end", rules.all_put_back(self._first, own))
+            self._note("end", self.left_over())
             self._note("end", rules.all_done(now, self._nodes, self._hit))
             if now.snapshots and not self._snapshots_stay:
                 self._note("end", ["snapshots of runs are left"])
+
+    def left_over(self) -> Iterator[str]:
+        """What is not put back although a playbook has said that everything is, unless a run is at work again."""
+        self.look()
+        if not self.is_held_by_other:
+            holder = "" if self._now.holder in self._lives else self._now.holder
+            yield from rules.all_put_back(self._first, replace(self._now, holder=holder))
 
     def _act(self, request: Request, before: Sight, status: int, at: float) -> None:
         """Judge what a request of the run has done."""
@@ -162,12 +167,12 @@ class LonghornObserver(Watching[Sight]):
         plural, name = _object_of(request)
         if (request.method, plural) == ("DELETE", "snapshots") and not 200 <= status < 300:
             self._snapshots_stay = True
-        if not acts.is_act(request) or not (now is not before or 200 <= status < 300):
+        if not acts.is_act(request) or not (now is not before or 200 <= status < 300) or self._is_note(request):
             return
         repeated = self._last == request and request.method != "DELETE"
         self._note("lock", under_lock(before.holder, at, self._progress, LOOK_AGE, repeated=repeated))
         self._progress = replace(self._progress, acted=self._number)
-        if (request.method, plural) not in MADE_BY_RUNS and not OF_RECORD.fullmatch(request.path):
+        if (request.method, plural) not in MADE_BY_RUNS and not acts.OF_RECORD.fullmatch(request.path):
             self._note("scope", [f"{request.method} {request.path} is no act of a run"])
         if plural in FIELDS:
             self._changed(plural, name, before)

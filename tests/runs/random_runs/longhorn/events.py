@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.runs.observer.longhorn.observer import LonghornObserver
-from tests.runs.random_runs.events import OF_EVERY_SYSTEM, Happening
+from tests.runs.random_runs.events import OF_EVERY_SYSTEM, OF_PERSON, Happening
 from tests.runs.random_runs.longhorn.database import Database
 from tests.runs.random_runs.longhorn.story import DESIGN, LonghornStory
+from tests.runs.random_runs.person import Person
 from tests.runs.random_runs.story import Event
 from tests.sandbox.kubernetes.kinds import LEASES
 from tests.sandbox.kubernetes.kinds import NODES as KUBERNETES_NODES
@@ -62,6 +63,7 @@ class HappeningToLonghorn(Happening):
     longhorn: Longhorn
     story: LonghornStory
     observer: LonghornObserver
+    person: Person
     database: Database | None = None
     """The one that is asked before each Kubernetes node, if there is one."""
     _undone: list[Callable[[], None]] = field(default_factory=list)
@@ -303,6 +305,7 @@ def _upgrade_in_trouble(here: HappeningToLonghorn, event: Event, *, fails: bool)
 
 KINDS: Mapping[str, Callable[[HappeningToLonghorn, Event], None]] = {
     **OF_EVERY_SYSTEM,
+    **OF_PERSON,
     "node_dead": _of_node(
         lambda longhorn, node: longhorn.faults.node_dies(node),
         lambda longhorn, node: longhorn.faults.node_returns(node),

@@ -10,6 +10,7 @@ from tests.runs.observer.longhorn.rules import Consents
 from tests.runs.random_runs.longhorn.database import Database
 from tests.runs.random_runs.longhorn.events import HappeningToLonghorn
 from tests.runs.random_runs.longhorn.story import LonghornStory
+from tests.runs.random_runs.person import Person
 from tests.runs.random_runs.playing import ByPlaybook
 from tests.runs.random_runs.story import Event
 from tests.runs.world import World
@@ -38,7 +39,9 @@ class LonghornStage(ByPlaybook):
         self._database = Database(here, story) if story.workload else None
         if self._database is not None:
             self.observer.ask_before(self._database.workload)
-        self._happening = HappeningToLonghorn(here, self.longhorn, story, self.observer, self._database)
+        self._person = Person({**self._own(), **SYSTEM}, self.observer.left_over)
+        self.observer.without_lock = self._person.without_lock
+        self._happening = HappeningToLonghorn(here, self.longhorn, story, self.observer, self._person, self._database)
 
     def variables(self) -> dict[str, Any]:
         """See `Stage`."""
@@ -46,10 +49,13 @@ class LonghornStage(ByPlaybook):
         return {
             **gate,
             "target_version": self.target,
-            "upgrade_namespace": NAMESPACE,
-            "upgrade_kubernetes": {"kubeconfig": str(self.world.sandbox.kubeconfig(USER))},
+            **self._own(),
             **self._story.options,
         }
+
+    def _own(self) -> dict[str, Any]:
+        kubernetes = {"kubeconfig": str(self.world.sandbox.kubeconfig(USER))}
+        return {"upgrade_namespace": NAMESPACE, "upgrade_kubernetes": kubernetes}
 
     def of_plan(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """See `ByPlaybook`."""
@@ -82,7 +88,8 @@ class LonghornStage(ByPlaybook):
         """See `Stage`: the evidence of an interruption is removed, as the refusal says, and the next run continues."""
         if '"interrupted_before"' in ended.output:
             self._happening.remove_evidence()
-        return any(f'"{each}"' in ended.output for each in ("interrupted_before", "volume_interrupted"))
+        found = [f'"{each}"' in ended.output for each in ("interrupted_before", "volume_interrupted")]
+        return self._person.read(ended) or any(found)
 
     def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """See `Stage`."""
@@ -104,3 +111,4 @@ class LonghornStage(ByPlaybook):
             if each["status"].get("state") == "attached" and each["status"].get("robustness") != "healthy"
         }
         assert not ill, ill
+        assert not (said := [*self._person.judged()]), said

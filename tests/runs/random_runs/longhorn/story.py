@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.runs.random_runs.story import Story, events_of
+from tests.runs.random_runs.story import Story, by_person, events_of
 from tests.sandbox.longhorn.description import NEW_IMAGE, OLD_IMAGE, Described, Machine, Recurring, Volume
 
 OUTSIDE, DESIGN, NEXT = "outside", "design", "v1.13"
@@ -114,6 +114,8 @@ def story_of(seed: int) -> LonghornStory:
     workload = chance.random() < ASKED
     likely = LIKELY | (OF_RUN if way == OUTSIDE else OF_LONGHORN) | (OF_WORKLOAD if workload else {})
     events = events_of(chance, likely, ACTS_OF_NODE * len(left), TOGETHER)
+    people = by_person(seed, ACTS_OF_NODE * len(left))
+    events = tuple(sorted((*events, *people), key=lambda each: each.act))
     options = _options(chance, way, volumes, left)
     jobs = _jobs(chance)
     if jobs:

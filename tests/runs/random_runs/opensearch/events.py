@@ -11,11 +11,14 @@ from kubernetes import client
 
 from tests.lab.opensearch.layouts import Pool
 from tests.lab.waiting import until
-from tests.runs.random_runs.events import OF_EVERY_SYSTEM, Happening
+from tests.runs.random_runs.events import OF_EVERY_SYSTEM, OF_PERSON, Happening
 from tests.runs.random_runs.opensearch.story import OpenSearchStory
+from tests.runs.random_runs.person import Person
 from tests.runs.random_runs.story import Event
 from tests.runs.world import CalledCluster
 from tests.sandbox.kubernetes.cluster import NODES
+from tests.sandbox.kubernetes.kinds import PODS
+from tests.sandbox.kubernetes.objects import is_ready
 from tests.sandbox.opensearch.cluster import Cluster as Servers
 from tests.sandbox.opensearch.lagging import LONGEST
 from tests.sandbox.opensearch.model import AVAILABLE
@@ -31,6 +34,7 @@ REQUESTS = (
 """The kinds of requests to Kubernetes that can be spoiled."""
 
 
+DELETED = "deletionTimestamp"
 ANSWERED = 600.0
 """Seconds of the clock within which a member answers again once all is mended."""
 
@@ -45,6 +49,7 @@ class HappeningToMembers(Happening):
     story: OpenSearchStory
     foreign: Callable[..., None]
     """Called with members that an event has just taken."""
+    person: Person
     edited: dict[str, int] = field(default_factory=dict)
     """The indices whose number of replicas a person has set, each with the number that it had."""
 
@@ -65,6 +70,8 @@ class HappeningToMembers(Happening):
         for member in self.members:
             self.servers.resize(member, AVAILABLE)
             self.servers.keeps_up(member)
+        if self.edited:
+            until("The members to be there", self.are_there, ANSWERED)
         for name, number in self.edited.items():
             self.cluster.ask(f"/{name}/_settings", "PUT", {"index": {"number_of_replicas": number}})
         self.edited.clear()
@@ -78,6 +85,12 @@ class HappeningToMembers(Happening):
         except urllib3.exceptions.HTTPError:
             return False
         return True
+
+    def are_there(self) -> bool:
+        """Whether no pod is about to go, whose copies a smaller number of replicas might leave as the only ones."""
+        pods = self.world.sandbox.kubernetes.server.store.each(PODS, self.cluster.namespace)
+        whole = {each["metadata"]["name"] for each in pods if is_ready(each) and DELETED not in each["metadata"]}
+        return whole >= {*self.members}
 
     def mend_places(self) -> None:
         """End what was broken of the places that members are at, and of what is between them and the controller."""
@@ -254,6 +267,7 @@ def settings_cleared(here: HappeningToMembers, _event: Event) -> None:
 
 KINDS: Mapping[str, Callable[[HappeningToMembers, Event], None]] = {
     **OF_EVERY_SYSTEM,
+    **OF_PERSON,
     "process_killed": _process_killed,
     "never_ready": _never_ready,
     "crash_loop": _crash_loop,

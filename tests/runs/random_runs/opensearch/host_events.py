@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tests.runs.on_hosts import ClusterOnHosts
-from tests.runs.random_runs.events import OF_EVERY_SYSTEM
+from tests.runs.random_runs.events import OF_EVERY_SYSTEM, OF_PERSON
 from tests.runs.random_runs.opensearch.events import (
     HappeningToMembers,
     disk_full,
@@ -32,6 +32,10 @@ class HappeningToHosts(HappeningToMembers):
     def happen(self, event: Event) -> None:
         """See `HappeningToMembers`."""
         KINDS_ON_HOSTS[event.kind](self, event)
+
+    def are_there(self) -> bool:
+        """See `HappeningToMembers`: no run ends while a member of a batch is about to go."""
+        return True
 
     def mend_places(self) -> None:
         """See `HappeningToMembers`: a service that has failed, and has not been stopped, is started by a person."""
@@ -115,6 +119,7 @@ def _record_removed(here: HappeningToHosts, _event: Event) -> None:
 
 KINDS_ON_HOSTS: Mapping[str, Callable[[HappeningToHosts, Event], None]] = {
     "kill": OF_EVERY_SYSTEM["kill"],
+    **OF_PERSON,
     "process_killed": _process_killed,
     "host_unreachable": _host_unreachable,
     "host_without_power": _host_without_power,

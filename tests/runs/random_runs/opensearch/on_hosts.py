@@ -15,6 +15,7 @@ from tests.runs.on_hosts import CHECK, PLAYBOOK_OF_HOSTS, ClusterOnHosts, cluste
 from tests.runs.random_runs.opensearch.host_events import HappeningToHosts
 from tests.runs.random_runs.opensearch.stage import make_indices
 from tests.runs.random_runs.opensearch.story import OpenSearchStory
+from tests.runs.random_runs.person import Person
 from tests.runs.random_runs.story import Event
 from tests.runs.world import World
 from tests.scenarios.playbook import Played, digest_in
@@ -41,7 +42,10 @@ class StageOnHosts:
         batching = str(story.options.get("upgrade_batching", "serial"))
         consents = Consents.of(story.options)
         self.observer = ObserverOfHosts(here.sandbox, cluster, self.target, consents, batching)
-        self._happening = HappeningToHosts(here, cluster, story, self.observer.foreign)
+        given = cluster.variables(self.target)
+        self._person = Person(given, self.observer.left_over, cluster.arguments)
+        self.observer.is_paused, self.observer.without_lock = self._person.is_paused, self._person.without_lock
+        self._happening = HappeningToHosts(here, cluster, story, self.observer.foreign, self._person)
 
     def variables(self) -> dict[str, Any]:
         """See `Stage`."""
@@ -73,7 +77,7 @@ class StageOnHosts:
 
     def read(self, ended: Played) -> bool:
         """See `Stage`: no batch is divided on hosts, so some runs ask for another one, with its new plan."""
-        return AGAIN in ended.output
+        return self._person.read(ended) or AGAIN in ended.output
 
     def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """See `Stage`."""
@@ -89,3 +93,4 @@ class StageOnHosts:
     def is_upgraded(self) -> None:
         """See `Stage`."""
         self._cluster.is_upgraded(self.target)
+        assert not (said := [*self._person.judged()]), said

@@ -13,6 +13,7 @@ from tests.runs.observer.observer import Observer
 from tests.runs.observer.sight import Consents
 from tests.runs.random_runs.opensearch.events import HappeningToMembers
 from tests.runs.random_runs.opensearch.story import EXTRA, VOLUMES, OpenSearchStory
+from tests.runs.random_runs.person import Person
 from tests.runs.random_runs.playing import ByPlaybook
 from tests.runs.random_runs.story import Event
 from tests.runs.shipped import bound
@@ -35,7 +36,9 @@ class OpenSearchStage(ByPlaybook):
         batching = str(story.options.get("upgrade_batching", "serial"))
         saved = self.target if story.repository else ""
         self.observer = Observer(here.sandbox, self._cluster, Consents.of(story.options), batching, saved, story.size)
-        self._happening = HappeningToMembers(here, self._cluster, story, self.observer.foreign)
+        self._person = Person(self._cluster.variables(self.target), self.observer.left_over)
+        self.observer.is_paused, self.observer.without_lock = self._person.is_paused, self._person.without_lock
+        self._happening = HappeningToMembers(here, self._cluster, story, self.observer.foreign, self._person)
 
     def variables(self) -> dict[str, Any]:
         """See `Stage`."""
@@ -68,7 +71,7 @@ class OpenSearchStage(ByPlaybook):
         """See `Stage`: the image that a sentence says is wrong is corrected."""
         if '"template_behind"' in ended.output:
             self._happening.correct_images(self.target)
-        return False
+        return self._person.read(ended)
 
     def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """See `Stage`: another manager of fields no longer counts."""
@@ -84,6 +87,7 @@ class OpenSearchStage(ByPlaybook):
     def is_upgraded(self) -> None:
         """See `Stage`."""
         self._cluster.is_upgraded(self.target)
+        assert not (said := [*self._person.judged()]), said
         claims = self.world.sandbox.api.store.list(CLAIMS, self._cluster.namespace)
         found = {each["metadata"]["name"]: each["status"]["capacity"]["storage"] for each in claims}
         of_members = {name.partition("-")[2] for name in found}

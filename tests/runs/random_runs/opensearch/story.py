@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab.opensearch.layouts import ELASTICSEARCH, OPENSEARCH, Pool, Product
-from tests.runs.random_runs.story import Event, Story, events_of
+from tests.runs.random_runs.story import Event, Story, by_person, events_of
 from tests.sandbox.paces import QUICK, Paces, drawn
 
 LATEST = 90
@@ -113,7 +113,8 @@ def story_of(seed: int) -> OpenSearchStory:
     indices, more, own = _raised(seed, indices)
     grown, quotas = _extra_member(seed, pools) if not on_hosts else ({}, ())
     options = {**options, **more, **grown}
-    events = tuple(sorted((*events, *own, *quotas), key=lambda each: each.act))
+    people = by_person(seed, LATEST)
+    events = tuple(sorted((*events, *own, *quotas, *people), key=lambda each: each.act))
     if not on_hosts and EXTRA not in options and random.Random(f"{seed} hops").random() < HOPS:  # noqa: S311
         # Such a run is twice as long.
         way, events = CHAIN, tuple(replace(each, act=2 * each.act) for each in events)

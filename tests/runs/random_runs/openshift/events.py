@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tests.runs.random_runs.events import OF_EVERY_SYSTEM, HappeningForAWhile
-from tests.runs.random_runs.openshift.person import Person
+from tests.runs.random_runs.events import OF_EVERY_SYSTEM, OF_PERSON, HappeningForAWhile
 from tests.runs.random_runs.openshift.requested import Requested
 from tests.runs.random_runs.openshift.story import KEPT_PODS, OpenShiftStory
+from tests.runs.random_runs.person import Person
 from tests.runs.random_runs.story import Event
 from tests.sandbox.openshift.asking import FEW
 from tests.sandbox.openshift.openshift import OpenShift
@@ -127,6 +127,7 @@ def _person_pauses(here: HappeningToOpenShift, event: Event) -> None:
 
 KINDS: Mapping[str, Callable[[HappeningToOpenShift, Event], None]] = {
     **OF_EVERY_SYSTEM,
+    **OF_PERSON,
     "operator_degraded": _operator_degraded,
     "node_never_returns": _node_never_returns,
     "node_degraded": _node_degraded,
@@ -140,7 +141,6 @@ KINDS: Mapping[str, Callable[[HappeningToOpenShift, Event], None]] = {
     "drain_kept": _drain_kept,
     "request_changed": _request_changed,
     "request_deleted": _request_deleted,
-    "person_aborts": lambda here, _event: here.person.abort(),
     "person_lets_go": lambda here, event: here.openshift.faults.person_unpauses(here.pool_of(event)),
 }
 """The kinds of events."""

@@ -11,9 +11,9 @@ from tests.runs.observer.openshift import OpenShiftObserver
 from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, shipped_rights
 from tests.runs.random_runs.openshift.database import Database
 from tests.runs.random_runs.openshift.events import HappeningToOpenShift
-from tests.runs.random_runs.openshift.person import Person
 from tests.runs.random_runs.openshift.requested import Requested
 from tests.runs.random_runs.openshift.story import FORCED, SPARE, OpenShiftStory
+from tests.runs.random_runs.person import Person
 from tests.runs.random_runs.playing import ByPlaybook
 from tests.runs.random_runs.story import Event
 from tests.runs.shipped import GROUP
@@ -22,6 +22,7 @@ from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.monitoring.alertmanager import Alertmanager
+from tests.sandbox.openshift.kinds import CURRENT, annotations_of
 from tests.sandbox.openshift.observer import PERSON
 from tests.sandbox.openshift.openshift import OpenShift
 from tests.sandbox.openshift.update_service import URL
@@ -59,11 +60,11 @@ class OpenShiftStage(ByPlaybook):
         self._notices = Notices() if story.requested else None
         self._hook = f"{here.calling.serve(self._notices).url}{HOOK}" if self._notices is not None else ""
         self._requested = self._request() if story.requested else None
-        self._person = Person(here, self._own(), self._let_go)
+        self._person = Person({**self._own(), **SYSTEM}, self._let_go)
         self._happening = HappeningToOpenShift(here, self.openshift, story, self._requested, self._person)
         self.observer.told = self._told
         # Notices and what people say are written into the record over the version that was read.
-        self.observer.without_lock = (CONFIG_MAPS.path(NAMESPACE),) if story.requested else ()
+        self.observer.free_paths = (CONFIG_MAPS.path(NAMESPACE),) if story.requested else ()
 
     def _request(self) -> Requested:
         spare = {"capacityReservation": True} if self._story.options.get("upgrade_extra_workers") else {}
@@ -76,16 +77,21 @@ class OpenShiftStage(ByPlaybook):
         return {"upgrade_namespace": NAMESPACE, "upgrade_kubernetes": kubernetes}
 
     def _let_go(self) -> list[str]:
-        """The pools with Kubernetes nodes left that nothing holds, though no one but a run has ever let one go."""
+        """A sentence for each pool with Kubernetes nodes left that nothing holds, though no one but a run has let it go."""
         writes = self.openshift.observer.writes_of("spec.paused")
         by_person = {name for manager, name in writes if manager == PERSON}
         held_once = {name for _manager, name in writes}
-        left = {self._pool_of(name) for name in self.observer.behind(self.target)}
+        left = {self._pool_of(name) for name in self.observer.behind(self.target) if self._is_wanted_elsewhere(name)}
         found = [
             name for name in sorted(left & held_once - by_person) if not self.openshift.pool(name)["spec"].get("paused")
         ]
         # A killed controller leaves a pool to the machine config operator that it had just let go.
-        return [] if self._happening.kills else found
+        return [] if self._happening.kills else [f"MachineConfigPool {each} is let go" for each in found]
+
+    def _is_wanted_elsewhere(self, node: str) -> bool:
+        """Whether the configuration of a Kubernetes node is not the one of its pool, as between two hops."""
+        wanted = self.openshift.pool(self._pool_of(node))["spec"]["configuration"]["name"]
+        return bool(annotations_of(self.openshift.node(node))[CURRENT] != wanted)
 
     def _pool_of(self, node: str) -> str:
         return next(each.name for each in self._story.pools if node in {one.name for one in each.nodes})

@@ -45,7 +45,13 @@ WAITS_OF_BATCH = 6
 TOGETHER = 0.4
 OF_FORCING: dict[str, int] = {"drain_kept": 1}
 """The likelihood of the events of a story in which pods may be forced."""
-OF_REQUEST: dict[str, int] = {"request_changed": 3, "request_deleted": 3, "person_aborts": 2}
+OF_REQUEST: dict[str, int] = {
+    "request_changed": 3,
+    "request_deleted": 3,
+    "person_aborts": 2,
+    "upgrade_paused": 1,
+    "person_settles": 1,
+}
 """That of the events of a story whose upgrade is requested by an UpgradeConfig."""
 KEPT_PODS = (("search", ""), ("shop", ""), ("search", "data"), ("openshift-search", ""))
 """The namespaces and claims of pods that budgets keep: in some of them a rung may be allowed, in others never."""
