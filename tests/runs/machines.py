@@ -83,9 +83,13 @@ class Machines:
 
 def serve(found: Machines, playbook: str, user: str, **more: Any) -> Played:
     """The end of a playbook that serves every upgrade. It needs no inventory."""
+    return found.here.play(playbook, {**served_by(found, user), **more})
+
+
+def served_by(found: Machines, user: str) -> dict[str, Any]:
+    """The variables of such a playbook."""
     given = found.variables("", user)
-    kept = {name: given[name] for name in ("upgrade_namespace", "upgrade_kubernetes")}
-    return found.here.play(playbook, {**kept, **SERVED, **more})
+    return {name: given[name] for name in ("upgrade_namespace", "upgrade_kubernetes")} | SERVED
 
 
 def decided(name: str, first: str) -> dict[str, Any]:

@@ -42,7 +42,7 @@ from tests.runs.observer.lock import Held
 from tests.runs.observer.machine_work import WorkOnMachines, is_work
 from tests.runs.observer.watching import Watching, asking
 from tests.sandbox.kubernetes.kinds import NODES
-from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.kubernetes.objects import Json, is_ready
 from tests.sandbox.kubernetes.store import Change
 from tests.sandbox.sandbox import Sandbox
 from tests.sandbox.web import Request
@@ -90,9 +90,20 @@ class MachinesObserver(Watching[Sight]):
         if code == 0 and target:
             self._note("end", [f"{each} is not on {target}" for each in self.behind(target)])
             self._note("end", [f"{each} is cordoned still" for each in self._closed() if each not in self.by_person])
-            self._note("end", [f"{each} carries an undo" for each in self._there() if self._is_marked(each)])
-            self._note("end", self.left())
-            self._note("end", [f"the lock is still held by {self._now.holder}"] if self._now.holder else [])
+            self._note("end", [*self.left(), *self._left_over(self._there())])
+
+    def left_over(self) -> Iterator[str]:
+        """What is not put back after an abort that has ended well, unless a run is at work again.
+
+        A machine that is not Ready may be half upgraded, and stays cordoned.
+        """
+        self.look()
+        if not self.is_held_by_other:
+            yield from self._left_over([each for each in self._there() if is_ready(self._node(each))])
+
+    def _left_over(self, names: Collection[str]) -> Iterator[str]:
+        yield from (f"{each} carries an undo" for each in names if self._is_marked(each))
+        yield from [f"the lock is still held by {self._now.holder}"] if self._now.holder else []
 
     def refused(self, said: str, names: Collection[str]) -> None:
         """A run has ended with this sentence, and nothing has happened but to these machines."""
@@ -105,7 +116,7 @@ class MachinesObserver(Watching[Sight]):
             return
         if 200 <= status < 300 and acts.is_on_host(request):
             self._note("twice", self.work.requested(request, asking()))
-        if is_work(request) and 200 <= status < 300 and not before.holder:
+        if is_work(request) and 200 <= status < 300 and not before.holder and not self._is_note(request):
             self._note("lock", [f"{request.method} {request.path} is made, and no run holds the lock"])
 
     def note(self, change: Change) -> None:

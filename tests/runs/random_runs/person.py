@@ -13,8 +13,8 @@ from tests.scenarios.playbook import Played
 
 ABORT, PAUSE, RESUME, SETTLE = (f"stateful.upgrade.{name}" for name in ("abort", "pause", "resume", "settle"))
 WITHOUT_LOCK = (PAUSE, RESUME)
-HELD = ("aborted_on_request", "paused_on_request")
-"""The reasons with which a run ends that a person has to let go on."""
+HELD = ('"aborted_on_request"', '"paused_on_request"', "until the playbook resume has run")
+"""The words of the end of a run that a person has to let go on."""
 
 
 class Person:
@@ -68,7 +68,7 @@ class Person:
 
     def read(self, ended: Played) -> bool:
         """Have it resumed if a run has ended since it was aborted or paused. Whether it was."""
-        if not any(f'"{each}"' in ended.output for each in HELD):
+        if not any(each in ended.output for each in HELD):
             return False
         self._begin(RESUME).wait()
         return True

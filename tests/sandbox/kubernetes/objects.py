@@ -193,6 +193,6 @@ def condition_of(item: Json, kind: str) -> Json:
     return next((each for each in found if each["type"] == kind), {})
 
 
-def is_ready(pod: Json) -> bool:
-    """Whether a pod is Ready."""
-    return bool(condition_of(pod, "Ready").get("status") == "True")
+def is_ready(item: Json) -> bool:
+    """Whether a pod, or a Kubernetes node, is Ready."""
+    return bool(condition_of(item, "Ready").get("status") == "True")

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tests.runs.machines import Machines, Tenant
-from tests.runs.random_runs.events import OF_EVERY_SYSTEM, HappeningForAWhile
+from tests.runs.random_runs.events import OF_EVERY_SYSTEM, OF_PERSON, HappeningForAWhile
 from tests.runs.random_runs.machines.deletions import GOING, Deletions
 from tests.runs.random_runs.machines.requesting import Requesting
 from tests.runs.random_runs.machines.story import MachinesStory
 from tests.runs.random_runs.machines.upgrader import UpgraderInStory
+from tests.runs.random_runs.person import Person
 from tests.runs.random_runs.story import Event
 from tests.sandbox.kubeadm.description import COMPONENTS
 from tests.sandbox.kubernetes.kinds import BUDGETS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS
@@ -44,6 +45,7 @@ class HappeningToMachines(HappeningForAWhile):
     upgrader: UpgraderInStory | None
     requesting: Requesting | None
     deletions: Deletions
+    person: Person
     cordoned: set[str] = field(default_factory=set)
     """The machines that a person has cordoned, and not uncordoned since."""
 
@@ -244,6 +246,7 @@ def _task_deleted(here: HappeningToMachines, _event: Event) -> None:
 
 KINDS: Mapping[str, Callable[[HappeningToMachines, Event], None]] = {
     **OF_EVERY_SYSTEM,
+    **OF_PERSON,
     "kubeadm_fails": _kubeadm_fails,
     "kubeadm_cut_off": _kubeadm_cut_off,
     "kubelet_not_ready": _kubelet_not_ready,

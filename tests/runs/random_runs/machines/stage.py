@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, Tenant, machines, serve
+from tests.runs.machines import CHECK, NAMESPACE, PLAYBOOK, Machines, Tenant, machines, served_by
 from tests.runs.observer.machines import MachinesObserver
 from tests.runs.random_runs.machines.deletions import NAMES, Deletions
 from tests.runs.random_runs.machines.events import HappeningToMachines
 from tests.runs.random_runs.machines.requesting import Requesting
 from tests.runs.random_runs.machines.story import MachinesStory
 from tests.runs.random_runs.machines.upgrader import UpgraderInStory
+from tests.runs.random_runs.person import Person
 from tests.runs.random_runs.playing import cause_of
 from tests.runs.random_runs.story import Event
 from tests.runs.shipped import rights_of_machines
@@ -28,7 +29,6 @@ OF_IMAGE: dict[str, Any] = {
     "member_os_image_interval": 30,
     "member_os_image_timeout": 900,
 }
-RESUME = "stateful.upgrade.resume"
 BY_UPGRADER: dict[str, Any] = {
     "upgrade_member_role": "stateful.upgrade.member_delegated",
     "member_delegated_timeout": 600,
@@ -66,8 +66,10 @@ class MachinesStage:
         self._requesting = Requesting(found, story) if story.by_task or story.owned else None
         owned = self._requesting.machines if self._requesting is not None else None
         self._deletions = Deletions(found, owned, self._replaced)
+        self._person = Person(served_by(found, USER), self.observer.left_over)
+        self.observer.without_lock = self._person.without_lock
         self._happening = HappeningToMachines(
-            found.here, found, story, self._tenant, self._upgrader, self._requesting, self._deletions
+            found.here, found, story, self._tenant, self._upgrader, self._requesting, self._deletions, self._person
         )
         self.observer.by_person = self._happening.cordoned
         self.observer.early, self.observer.left = self._early, self._left
@@ -146,12 +148,7 @@ class MachinesStage:
             self._upgrader.remove_failed()
         if self._requesting is not None:
             self._requesting.request()
-        if "until it is resumed" in ended.output or "until the playbook resume has run" in ended.output:
-            # It notes in the record that runs may go on, which needs no lock.
-            self.observer.detach()
-            assert serve(self._found, RESUME, USER).code == 0, "an abort can be ended"
-            self.observer.attach()
-        return False
+        return self._person.read(ended)
 
     def mended(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """See `Stage`."""
@@ -169,3 +166,4 @@ class MachinesStage:
     def is_upgraded(self) -> None:
         """See `Stage`."""
         assert self._found.cluster.is_upgraded(self.target), self.observer.behind(self.target)
+        assert not (said := [*self._person.judged()]), said

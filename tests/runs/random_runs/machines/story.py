@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.runs.random_runs.machines.deletions import NAMES
-from tests.runs.random_runs.story import Story, events_of
+from tests.runs.random_runs.story import Story, by_person, events_of
 
 FROM = "1.35.4"
 TARGETS = ("1.36.1", "1.35.5")
@@ -150,8 +150,9 @@ def story_of(seed: int) -> MachinesStory:
     on_each = ACTS_OF_UPGRADER if story.delegated else ACTS_OF_MACHINE
     acts = on_each * (control_plane + workers) * len(story.hops)
     if story.through or story.by_image or story.delegated or story.by_task:
-        return replace(story, events=events_of(chance, likely, acts, TOGETHER))
-    return story
+        story = replace(story, events=events_of(chance, likely, acts, TOGETHER))
+    events = (*story.events, *by_person(seed, acts))
+    return replace(story, events=tuple(sorted(events, key=lambda each: each.act)))
 
 
 PATIENCE: dict[str, Any] = {"upgrade_member_timeout": 300, "upgrade_gate_timeout": 300}
