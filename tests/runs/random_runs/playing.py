@@ -16,7 +16,7 @@ import urllib3
 from tests.runs import chosen
 from tests.runs.observer.watching import Watching
 from tests.runs.random_runs.events import SECOND
-from tests.runs.random_runs.second import Second
+from tests.runs.random_runs.second import WAITED, Second
 from tests.runs.random_runs.story import Event, Story
 from tests.runs.turns import Killed
 from tests.runs.world import World, is_act, world
@@ -188,7 +188,7 @@ class _Playing:
         self._watches = True
         try:
             planned = self._stage.plan(given)
-            if planned.code != 0:
+            if planned.code != 0 or WAITED in planned.output:
                 self._ending.told.append(f"plan {self._ending.runs} is refused: {cause_of(planned)}")
                 return planned
             self._consented = {**given, "upgrade_confirm": self._stage.digest(planned)}
