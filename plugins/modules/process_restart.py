@@ -26,7 +26,8 @@ description:
     every quorum its majority, without the batch. The proof is that of M(stateful.upgrade.pod_ondelete_roll), and so are
     the hand-over of an elected manager and O(allocation).
   - The process to stop is noted on the pod before it is stopped. A process that was started since then is never
-    stopped, whatever an older look has seen.
+    stopped, whatever an older look has seen. One that was noted and not asked to end within 5 seconds, such as by a run
+    that was killed, is proven again.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
@@ -38,7 +39,8 @@ options:
       - V(restarted) restarts the pods of the batch that have a phase, and follows them until they have joined.
       - V(unscheduled) removes the phase from pods whose restart has not started.
       - V(resumed) looks for an interrupted restart of all members at once, in all pools of the namespace, and
-        finishes it. It works while no server answers, and needs no lock.
+        finishes it, unless none of its processes was asked to end yet. It works while no server answers, and needs no
+        lock.
       - V(completed) ends a run with O(configuration). It removes the former contents and the keys of members that
         are gone. Secrets with configurations that no pod has used for 15 minutes are deleted. It also installs the
         O(licence), which is used with this state only.

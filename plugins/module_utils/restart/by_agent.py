@@ -47,7 +47,8 @@ class ByAgent:
         status = self._agent(pod).status()
         checksum = status.running_checksum if status.running else status.checksum
         mounted = status.checksum or ""
-        return Process(status.running, _identity(status), checksum or "", mounted, held=status.stopped_by_request)
+        held, ending = status.stopped_by_request, status.stopping or status.stopped_by_request
+        return Process(status.running, _identity(status), checksum or "", mounted, held=held, ending=ending)
 
     def stop(self, pod: Pod, process: Process) -> None:
         """See `Way`. The process that was seen is asked once, whoever asks. One that has ended by itself stays so."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from typing import Any
 
 from ..common.errors import Refusal, Unreachable
@@ -56,14 +57,22 @@ class Restarting:
     way: ProcessControl
     marks: Marks
     configurations: Configurations
+    prove: Callable[[RestartBatch], Verdict]
+    """Makes the proof anew, for the pods of the batch that are `unproven`."""
+    proven_at: float
+    """The time of the proof with which this begins."""
+    _proven: dict[str, float] = field(default_factory=dict)
+    """The time of the last proof of each pod."""
+    _kept: Verdict | None = None
+    """The proof that did not hold in this look."""
     _together: bool = False
     """Whether the members that were followed restart all at once."""
     _resting: set[str] = field(default_factory=set)
     """The pods whose processes have ended and stay stopped, since a person wants that."""
     _adopted: set[str] = field(default_factory=set)
     """The pods whose restart was under way at the first look of this task."""
-    _asked: dict[str, float] = field(default_factory=dict)
-    """The time at which each process was last asked to end."""
+    _asked: dict[tuple[str, str], float] = field(default_factory=dict)
+    """The time at which each process, by its pod and its identity, was last asked to end."""
     _labelled: set[str] = field(default_factory=set)
     """The pods whose labels this task has set."""
     _restarts: dict[str, Mapping[str, int]] = field(default_factory=dict)
@@ -79,14 +88,16 @@ class Restarting:
         Raises:
             Refusal: it could not be noted.
         """
-        noted = partial(self.marks.set, pod, mark.next_phase, process.identity or NO_PROCESS, member)
+        phase = mark.phase if mark.phase in STOPPING else mark.next_phase
+        noted = partial(self.marks.set, pod, phase, process.identity or NO_PROCESS, member)
         self.task.wait_apart(noted, lambda _done: Verdict(), Patience(PROOF_AGE, 0.5))
-        self._follow(pod, replace(mark, phase=mark.next_phase))
+        self._follow(pod, replace(mark, phase=phase))
+        self._proven[pod.name] = self.proven_at
         self.task.progress(f"{pod.name} goes down")
 
     def look(self) -> View[RestartBatch]:
         """One look, with the steps that are due in it."""
-        batch = self.looking.look()
+        batch, self._kept = self.looking.look(), None
         if not batch.verdict.passed:
             return View(batch, batch.verdict)
         there = {name: (batch.marks[name], batch.pods[name]) for name in batch.marks if name in batch.down}
@@ -160,11 +171,17 @@ class Restarting:
         others: list[tuple[Marked, Process]],
     ) -> Verdict:
         """The act that is due for one pod, its next phase, and the reason to wait for it."""
-        if mark.phase in STOPPING and not is_stopped(mark, process) and process.has_configuration:
-            self._stop(pod, process)
-        if mark.phase in STARTING and may_start(mark, others):
+        starts = mark.phase in STARTING and may_start(mark, others)
+        if starts:
             self._label(batch, pod)
-            self._start(pod, process)
+        if self._is_to_end(mark, process, starts=starts):
+            kept = self._judge_proof(batch, mark, process, others)
+            if not kept.passed:
+                return kept
+            self._stop(pod, process)
+        elif starts and not process.running:
+            self.task.still_wanted()
+            self.way.start(pod, process.expected)
         if _rests(mark, process):
             self._resting.add(mark.name)
             return judge_resting((mark.name,))
@@ -189,21 +206,50 @@ class Restarting:
             self.configurations.label(pool, pod)
             self._labelled.add(pod.name)
 
-    def _start(self, pod: Pod, process: Process) -> None:
-        """Have the process start. One that has started by itself on another content ends first."""
-        if not process.running:
-            self.task.still_wanted()
-            self.way.start(pod, process.expected)
-        elif self.way.keeps_stopped and not process.has_configuration:
-            self._stop(pod, process)
+    def _is_to_end(self, mark: Marked, process: Process, *, starts: bool) -> bool:
+        """Whether it is the turn of a process to end: the one of before, or one that has started on another content."""
+        if starts:
+            return process.running and self.way.keeps_stopped and not process.has_configuration
+        return mark.phase in STOPPING and not is_stopped(mark, process) and process.has_configuration
+
+    def _judge_proof(
+        self, batch: RestartBatch, mark: Marked, process: Process, others: Sequence[tuple[Marked, Process]]
+    ) -> Verdict:
+        """Whether a process may be asked to end, by a proof that is made again if it is too old.
+
+        While others of the batch are down, none of them waits for it.
+        """
+        if not self._needs_proof(mark, process):
+            return Verdict()
+        if self._kept is None:
+            now = self.task.clock.now()
+            ends = [each for each in others if self._is_to_end(*each, starts=each[0].phase in STARTING)]
+            names = {mark.name, *(other.name for other, found in ends if self._needs_proof(other, found))}
+            try:
+                proof = self.prove(replace(batch, unproven=frozenset(names)))
+            except Unreachable as error:
+                proof = error.as_waiting()
+            if proof.passed:
+                self._proven.update(dict.fromkeys(names, now))
+                return Verdict()
+            self._kept = proof if names == {*batch.down} else Unreachable(*proof.deciding()).as_waiting()
+        return self._kept
+
+    def _needs_proof(self, mark: Marked, process: Process) -> bool:
+        """Whether a proof is needed to end a process: it serves, was not asked to end, and its proof is too old."""
+        if mark.phase in TOGETHER or not process.running or process.ending:
+            return False
+        if (mark.name, process.identity) in self._asked or (is_stopped(mark, process) and not process.joined):
+            return False
+        return self.task.clock.now() - self._proven.get(mark.name, -inf) >= PROOF_AGE
 
     def _stop(self, pod: Pod, process: Process) -> None:
-        now = self.task.clock.now()
-        if pod.name not in self._asked or now - self._asked[pod.name] >= ASK_AGAIN:
+        now, key = self.task.clock.now(), (pod.name, process.identity)
+        if now - self._asked.get(key, -inf) >= ASK_AGAIN:
             self.task.still_wanted()
             with self.task.journal.doing(("stopped_process", pod.name, {"uid": pod.uid, "process": process.identity})):
                 self.way.stop(pod, process)
-            self._asked[pod.name] = now
+            self._asked[key] = now
 
     def _judge_pod(self, batch: RestartBatch, pod: Pod) -> Verdict:
         """The problem of a pod that does not become Ready: its container crashes, or its Kubernetes node is lost."""

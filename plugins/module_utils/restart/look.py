@@ -45,16 +45,20 @@ class RestartBatch:
     stops: bool = False
     """Whether the way of the run keeps a process stopped, so that those go too that a person wants stopped."""
 
+    unproven: frozenset[str] = frozenset()
+    """The pods with the phase `stop` whose processes run and have no proof that holds."""
+
     @cached_property
     def going(self) -> tuple[str, ...]:
         """The pods whose processes are to be stopped, and are not asked to yet."""
         there = ((name, mark) for name, mark in self.marks.items() if self.stops or not mark.stays_stopped)
-        return tuple(name for name, mark in there if mark.phase in SCHEDULED)
+        return tuple(name for name, mark in there if mark.phase in SCHEDULED or name in self.unproven)
 
     @cached_property
     def down(self) -> tuple[str, ...]:
         """The pods whose restart is under way."""
-        return tuple(name for name, mark in self.marks.items() if mark.phase in UNDER_WAY)
+        marks = self.marks.items()
+        return tuple(name for name, mark in marks if mark.phase in UNDER_WAY and name not in self.unproven)
 
     @cached_property
     def together(self) -> bool:

@@ -31,7 +31,17 @@ from .act.licence import bring_licence
 from .act.marks import Marks
 from .configurations import Configurations
 from .following import STAGES, Restarting, judge_ready
-from .judge.phases import RUN, SCHEDULED, Marked, Process, RestartPhase, judge_words
+from .judge.phases import (
+    RUN,
+    SCHEDULED,
+    UNDER_WAY,
+    Marked,
+    Process,
+    RestartPhase,
+    judge_words,
+    marked,
+    to_prove_again,
+)
 from .judge.pods_to_restart import judge_stops, judge_together
 from .licence_plan import licence_of
 from .look import RestartBatch, RestartLooks, annotations_of, interrupted
@@ -99,11 +109,19 @@ def _resumed(task: Task, cluster: KubernetesClient, search: OpenSearchClient, wa
         return Outcome(words)
     pools = interrupted(there, task.params["annotation"])
     pools = _of_own_cluster(search, there, pools) if pools else pools
-    if not pools:
+    if not pools or not task.ask(lambda: _has_stopped_one(task, there, pools, way)):
         return Outcome(Verdict(), more={"members": [], "way": way.name})
     names = sorted(name for members in pools.values() for name in members)
     own = {"state": "restarted", "pools": sorted(pools), "batch": names, "expected": names, "until": "joined"}
     return carry_out(replace(task, params={**task.params, **own}), cluster, search, way)
+
+
+def _has_stopped_one(task: Task, there: Namespace, pools: Mapping[str, list[str]], way: ProcessControl) -> bool:
+    """Whether a process of an interrupted restart was asked to end. If none was, the plan proves them all again."""
+    names = {name for members in pools.values() for name in members}
+    marks = [(marked(p.name, p.uid, p.annotations, key=task.params["annotation"]), p) for p in there.pods]
+    begun = [(mark, way.look(pod)) for mark, pod in marks if mark.name in names and mark.phase in UNDER_WAY]
+    return len(to_prove_again(begun)) < len(begun)
 
 
 def _of_own_cluster(search: OpenSearchClient, there: Namespace, pools: Mapping[str, list[str]]) -> dict[str, list[str]]:
@@ -209,6 +227,8 @@ class _Restart:
         self._prepared = False
         self._processes: dict[str, Process] = {}
         """The processes that are to be stopped, as the last look before a proof has found them."""
+        self._proven_at = 0.0
+        """The time before the last proof."""
         self._rounds = 0
         self._whole = False
         """Whether the proof is that of a restart of all members: the cluster is whole, and none has to stay."""
@@ -229,6 +249,7 @@ class _Restart:
         how = Restarting(
             Follower(self._cluster, self._task.clock),
             *(self._task, self._looking, self._proof.absence, self._way, self._marks, self._configurations),
+            *(self._prove_again, self._proven_at),
         )
         stages = Stages(STAGES, self._task.params["usual_seconds"])
         try:
@@ -268,6 +289,8 @@ class _Restart:
         def look() -> RestartBatch:
             seen = self._looking.look()
             seen = replace(seen, verdict=combine((seen.verdict, self._judge_asked(seen))))
+            if seen.verdict.passed and not self._task.check_mode:
+                seen = replace(seen, unproven=self._left_running(seen))
             if not seen.verdict.passed or not seen.going:
                 return seen
             there = self._configurations.judge_there(seen.pools, seen.going, seen.marks)
@@ -280,6 +303,7 @@ class _Restart:
             # An agent may be slow to answer, so the processes are looked at before the proof, which stays fresh.
             if not self._task.check_mode:
                 self._processes = {name: self._way.look(seen.pods[name]) for name in seen.going}
+            self._proven_at = self._task.clock.now()
             return replace(seen, verdict=self._proof.proof(seen.pools, seen.there, seen.down))
 
         def looked() -> tuple[RestartBatch, Verdict]:
@@ -296,6 +320,17 @@ class _Restart:
             return did
 
         return proven_and_prepared(looked, prepare, self._proof.again)
+
+    def _left_running(self, seen: RestartBatch) -> frozenset[str]:
+        """The pods that a killed run has marked and not stopped. If others of the batch are down, these come first."""
+        begun = [(seen.marks[name], self._way.look(seen.pods[name])) for name in seen.down]
+        found = to_prove_again(begun)
+        return found if len(found) == len(begun) else frozenset()
+
+    def _prove_again(self, seen: RestartBatch) -> Verdict:
+        """The proof now for those that are still to go, while others of the batch may be down."""
+        standing = self._looking.judge_surroundings(seen)
+        return self._proof.proof(seen.pools, seen.there, seen.down) if standing.passed else standing
 
     def _judge_asked(self, seen: RestartBatch) -> Verdict:
         """Whether the process control can do what the marks of the batch ask for."""

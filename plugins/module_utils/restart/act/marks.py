@@ -54,7 +54,7 @@ class Marks:
         """
 
         def step(found: Pod, before: RestartPhase | None) -> bool:
-            if before is phase:
+            if before is phase and (not process or found.annotations.get(PROCESS)):
                 return False
             if not may_become(before, phase):
                 raise self._moved(found, before, phase)

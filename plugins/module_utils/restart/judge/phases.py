@@ -164,6 +164,8 @@ class Process:
     """Whether the running process is a member of the cluster."""
     held: bool = True
     """Whether a process that does not run stays so until it is started. A container that starts again may start one."""
+    ending: bool = False
+    """Whether the running process was asked to end already, as far as the process control reports that."""
 
     @property
     def has_configuration(self) -> bool:
@@ -181,6 +183,21 @@ def is_stopped(pod: Marked, process: Process) -> bool:
         return process.held or not (pod.stays_stopped or pod.phase is RestartPhase.STOP_COORDINATED)
     another = bool(pod.process) and process.identity != pod.process
     return another and pod.phase is not RestartPhase.STOP_COORDINATED
+
+
+def to_prove_again(pods: Collection[tuple[Marked, Process]]) -> frozenset[str]:
+    """The pods of a batch whose process was to end and was not asked to, since the run was killed after their marks.
+
+    The proof of that run is old, so one of their own is needed. Of a restart of all members it is all or none: once one
+    of them has ended, the cluster is not whole, and only the end of the restart makes it so again.
+    """
+    left = {pod.name for pod, process in pods if pod.phase in STOPPING and _is_left_running(pod, process)}
+    together = {pod.name for pod, _process in pods if pod.phase in TOGETHER & UNDER_WAY}
+    return frozenset(left if together <= left else left - together)
+
+
+def _is_left_running(pod: Marked, process: Process) -> bool:
+    return process.running and not process.ending and process.identity == (pod.process or process.identity)
 
 
 def advanced(pod: Marked, process: Process, others: Collection[tuple[Marked, Process]] = ()) -> RestartPhase | None:

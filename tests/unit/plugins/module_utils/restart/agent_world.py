@@ -45,7 +45,7 @@ class Agent:
         return Status(
             running=self.running,
             stopping=self.stopping,
-            stopped_by_request=not self.running,
+            stopped_by_request=self.stopping or not self.running,
             pid=40 if self.running else None,
             started_at=f"moment {self.number}" if self.running else None,
             checksum=self.mounted,

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import copy, state_answer
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.agent_world import AgentWorld
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.world import NAMES, Killed
 
@@ -342,3 +343,24 @@ def test_a_write_that_is_turned_away_at_the_end_is_made_again(
 
     monkeypatch.setattr(there, "patch", busy)
     assert (codes(there.restart(state="completed", configuration=wish(NEW))), len(refused)) == ([], 1)
+
+
+def test_a_process_that_settle_has_started_on_the_content_of_before_is_proven_again(there: ConfiguredWorld) -> None:
+    # After the mark `start`.
+    killed(there, 5, NEW)
+    there.restart(state="started", pools=[], expected=[])
+    while there.on_tick:
+        there.on_tick.pop(0)()
+    assert there.agents["data-1"].running
+    whole = there.servers.state
+    there.servers.state = {**whole, **routing(copy("i", "data-1", primary=True), copy("i", None))}
+    result = there.restart("data-1", wait_timeout=20, configuration=wish(NEW))
+    assert (result["verdict"]["state"], there.stopped) == ("refused", ["data-1/1"])
+    there.servers.state = whole
+    assert codes(there.restart("data-1", configuration=wish(NEW))) == []
+    assert there.stopped == ["data-1/1", "data-1/2"]
+
+
+def routing(*copies: Json) -> Json:
+    """The part of a cluster state with these copies of all shards."""
+    return {"routing_table": state_answer(NAMES, list(copies))["routing_table"]}
