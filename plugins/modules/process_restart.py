@@ -50,6 +50,7 @@ options:
       - V(started) starts all processes in the namespace that an interrupted rolling restart has stopped, and
         waits until these pods are Ready. It stops nothing and leaves the phases, so that
         the next run continues. After a restart of all members at once it starts none, and refuses if one is stopped.
+        Pods that a run under the lock of another cluster has marked are named and left alone.
       - V(seen) has a remark for each pod of the namespace whose restart has started, and fails if one of them is not
         Ready, since its process may be stopped. It asks the Kubernetes API alone.
     type: str

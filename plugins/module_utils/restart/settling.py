@@ -14,9 +14,10 @@ from ..common.verdict import Verdict, combine
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.state import Pod
 from ..kubernetes.stateful_sets import observe_namespace
+from .act.marks import cluster_of
 from .judge.phases import TOGETHER, UNDER_WAY, Marked, Process, judge_words, marked
 from .judge.pods_to_restart import judge_resting
-from .judge.settling import judge_interrupted, judge_left
+from .judge.settling import judge_interrupted, judge_left, judge_others, of_other_clusters
 from .look import annotations_of
 from .process_control import ProcessControl
 
@@ -27,6 +28,7 @@ class _Left:
 
     verdict: Verdict
     pods: tuple[tuple[Marked, Pod], ...] = ()
+    """Those of other clusters of the namespace are left to the runs on these."""
 
 
 def left_behind(task: Task, cluster: KubernetesClient) -> Outcome:
@@ -78,8 +80,11 @@ def _look(task: Task, cluster: KubernetesClient) -> _Left:
     words = judge_words(annotations_of((), of_sets), key)
     if not words.passed:
         return _Left(words)
-    marks = ((marked(pod.name, pod.uid, pod.annotations, key=key), pod) for pod in of_sets)
-    return _Left(words, tuple((mark, pod) for mark, pod in marks if mark.phase in UNDER_WAY))
+    marks = [(marked(pod.name, pod.uid, pod.annotations, key=key), pod) for pod in of_sets]
+    begun = [(mark, pod) for mark, pod in marks if mark.phase in UNDER_WAY]
+    others = of_other_clusters((mark for mark, _pod in begun), cluster_of(task))
+    own = tuple((mark, pod) for mark, pod in begun if mark not in others)
+    return _Left(combine((words, judge_others(others))), own)
 
 
 def _members(found: _Left) -> list[dict[str, str]]:

@@ -13,8 +13,10 @@ from ...kubernetes.client import KubernetesClient
 from ...kubernetes.pods import list_pods, pod_path
 from ...kubernetes.state import Pod, StatefulSet
 from ...kubernetes.stateful_sets import path_of
+from ...run.undo.undo import place_of
 from ..judge.phases import (
     CHOSEN,
+    CLUSTER,
     CONFIGURED,
     FOUND,
     MEMBER,
@@ -22,6 +24,7 @@ from ..judge.phases import (
     PROCESS,
     RUN,
     SCHEDULED,
+    STOPPING,
     RestartPhase,
     may_become,
     phase_of,
@@ -60,7 +63,8 @@ class Marks:
                 raise self._moved(found, before, phase)
             own = {RUN: self.task.run or None, FOUND: configuration or None}
             scheduled = own if phase in SCHEDULED else {}
-            self._write(found, phase, {**scheduled, **_notes(phase, process, member, configuration)})
+            of_run = {CLUSTER: cluster_of(self.task) or None} if phase in SCHEDULED | STOPPING else {}
+            self._write(found, phase, {**scheduled, **of_run, **_notes(phase, process, member, configuration)})
             return True
 
         return self._made(pod, step)
@@ -106,7 +110,7 @@ class Marks:
             if before is not None and before not in SCHEDULED:
                 raise self._moved(found, before, None)
             if before is not None:
-                self._write(found, None, {RUN: None, FOUND: None})
+                self._write(found, None, {RUN: None, FOUND: None, CLUSTER: None})
             return before is not None
 
         return self._made(pod, step)
@@ -163,8 +167,13 @@ class Marks:
         return Conflict(refused("phase_moved", message, "Look who else restarts this cluster, and run again."))
 
 
+def cluster_of(task: Task) -> str:
+    """The name of the lock of a task, which is one for each cluster; empty without a lock."""
+    return place_of(task.params.get("lock")).get("name", "")
+
+
 def _notes(phase: RestartPhase | None, process: str, member: str, configuration: str) -> dict[str, str | None]:
     if phase is None:
         kept: dict[str, str | None] = {CONFIGURED: configuration} if configuration else {}
-        return {PROCESS: None, MEMBER: None, RUN: None, CHOSEN: None, FOUND: None, **kept}
+        return {**dict.fromkeys((PROCESS, MEMBER, RUN, CLUSTER, CHOSEN, FOUND)), **kept}
     return {PROCESS: process, MEMBER: member, CHOSEN: None} if process else {}

@@ -27,6 +27,8 @@ NO_PROCESS = "none"
 """The name of the process to end in a pod in which none ran. So the one that is started counts as its successor."""
 RUN = "upgrade.stateful/restart-run"
 """The annotation with the run that has scheduled a pod. A pod that a person has scheduled has none."""
+CLUSTER = "upgrade.stateful/restart-cluster"
+"""The annotation with the name of the lock of that run, which is one for each cluster; none for a task outside a run."""
 MEMBER = "upgrade.stateful/restart-member"
 """The annotation with the process to end as the cluster knows it (ephemeral id): its successor has another one."""
 CHOSEN = "upgrade.stateful/restart-configuration"
@@ -93,6 +95,8 @@ class Marked:
     """The checksum of the configuration that the last restart has brought; empty if none has brought one."""
     found: str = ""
     """The checksum of the content that its run has found; empty if none was looked for."""
+    cluster: str = ""
+    """The name of the lock of the run that has marked it; empty if that is not known."""
 
     @property
     def rests(self) -> bool:
@@ -142,7 +146,7 @@ def marked(
     """
     stays_stopped = annotations.get(STOPPED, "").strip().lower() == "true"
     own = phase_of(annotations, key)
-    found = (annotations.get(each, "") for each in (RUN, CHOSEN, CONFIGURED, FOUND))
+    found = (annotations.get(each, "") for each in (RUN, CHOSEN, CONFIGURED, FOUND, CLUSTER))
     process, member = annotations.get(PROCESS, ""), annotations.get(MEMBER, "")
     return Marked(name, uid, own or of_pool, process, member, stays_stopped, *found)
 

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from ...common.verdict import Reason, as_verdict, refused, remark, waiting
+from ...common.words import enumerate_few
 from .phases import TOGETHER, Marked, Process
 
 GO_ON = "Run the playbook restart again with the same variables: it continues from there."
+
+
+def of_other_clusters(marks: Iterable[Marked], cluster: str) -> tuple[Marked, ...]:
+    """The pods that runs on other clusters have marked; none if the own cluster is not known. Empty stands for that."""
+    return tuple(mark for mark in marks if cluster and mark.cluster not in {"", cluster})
+
+
+@as_verdict
+def judge_others(marks: Collection[Marked]) -> Iterator[Reason]:
+    """A remark on pods that are left to the runs on their own cluster, which may be alive."""
+    if marks:
+        names = enumerate_few(mark.name for mark in marks)
+        yield remark(
+            "restart_of_another_cluster",
+            f"The restart of {names} was begun by a run on another cluster, under the lock"
+            f" {enumerate_few(sorted({mark.cluster for mark in marks}))}, and is left to that.",
+            "If that run was killed, settle with the connection to its cluster.",
+        )
 
 
 @as_verdict

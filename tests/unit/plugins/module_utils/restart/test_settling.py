@@ -118,3 +118,33 @@ def test_each_pod_that_a_restart_has_left_is_named_and_one_that_may_be_stopped_i
     (reason,) = result["verdict"]["reasons"]
     assert (reason["state"], "data-1" in reason["message"], said in reason["message"]) == (state, True, True)
     assert "upgrade_system=stateful.upgrade.restart" in reason["remedy"]
+
+
+def lock(name: str) -> dict[str, str]:
+    return {"run": f"run-of-{name}", "name": name, "kept_in": "kubernetes", "namespace": "search"}
+
+
+@pytest.mark.parametrize("by_person", [False, True])
+def test_the_restart_of_another_cluster_of_the_namespace_is_left_to_its_own_run(by_person: bool) -> None:
+    world = AgentWorld()
+    if not by_person:
+        world.restart("data-1", state="scheduled", lock=lock("ours"))
+    killed(world, 2 * world.acts + 3, "data-1", lock=lock("ours"))
+    result = settled(world, lock=lock("theirs"))
+    (reason,) = result["verdict"]["reasons"]
+    assert (reason["code"], reason["state"], "lock ours" in reason["message"]) == (
+        "restart_of_another_cluster",
+        "passed",
+        True,
+    )
+    assert (result["members"], world.started, world.agents["data-1"].running) == ([], [], False)
+    assert codes(settled(world, lock=lock("ours"))) == ["restart_interrupted"]
+    assert codes(world.restart("data-1", lock=lock("ours"))) == []
+    assert world.pods["data-1"]["metadata"]["annotations"] == {}
+
+
+def test_a_restart_of_a_task_without_a_lock_is_settled_and_named() -> None:
+    world = AgentWorld()
+    killed(world, 3, "data-1")
+    result = settled(world, lock=lock("ours"))
+    assert (codes(result), world.agents["data-1"].running) == (["restart_interrupted"], True)
