@@ -196,7 +196,7 @@ def _marked(task: Task, cluster: KubernetesClient, marks: Marks, configurations:
         task.ask(partial(note, name, mark))
     for pool in batch.pools:
         if batch.phases[pool.name] in SCHEDULED:
-            marks.take_from(pool)
+            task.ask(partial(marks.take_from, pool))
     return _outcome(batch, verdict, changed=bool(task.journal.as_result()))
 
 

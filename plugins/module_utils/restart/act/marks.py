@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from ...common.attempts import just_looked, until_unchanged
 from ...common.errors import Conflict
-from ...common.task import Task
+from ...common.task import Task, passed_or_raise
 from ...common.verdict import refused
 from ...kubernetes.client import KubernetesClient
 from ...kubernetes.pods import list_pods, pod_path
 from ...kubernetes.state import Pod, StatefulSet
-from ...kubernetes.stateful_sets import path_of
+from ...kubernetes.stateful_sets import list_stateful_sets, path_of
 from ...run.undo.undo import place_of
 from ..judge.phases import (
     CHOSEN,
@@ -26,6 +26,7 @@ from ..judge.phases import (
     SCHEDULED,
     STOPPING,
     RestartPhase,
+    judge_words,
     may_become,
     phase_of,
 )
@@ -116,12 +117,24 @@ class Marks:
         return self._made(pod, step)
 
     def take_from(self, pool: StatefulSet) -> None:
-        """Remove the phase of a StatefulSet, once each of its pods has it.
+        """Remove the phase of a StatefulSet, once each of its pods has it. One that has another phase by now keeps it.
 
         Raises:
-            Conflict: it has changed since.
+            Unreachable: the answer was lost. Made again, this does nothing more.
         """
-        self._annotate("marked_pool", path_of(pool.namespace, pool.name), pool, None, {})
+        look = just_looked(pool, lambda: self._look_again_at(pool))
+
+        def attempt() -> None:
+            found = look()
+            # A word that is no phase by now is not this one either.
+            if found and _words(found, self.key) == _words(pool, self.key):
+                self._annotate("marked_pool", path_of(found.namespace, found.name), found, None, {})
+
+        until_unchanged(attempt, ATTEMPTS)
+
+    def _look_again_at(self, pool: StatefulSet) -> StatefulSet | None:
+        there = list_stateful_sets(self.client, pool.namespace)
+        return next((each for each in there if each.uid == pool.uid), None)
 
     def _made(self, pod: Pod, step: Callable[[Pod, RestartPhase | None], bool]) -> bool:
         """Make a step from the phase of a pod, which is looked at again after each conflict."""
@@ -129,6 +142,7 @@ class Marks:
 
         def attempt() -> bool:
             found = look()
+            passed_or_raise(judge_words({f"pod {found.name}": found.annotations}, self.key))
             return step(found, phase_of(found.annotations, self.key))
 
         return until_unchanged(attempt, ATTEMPTS)
@@ -165,6 +179,10 @@ class Marks:
         wanted = f"phase {after.value}" if after else "the end of its restart"
         message = f"Pod {pod.name} {was}, from which no step leads to {wanted}: someone else has changed it."
         return Conflict(refused("phase_moved", message, "Look who else restarts this cluster, and run again."))
+
+
+def _words(pool: StatefulSet, key: str) -> str:
+    return pool.annotations.get(key) or pool.annotations.get(PHASE_OF_OPERATOR) or ""
 
 
 def cluster_of(task: Task) -> str:

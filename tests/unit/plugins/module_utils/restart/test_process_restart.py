@@ -210,3 +210,59 @@ def test_a_mark_whose_answer_is_lost_is_made_once(there: World, made: bool, stat
     assert result["verdict"]["state"] == "passed"
     assert there.stopped == (["data-1/1"] if state == "restarted" else [])
     assert there.phases().get("data-1", "") == ("schedule-rolling" if state == "scheduled" else "")
+
+
+def other_version(there: World) -> None:
+    """The controller writes the status of the set."""
+    there.sets["data"]["metadata"]["resourceVersion"] = "77"
+
+
+@pytest.mark.parametrize("disturbed", ["lost", "made", "conflict"])
+def test_the_phase_of_a_set_is_taken_away_whatever_comes_between(there: World, disturbed: str) -> None:
+    there.annotate("data", restart_phase="schedule-rolling")
+    patch, left = there.patch, [1]
+
+    def losing(path: str, body: Any, kind: str, dry_run: bool = False) -> Any:
+        if "/statefulsets/" not in path or not left:
+            return patch(path, body, kind, dry_run)
+        left.pop()
+        if disturbed == "conflict":
+            other_version(there)
+            return patch(path, body, kind, dry_run)
+        if disturbed == "made":
+            patch(path, body, kind, dry_run)
+            other_version(there)
+        raise Unreachable.because("kubernetes_unreachable", "The answer is lost.", "It passes.")
+
+    there.patch = losing  # type: ignore[method-assign]
+    result = there.restart(*NAMES, state="scheduled")
+    assert (codes(result), there.sets["data"]["metadata"]["annotations"]) == ([], {})
+    assert there.phases() == dict.fromkeys(NAMES, "schedule-rolling")
+
+
+def test_a_phase_that_a_person_gives_a_set_later_stays(there: World) -> None:
+    there.annotate("data", restart_phase="schedule-rolling")
+    patch = there.patch
+
+    def changed(path: str, body: Any, kind: str, dry_run: bool = False) -> Any:
+        if "/statefulsets/" in path:
+            other_version(there)
+            there.annotate("data", restart_phase="schedule")
+        return patch(path, body, kind, dry_run)
+
+    there.patch = changed  # type: ignore[method-assign]
+    assert codes(there.restart(*NAMES, state="scheduled")) == []
+    assert there.sets["data"]["metadata"]["annotations"] == {"upgrade.stateful/restart-phase": "schedule"}
+
+
+def test_a_word_that_is_no_phase_and_comes_during_a_mark_is_refused(there: World) -> None:
+    scheduled(there, "data-1")
+    patch = there.patch
+
+    def changed(path: str, body: Any, kind: str, dry_run: bool = False) -> Any:
+        there.pods["data-1"]["metadata"]["resourceVersion"] = "77"
+        there.annotate("data-1", restart_phase="soon")
+        return patch(path, body, kind, dry_run)
+
+    there.patch = changed  # type: ignore[method-assign]
+    assert (codes(there.restart("data-1")), there.stopped) == (["phase_unknown"], [])
