@@ -29,7 +29,8 @@ options:
     description:
       - Name of the StatefulSet. Required with O(state=present).
       - With O(state=restored) and no name, every pool of the namespace that carries an undo is restored. If one fails,
-        the others are still restored. RV(before) and the diff are then by the name of the pool.
+        the others are still restored. RV(before) and the diff are then by the name of the pool. The undo of a run under
+        the lock of another cluster is named and left alone.
     type: str
   state:
     description:

@@ -247,6 +247,30 @@ def test_a_manifest_that_is_not_of_the_pods_is_not_believed(here: World, grown: 
     assert grown.store.get(STATEFUL_SETS, grown.namespace, grown.pool) is None
 
 
+def test_a_set_of_another_cluster_of_the_namespace_is_left_to_its_own_run(
+    here: World, grown: Grown, numbered: list[int]
+) -> None:
+    given = here.confirmed(grown.variables())
+    here.killed_behind(numbered[4], given)
+    here.later(5)
+    (name,) = grown.kept()
+    kept = grown.store.get(CONFIG_MAPS, grown.namespace, name)
+    own = kept["data"]["undo.json"]
+    undo = json.loads(own)
+    undo["lock"]["name"] = "stateful-upgrade-0123456789"
+    kept["data"]["undo.json"] = json.dumps(undo)
+    here.sandbox.api.resources.replace(CONFIG_MAPS, grown.namespace, name, kept)
+    done = here.play(SETTLE, grown.cluster.variables(TO))
+    assert grown.store.get(STATEFUL_SETS, grown.namespace, grown.pool) is None
+    assert "the lock stateful-upgrade-0123456789 of another cluster" in " ".join(done.output.split())
+    kept = grown.store.get(CONFIG_MAPS, grown.namespace, name)
+    kept["data"]["undo.json"] = own
+    here.sandbox.api.resources.replace(CONFIG_MAPS, grown.namespace, name, kept)
+    done = here.play(SETTLE, grown.cluster.variables(TO))
+    assert done.code == 0, done.output
+    assert grown.set_["metadata"]["uid"] != grown.before
+
+
 def test_a_set_that_a_person_has_made_again_is_left_as_it_is(here: World, grown: Grown, numbered: list[int]) -> None:
     given, manifest = here.confirmed(grown.variables()), grown.set_
     here.killed_behind(numbered[4], given)

@@ -83,8 +83,15 @@ def _restore_named(task: Task, client: KubernetesClient, writers: Writers, name:
     return _restore(task, client, writers, get_stateful_set(client, task.params["namespace"], name))
 
 
+def _restore_own(task: Task, client: KubernetesClient, writers: Writers, name: str) -> Outcome:
+    pool = get_stateful_set(client, task.params["namespace"], name)
+    undo = carried_undo(pool)
+    theirs = writers.left_to(undo.writer, f"StatefulSet {name}") if undo else None
+    return _unchanged(pool, "", Verdict((theirs,))) if theirs else _restore(task, client, writers, pool)
+
+
 def _restore_all(task: Task, client: KubernetesClient, writers: Writers, done: dict[str, Outcome]) -> Outcome:
-    """Restore every pool of the namespace that carries an undo; `before` and `after` are by pool.
+    """Restore every pool of the namespace that carries an undo of this cluster; `before` and `after` are by pool.
 
     Each is tried even if another fails. `done` keeps the outcomes from before the API became unreachable.
     """
@@ -92,7 +99,7 @@ def _restore_all(task: Task, client: KubernetesClient, writers: Writers, done: d
     settled = {name for name, outcome in done.items() if outcome.verdict.state is not State.WAITING}
     for name in (each for each in carrying if each not in settled):
         try:
-            done[name] = until_unchanged(partial(_restore_named, task, client, writers, name), ATTEMPTS)
+            done[name] = until_unchanged(partial(_restore_own, task, client, writers, name), ATTEMPTS)
         except Unreachable:
             raise
         except Refusal as error:

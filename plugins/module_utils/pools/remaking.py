@@ -249,13 +249,17 @@ def _forget(task: Task, client: KubernetesClient, namespace: str, kept: KeptSet)
 
 
 def finish_all(task: Task, client: KubernetesClient, namespace: str, writers: Writers) -> Verdict:
-    """Finish every set of the namespace that a run has started to make again; each is tried even if another fails.
+    """Finish every set of the namespace that a run has started to make again; each is tried even if another fails. Those
+    of other clusters are left to their runs.
 
     Raises:
         Refusal: the ConfigMaps cannot be read.
     """
     found = list[Verdict]()
     for kept in task.ask(lambda: kept_sets(client, namespace)):
+        if theirs := writers.left_to(kept.writer, f"StatefulSet {kept.name}, which is made again,"):
+            found.append(Verdict((theirs,)))
+            continue
         if task.check_mode:
             task.act(MADE, f"StatefulSet {kept.name}", lambda: None)
             continue

@@ -10,6 +10,7 @@ from ...common import ancestry
 from ...common.errors import Refusal, Unreachable, refusal
 from ...common.task import Task, passed_or_raise
 from ...common.timestamps import now_text
+from ...common.verdict import Reason, remark
 from ...common.waiting import Patience
 from ..undo.undo import Writer, place_of
 from .lock import Life, Lock, LockStore, Sight, judge_free
@@ -119,6 +120,22 @@ class Writers:
         _sight, verdict = task.wait_apart(look, lambda sight: judge_free(sight, task.run, ""), Patience(LONGEST, PAUSE))
         passed_or_raise(verdict)
         self.dead.append((writer.run, writer.lock))
+
+    def left_to(self, writer: Writer, what: str) -> Reason | None:
+        """The remark on a change of a run on another cluster, which only that cluster's runs put back; None for others.
+
+        The name of a lock is that of its cluster, wherever it is kept. `what` names the change in the sentence.
+        """
+        own, name = place_of(self.task.params.get("lock")).get("name", ""), writer.lock.get("name", "")
+        if not own or name in {"", own} or writer.run in {self.task.run, self.task.params.get("take_over")}:
+            return None
+        return remark(
+            "undo_of_another_cluster",
+            f"{what} carries the undo of run {writer.run}, which has the lock {name} of another cluster, and is left to"
+            " the runs on that.",
+            "If that run was killed, settle with the connection to its cluster. If that cluster does not exist any more,"
+            f" take over from run {writer.run} with the module {self.module} and its option take_over.",
+        )
 
     def _asked(self, writer: Writer, ask: Callable[[], Seen]) -> Seen:
         try:

@@ -102,3 +102,14 @@ def test_a_lock_that_no_run_has_makes_an_undo_unreadable(monkeypatch: pytest.Mon
     annotations = api.objects["/apis/apps/v1/namespaces/search/statefulsets/data"]["metadata"]["annotations"]
     annotations[UNDO] = json.dumps({**json.loads(annotations[UNDO]), "lock": lock})
     assert codes(restored(monkeypatch, api)) == ["undo_not_readable"]
+
+
+def test_the_pool_of_another_cluster_is_left_to_its_own_run_unless_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = changed_under()
+    own = {**lock_of("day", "night"), "name": "stateful-upgrade-2"}
+    Lease(api.client(), "night", NAME).write(replace(OTHER, run="night"), None)
+    result = restored(monkeypatch, api, params={"lock": own})
+    assert (codes(result), result["changed"]) == (["undo_of_another_cluster"], False)
+    assert (strategy(api, "data"), result["verdict"]["state"]) == ({"type": "OnDelete"}, "passed")
+    named = restored(monkeypatch, api, params={"lock": own, "take_over": "night"})
+    assert (codes(named), strategy(api, "data")) == ([], ROLLING)
