@@ -141,6 +141,8 @@ class Memory:
         self._path = os.path.join(folder, "state.json") if folder else None
         self.stopped = False
         """Whether the process is to stay stopped."""
+        self.begun = False
+        """Whether the process of this pod was started once."""
         self.requests: list[str] = []
         self.exit_code: int | None = None
         self.ended_at: str | None = None
@@ -189,6 +191,7 @@ class Memory:
         if not isinstance(stopped, bool) or not all(isinstance(each, str) for each in requests):
             raise TypeError
         self.stopped, self.requests = stopped, list(requests)
+        self.begun = bool(facts.get("begun")) or self.last("start") is not None
         self.exit_code, self.ended_at = facts.get("exit_code"), facts.get("ended_at")
 
 
@@ -238,7 +241,7 @@ class Process:
         with self._lock:
             if self._memory.stopped:
                 log("The process stays stopped, as it was when this container began.")
-            elif awaited and not self._memory.last("start"):
+            elif awaited and not self._memory.begun:
                 log("The process starts as soon as the mounted configuration has the awaited checksum.")
                 self._awaited = awaited
             else:
@@ -273,7 +276,7 @@ class Process:
             if self._pid is None and mounted != wanted:
                 raise Refused(409, "The mounted configuration is not the expected one.")
             # The stop of the same request may come late. It must not end what is started after it.
-            self._memory.keep(stopped=False, requests=self._memory.having(request, "stop", "start"))
+            self._memory.keep(stopped=False, begun=True, requests=self._memory.having(request, "stop", "start"))
             if self._pid is not None:
                 return False
             try:
@@ -297,6 +300,7 @@ class Process:
             self._reap()
             if self._awaited and checksum(self._files) == self._awaited:
                 self._spawn(self._awaited)
+                self._note(begun=True)
             if self._code is not None:
                 # A shell that SIGTERM has ended may leave its server behind, which has to end in good order too.
                 left = descendants()
@@ -351,11 +355,14 @@ class Process:
         self._pid = self._code = None
         self._stopping, self._kill_at, self._signalled = False, float("inf"), set()
         log(f"The process has ended with {code}.")
+        self._note(exit_code=code, ended_at=_now())
+        return code if self._leaving or not self._memory.stopped else None
+
+    def _note(self, **changes: Any) -> None:
         try:
-            self._memory.keep(exit_code=code, ended_at=_now())
+            self._memory.keep(**changes)
         except Refused as refused:
             log(str(refused))
-        return code if self._leaving or not self._memory.stopped else None
 
 
 def _now() -> str:

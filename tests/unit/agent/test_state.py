@@ -198,6 +198,24 @@ def test_the_first_start_waits_for_the_expected_configuration_and_later_ones_do_
         assert running.await_status(running=True)["running_checksum"] == place.checksum()
 
 
+@pytest.mark.parametrize("requested", [False, True])
+def test_a_container_that_begins_anew_does_not_wait_for_the_content_of_the_first_start(
+    place: Place, requested: bool
+) -> None:
+    """A person changes the configuration much later, and the kubelet starts the container again. No run was there."""
+    expected = place.checksum()
+    options = ["--expected-checksum", expected]
+    if requested:
+        place.config.write_text("cluster.name: old\n")
+    with agent(place, options=options) as running:
+        if requested:
+            assert running.start(request_id=None, checksum=place.checksum()).said["changed"]
+        running.await_status(running=True)
+    place.config.write_text("cluster.name: two\n")
+    with agent(place, options=options) as running:
+        assert running.await_status(running=True)["running_checksum"] == place.checksum()
+
+
 def test_without_a_folder_for_the_state_a_stop_ends_with_the_container(place: Place) -> None:
     options = place.options()
     at = options.index("--state-directory")
