@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..common.errors import Refusal
+from ..common.errors import Refusal, Unreachable
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine
 from ..kubernetes.client import KubernetesClient
@@ -49,9 +49,14 @@ def started(task: Task, cluster: KubernetesClient, way: ProcessControl) -> Outco
             if mark.rests:
                 verdicts.append(judge_resting((mark.name,)))
                 continue
-            process = way.look(pod)
-            if mark.phase not in TOGETHER and not process.running:
-                _start(pod, process, mark)
+            try:
+                process = way.look(pod)
+                if mark.phase not in TOGETHER and not process.running:
+                    _start(pod, process, mark)
+            except Unreachable as error:
+                # The agent of one pod keeps no other process stopped.
+                verdicts.append(error.as_waiting())
+                continue
             verdicts.append(judge_interrupted(mark, process, way.name, ready=pod.ready, started=pod.name in asked))
         return _Left(combine(verdicts), found.pods)
 

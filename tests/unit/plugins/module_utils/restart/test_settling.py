@@ -69,6 +69,17 @@ def test_a_process_that_does_not_start_is_named() -> None:
     assert "does not run yet. The file with its configuration is not mounted" in str(result["verdict"])
 
 
+def test_an_agent_that_gives_no_answer_keeps_no_other_process_stopped() -> None:
+    world = AgentWorld()
+    for name in ("data-0", "data-1"):
+        world.annotate(name, restart_phase="stop", restart_process=f"{name}/1")
+        world.agents[name].running = False
+    world.agents["data-0"].reachable = False
+    result = settled(world, wait_timeout=20)
+    assert (world.started, "timed_out" in codes(result)) == (["data-1/2"], True)
+    assert "The agent of data-0 gives no answer" in str(result["verdict"])
+
+
 def test_without_the_way_of_the_agent_a_stopped_process_is_named_with_what_to_give() -> None:
     world = World()
     world.annotate("data-1", restart_phase="stop", restart_process="data-1/1")
