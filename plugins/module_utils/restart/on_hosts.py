@@ -70,7 +70,7 @@ def note_on_hosts(task: Task, order: Outcome) -> Outcome:
     search = connected(task)
     state, settings = task.ask(lambda: (observe(search), read_settings(search)))
     noted = noted_in(settings, state.uuid)
-    left = noted.left(state) if noted else frozenset()
+    left = noted.left(state, _named(task)) if noted else frozenset()
     note = Noted({name: process_of(state, name) for name in going | left})
     written = Outcome(Verdict())
     if noted != note:
@@ -78,12 +78,16 @@ def note_on_hosts(task: Task, order: Outcome) -> Outcome:
     return _both(written, note_request(task, order))
 
 
+def _named(task: Task) -> frozenset[str]:
+    return frozenset(str(name) for members in task.params["groups"].values() for name in members)
+
+
 def forget_on_hosts(task: Task) -> Outcome:
     """Remove the note once no process in it is left. A run that was limited to some members may leave others."""
     search = connected(task)
     state, settings = task.ask(lambda: (observe(search), read_settings(search)))
     noted = noted_in(settings, state.uuid)
-    if settings.persistent.get(NOTE) is None or (noted and noted.left(state)):
+    if settings.persistent.get(NOTE) is None or (noted and noted.left(state, _named(task))):
         return Outcome(Verdict())
     # A run that is killed between the two leaves no member due, and either of the two uses its consent up.
     gone = write_note(task, search, settings, (NOTE, None), {"members": []})

@@ -35,9 +35,13 @@ class Noted:
     processes: Mapping[str, str]
     """The ephemeral id of each member's process; empty if the member was away."""
 
-    def left(self, state: ClusterState) -> frozenset[str]:
-        """The members that still run the noted process, or are away."""
-        return frozenset(name for name, process in self.processes.items() if process_of(state, name) in {process, ""})
+    def left(self, state: ClusterState, named: Collection[str]) -> frozenset[str]:
+        """The members that still run the noted process, or are away. `named` are those for which hosts stand.
+
+        One that is neither in the cluster nor `named` was removed, and would keep the note for ever.
+        """
+        found = {name: process_of(state, name) for name in self.processes}
+        return frozenset(name for name, now in found.items() if (now == self.processes[name] if now else name in named))
 
     def text(self, cluster: str) -> str:
         """The note as the cluster with this UUID carries it."""
@@ -120,7 +124,7 @@ def due_on_hosts(
 
     Without a note and without any configuration it is every member. A member that is away is brought back in any case.
     """
-    left = noted.left(state) & {*names} if noted else frozenset()
+    left = noted.left(state, names) & {*names} if noted else frozenset()
     if configurations:
         return left | {each.member for each in configurations if each.differs and each.member in names}
     return left if noted else frozenset(names)

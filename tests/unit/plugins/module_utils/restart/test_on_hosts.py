@@ -51,8 +51,17 @@ def test_a_member_is_due_until_it_runs_another_process_than_the_noted_one() -> N
 
 
 def test_a_member_that_was_away_and_has_come_back_is_done() -> None:
-    assert Noted({"a": ""}).left(cluster("a")) == set()
-    assert Noted({"b": ""}).left(cluster("a")) == {"b"}
+    assert Noted({"a": ""}).left(cluster("a"), "ab") == set()
+    assert Noted({"b": ""}).left(cluster("a"), "ab") == {"b"}
+
+
+def test_a_member_whose_host_was_removed_since_is_not_left() -> None:
+    state = cluster("ab")
+    note = Noted({"a": process_of(state, "a"), "d": "1"})
+    assert note.left(state, "abd") == {*"ad"}
+    assert note.left(state, "ab") == {"a"}
+    # A run that is limited to other members leaves the one that runs on.
+    assert note.left(state, "b") == {"a"}
 
 
 def test_with_configurations_those_are_due_that_differ_or_were_left() -> None:

@@ -117,3 +117,15 @@ def test_on_hosts_the_same_command_does_nothing_after_it_was_carried_out(servers
     assert (going(again), [each.code for each in again.verdict.reasons]) == ([], ["restart_carried_out"])
     another = order_on_hosts(task())
     assert (going(another), another.more["digest"] != agreed) == (["a", "b", "c"], True)
+
+
+def test_on_hosts_a_member_whose_host_was_removed_keeps_no_note(servers: Servers) -> None:
+    assert note_on_hosts(task(), order_on_hosts(task())).verdict == Verdict()
+    for name in ("a", "b"):
+        servers.state["nodes"][identity(name)]["ephemeral_id"] = f"new-{name}"
+        servers.nodes[identity(name)]["ephemeral_id"] = f"new-{name}"
+    del servers.state["nodes"][identity("c")], servers.nodes[identity("c")]
+    smaller = task(groups={"data": ["a", "b"]})
+    assert going(order_on_hosts(smaller)) == []
+    forget_on_hosts(smaller)
+    assert going(order_on_hosts(smaller)) == ["a", "b"]
