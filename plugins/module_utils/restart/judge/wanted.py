@@ -117,12 +117,12 @@ def is_due(mark: Marked, present: bytes | None, wanted: bytes | None) -> bool:
     """Whether a member is to be restarted for the wanted content.
 
     The checksum that its last restart has brought counts. A member that was never restarted here has read the content
-    that is present.
+    that is present. One that is present and not wanted would be read at the next start, whatever the member runs.
     """
     if wanted is None:
         return False
-    runs = mark.configured or (checksum(present) if present is not None else "")
-    return runs != checksum(wanted)
+    there = checksum(present) if present is not None else ""
+    return {mark.configured or there, there or mark.configured} != {checksum(wanted)}
 
 
 def chosen(mark: Marked, present: bytes | None, wanted: bytes | None, *, runs: bool) -> bytes | None:

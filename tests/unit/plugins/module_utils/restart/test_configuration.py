@@ -21,10 +21,13 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.con
     with_contents,
     without_previous,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.phases import UNSURE, Marked
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.wanted import is_due
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.observe.state import ConfigurationSecret
 from hypothesis import given
 from hypothesis import strategies as st
 
+WANTED, OTHER = b"x: 1", b"x: 2"
 NOW = datetime(2026, 11, 23, 3, 0, tzinfo=timezone.utc)
 CONTENTS = st.dictionaries(st.sampled_from(["a-0", "a-1", "a-2"]), st.sampled_from([b"", b"x: 1", b"x: 2", b"x: 3"]))
 
@@ -137,3 +140,25 @@ def test_contents_are_in_no_text() -> None:
     present = written(secret({"a-0": b"hunter2"}), with_contents(secret({"a-0": b"hunter2"}), {"a-0": b"hunter3"}))
     assert "hunter" not in repr(present)
     assert "hunter" not in repr(upkeep([present], set(), NOW))
+
+
+@pytest.mark.parametrize(
+    ("runs", "present", "due"),
+    [
+        ("", WANTED, False),
+        ("", OTHER, True),
+        ("", None, True),
+        (checksum(WANTED), WANTED, False),
+        (checksum(WANTED), None, False),
+        (checksum(OTHER), WANTED, True),
+        # Someone has changed the key since, and the next start would read that.
+        (checksum(WANTED), OTHER, True),
+        (UNSURE, WANTED, True),
+    ],
+)
+def test_a_member_is_due_unless_it_runs_what_is_wanted_and_would_start_on_it(
+    runs: str, present: bytes | None, due: bool
+) -> None:
+    mark = Marked("data-0", "uid", configured=runs)
+    assert is_due(mark, present, WANTED) is due
+    assert not is_due(mark, present, None)

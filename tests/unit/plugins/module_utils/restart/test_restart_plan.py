@@ -93,7 +93,9 @@ def test_members_that_run_the_configuration_are_left_alone(room: Room) -> None:
     result = plan(room, "")
     assert (result["batches"], result["course"]) == ([], "nothing")
     assert order_of(plan(room, "node.attr.rack: r1\n")) == MEMBERS
-    annotate(room, "data-0", configuration=checksum(f"{BASE}node.attr.rack: r1\n".encode()))
+    wanted = f"{BASE}node.attr.rack: r1\n"
+    annotate(room, "data-0", configuration=checksum(wanted.encode()))
+    keep(room, {"data-0": wanted, "data-1": BASE})
     assert order_of(plan(room, "node.attr.rack: r1\n")) == ["data-1"]
 
 
