@@ -110,7 +110,7 @@ class Restarting:
             if error.verdict.state is not State.WAITING:
                 raise
             return View(batch, error.verdict)
-        verdicts: list[Verdict] = [Verdict(tuple(map(_pod_missing, gone)))]
+        verdicts: list[Verdict] = [Verdict((*map(_pod_missing, gone), *self._without_mark(batch)))]
         for name, (mark, pod) in there.items():
             if name not in self.follower.trails:
                 self._follow(pod, mark)
@@ -120,6 +120,17 @@ class Restarting:
         ended = {name for name, trail in self.follower.trails.items() if ReplacementStage.JOINED in trail.reached}
         marks = {name: replace(mark, phase=None) if name in ended else mark for name, mark in batch.marks.items()}
         return View(replace(batch, marks=marks), combine(verdicts))
+
+    def _without_mark(self, batch: RestartBatch) -> Iterator[Reason]:
+        """The reasons to wait for pods that were made again on the way, or whose mark someone has removed."""
+        for name, trail in self.follower.trails.items():
+            if name not in batch.marks or name in batch.down or ReplacementStage.JOINED in trail.reached:
+                continue
+            if batch.pods[name].ready:
+                trail.note(ReplacementStage.JOINED, self.task.clock.now())
+            else:
+                said = f"Pod {name} has no mark of its restart any more, and is not Ready."
+                yield waiting("pod_starting", said, "Read its log, and look who has changed it.", about=name)
 
     def _follow(self, pod: Pod, mark: Marked) -> None:
         self.follower.follow(pod.name, stage=_stage(mark.phase))

@@ -266,3 +266,31 @@ def test_a_word_that_is_no_phase_and_comes_during_a_mark_is_refused(there: World
 
     there.patch = changed  # type: ignore[method-assign]
     assert (codes(there.restart("data-1")), there.stopped) == (["phase_unknown"], [])
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+@pytest.mark.parametrize("returns", [True, False])
+def test_a_pod_that_loses_its_mark_on_the_way_is_followed_until_it_is_ready(
+    there: World, replaced: bool, returns: bool
+) -> None:
+    """The controller of the set has made it anew, or someone has removed the mark, while its process was down."""
+    scheduled(there, "data-1")
+
+    def lost() -> None:
+        metadata = there.pods["data-1"]["metadata"]
+        metadata["annotations"] = {}
+        if replaced:
+            metadata["uid"] = "uid-2"
+
+    stop = there.stop
+
+    def stopped(pod: Pod, process: Process) -> None:
+        stop(pod, process)
+        there.on_tick = [lost, *[lambda: None] * 10, *(there.on_tick if returns else ())]
+
+    there.stop = stopped  # type: ignore[method-assign]
+    result = there.restart("data-1", wait_timeout=20, until="joined")
+    assert (result["verdict"]["state"], there.stopped) == ("passed" if returns else "refused", ["data-1/1"])
+    (member,) = result["members"]
+    assert (member["total_seconds"] is not None) == returns
+    assert returns or "data-1 has no mark of its restart any more, and is not Ready" in str(result["verdict"])
