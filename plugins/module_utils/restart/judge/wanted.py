@@ -118,9 +118,12 @@ def is_due(mark: Marked, present: bytes | None, wanted: bytes | None) -> bool:
 
     The checksum that its last restart has brought counts. A member that was never restarted here has read the content
     that is present. One that is present and not wanted would be read at the next start, whatever the member runs.
+    A restart that was taken back after its content was chosen may have written it, and has not brought it.
     """
     if wanted is None:
         return False
+    if mark.chosen and mark.phase is None:
+        return True
     there = checksum(present) if present is not None else ""
     return {mark.configured or there, there or mark.configured} != {checksum(wanted)}
 

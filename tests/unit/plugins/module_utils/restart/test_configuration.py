@@ -21,7 +21,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.con
     with_contents,
     without_previous,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.phases import UNSURE, Marked
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.phases import UNSURE, Marked, RestartPhase
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.wanted import is_due
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.observe.state import ConfigurationSecret
 from hypothesis import given
@@ -162,3 +162,9 @@ def test_a_member_is_due_unless_it_runs_what_is_wanted_and_would_start_on_it(
     mark = Marked("data-0", "uid", configured=runs)
     assert is_due(mark, present, WANTED) is due
     assert not is_due(mark, present, None)
+
+
+def test_a_member_is_due_whose_restart_was_taken_back_after_its_content_was_chosen() -> None:
+    chosen = Marked("data-0", "uid", chosen=checksum(WANTED))
+    assert is_due(chosen, WANTED, WANTED)
+    assert not is_due(replace(chosen, phase=RestartPhase.STOP), WANTED, WANTED)
