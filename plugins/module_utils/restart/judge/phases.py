@@ -201,7 +201,9 @@ def to_prove_again(pods: Collection[tuple[Marked, Process]]) -> frozenset[str]:
 
 
 def _is_left_running(pod: Marked, process: Process) -> bool:
-    return process.running and not process.ending and process.identity == (pod.process or process.identity)
+    # In a restart of all, a process that has started since then by itself is no end of the first one.
+    same = pod.phase in TOGETHER or process.identity == (pod.process or process.identity)
+    return process.running and not process.ending and same
 
 
 def advanced(pod: Marked, process: Process, others: Collection[tuple[Marked, Process]] = ()) -> RestartPhase | None:

@@ -135,6 +135,8 @@ def runs(identity: str = "p1", *, ending: bool = False) -> Process:
         (marked(STOP), Process(running=False, identity=""), False),
         (marked(START), runs(), False),
         (marked(STOP_ALL), runs(), True),
+        (marked(STOP_ALL), runs("p2"), True),
+        (marked(STOP_ALL), runs(ending=True), False),
         (marked(RestartPhase.SCHEDULE_ROLLING, ""), runs(), False),
     ],
 )
