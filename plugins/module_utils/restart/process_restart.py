@@ -177,9 +177,11 @@ def _marked(task: Task, cluster: KubernetesClient, marks: Marks, configurations:
     scheduled = task.params["state"] == "scheduled"
     if scheduled:
         configurations.check(batch.pools, task.params["container"] or "", in_place=False)
-        configurations.add_missing(batch.pools)
-        configurations.enlarge(batch.pools)
-    found = {name: each for pool in batch.pools if scheduled for name, each in configurations.found(pool.name).items()}
+        # These and the marks may be made again, so a busy API server is waited for.
+        task.ask(lambda: configurations.add_missing(batch.pools))
+        task.ask(lambda: configurations.enlarge(batch.pools))
+    of_pools = [task.ask(partial(configurations.found, pool.name)) for pool in batch.pools if scheduled]
+    found = {name: each for of_pool in of_pools for name, each in of_pool.items()}
 
     def note(name: str, mark: Marked) -> None:
         pod, present = batch.pods[name], found.get(name, "")
@@ -192,7 +194,6 @@ def _marked(task: Task, cluster: KubernetesClient, marks: Marks, configurations:
             marks.clear(pod)
 
     for name, mark in batch.marks.items():
-        # A mark may be made again, so a busy API server is waited for.
         task.ask(partial(note, name, mark))
     for pool in batch.pools:
         if batch.phases[pool.name] in SCHEDULED:
@@ -276,11 +277,12 @@ class _Restart:
             return False
         batch = self._task.ask(self._looking.look)
         self._rounds += 1
-        again = [name for pool in batch.pools for name in self._configurations.due(pool, batch.marks)]
-        again = [name for name in again if not batch.marks[name].stays_stopped]
+        due = [self._task.ask(partial(self._configurations.due, pool, batch.marks)) for pool in batch.pools]
+        again = [name for names in due for name in names if not batch.marks[name].stays_stopped]
         for name in again:
-            found = self._configurations.found(batch.pool_of(name)).get(name, "")
-            self._marks.set(batch.pods[name], RestartPhase.SCHEDULE_ROLLING, configuration=found)
+            found = self._task.ask(partial(self._configurations.found, batch.pool_of(name))).get(name, "")
+            mark = partial(self._marks.set, batch.pods[name], RestartPhase.SCHEDULE_ROLLING, configuration=found)
+            self._task.ask(mark)
         return bool(again)
 
     def _proven(self) -> tuple[RestartBatch, Verdict]:

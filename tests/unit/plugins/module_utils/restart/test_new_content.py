@@ -364,3 +364,30 @@ def test_a_process_that_settle_has_started_on_the_content_of_before_is_proven_ag
 def routing(*copies: Json) -> Json:
     """The part of a cluster state with these copies of all shards."""
     return {"routing_table": state_answer(NAMES, list(copies))["routing_table"]}
+
+
+@pytest.mark.parametrize("made", [True, False])
+@pytest.mark.parametrize("request_", range(6))
+@pytest.mark.parametrize("state", ["scheduled", "restarted"])
+def test_an_answer_that_is_lost_fails_no_run(there: ConfiguredWorld, state: str, request_: int, made: bool) -> None:
+    del there.data["data-1"]
+    asked: list[str] = []
+
+    def losing(name: str) -> Any:
+        ask = getattr(there, name)
+
+        def lost(path: str, *rest: Any, **more: Any) -> Any:
+            asked.append(path)
+            if path == SECRET and asked.count(SECRET) == request_ + 1:
+                if made:
+                    ask(path, *rest, **more)
+                raise Unreachable.because("kubernetes_unreachable", "The answer is lost.", "It passes.")
+            return ask(path, *rest, **more)
+
+        return lost
+
+    there.get, there.patch = losing("get"), losing("patch")  # type: ignore[method-assign]
+    result = there.restart("data-1", state=state, configuration=wish(NEW))
+    assert codes(result) == []
+    assert there.data["data-1"] == NEW
+    assert there.phases() == ({"data-1": "schedule-rolling"} if state == "scheduled" else {})
