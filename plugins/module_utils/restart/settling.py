@@ -61,18 +61,24 @@ def started(task: Task, cluster: KubernetesClient, way: ProcessControl) -> Outco
         return _Left(combine(verdicts), found.pods)
 
     def _start(pod: Pod, process: Process, mark: Marked) -> None:
-        if not way.keeps_stopped or task.check_mode:
+        if not way.keeps_stopped:
             return
         task.still_wanted()
         if pod.name in asked:
             way.start(pod, process.expected)
             return
         with task.journal.doing(("started_process", pod.name, {"uid": pod.uid, "after": mark.process})):
-            way.start(pod, process.expected)
+            if not task.check_mode:
+                way.start(pod, process.expected)
         asked.add(pod.name)
 
     try:
-        found, verdict = task.wait(look, lambda seen: seen.verdict)
+        if task.check_mode:
+            # Nothing is started that could be waited for.
+            found = task.ask(look)
+            verdict = found.verdict
+        else:
+            found, verdict = task.wait(look, lambda seen: seen.verdict)
     except Refusal as error:
         return Outcome(task.verdict_of(error), bool(asked))
     return Outcome(verdict, bool(asked), more={"members": _members(found), "way": way.name})

@@ -60,6 +60,16 @@ def test_settle_tells_what_it_has_started_and_that_the_phase_stays() -> None:
     assert (result["changed"], world.phases()) == (True, {"data-1": "stop"})
 
 
+def test_check_mode_names_what_it_would_start_and_waits_for_nothing() -> None:
+    world = AgentWorld()
+    killed(world, 3, "data-1")
+    before = world.time
+    result = settled(world, check=True)
+    assert (result["verdict"]["state"], result["changed"], world.started) == ("waiting", True, [])
+    assert [(each["action"], each["target"]) for each in result["actions"]] == [("started_process", "data-1")]
+    assert world.time == before
+
+
 def test_a_process_that_does_not_start_is_named() -> None:
     world = AgentWorld()
     killed(world, 3, "data-1")
