@@ -9,9 +9,11 @@ from functools import partial
 from ..common.attempts import proven_and_prepared
 from ..common.task import Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, Verdict, as_verdict, combine, waiting
+from ..common.waiting import Patience
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.state import Namespace, StatefulSet
 from ..kubernetes.stateful_sets import named_in, observe_namespace
+from ..pools.pod_deletion import PROOF_AGE
 from ..pools.resizing import resize
 from ..pools.size import judge_last
 from .batch_proof import BatchProof
@@ -70,7 +72,7 @@ def remove_member(
         return pool.replicas
 
     seen, verdict = proven_and_prepared(looked, lambda seen: seen.kept and proof.prepare([name]), proof.again)
-    act = shrink or partial(resize, task, cluster, namespace, of_pool, fewer)
+    act = shrink or partial(_resized, task, partial(resize, task, cluster, namespace, of_pool, fewer))
     changed = seen.kept and verdict.passed and act()
     if verdict.passed and not task.check_mode:
         _gone, verdict = task.wait(lambda: judge_gone(cluster, search, namespace, name), lambda found: found)
@@ -84,6 +86,12 @@ def remove_member(
         after={"replicas": seen.pool.replicas - 1} if changed else before,
         more={"members": [{**member, "total_seconds": took, **_removed(changed or not seen.kept)}]},
     )
+
+
+def _resized(task: Task, act: Shrink) -> bool:
+    """Whether the pool is smaller. A lost answer is followed by another look, but not for longer than the proof holds."""
+    done, _verdict = task.wait_apart(act, lambda _done: Verdict(), Patience(PROOF_AGE, 0.5))
+    return done or task.journal.unconfirmed
 
 
 def _removed(gone: bool) -> dict[str, str]:

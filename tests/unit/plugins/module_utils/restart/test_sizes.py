@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.sizes import judge_empty, judge_sizes
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.size import Size, judge_last, sizes_in
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
@@ -96,6 +97,30 @@ def test_a_run_that_is_killed_removes_no_other(there: Sized, kill_at: int) -> No
     there.kill_at = None
     assert codes(there.remove()) == []
     assert sorted(there.pods) == ["data-0", "data-1"]
+
+
+@pytest.mark.parametrize("made", [True, False])
+@pytest.mark.parametrize("times", [1, 99])
+def test_an_answer_that_is_lost_is_followed_by_a_look_while_the_proof_holds(
+    there: Sized, times: int, made: bool
+) -> None:
+    patch, left = there.patch, [1] * times
+
+    def losing(path: str, body: Any, kind: str, dry_run: bool = False) -> Json:
+        if left:
+            left.pop()
+            if made:
+                patch(path, body, kind, dry_run)
+            raise Unreachable.because("kubernetes_unreachable", "The answer is lost.", "It passes.")
+        return patch(path, body, kind, dry_run)
+
+    there.patch = losing  # type: ignore[method-assign]
+    result = there.remove()
+    # One that was made is seen, and one that cannot be made is given up before its proof is old.
+    passes = made or times == 1
+    assert (codes(result) == [], there.time < 10) == (passes, True)
+    assert sorted(there.pods) == (["data-0", "data-1"] if passes else sorted(NAMES))
+    assert not passes or result["members"][0]["action"] == "removed"
 
 
 def test_a_member_that_holds_a_shard_stays(there: Sized) -> None:
