@@ -13,6 +13,7 @@ description:
     kept apart from the others.
   - The variables of the fleet itself are left out. Any other name with C(upgrade_) is handed on, so that the playbook
     refuses one that is misspelt.
+  - The templates of C(upgrade_webhook_body) are not filled in, since they are about a notice of that playbook.
 author:
   - The stateful.upgrade authors (@stateful-upgrade)
 version_added: 0.1.0
@@ -42,6 +43,8 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
+from ..module_utils.fleet.given_values import FILLED_IN_LATER
+from ..plugin_utils.arguments_check import plain
 from ..plugin_utils.connection_inputs import CONNECTIONS, NAMESPACE, merged, parts_of, unanswered
 from ..plugin_utils.inputs import SYSTEM, made_by_runs, options_of, results
 from ..plugin_utils.variables import PLAYBOOKS, PREFIX
@@ -63,7 +66,7 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
         options = options_of(playbook, specified(f"stateful.upgrade.{PLAYBOOKS[playbook].role}"))
         own = {name for name in defined if name.startswith(PREFIX) and not name.startswith(FLEET)}
         names = own.union(options.keys() & defined.keys()) - OF_THE_FLEET - made_by_runs() - results()
-        given = {name: self._templar.template(defined[name]) for name in names}
+        given = {name: self._filled_in(name, defined[name]) for name in names}
         flat = {**given}
         for connection in CONNECTIONS.keys() & given.keys():
             flat.pop(connection)
@@ -74,6 +77,10 @@ class LookupModule(LookupBase):  # type: ignore[misc]  # ansible-core has no typ
             "variables": {name: value for name, value in answered.items() if name not in secret},
             "secrets": {name: value for name, value in answered.items() if name in secret},
         }
+
+    def _filled_in(self, name: str, value: Any) -> Any:
+        """The value with its templates filled in. Those that the run of the cluster fills in are left as texts."""
+        return plain(value) if name in FILLED_IN_LATER else self._templar.template(value)
 
 
 def _flat(connection: str, given: Mapping[str, Any]) -> dict[str, Any]:

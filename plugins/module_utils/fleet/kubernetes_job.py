@@ -15,6 +15,7 @@ from ..common.reading import Json
 from ..kubernetes.answers import NameTaken, reading, reading_object
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.paths import CORE, in_namespace
+from .given_values import given_text
 from .launching import JobState, LaunchedJob, label_of, name_of_job
 
 BATCH = "/apis/batch/v1"
@@ -127,7 +128,7 @@ class KubernetesJobs:
             container = self._container(pod["spec"])
             if not container.get("args"):
                 raise self._unfit("has no args to which variables could be added", "Give args that run the playbook")
-            given = json.dumps(dict(variables), sort_keys=True).replace("$", "$$")
+            given = given_text(variables).replace("$", "$$")
             container["args"] = [*container["args"], "-e", given]
             container["env"] = [*self._environment(container)]
             labels = {CLUSTER: label_of(self._cluster), DIGEST: digest, ATTEMPT: str(number)}

@@ -17,6 +17,7 @@ from typing import Any
 
 from ..common.errors import refusal
 from .forked import ForkedProcess, started
+from .given_values import given_text
 
 COLLECTION = "stateful.upgrade"
 PYTHON = (sys.executable, "-m", "ansible", "playbook")
@@ -83,7 +84,7 @@ def play(command: PlaybookCommand, log: Path, hear: Callable[[str], None]) -> Pl
         variables, statistics = Path(folder, "variables.json"), Path(folder, "statistics.json")
         try:
             variables.touch(0o600)
-            variables.write_text(json.dumps(dict(command.variables)), encoding="utf-8")
+            variables.write_text(given_text(command.variables), encoding="utf-8")
             log.parent.mkdir(0o700, parents=True, exist_ok=True)
             with _Log(log, hear) as kept:
                 code, last = _run(command.words(str(variables)), _environment(statistics), kept, hear)
