@@ -21,7 +21,7 @@ from .awx_server import AwxServer
 from .fleet_record import DONE, FAILED, NOT_BEGUN, PLANNED, REFUSED, UPGRADING, WAITING, Cluster, held_back
 from .folder import Folder
 from .kubernetes_job import KubernetesJobs
-from .launched import LaunchedUpgrade
+from .launched import LaunchedUpgrade, failure_of, is_gone
 from .launching import Launcher
 from .process import COLLECTION, PlaybookCommand, Played, play
 
@@ -89,14 +89,14 @@ def _in_process(task: Task, folder: Folder, begun: Cluster) -> Outcome:
     consent = {**_variables(task), "upgrade_confirm": begun.digest}
     command = PlaybookCommand(task.params["playbook"], consent, _inventory(task))
     log, started = folder.log_of(begun.name), task.clock.now()
-    listener = _Listener(task, folder)
     try:
-        played = _played(task, command, log, listener)
+        played = _played(task, command, log, _Listener(task, folder))
         end, changed = _end_of_upgrade(played), played.changed
     except Refusal as error:
-        if not listener.cancelled:
+        if is_gone(error):
             raise
-        end, changed = {"state": FAILED, "cause": sentences(error.verdict), "codes": ("fleet_cancelled",)}, True
+        cause, *codes = failure_of(error)
+        end, changed = {"state": FAILED, "cause": cause, "codes": tuple(codes)}, True
     ended = replace(begun, ended=now_text(), seconds=task.clock.now() - started, log=str(log), **end)
     folder.put(ended)
     return _outcome(ended, changed=changed)
@@ -257,8 +257,6 @@ class _Listener:
 
     def __init__(self, task: Task, folder: Folder | None = None) -> None:
         self._task, self._folder = task, folder
-        self.cancelled = False
-        """Whether the process was ended because the fleet is cancelled."""
         self._since = task.clock.now()
         self._last = "its playbook starts"
         self._cluster = task.params["cluster"]
@@ -266,8 +264,7 @@ class _Listener:
     def hear(self, line: str) -> None:
         """A line of its output, or an empty one. It raises Refusal once this task is no longer wanted."""
         self._task.may_look()
-        self.cancelled = self._folder is not None and self._folder.is_cancelled()
-        if self.cancelled:
+        if self._folder is not None and self._folder.is_cancelled():
             raise refusal(
                 "fleet_cancelled",
                 f"The fleet was cancelled, so the process of {self._cluster} was ended.",

@@ -17,7 +17,6 @@ from typing import Any
 from urllib.parse import quote
 
 from ..common.errors import refusal
-from ..common.timestamps import now_text
 from .fleet_record import Cluster, FleetPlan, cluster_from
 from .waves import Wave
 
@@ -66,8 +65,10 @@ class Folder:
         self._replace(self.path / _FLEET, {"digest": fleet.digest, "failures": fleet.failures, "waves": waves})
 
     def put(self, cluster: Cluster) -> None:
-        """Write how far a cluster is."""
-        self._replace(self.path / _CLUSTERS / f"{_file(cluster.name)}.json", cluster.as_data())
+        """Write how far a cluster is. If its upgrade has ended, a refusal says how: the record cannot."""
+        ended = f"The upgrade of {cluster.name} has ended, and it is {cluster.state}" if cluster.ended else ""
+        said = f" {ended}: {cluster.cause.rstrip('.')}." if ended and cluster.cause else f" {ended}." if ended else ""
+        self._replace(self.path / _CLUSTERS / f"{_file(cluster.name)}.json", cluster.as_data(), said)
 
     def keep_log(self, cluster: str, text: str) -> None:
         """Keep the output of a cluster's upgrade that has run elsewhere."""
@@ -77,8 +78,14 @@ class Folder:
             path.write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
 
     def cancel(self) -> None:
-        """Note that the run is cancelled: nothing more is started until a plan is agreed to again."""
-        self._replace(self.path / _CANCELLED, {"at": now_text()})
+        """Note that the run is cancelled: nothing more is started until a plan is agreed to again.
+
+        The file is empty, since a full disk has no room for more, and must not keep the run going.
+        """
+        path = self.path / _CANCELLED
+        with self._writing(path):
+            path.parent.mkdir(PRIVATE, parents=True, exist_ok=True)
+            path.touch()
 
     def resume(self) -> None:
         """Remove that note."""
@@ -86,8 +93,8 @@ class Folder:
             os.unlink(self.path / _CANCELLED)
 
     def is_cancelled(self) -> bool:
-        """Whether the run is cancelled."""
-        return (self.path / _CANCELLED).exists()
+        """Whether the run is cancelled. It is not while the folder cannot be read, which must end no upgrade."""
+        return os.path.exists(self.path / _CANCELLED)
 
     def put_plan(self, cluster: Cluster) -> None:
         """Write the plan of a cluster."""
@@ -106,8 +113,8 @@ class Folder:
             ) from error
         return found if isinstance(found, dict) else {}
 
-    def _replace(self, path: Path, data: Mapping[str, Any]) -> None:
-        with self._writing(path):
+    def _replace(self, path: Path, data: Mapping[str, Any], said: str = "") -> None:
+        with self._writing(path, said):
             path.parent.mkdir(PRIVATE, parents=True, exist_ok=True)
             descriptor, new = tempfile.mkstemp(".new", ".", path.parent)
             try:
@@ -119,14 +126,14 @@ class Folder:
                     os.unlink(new)
 
     @contextmanager
-    def _writing(self, path: Path) -> Iterator[None]:
+    def _writing(self, path: Path, said: str = "") -> Iterator[None]:
         try:
             yield
         except OSError as error:
             raise refusal(
                 "fleet_record_unwritten",
-                f"The record of the fleet cannot be written to {path}: {error.strerror}.",
-                "Set upgrade_fleet_path to a folder that may be written.",
+                f"The record of the fleet cannot be written to {path}: {error.strerror}.{said}",
+                "Free space there, or set upgrade_fleet_path to a folder that may be written, and run the fleet again.",
             ) from error
 
 

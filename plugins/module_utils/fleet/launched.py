@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -42,12 +42,13 @@ class LaunchedUpgrade:
         try:
             job = self._job(variables)
             job = self._followed(job)
-            return self._taken(job)
+            ended = self._taken(job)
         except Refusal as error:
-            reasons = error.verdict.deciding()
-            if _is_gone(error):
+            if is_gone(error):
                 raise
-            return self._ended(FAILED, " ".join(each.sentence() for each in reasons), *(each.code for each in reasons))
+            ended = self._ended(FAILED, *failure_of(error))
+        self._folder.put(ended)
+        return ended
 
     def plan_of_running_job(self, variables: Mapping[str, Any]) -> Cluster | None:
         """The plan that a job is carrying out with these variables, if the record has its launch.
@@ -76,7 +77,9 @@ class LaunchedUpgrade:
         self._take_end()
         self.changed = True
         named = ", ".join(each.name for each in running)
-        return self._ended(FAILED, f"{self._launcher.title} {named} was cancelled.", "fleet_job_cancelled")
+        ended = self._ended(FAILED, f"{self._launcher.title} {named} was cancelled.", "fleet_job_cancelled")
+        self._folder.put(ended)
+        return ended
 
     def _asked(self) -> list[LaunchedJob]:
         """The jobs of this cluster. The job of the last launch may have another consent and still be running."""
@@ -93,14 +96,14 @@ class LaunchedUpgrade:
             self._task.progress(f"{self._cluster.name}: {self._launcher.title} {job.name} is found again.")
             launch = self._cluster.launch
             found = launch if launch and is_of(launch, job) else Launch(digest, job.number - 1)
-            self._note(replace(found, job=job.name, variables=mark_of(variables)))
+            self._note_if_possible(replace(found, job=job.name, variables=mark_of(variables)))
             return job
         if job is not None:
             self._keep(job)
         launch = Launch(digest, newest_number(digest, jobs), variables=mark_of(variables))
         self._note(launch)
         job = self._launch(variables, launch)
-        self._note(replace(launch, job=job.name))
+        self._note_if_possible(replace(launch, job=job.name))
         self.changed = True
         self._task.progress(f"{self._cluster.name}: {self._launcher.title} {job.name} is launched.")
         return job
@@ -183,14 +186,13 @@ class LaunchedUpgrade:
                 lambda: self._launcher.log(job), lambda _log: Verdict(), Patience(LOG_PATIENCE, 2.0)
             )
         except Refusal as error:
-            if _is_gone(error):
+            if is_gone(error):
                 raise
             said = " ".join(each.message for each in error.verdict.deciding() if each.code != "timed_out")
             title = f"{self._launcher.title} {job.name}"
             self._task.progress(f"{self._cluster.name}: the log of {title} could not be read, and is not kept: {said}")
             return
-        if found:
-            self._folder.keep_log(self._cluster.name, found)
+        if found and self._is_written(lambda: self._folder.keep_log(self._cluster.name, found)):
             self._cluster = replace(self._cluster, log=str(self._folder.log_of(self._cluster.name)))
 
     def _take_end(self) -> None:
@@ -201,10 +203,23 @@ class LaunchedUpgrade:
         self._cluster = replace(self._cluster, state=UPGRADING, launch=launch)
         self._folder.put(self._cluster)
 
+    def _note_if_possible(self, launch: Launch) -> None:
+        """Note a launch that the next run would find without its note. The job is followed even on a full disk."""
+        self._is_written(lambda: self._note(launch))
+
+    def _is_written(self, write: Callable[[], None]) -> bool:
+        """Whether this could be written. If not, a warning says so, since the job decides how its cluster ends."""
+        try:
+            write()
+        except Refusal as error:
+            self._task.warn(f"{self._cluster.name}: {error.verdict.reasons[0].message}")
+            return False
+        return True
+
     def _ended(self, state: str, cause: str, *codes: str) -> Cluster:
         cluster = self._cluster
         seconds = (utc_now() - timestamp_of(cluster.began)).total_seconds() if cluster.began else 0.0
-        ended = replace(
+        return replace(
             cluster,
             state=state,
             cause=cause,
@@ -212,10 +227,14 @@ class LaunchedUpgrade:
             ended=now_text(),
             seconds=seconds,
         )
-        self._folder.put(ended)
-        return ended
 
 
-def _is_gone(error: Refusal) -> bool:
+def is_gone(error: Refusal) -> bool:
     """Whether this task is no longer wanted, which says nothing about the job."""
     return any(each.code == GONE for each in error.verdict.deciding())
+
+
+def failure_of(error: Refusal) -> tuple[str, ...]:
+    """The cause and the codes of a cluster that has failed with this."""
+    reasons = error.verdict.deciding()
+    return (" ".join(each.sentence() for each in reasons), *(each.code for each in reasons))
