@@ -13,9 +13,9 @@ from ..common.reading import Json, listed, text
 from ..common.timestamps import in_seconds
 from ..common.words import shortened
 from ..run.record.batches import PENDING, BatchRecord
-from ..run.record.events import EventKind, of_kind
+from ..run.record.events import EventKind, of_kind, one_sentence
 from ..run.record.phases import Phase, UpgradeEvent
-from ..run.record.record import Record, one_sentence
+from ..run.record.record import Record
 from .judge.up_to_date import LONGEST, UP_TO_DATE, MachineProgress, UpToDate, all_moved, condition_in, whole_progress
 from .observe.upgrade_tasks import TaskPhase
 

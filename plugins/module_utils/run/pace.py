@@ -9,7 +9,7 @@ from statistics import fmean, median
 from typing import Any
 
 from ..common.words import duration
-from .record.batches import BatchRecord
+from .record.batches import BatchRecord, deed_of
 from .record.figures import longest_absence, seconds_between
 from .record.phases import Deed, Phase
 from .record.record import Record
@@ -45,7 +45,7 @@ def earlier_of(records: Iterable[Record], target: str, plan: Mapping[str, Any]) 
     """Since when the upgrade of this plan is under way, and how many batches are done; empty if it starts now."""
     going = {(each.get("target_version") or "", member) for each in plan["batches"] for member in each["members"]}
     for record in records:
-        same = (record.cluster, record.target_version) == (plan["cluster_uuid"], target)
+        same = (record.cluster, record.target_version, record.deed) == (plan["cluster_uuid"], target, deed_of(plan))
         done = sum(going.isdisjoint(batch.led) for batch in record.batches)
         if same and record.phase is not Phase.COMPLETED and done:
             return {"started": record.started, "done": done}

@@ -24,7 +24,7 @@ from .pace import earlier_of, has_commenced, placed, seconds_a_batch
 from .record import kept_in, upgrade_record
 from .record.batches import deed_of
 from .record.phases import Phase, UpgradeEvent
-from .record.record import Record, going_on
+from .record.record import Record, going_on, leads_there
 from .record.record_keeping import read_records
 from .record.requests import judge_standing
 from .start.approvals import covered, judge_aborted, judge_hold, points_in
@@ -260,9 +260,12 @@ def _said_by_people(task: Task, plan: Mapping[str, Any], records: Sequence[Recor
 
 
 def _aborted(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> Iterator[Verdict]:
-    """Whether no one has aborted the upgrade of this plan. One that supersedes another needs no resume."""
+    """Whether no one has aborted the upgrade of this plan, or that before this restart; see `leads_there`.
+
+    One that supersedes another needs no resume.
+    """
     for one in records:
-        if plan["batches"] and going_on(one, plan) is not None and not task.params["supersede"]:
+        if plan["batches"] and leads_there(one, plan) and not task.params["supersede"]:
             yield judge_aborted(one.phase, one.target_version, one.reason, one.updated)
 
 

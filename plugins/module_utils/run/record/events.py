@@ -6,6 +6,7 @@ are derived from the batches, see `batch_events`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -68,6 +69,8 @@ class EventKind(str, Enum):
     """The first gate that found all whole after the batch that the event is about."""
 
 
+_FIRST = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+"""Between two sentences."""
 ONCE = (EventKind.ACCEPTED, EventKind.SKIPPED, EventKind.APPROVED, EventKind.NOTICED)
 """Kinds of events that are kept only once for the same content."""
 MOVES = (EventKind.WENT, EventKind.CAME)
@@ -107,6 +110,11 @@ def happened(
 ) -> RecordedEvent:
     """An event that is not a transition."""
     return RecordedEvent(at, run, "", shortened(message, LONGEST), kind=kind.value, about=about, by=by)
+
+
+def one_sentence(text: str) -> str:
+    """The first sentence of a text; what follows stays in the history."""
+    return shortened(_FIRST.split(text.strip(), 1)[0], LONGEST)
 
 
 def of_kind(events: Iterable[RecordedEvent], *kinds: EventKind) -> tuple[RecordedEvent, ...]:

@@ -6,7 +6,6 @@ It is for people and for reports. The next step is read from the cluster itself,
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +18,7 @@ from ..start.request import Requested, requested_in
 from .batch_events import with_batches
 from .batches import BatchRecord, Items, PoolRecord, batches_of, deed_of, outside_of, pools_of, rolled, with_done
 from .conditions import Condition, Upgrade, taken_since
-from .events import LONGEST, EventKind, RecordedEvent, added, fields_of, happened, of_kind
+from .events import EventKind, RecordedEvent, added, fields_of, happened, of_kind, one_sentence
 from .figures import longest_first
 from .health_record import HealthRecord
 from .phases import EXPLAINED, Deed, Phase, UpgradeEvent, follow
@@ -33,9 +32,6 @@ MOST_WAITS = 20
 
 VIEWS = ("all_events", "history", "hold", "approvals", "skipped", "consents", "risks", "notices", "health")
 """The views that a record has in results."""
-
-_FIRST = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
-"""Between two sentences."""
 
 
 @dataclass(frozen=True)
@@ -199,9 +195,10 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
     """The record at the start of a run: the same upgrade continues where its earlier runs stopped, another starts new.
 
     `plan` is the result of pool_order. Without a record, the cluster itself shows whether the upgrade is under way.
-    None if there is nothing to do, and no earlier run to end.
+    None if there is nothing to do, and no earlier run to end: a restart ends no upgrade, and the reverse.
     """
-    if not plan["batches"] and (previous is None or previous.phase is Phase.COMPLETED):
+    over = previous is None or previous.phase is Phase.COMPLETED or previous.deed is not deed_of(plan)
+    if over and not plan["batches"]:
         return None
     earlier = going_on(previous, plan)
     fresh = planned_record(previous, earlier, plan, run, who, at)
@@ -234,11 +231,18 @@ def started_again(plan: Mapping[str, Any], run: str, who: str, at: str) -> Recor
 
 
 def going_on(previous: Record | None, plan: Mapping[str, Any]) -> Record | None:
-    """The previous record, if it is of the same upgrade, which is not completed and did not miss its window."""
+    """The previous record, if it is of the same upgrade, which is not completed and did not miss its window.
+
+    A restart has the version of the cluster as its target. It is not the same as an unfinished upgrade to that version.
+    """
     if previous is None or previous.phase is Phase.COMPLETED or (previous.phase is Phase.FAILED and not previous.run):
         return None
-    same = (previous.cluster, previous.target_version) == (plan["cluster_uuid"], plan["target_version"])
-    return previous if same else None
+    return previous if leads_there(previous, plan) and previous.deed is deed_of(plan) else None
+
+
+def leads_there(record: Record, plan: Mapping[str, Any]) -> bool:
+    """Whether a record is of the cluster and of the version of a plan, whatever its kind of work."""
+    return (record.cluster, record.target_version) == (plan["cluster_uuid"], plan["target_version"])
 
 
 def planned_record(
@@ -258,7 +262,7 @@ def planned_record(
         started=earlier.started if earlier is not None and begun_before else at,
         updated=at,
         batches=batches_of(plan, earlier.batches, earlier.updated) if earlier is not None else batches_of(plan),
-        events=_own_events(earlier, deed_of(plan)) if earlier is not None else _lasting(previous),
+        events=earlier.events if earlier is not None else _lasting(previous),
         upgrades=previous.upgrades if previous is not None else (),
         pools=pools_of(plan),
         outside=outside_of(plan),
@@ -282,15 +286,13 @@ def planned_record(
     )
 
 
-def _own_events(earlier: Record, deed: Deed) -> tuple[RecordedEvent, ...]:
-    """The events so far. What a person has approved of an upgrade does not count for a restart, and the reverse."""
-    return tuple(each for each in earlier.events if each.kind != EventKind.APPROVED or earlier.deed is deed)
-
-
 def _lasting(previous: Record | None) -> tuple[RecordedEvent, ...]:
-    """The events that are kept for the next upgrade: the transitions, and the requests."""
-    kept = () if previous is None else previous.events
-    return tuple(each for each in kept if each.phase or each.kind == EventKind.REQUESTED)
+    """The events that are kept for the next upgrade: the transitions, the requests, and a pause that is in force."""
+    if previous is None:
+        return ()
+    paused = previous.hold is not None and previous.phase is not Phase.COMPLETED
+    kinds = (EventKind.REQUESTED, EventKind.HELD) if paused else (EventKind.REQUESTED,)
+    return tuple(each for each in previous.events if each.phase or each.kind in kinds)
 
 
 def partly_upgraded(plan: Mapping[str, Any]) -> bool:
@@ -382,11 +384,6 @@ def green_after(record: Record, seconds: float | None, batch: str) -> Record:
     former = max(ours, key=lambda each: each.ended)
     batches = tuple(replace(each, green_seconds=seconds) if each is former else each for each in record.batches)
     return replace(record, batches=batches)
-
-
-def one_sentence(text: str) -> str:
-    """The first sentence of a text; what follows stays in the history."""
-    return shortened(_FIRST.split(text.strip(), 1)[0], LONGEST)
 
 
 def _said(risk: RecordedEvent) -> str:

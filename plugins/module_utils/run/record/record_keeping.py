@@ -16,6 +16,7 @@ from ..lock.held_lock import who
 from ..lock.lock import Lock
 from ..lock.lock_watch import life_of
 from ..pace import done_text, usual_absence, with_last
+from .batches import deed_of
 from .conditions import FailureClass, StepState, after_step, step_progress
 from .events import COUNTED, MOVES, EventKind, changes, happened, moves
 from .milestones import conditions_of, dated
@@ -196,7 +197,7 @@ def _news(before: Record | None, after: Record) -> News | None:
 def _is_another(before: Record, after: Record) -> bool:
     """Whether these are the records of two upgrades. The start of one that is scheduled changes until it begins."""
     same_aim = (before.cluster, before.target_version, before.deed) == (after.cluster, after.target_version, after.deed)
-    wanted = {"cluster_uuid": after.cluster, "target_version": after.target_version}
+    wanted = {"cluster_uuid": after.cluster, "target_version": after.target_version, "deed": after.deed}
     return not same_aim or (before.started != after.started and going_on(before, wanted) is None)
 
 
@@ -352,11 +353,16 @@ def _next(task: Task) -> Change:
         how = (params["batch_state"], at, params["results"], params["waited"], params["summary"])
         return lambda record: _seen(batch_changed(record, params["batch"], *how), params)
     return lambda record: _outside_batches(
-        _seen(ended(record, UpgradeEvent(params["event"]), params["summary"], at), params),
+        _seen(ended(_of_deed(record, params["plan"]), UpgradeEvent(params["event"]), params["summary"], at), params),
         task,
         "the end",
         counted_after,
     )
+
+
+def _of_deed(record: Record | None, plan: Mapping[str, Any] | None) -> Record | None:
+    """The record, unless the run has left it alone at its start: one of an upgrade, while it had nothing to restart."""
+    return record if record is None or not plan or record.deed is deed_of(plan) else None
 
 
 def _outside_batches(

@@ -13,7 +13,7 @@ from typing import Any
 from ...common.timestamps import timestamp_text
 from ...common.verdict import Reason, State, Verdict, as_verdict, waiting
 from ..record.phases import Deed, Phase, UpgradeEvent
-from ..record.record import Record, going_on, noted, planned_record
+from ..record.record import Record, going_on, leads_there, noted, planned_record
 from .recorded_start import Start, checked_start
 from .schedule import WINDOW_OVER, Schedule
 
@@ -101,9 +101,8 @@ def _pending(
 
 
 def _is_aborted(previous: Record | None, plan: Mapping[str, Any]) -> bool:
-    """Whether the record is of the upgrade of this plan, and a person has aborted it."""
-    earlier = going_on(previous, plan)
-    return earlier is not None and earlier.phase is Phase.ABORTED
+    """Whether the record is of the upgrade of this plan, or that before this restart, and a person has aborted it."""
+    return previous is not None and previous.phase is Phase.ABORTED and leads_there(previous, plan)
 
 
 def _supersedes(plan: Mapping[str, Any]) -> bool:
@@ -140,8 +139,7 @@ def _is_unknown(previous: Record | None, plan: Mapping[str, Any], *, known: bool
         return True
     if previous.phase is Phase.PENDING and not previous.run:
         return True
-    same = (previous.cluster, previous.target_version) == (plan["cluster_uuid"], plan["target_version"])
-    return previous.phase is Phase.FAILED and not previous.run and not (known and same)
+    return previous.phase is Phase.FAILED and not previous.run and not (known and leads_there(previous, plan))
 
 
 def _cause(seen: StartFindings) -> str:

@@ -18,7 +18,7 @@ from ..record import kept_in
 from ..record.answers import reporting
 from ..record.batches import deed_of
 from ..record.phases import Deed, Phase
-from ..record.record import Record, going_on
+from ..record.record import Record, going_on, leads_there
 from ..record.record_keeping import Nowhere, change_record
 from .request import judge_due, requested_in
 from .schedule import LONGEST_WAIT, Schedule, is_late, judge_patience, judge_start, schedule_in, to_end
@@ -92,7 +92,7 @@ def _is_over(task: Task, plan: Mapping[str, Any], records: Sequence[Record]) -> 
     def over(record: Record) -> bool:
         if record.phase is Phase.COMPLETED:
             return not judge_due(request, record.request, record.updated).passed
-        return record.phase is Phase.ABORTED and going_on(record, plan) is not None and not supersedes
+        return record.phase is Phase.ABORTED and leads_there(record, plan) and not supersedes
 
     return not plan["batches"] or any(map(over, records))
 

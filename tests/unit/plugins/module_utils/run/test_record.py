@@ -14,7 +14,12 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batche
     BatchRecord,
     PoolRecord,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import KEPT, EventKind, RecordedEvent
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import (
+    KEPT,
+    EventKind,
+    RecordedEvent,
+    one_sentence,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase, UpgradeEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
     Record,
@@ -23,7 +28,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record
     ended,
     green_after,
     noted,
-    one_sentence,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
 from hypothesis import given

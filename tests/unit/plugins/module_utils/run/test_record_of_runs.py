@@ -6,17 +6,20 @@ import json
 from dataclasses import replace
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.report import report_of
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.pace import has_commenced
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.pace import earlier_of, has_commenced
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import KEPT_TRIES, ImageRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.conditions import (
     Condition,
+    FailureClass,
     StepState,
     after_step,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import EventKind, happened
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Deed, UpgradeEvent
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Deed, Phase, UpgradeEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import begun, ended
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.approvals import Hold
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.recorded_start import Start
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_record import (
     NEW,
     Json,
@@ -166,13 +169,54 @@ def test_a_restart_is_told_as_one() -> None:
     assert report_of(replace(first("a"), system="OpenSearch")).title == f"Upgrade of OpenSearch to {NEW}"
 
 
+def restarting(*going: str) -> Json:
+    return {**plan(*going), "deed": "restart"}
+
+
 def test_a_restart_takes_neither_the_start_nor_the_approvals_of_an_unfinished_upgrade_to_its_version() -> None:
     upgrade = changed(first("b", "a"), "batch-01.b", "upgrading")
     upgrade = upgrade.with_events(happened(EventKind.APPROVED, "t2", "", "canary", by="ops"))
-    restart = begun(upgrade, {**plan("b", "a"), "deed": "restart"}, "day", "dev", "t3")
+    restart = begun(upgrade, restarting("b", "a"), "day", "dev", "t3")
     again = begun(upgrade, plan("b", "a"), "day", "dev", "t3")
     assert restart is not None
     assert again is not None
     assert ([each.name for each in again.approvals], restart.approvals) == (["canary"], ())
     assert has_commenced([upgrade], NEW, upgrade.cluster)
     assert not has_commenced([upgrade], NEW, upgrade.cluster, Deed.RESTART)
+
+
+def test_a_restart_continues_nothing_of_an_unfinished_upgrade_to_its_version() -> None:
+    upgrade = changed(first("b", "a"), "batch-01.b", "upgrading", "t1")
+    upgrade = changed(upgrade, "batch-01.b", "done", "t2", {"total_seconds": 30})
+    steps = after_step((), "dependencies", StepState.IN_PROGRESS, "It is red.", "t2", FailureClass.FAILED)
+    upgrade = replace(upgrade, conditions=steps, waited=({"code": "moving"},), start=Start("t0", "t9", "start"))
+    upgrade = upgrade.with_events(happened(EventKind.ACCEPTED, "t1", "night", "allow_red", by="ops"))
+    restart = begun(upgrade, restarting("a"), "day", "dev", "t3")
+    assert restart is not None
+    assert ([each.members for each in restart.batches], restart.batches_done) == ([("a",)], 0)
+    assert (restart.started, restart.phase.value, restart.start) == ("t3", "Pending", None)
+    assert (restart.conditions, restart.waited, restart.risks) == ((), (), ())
+    assert restart.history[-1].message.startswith("begins: restart")
+    assert earlier_of([upgrade], NEW, restarting("a")) == {}
+    assert earlier_of([upgrade], NEW, plan("a"))["done"] == 1
+
+
+def test_a_restart_that_has_nothing_to_do_ends_no_unfinished_upgrade() -> None:
+    upgrade = changed(first("a"), "batch-01.a", "failed", "t1")
+    assert begun(upgrade, restarting(), "day", "dev", "t3") is None
+    again = begun(upgrade, plan(), "day", "dev", "t3")
+    assert again is not None, "a run of the upgrade itself ends it"
+
+
+def test_a_pause_that_comes_before_the_start_of_another_upgrade_is_kept_for_it() -> None:
+    paused = changed(first("a"), "batch-01.a", "failed", "t1")
+    paused = paused.with_events(happened(EventKind.HELD, "t2", message="Sale", by="ops"))
+    for wanted in (plan("a", target="3.9.0"), restarting("a")):
+        another = begun(paused, wanted, "day", "dev", "t3")
+        assert another is not None
+        assert another.hold == Hold("ops", "t2", "Sale")
+    resumed = paused.with_events(happened(EventKind.RESUMED, "t3", by="ops"))
+    for over in (resumed, replace(paused, phase=Phase.COMPLETED)):
+        another = begun(over, restarting("a"), "day", "dev", "t4")
+        assert another is not None
+        assert another.hold is None

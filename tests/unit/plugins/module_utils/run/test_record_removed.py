@@ -1,10 +1,11 @@
-"""A record that someone removes while the run is at work."""
+"""A record that someone removes while the run is at work, or that is of another run."""
 
 from __future__ import annotations
 
 import pytest
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_upgrade_record import (
     BATCH,
+    PATH,
     PLAN,
     Records,
     codes,
@@ -61,3 +62,14 @@ def test_a_record_that_is_removed_before_the_end_has_the_batches_that_are_done(r
     )
     assert [pool["status"] for pool in ended["record"]["pools"]] == ["upgraded"]
     assert (ended["record"]["phase"], ended["record"]["deployed_version"]) == ("Completed", "3.8.0")
+
+
+def test_a_restart_that_had_nothing_to_do_leaves_the_record_of_an_unfinished_upgrade_as_it_is(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    records.task(**BATCH, batch_state="failed", summary="It is red.")
+    before = records.api.objects[PATH]["data"]
+    restart = {**PLAN, "deed": "restart", "batches": []}
+    for state in ("begun", "ended"):
+        assert not records.task(state, plan=restart, event="completed")["changed"]
+    assert records.api.objects[PATH]["data"] == before
+    assert records.task("ended", event="completed", plan={**PLAN, "batches": []})["record"]["phase"] == "Completed"

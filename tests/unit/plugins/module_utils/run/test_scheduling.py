@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict, refused, waiting
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase, UpgradeEvent
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Deed, Phase, UpgradeEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
     Record,
     batch_changed,
@@ -167,7 +167,10 @@ def test_an_aborted_upgrade_stays_aborted_whatever_is_seen_before_its_start(earl
     """Its reason and its time are those of the abort, and no look is refused."""
     for started in (looked([(EARLY, (), False), *early]), begun(None, PLAN, "night", "ops", "2026-11-21T00:30:00Z")):
         aborted = ended(started, UpgradeEvent.ABORTED, "Aborted on request.", "2026-11-21T00:40:00Z")
+        assert aborted is not None
         assert looked(later, aborted, NEXT) == aborted
+        restart = replace(aborted, deed=Deed.RESTART)
+        assert looked(later, restart, NEXT) == restart, "nor does an upgrade take its place"
 
 
 def test_an_upgrade_that_supersedes_an_aborted_one_is_scheduled() -> None:
