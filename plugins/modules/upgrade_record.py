@@ -300,8 +300,8 @@ records:
       last change. C(upgrades) has those of former upgrades, C(named_steps) those of steps that OpenShift has names for.
     - C(request_status) is the status of the UpgradeTask of the request, with a condition for each of its machines.
     - C(hold) is the pause that a person has asked for, with C(by), C(at) and C(reason), or null. C(approvals) are the
-      points that someone has approved, each with C(name), C(by) and C(at). C(codes) are the codes of the reasons for
-      which the last run has ended, or a batch was stopped.
+      points that someone has approved, each with C(name), C(by), C(at) and C(place). C(codes) are the codes of the
+      reasons for which the last run has ended, or a batch was stopped.
     - C(events) has all that was noted, with C(kind), C(at), C(run), C(about), C(by) and C(message). Changes are counted
       (C(times), C(last)). C(history) are those that led to a C(phase), C(risks) the accepted risks and skipped checks.
       C(all_events) has them in the order of time, with the start, the end, the outcome and the health of each batch.

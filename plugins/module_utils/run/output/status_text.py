@@ -77,7 +77,8 @@ def _said_by_people(record: Record, *, going: bool) -> Iterator[str]:
         hold = record["hold"]
         yield f"paused by {hold['by']} since {hold['at']}" + (f": {hold['reason']}" if hold["reason"] else "")
     for each in record.get("approvals") or ():
-        yield f"{each['name']} approved by {each['by']}, {each['at']}"
+        place = f" ({each['place']})" if each.get("place") else ""
+        yield f"{each['name']} approved by {each['by']}, {each['at']}{place}"
     if record.get("replaced_by"):
         request = record["request"]["source"]
         yield f"the request {request} was replaced by {record['replaced_by']}, which has the same owner"

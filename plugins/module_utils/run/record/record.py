@@ -120,7 +120,8 @@ class Record:
     @property
     def approvals(self) -> tuple[Approval, ...]:
         """The approved points, each with the person and the time."""
-        return tuple(Approval(each.about, each.by, each.at) for each in of_kind(self.events, EventKind.APPROVED))
+        found = of_kind(self.events, EventKind.APPROVED)
+        return tuple(Approval(each.about, each.by, each.at, each.message) for each in found)
 
     @property
     def skipped(self) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def _events_of_before(raw: Json, record: Record) -> Iterator[RecordedEvent]:
     for check in texts(raw, "skipped", ()):
         yield happened(EventKind.SKIPPED, record.started, "", check, by=record.who)
     for each in listed(raw, "approvals", partial(read_as, Approval), ()):
-        yield happened(EventKind.APPROVED, each.at, "", each.name, by=each.by)
+        yield happened(EventKind.APPROVED, each.at, "", each.name, each.place, each.by)
     if part(raw, "hold", {}):
         hold = read_as(Hold, part(raw, "hold"))
         yield happened(EventKind.HELD, hold.at, message=hold.reason, by=hold.by)

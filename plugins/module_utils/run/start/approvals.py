@@ -42,6 +42,12 @@ class Approval:
     name: str
     by: str
     at: str
+    place: str = ""
+    """The place of the point then; empty in a record that was written before it was kept."""
+
+    def is_of(self, point: Point) -> bool:
+        """Whether it is the approval of this point, and not of one of the same name at another place."""
+        return self.name == point.name and self.place in ("", point.place)
 
 
 @dataclass(frozen=True)
@@ -52,9 +58,14 @@ class Point:
     after: int
     """The number of batches that are done then."""
 
+    @property
+    def place(self) -> str:
+        """Its place in the upgrade, for people."""
+        return f"after {self.after} {'batch' if self.after == 1 else 'batches'}"
+
     def __str__(self) -> str:
         """The point for people."""
-        return f"{self.name} (after {self.after} {'batch' if self.after == 1 else 'batches'})"
+        return f"{self.name} ({self.place})"
 
 
 def points_in(given: Sequence[Mapping[str, Any]]) -> list[Point]:
@@ -101,11 +112,16 @@ def with_annotations(
     at: str,
     points: Sequence[Point],
 ) -> tuple[Hold | None, tuple[Approval, ...]]:
-    """The pause and the approvals of a record, including those of its annotations for these points."""
+    """The pause and the approvals of a record, including those of its annotations for these points.
+
+    An annotation stays where it is, so it counts once for each name: for a point that moves, it says nothing new.
+    """
     if hold is None and PAUSE in annotations:
         hold = Hold(f"the annotation {PAUSE}", at, shortened(annotations[PAUSE], LONGEST))
-    due = {each.name for each in points} - {each.name for each in approvals}
-    fresh = (Approval(name, f"the annotation {APPROVED}", at) for name in annotated(annotations) if name in due)
+    by, names = f"the annotation {APPROVED}", annotated(annotations)
+    known = {each.name for each in approvals if each.by == by}
+    due = (each for each in points if each.name not in known and not any(one.is_of(each) for one in approvals))
+    fresh = (Approval(each.name, by, at, each.place) for each in due if each.name in names)
     return hold, (*approvals, *fresh)
 
 
@@ -166,10 +182,9 @@ def judge_points(
             "Keep a record that can be read and written (upgrade_record_kept_in), or leave out upgrade_approvals.",
         )
         return
-    known = {each.name for each in approvals or ()}
     also = f" The annotation {APPROVED} names {enumerate_few(unknown)}, but there is no such point." if unknown else ""
     for point in points:
-        if done >= point.after and point.name not in known:
+        if done >= point.after and not any(each.is_of(point) for each in approvals or ()):
             yield waiting(
                 "approval_missing",
                 f"The upgrade waits for the approval {point.name} (batches done: {done}).{also}",

@@ -76,7 +76,7 @@ def _change(params: Mapping[str, Any]) -> Change:
         if record is None:
             return None
         if params["state"] == "approved":
-            return _approved(record, Approval(params["approval"], by, at))
+            return _approved(record, params["approval"], by, at)
         if params["state"] == "resumed":
             going = record.with_events(happened(EventKind.RESUMED, at, by=by)) if record.hold is not None else record
             return (
@@ -89,22 +89,24 @@ def _change(params: Mapping[str, Any]) -> Change:
     return change
 
 
-def _approved(record: Record, approval: Approval) -> Record:
+def _approved(record: Record, name: str, by: str, at: str) -> Record:
     """The record with the approval; unchanged if someone has approved the point before.
 
     Raises:
         Refusal: the upgrade does not wait for it.
     """
-    verdict = judge_approval(approval.name, record.points, record.batches_done)
+    verdict = judge_approval(name, record.points, record.batches_done)
     if not verdict.passed:
         raise Refusal(*verdict.reasons)
-    if any(each.name == approval.name for each in record.approvals):
+    point = next(each for each in record.points if each.name == name)
+    if any(each.is_of(point) for each in record.approvals):
         return record
-    return _with_approvals(record, [approval])
+    return _with_approvals(record, [Approval(name, by, at, point.place)])
 
 
 def _with_approvals(record: Record, approvals: Iterable[Approval]) -> Record:
-    return record.with_events(*(happened(EventKind.APPROVED, each.at, "", each.name, by=each.by) for each in approvals))
+    fresh = (happened(EventKind.APPROVED, each.at, "", each.name, each.place, each.by) for each in approvals)
+    return record.with_events(*fresh)
 
 
 def _shown(record: Record) -> dict[str, Any]:

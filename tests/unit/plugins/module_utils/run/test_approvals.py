@@ -37,6 +37,20 @@ def test_a_point_holds_from_its_batch_on_until_it_is_approved(done: int, approve
     assert waits == {each.name for each in POINTS if done >= each.after} - approved
 
 
+def test_an_approval_is_of_a_place_and_not_of_every_point_of_its_name() -> None:
+    approvals = [Approval("canary", "me", AT, Point("canary", 1).place)]
+    assert judge_points([Point("canary", 1)], approvals, 5).passed
+    assert not judge_points([Point("canary", 5)], approvals, 5).passed
+    assert judge_points([Point("canary", 5)], [Approval("canary", "me", AT)], 5).passed, "of an earlier version"
+
+
+def test_an_annotation_approves_no_point_that_has_moved_since() -> None:
+    annotations = {APPROVED: "canary"}
+    _hold, approvals = with_annotations(None, (), annotations, AT, [Point("canary", 1)])
+    assert [each.place for each in approvals] == ["after 1 batch"]
+    assert with_annotations(None, approvals, annotations, "later", [Point("canary", 5)]) == (None, approvals)
+
+
 def test_points_need_a_record_and_no_points_need_none() -> None:
     assert judge_points(POINTS, None, 0).state is State.REFUSED
     assert judge_points([], None, 0).passed

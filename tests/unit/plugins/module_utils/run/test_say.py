@@ -48,6 +48,26 @@ def test_an_approval_that_nothing_waits_for_is_refused(records: Records) -> None
     assert (again["changed"], len(records.task("read")["records"][0]["approvals"])) == (False, 1)
 
 
+def test_a_point_that_has_moved_is_approved_anew(records: Records) -> None:
+    """The same upgrade goes on with other points: an old approval is of the place where it was given."""
+    records.task("begun", plan={**PLAN, "approvals": [{"name": "rest", "after": 0}]})
+    assert records.task("approved", lock=None, approval="rest")["changed"]
+    records.task(**BATCH, batch_state="upgrading", approvals=[{"name": "rest", "after": 0}])
+    records.task(**BATCH, batch_state="done")
+    moved = [{"name": "rest", "after": 1}]
+    following = {
+        **PLAN,
+        "batches": [{"name": "batch-02.b", "pools": ["data"], "members": ["b"], "cures": False}],
+    }
+    records.task("begun", plan={**following, "approvals": moved})
+    late = {**BATCH, "batch": "batch-02.b", "batch_state": "upgrading", "approvals": moved}
+    assert codes(records.task(**late)) == ["approval_missing"]
+    assert records.task("approved", lock=None, approval="rest")["changed"]
+    assert codes(records.task(**late)) == []
+    places = [each["place"] for each in records.task("read")["records"][0]["approvals"]]
+    assert places == ["after 0 batches", "after 1 batch"]
+
+
 def test_a_record_that_cannot_be_read_does_not_hinder_a_person_who_names_another(records: Records) -> None:
     records.task("begun", plan=PLAN)
     records.task("begun", plan={**PLAN, "cluster_uuid": "other"}, lock={**LOCK, "name": "broken"})
