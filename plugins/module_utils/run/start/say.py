@@ -13,7 +13,7 @@ from ..lock.held_lock import who
 from ..record.events import EventKind, happened
 from ..record.phases import Phase, UpgradeEvent
 from ..record.record import Record, noted
-from ..record.record_keeping import Change, Kept, RecordStore, change_record, readable
+from ..record.record_keeping import Change, Kept, RecordStore, change_record, readable, unreadable
 from ..record.requests import judge_still_standing
 from .approvals import (
     PAUSE,
@@ -117,7 +117,8 @@ def _shown(record: Record) -> dict[str, Any]:
 def may_begin(task: Task, store: RecordStore) -> tuple[Verdict, Kept | None]:
     """Whether people let the next batch start. Approvals in the annotations of the record are noted in it.
 
-    The result has the record that was read; None if there is none or it was changed.
+    The result has the record that was read; None if there is none or it was changed. An annotation that pauses counts
+    even if nothing else of the record can be read.
 
     Raises:
         Refusal: the record cannot be read or written.
@@ -135,7 +136,13 @@ def may_begin(task: Task, store: RecordStore) -> tuple[Verdict, Kept | None]:
         _hold, approvals = with_annotations(found.hold, found.approvals, kept.annotations, at, points)
         return _with_approvals(found, approvals)
 
-    before, record = change_record(task, store, name, noted, kept)
+    try:
+        before, record = change_record(task, store, name, noted, kept)
+    except Refusal as error:
+        hold, _approvals = with_annotations(None, (), kept.annotations, at, points)
+        if hold is None or not unreadable(error):
+            raise
+        return judge_hold(hold), None
     if record is None:
         return judge_points(points, None, 0), None
     hold, _approvals = with_annotations(record.hold, record.approvals, kept.annotations, at, points)

@@ -80,6 +80,17 @@ def test_a_record_that_cannot_be_read_does_not_hinder_a_person_who_names_another
     assert "no upgrade in progress with the record gone. There are lock." in gone["message"]
 
 
+def test_an_annotation_pauses_an_upgrade_whose_record_cannot_be_read(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    broken = {"data": {"record.json": "{"}, "metadata": {"annotations": {"upgrade.stateful/pause": "a storm"}}}
+    records.api.client().patch(PATH, broken, "merge")
+    paused = records.task(**BATCH, batch_state="upgrading")
+    assert (codes(paused), paused["verdict"]["state"]) == (["paused_on_request"], "waiting")
+    assert "a storm" in paused["verdict"]["reasons"][0]["message"]
+    records.api.client().patch(PATH, {"metadata": {"annotations": {"upgrade.stateful/pause": None}}}, "merge")
+    assert codes(records.task(**BATCH, batch_state="upgrading")) == ["record_not_written"]
+
+
 def approve_by_annotation(records: Records, names: str) -> None:
     """As a person does with kubectl."""
     body = {"metadata": {"annotations": {"upgrade.stateful/approved": names}}}
