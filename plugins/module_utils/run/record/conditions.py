@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 from ...common.words import shortened
+from .figures import timestamp
 
 LONGEST = 1000
 """Characters of a message that are kept."""
@@ -118,14 +119,14 @@ def taken_since(conditions: Sequence[Condition], since: str) -> tuple[Condition,
 
 
 def step_progress(conditions: Sequence[Condition], name: str, now: datetime) -> dict[str, Any]:
-    """The seconds since which a step is not completed, and how often it failed, by class; zeros for one unknown.
+    """The seconds since which a step is not completed, and how often it failed, by class; zeros for what is unknown.
 
     For a step that the upgrade continues without, `skipped` has the cause.
     """
     found = next((each for each in conditions if each.type == name), None)
     if found is None:
         return {"unfinished_seconds": 0, **{each.value: 0 for each in FailureClass}}
-    since = datetime.fromisoformat(found.last_transition_time.replace("Z", "+00:00"))
+    since = timestamp(found.last_transition_time) or now
     seconds = 0 if found.status == "True" else max(0, int((now - since).total_seconds()))
     skipped = {"skipped": found.message} if found.reason == StepState.SKIPPED.value else {}
     return {"unfinished_seconds": seconds, **{each.value: found.failures(each) for each in FailureClass}, **skipped}

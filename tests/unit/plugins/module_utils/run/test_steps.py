@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -158,6 +158,9 @@ def test_failures_are_counted_by_class_until_the_step_is_completed() -> None:
     done = after_step(conditions, "s", StepState.COMPLETED, "", "2026-01-01T00:00:09Z")
     assert step_progress(done, "s", now) == {"unfinished_seconds": 0, "failed": 0, "unreachable": 0}
     assert step_progress(done, "other", now) == {"unfinished_seconds": 0, "failed": 0, "unreachable": 0}
+    for edited in ("yesterday", "", "2026-01-01T00:00:00"):
+        by_hand = [replace(each, last_transition_time=edited) for each in conditions]
+        assert step_progress(by_hand, "s", now)["unfinished_seconds"] == 0
 
 
 @pytest.mark.parametrize("wait", [None, "", True, "true", "True", "yes", "on", "y", "t", 1, "1", 1.0])
