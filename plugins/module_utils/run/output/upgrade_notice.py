@@ -1,7 +1,8 @@
 """The work of the module `upgrade_notice`: a state of an upgrade is noted at its request, and sent to a webhook once.
 
 The notice is sent before its key is noted in the record. After a kill in between it is sent twice with the same key,
-but never lost. It needs no lock: the record is written only if it is still the version that was read.
+but never lost. It needs no lock: the record is written only if it is still the version that was read. The record only
+shows whether the notice was sent, so one that is broken, or out of reach for `PATIENCE`, stops no notice.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ from ...common.errors import Refusal, refusal
 from ...common.task import Contract, Outcome, Task
 from ...common.timestamps import now_text
 from ...common.verdict import Verdict, remark
+from ...common.waiting import Patience
 from ...common.web import NoAnswer, send
 from ..lock.lock import name_for
 from ..record.answers import reporting
 from ..record.kept_in import store_of
-from ..record.record_keeping import change_record
+from ..record.record import Record
+from ..record.record_keeping import RecordStore, change_record, unreadable
 from ..start.request import REQUEST_KUBERNETES, Requested
 from ..start.upgrade_request import STATES, note_state
-from .notices import content_of, is_sent, notice_key, with_notice
+from .notices import REPEATED, content_of, is_sent, notice_key, with_notice
 
 CONTRACT = Contract(
     argument_spec={
@@ -42,6 +45,10 @@ CONTRACT = Contract(
     },
     required_if=[("record_kept_in", "kubernetes", ("namespace",))],
 )
+
+
+PATIENCE = Patience(30.0, 2.0)
+"""Seconds for which the record is asked for, and between two looks."""
 
 
 def run(task: Task) -> Outcome:
@@ -72,7 +79,6 @@ def _notice(task: Task) -> Outcome:
             "The URL of the webhook is not an HTTP URL.",
             "Give one that starts with https:// (upgrade_webhook).",
         )
-    task.still_wanted()
     try:
         return _sent(task, host)
     except Refusal as error:
@@ -90,8 +96,7 @@ def _sent(task: Task, host: str) -> Outcome:
     cluster = str(plan.get("cluster_uuid") or "")
     name = (params["lock"] or {}).get("name") or (name_for(cluster) if cluster else "")
     store = reporting(task, store_of(params))
-    kept = store.read(name) if name else None
-    record = None if kept is None else kept.record()
+    record = _record(task, store, name) if name else None
     key = notice_key(params["state"], params["codes"], record)
     if is_sent(record, key):
         return Outcome(Verdict(), more={"key": key})
@@ -99,12 +104,43 @@ def _sent(task: Task, host: str) -> Outcome:
     facts |= {"target_version": plan.get("target_version") or "", "plan": plan.get("digest") or ""}
     facts |= {"place": params["namespace"] or "", "run": task.run, "at": now_text()}
     content = content_of(facts, record, params["body"], key)
+    noted = Verdict()
     if not task.check_mode:
+        task.still_wanted()
         _send(params, content, key)
         task.journal.did("sent_notice", host, state=params["state"])
-        if record is not None:
-            change_record(task, store, name, lambda found: with_notice(found, key, now_text()))
-    return Outcome(Verdict(), True, more={"key": key})
+        noted = _noted(task, store, name, key) if record is not None else noted
+    return Outcome(noted, True, more={"key": key})
+
+
+def _record(task: Task, store: RecordStore, name: str) -> Record | None:
+    """The record; None if there is none, or it cannot be read.
+
+    Raises:
+        Refusal: it is out of reach, and the next pass reports this state as well.
+    """
+    try:
+        kept, _verdict = task.wait_apart(lambda: store.read(name), lambda _kept: Verdict(), PATIENCE)
+        return None if kept is None else kept.record()
+    except Refusal as error:
+        if task.params["state"] in REPEATED:
+            unreadable(error)
+        return None
+
+
+def _noted(task: Task, store: RecordStore, name: str, key: str) -> Verdict:
+    """Note that the notice was sent. The verdict has a remark if that cannot be noted."""
+
+    def note() -> object:
+        return change_record(task, store, name, lambda found: with_notice(found, key, now_text()))
+
+    try:
+        task.wait_apart(note, lambda _noted: Verdict(), PATIENCE)
+    except Refusal as error:
+        said = f"The notice was sent, but not noted, so that it may be sent again. {error.verdict.reasons[0].message}"
+        task.voice.show(said)
+        return Verdict((remark("notice_not_noted", said),))
+    return Verdict()
 
 
 def _send(params: Mapping[str, Any], content: Mapping[str, Any], key: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import name_for
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.output import upgrade_notice
@@ -17,6 +18,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.size import record_text
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_scheduling import PLAN
 
+from tests.sandbox.clock import Clock
 from tests.sandbox.webhook import Webhook, webhook
 
 Json = dict[str, Any]
@@ -41,7 +43,55 @@ def folder(tmp_path: Path) -> Path:
 def tell(url: str, folder: Path, state: str = "started", check_mode: bool = False, **given: Any) -> Json:
     own = {"record_kept_in": "file", "record_path": str(folder), "plan": PLAN}
     params = upgrade_notice.CONTRACT.arguments({**own, **given}, url=url, state=state)
-    return perform(upgrade_notice.run, Task(params=params, check_mode=check_mode))
+    return perform(upgrade_notice.run, Task(params=params, check_mode=check_mode, clock=Clock()))
+
+
+def away(monkeypatch: pytest.MonkeyPatch, method: str, times: int) -> None:
+    """The place of the records gives no answer so many times."""
+    done, left = getattr(Files, method), [None] * times
+
+    def answered(*asked: Any) -> Any:
+        if left:
+            left.pop()
+            raise Unreachable.because("kubernetes_unreachable", "The API gives no answer.", "Wait.")
+        return done(*asked)
+
+    monkeypatch.setattr(Files, method, answered)
+
+
+@pytest.mark.parametrize("method", ["read", "write"])
+def test_a_record_that_is_out_of_reach_for_a_while_is_waited_for(
+    hook: Webhook, folder: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    away(monkeypatch, method, 3)
+    for _again in range(2):
+        assert codes(tell(f"{hook.url}/200", folder, "failed")) == []
+    assert hook.states == ["failed"]
+
+
+def test_an_end_is_told_without_a_record_and_a_wait_is_left_to_the_next_pass(
+    hook: Webhook, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away(monkeypatch, "read", 1000)
+    assert codes(tell(f"{hook.url}/200", folder, "failed")) == []
+    assert codes(tell(f"{hook.url}/200", folder, "waiting")) == ["notice_not_sent"]
+    assert hook.states == ["failed"]
+
+
+@pytest.mark.parametrize("state", ["failed", "waiting"])
+def test_a_broken_record_stops_no_notice(hook: Webhook, folder: Path, state: str) -> None:
+    (path,) = folder.glob("*.json")
+    path.write_text("{")
+    assert codes(tell(f"{hook.url}/200", folder, state)) == []
+    assert hook.states == [state]
+
+
+def test_a_notice_that_is_sent_and_not_noted_is_not_called_unsent(
+    hook: Webhook, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    away(monkeypatch, "write", 1000)
+    told = tell(f"{hook.url}/200", folder, "failed")
+    assert (codes(told), told["changed"], hook.states) == (["notice_not_noted"], True, ["failed"])
 
 
 def codes(result: Json) -> list[str]:
