@@ -212,12 +212,15 @@ def begun(previous: Record | None, plan: Mapping[str, Any], run: str, who: str, 
     return noted(fresh, UpgradeEvent.AGREED, said, at)
 
 
-def started_again(plan: Mapping[str, Any], run: str, who: str, at: str) -> Record:
+def started_again(plan: Mapping[str, Any], run: str, who: str, at: str, paused: str = "") -> Record:
     """A new record of a run that is under way, with all that the run knows: the one from its start was removed.
 
-    `plan` is the plan of its start. Its field `done` has the batches that are done, and their times.
+    `plan` is the plan of its start. Its field `done` has the batches that are done, and their times. `paused` is the
+    sentence about the pause for which the run ends; empty if no one has paused it.
     """
     fresh = planned_record(None, None, plan, run, who, at)
+    if paused:
+        fresh = fresh.with_events(happened(EventKind.HELD, at, run, message=paused, by="a person"))
     done = plan.get("done") or ()
     batches = with_done(fresh.batches, run, done)
     upgraded = [name for each in batches if each.state == "done" for name in each.upgraded]

@@ -325,7 +325,8 @@ def _change(task: Task) -> Change:
     params, at = task.params, now_text()
     if params["plan"] and params["state"] != "begun":
         # The run has written it before, so someone has removed it since.
-        return lambda record: _next(task)(record or started_again(params["plan"], task.run, who(), at))
+        paused = params["summary"] if "paused_on_request" in params["codes"] else ""
+        return lambda record: _next(task)(record or started_again(params["plan"], task.run, who(), at, paused))
     return _next(task)
 
 

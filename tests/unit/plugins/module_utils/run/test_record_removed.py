@@ -64,6 +64,20 @@ def test_a_record_that_is_removed_before_the_end_has_the_batches_that_are_done(r
     assert (ended["record"]["phase"], ended["record"]["deployed_version"]) == ("Completed", "3.8.0")
 
 
+def test_a_pause_outlives_the_record_in_which_it_was(records: Records) -> None:
+    records.task("begun", plan=PLAN)
+    records.task("paused", lock=None, summary="a storm")
+    (reason,) = records.task(**BATCH, batch_state="upgrading")["verdict"]["reasons"]
+    records.api.objects.clear()
+    records.task("ended", event="paused", summary=reason["message"], codes=[reason["code"]], plan=KNOWN)
+    records.task("begun", plan=PLAN)
+    (still,) = records.task(**BATCH, batch_state="upgrading")["verdict"]["reasons"]
+    assert still["code"] == "paused_on_request"
+    assert "a storm" in still["message"]
+    records.task("resumed", lock=None)
+    assert codes(records.task(**BATCH, batch_state="upgrading")) == []
+
+
 def test_a_restart_that_had_nothing_to_do_leaves_the_record_of_an_unfinished_upgrade_as_it_is(records: Records) -> None:
     records.task("begun", plan=PLAN)
     records.task(**BATCH, batch_state="failed", summary="It is red.")
