@@ -36,7 +36,8 @@ class FleetOfRun:
         """The options that it gives to a task of the collection."""
         if module == "fleet_plan":
             whole = {"clusters": self.variables["ansible_play_hosts_all"], "groups": self.variables["groups"]}
-            return {**whole, "path": self._path, **self._own("canary", "waves", "failures", "playbook")}
+            agreed = {"confirmed": self._planned["digest"]} if arguments.get("state") == "agreed" else {}
+            return {**whole, "path": self._path, **self._own("canary", "waves", "failures", "playbook"), **agreed}
         if module == "cluster_upgrade":
             state = arguments.get("state", "upgraded")
             handed = {**self._handed, **self._own("playbook", "inventory")} if state in ("planned", "upgraded") else {}

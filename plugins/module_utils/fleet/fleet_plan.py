@@ -8,7 +8,8 @@ from pathlib import Path
 
 from ..common.errors import refusal
 from ..common.task import Contract, Outcome, Task
-from ..common.verdict import Reason, Verdict, refused, waiting
+from ..common.verdict import Reason, Verdict, combine, refused, waiting
+from ..run.begin_and_end import judge_same
 from .cluster_upgrade import PLAYBOOKS
 from .fleet_record import BAD, DONE, FleetPlan, digest_of, end_lines, failed_in, plan_lines
 from .folder import Folder
@@ -24,6 +25,7 @@ CONTRACT = Contract(
         "waves": {"type": "list", "elements": "str", "default": []},
         "failures": {"type": "int", "default": 1},
         "playbook": {"type": "str", "choices": [*PLAYBOOKS], "default": "opensearch"},
+        "confirmed": {"type": "str"},
     },
     guarded=False,
 )
@@ -48,6 +50,8 @@ def run(task: Task) -> Outcome:
     fleet = replace(fleet, digest=digest_of(waves, fleet.clusters))
     verdict = Verdict(tuple(_refusals(fleet)))
     if task.params["state"] == "agreed":
+        # Another look at the fleet may have replaced the plans in the folder since they were shown.
+        verdict = combine((verdict, judge_same(fleet.digest, task.params["confirmed"] or fleet.digest)))
         if not verdict.reasons and not task.check_mode:
             _begin(folder, fleet)
         return _outcome(fleet, [], verdict)

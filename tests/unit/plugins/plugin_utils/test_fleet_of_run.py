@@ -49,6 +49,8 @@ def test_a_plan_of_the_fleet_gets_the_waves_and_the_whole_inventory() -> None:
     given = fleet(upgrade_fleet_canary="north, south", upgrade_fleet_failures=0).options("fleet_plan", {})
     assert (given["canary"], given["failures"], given["waves"]) == (["north", "south"], 0, None)
     assert given["clusters"] == ["north", "south", "west"]
+    assert "confirmed" not in given
+    assert fleet().options("fleet_plan", {"state": "agreed"})["confirmed"] == "f1"
 
 
 @pytest.mark.parametrize("option", ["canary", "waves", "failures", "playbook", "inventory"])

@@ -66,6 +66,21 @@ def test_as_many_clusters_without_a_plan_as_end_the_fleet_refuse_it(tmp_path: Pa
     assert nothing.verdict.reasons[0].code == "fleet_without_clusters"
 
 
+def test_only_the_plans_that_were_shown_are_taken(tmp_path: Path) -> None:
+    """While a person looks at them, a run with --check may make other ones in the same folder."""
+    folder = Folder(tmp_path)
+    options: dict[str, Any] = {"clusters": ["one"], "failures": 1}
+    folder.put_plan(Cluster("one", "planned", digest="p1"))
+    shown = fleet_plan.run(task(fleet_plan.CONTRACT, tmp_path, **options)).more["digest"]
+    folder.put_plan(Cluster("one", "planned", digest="p2"))
+    agreed = task(fleet_plan.CONTRACT, tmp_path, state="agreed", confirmed=shown, **options)
+    assert [each.code for each in fleet_plan.run(agreed).verdict.deciding()] == ["plan_changed"]
+    assert folder.read() == FleetPlan((), 0)
+    folder.put_plan(Cluster("one", "planned", digest="p1"))
+    assert fleet_plan.run(agreed).verdict.passed
+    assert folder.read().digest == shown
+
+
 def test_an_upgrade_that_runs_elsewhere_is_noted(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.put(Cluster("one", "planned", digest="p1"))
