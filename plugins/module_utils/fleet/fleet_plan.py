@@ -43,6 +43,8 @@ def run(task: Task) -> Outcome:
     waves = waves_of(names, task.params["groups"], task.params["canary"], task.params["waves"])
     fleet = FleetPlan(tuple(waves), task.params["failures"], clusters=folder.plans(names))
     if task.params["state"] == "arranged":
+        if not task.check_mode:
+            folder.arrange()
         return _outcome(fleet, [])
     missing = [name for name in names if name not in fleet.clusters]
     if missing:

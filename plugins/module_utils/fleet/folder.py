@@ -21,7 +21,7 @@ from .fleet_record import Cluster, FleetPlan, cluster_from
 from .waves import Wave
 
 PRIVATE = 0o700
-_FLEET, _CANCELLED = "fleet.json", "cancelled.json"
+_FLEET, _ARRANGED, _CANCELLED = "fleet.json", "arranged.json", "cancelled.json"
 _CLUSTERS, _PLANS = "clusters", "plans"
 
 
@@ -87,10 +87,22 @@ class Folder:
             path.parent.mkdir(PRIVATE, parents=True, exist_ok=True)
             path.touch()
 
+    def arrange(self) -> None:
+        """Note that a run begins to make its plans, and which cancellation is older than it."""
+        self._replace(self.path / _ARRANGED, {"cancelled": self._cancelled_at()})
+
     def resume(self) -> None:
-        """Remove that note."""
-        with self._writing(self.path), suppress(FileNotFoundError):
-            os.unlink(self.path / _CANCELLED)
+        """Remove the note of a cancellation, unless it is newer than the plans: then it is of this very run."""
+        if self._cancelled_at() == self._data(self.path / _ARRANGED).get("cancelled"):
+            with self._writing(self.path), suppress(FileNotFoundError):
+                os.unlink(self.path / _CANCELLED)
+
+    def _cancelled_at(self) -> int:
+        """The time of the last cancellation in nanoseconds, by the clock of the file system; 0 without any."""
+        try:
+            return (self.path / _CANCELLED).stat().st_mtime_ns
+        except OSError:
+            return 0
 
     def is_cancelled(self) -> bool:
         """Whether the run is cancelled. It is not while the folder cannot be read, which must end no upgrade."""

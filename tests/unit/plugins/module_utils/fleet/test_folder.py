@@ -112,8 +112,20 @@ def test_a_process_ends_once_the_fleet_is_cancelled(tmp_path: Path, monkeypatch:
     ended = cluster_upgrade.run(task(cluster_upgrade.CONTRACT, tmp_path, cluster="one")).more["cluster"]
     assert (ended["state"], ended["codes"]) == ("failed", ["fleet_cancelled"])
     folder.put_plan(Cluster("one", "planned", digest="p1"))
-    fleet_plan.run(task(fleet_plan.CONTRACT, tmp_path, clusters=["one"], state="agreed"))
+    for state in ("arranged", "agreed"):
+        fleet_plan.run(task(fleet_plan.CONTRACT, tmp_path, clusters=["one"], state=state))
     assert not folder.is_cancelled()
+
+
+def test_a_fleet_that_is_cancelled_while_it_is_planned_starts_no_cluster(tmp_path: Path) -> None:
+    """The plans of many clusters take minutes, and a person may think about them for hours."""
+    folder = Folder(tmp_path)
+    folder.put_plan(Cluster("one", "planned", digest="p1"))
+    fleet_plan.run(task(fleet_plan.CONTRACT, tmp_path, clusters=["one"], state="arranged"))
+    cluster_upgrade.run(task(cluster_upgrade.CONTRACT, tmp_path, state="cancelled", cluster="one"))
+    fleet_plan.run(task(fleet_plan.CONTRACT, tmp_path, clusters=["one"], state="agreed"))
+    held = cluster_upgrade.run(task(cluster_upgrade.CONTRACT, tmp_path, cluster="one")).more["cluster"]
+    assert (held["state"], held["cause"]) == ("not begun", "The fleet was cancelled.")
 
 
 @pytest.mark.parametrize(

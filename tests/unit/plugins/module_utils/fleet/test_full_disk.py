@@ -166,5 +166,3 @@ def test_a_fleet_is_cancelled_on_a_full_disk_as_well(folder: Folder, disk: Disk)
     disk.is_full = True
     folder.cancel()
     assert folder.is_cancelled()
-    folder.resume()
-    assert not folder.is_cancelled()
