@@ -43,7 +43,8 @@ class FleetOfRun:
             handed = {**self._handed, **self._own("playbook", "inventory")} if state in ("planned", "upgraded") else {}
             handed |= self._launcher() if state in ("planned", "upgraded", "cancelled") else {}
             end = self._end() if arguments.get("state") == "ended" else {}
-            return {"cluster": self._host, "path": self._path, **handed, **end}
+            soaks = {"soaks": self._is_to_soak} if state in ("upgraded", "begun") else {}
+            return {"cluster": self._host, "path": self._path, **handed, **end, **soaks}
         if module == "canary_soak" and self.given("fleet_given") is not None:
             return self._of_soak()
         return {}
@@ -58,9 +59,12 @@ class FleetOfRun:
 
     def soaks(self) -> bool:
         """Whether this cluster is an upgraded canary that must prove itself."""
+        return self._is_to_soak and self._cluster.get("state") == "done"
+
+    @property
+    def _is_to_soak(self) -> bool:
         canaries = [name for wave in self._waves if wave["name"] == CANARY for name in wave["clusters"]]
-        done = self._cluster.get("state") == "done"
-        return done and self._host in canaries and self._soak_time > 0
+        return self._host in canaries and self._soak_time > 0
 
     def launched(self) -> dict[str, Any]:
         """The `playbook`, the `variables` with the consent, and the `secrets` for a launcher of the user."""
@@ -162,7 +166,7 @@ class FleetOfRun:
     def _of_soak(self) -> dict[str, Any]:
         return {
             "members": [self._host],
-            "began": self._cluster["began"],
+            "began": self._cluster.get("since") or self._cluster["began"],
             "ended": self._cluster["ended"],
             "soak_time": self._soak_time,
             "wait_timeout": self._soak_time + SOAK_MARGIN,

@@ -32,7 +32,7 @@ CONTRACT = Contract(
     argument_spec={
         "state": {
             "type": "str",
-            "choices": ["planned", "upgraded", "begun", "ended", "cancelled"],
+            "choices": ["planned", "upgraded", "begun", "ended", "proven", "cancelled"],
             "default": "upgraded",
         },
         "cluster": {"type": "str", "required": True},
@@ -43,6 +43,7 @@ CONTRACT = Contract(
         "inventory": {"type": "list", "elements": "path", "default": []},
         "cause": {"type": "str", "default": ""},
         "codes": {"type": "list", "elements": "str", "default": []},
+        "soaks": {"type": "bool", "default": False},
         "launcher": {"type": "str", "choices": [PROCESS, AWX_JOB, KUBERNETES_JOB], "default": PROCESS},
         "template": {"type": "str"},
         "awx": AWX,
@@ -64,8 +65,10 @@ def run(task: Task) -> Outcome:
         return _outcome(_planned(task, folder, name))
     fleet = folder.read()
     before = fleet.clusters.get(name) or Cluster(name, PLANNED)
-    if task.params["state"] == "ended":
-        return _outcome(_ended_elsewhere(task, folder, before), changed=True)
+    if task.params["state"] in ("ended", "proven"):
+        has_ended = task.params["state"] == "ended"
+        noted = _ended_elsewhere(task, folder, before) if has_ended else _proven(folder, before)
+        return _outcome(noted, changed=has_ended)
     if before.state == REFUSED:
         return _outcome(before)
     before = replace(before, wave=fleet.wave_of(name))
@@ -74,7 +77,10 @@ def run(task: Task) -> Outcome:
         held = replace(before, state=NOT_BEGUN, cause=cause)
         folder.put(held)
         return _outcome(held)
-    begun = replace(before, state=UPGRADING, began=now_text(), ended="", cause="", codes=())
+    at = now_text()
+    # A canary whose soak has failed or was killed is compared with the same time as before.
+    since = (before.since or at) if task.params["soaks"] else ""
+    begun = replace(before, state=UPGRADING, began=at, since=since, ended="", cause="", codes=())
     folder.put(begun)
     if task.params["state"] == "begun":
         return _outcome(begun, changed=True)
@@ -207,6 +213,13 @@ def _ended_elsewhere(task: Task, folder: Folder, before: Cluster) -> Cluster:
     ended = replace(before, **how, ended=now_text(), seconds=seconds)
     folder.put(ended)
     return ended
+
+
+def _proven(folder: Folder, before: Cluster) -> Cluster:
+    """The canary after it has proven itself."""
+    proven = replace(before, since="")
+    folder.put(proven)
+    return proven
 
 
 def _variables(task: Task) -> dict[str, Any]:

@@ -65,12 +65,12 @@ def run(task: Task) -> Outcome:
 
 def _begin(folder: Folder, fleet: FleetPlan) -> None:
     """Take the plans that a person has agreed to into the record of the fleet. Launches stay there, so that each job of
-    a run that was killed is found again."""
+    a run that was killed is found again, and so does the time since which a canary has not proven itself."""
     before = folder.clusters([*fleet.clusters])
     folder.resume()
     for cluster in fleet.clusters.values():
-        launch = before[cluster.name].launch if cluster.name in before else None
-        folder.put(replace(cluster, wave=fleet.wave_of(cluster.name), launch=launch))
+        known = before.get(cluster.name, cluster)
+        folder.put(replace(cluster, wave=fleet.wave_of(cluster.name), launch=known.launch, since=known.since))
     folder.write(fleet)
 
 

@@ -36,6 +36,8 @@ class Cluster:
     began: str = ""
     ended: str = ""
     """Times in RFC 3339."""
+    since: str = ""
+    """The start of its first upgrade after which it has not proven itself; empty if it has, or need not."""
     seconds: float = 0.0
     record: str = ""
     """The place of its own record."""

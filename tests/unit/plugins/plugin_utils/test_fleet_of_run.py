@@ -101,7 +101,10 @@ def test_the_failure_of_a_launcher_is_that_of_the_cluster(message: str, cause: s
     ],
 )
 def test_only_a_canary_that_is_upgraded_proves_itself(more: Json, soaks: bool) -> None:
-    assert fleet(**{"fleet_upgraded": DONE, **more}).soaks() is soaks
+    there = fleet(**{"fleet_upgraded": DONE, **more})
+    assert there.soaks() is soaks
+    is_to = there.options("cluster_upgrade", {"state": "begun"})["soaks"]
+    assert is_to is (soaks or "state" in str(more)), "whether it will have to is known before it is upgraded"
 
 
 @pytest.mark.parametrize(
@@ -123,6 +126,9 @@ def test_a_canary_proves_itself_for_the_time_of_the_fleet() -> None:
     assert (options["members"], options["soak_time"]) == (["north"], 60)
     assert not {"probes", "limits"} & options.keys(), "they are those of the cluster"
     assert options["wait_timeout"] == 60 + SOAK_MARGIN
+    assert options["began"] == "10:00"
+    again = {"cluster": {**DONE["cluster"], "since": "08:00"}}
+    assert fleet(fleet_upgraded=again, upgrade_fleet_soak_time="60").options("canary_soak", {})["began"] == "08:00"
     assert fleet(fleet_given=None).options("canary_soak", {}) == {}
 
 

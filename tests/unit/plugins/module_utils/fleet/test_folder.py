@@ -128,6 +128,31 @@ def test_a_fleet_that_is_cancelled_while_it_is_planned_starts_no_cluster(tmp_pat
     assert (held["state"], held["cause"]) == ("not begun", "The fleet was cancelled.")
 
 
+def test_a_canary_is_compared_with_the_same_time_until_it_has_proven_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second run finds it upgraded: what its upgrade has made worse is there before that run."""
+    times = iter(f"2026-11-30T00:{minute}:00Z" for minute in range(10, 60))
+    monkeypatch.setattr(cluster_upgrade, "now_text", lambda: next(times))
+    monkeypatch.setattr(cluster_upgrade, "play", lambda *_given: Played(0, {"upgrade_state": "done"}, "Done."))
+    folder = Folder(tmp_path)
+    folder.put_plan(Cluster("one", "planned", digest="p1"))
+
+    def since(*, soaks: bool = True) -> str:
+        whole = {"clusters": ["one"], "canary": ["one"], "groups": {"all": ["one"]}}
+        fleet_plan.run(Task(fleet_plan.CONTRACT.arguments({"path": str(tmp_path), **whole, "state": "agreed"})))
+        cluster_upgrade.run(task(cluster_upgrade.CONTRACT, tmp_path, cluster="one", soaks=soaks))
+        return folder.clusters(["one"])["one"].since
+
+    first = since()
+    cluster_upgrade.run(task(cluster_upgrade.CONTRACT, tmp_path, state="ended", cluster="one", cause="It is red."))
+    assert folder.clusters(["one"])["one"].state == "failed"
+    assert since() == since() == first, "neither a soak that failed nor one that was killed changes it"
+    cluster_upgrade.run(task(cluster_upgrade.CONTRACT, tmp_path, state="proven", cluster="one"))
+    assert first < since()
+    assert since(soaks=False) == ""
+
+
 @pytest.mark.parametrize(
     ("statistics", "state", "codes"),
     [
