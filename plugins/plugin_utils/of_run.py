@@ -229,8 +229,9 @@ class Run:
         Without a batch, they are due if an earlier run did not complete the upgrade.
         """
         records = (self.given("finish_known") or {}).get("records", ())
-        name = (self.plan.get("lock") or {}).get("name")
-        unfinished = any(each["name"] == name and each["phase"] != Phase.COMPLETED.value for each in records)
+        name, over = (self.plan.get("lock") or {}).get("name"), Phase.COMPLETED.value
+        # What has no phase is the lock of this run, without a record.
+        unfinished = any(each["name"] == name and each.get("phase", over) != over for each in records)
         due = self.end().event is UpgradeEvent.COMPLETED and (bool(self.plan.get("batches")) or unfinished)
         return texts_in(self.given("upgrade_tasks_after")) if due else []
 
