@@ -226,12 +226,15 @@ class Run:
     def own_tasks_after(self) -> list[str]:
         """The files of the user's own tasks after the last batch, if all is well.
 
-        Without a batch, they are due if an earlier run did not complete the upgrade.
+        Without a batch, they are due if an earlier run did not complete the upgrade, or if that could not be asked:
+        they may run again at any time, and no later run would make up for them.
         """
-        records = (self.given("finish_known") or {}).get("records", ())
+        known = self.given("finish_known") or {"records": ()}
         name, over = (self.plan.get("lock") or {}).get("name"), Phase.COMPLETED.value
         # What has no phase is the lock of this run, without a record.
-        unfinished = any(each["name"] == name and each.get("phase", over) != over for each in records)
+        unfinished = "records" not in known or any(
+            each["name"] == name and each.get("phase", over) != over for each in known["records"]
+        )
         due = self.end().event is UpgradeEvent.COMPLETED and (bool(self.plan.get("batches")) or unfinished)
         return texts_in(self.given("upgrade_tasks_after")) if due else []
 

@@ -120,6 +120,8 @@ def test_own_tasks_after_the_last_batch_come_at_a_good_end_of_an_upgrade() -> No
     assert asked("own_tasks_after", **done, finish_known={"records": [record]}) == ["a.yml", "b.yml"]
     assert asked("own_tasks_after", **done, finish_known={"records": [{**record, "name": "other"}]}) == []
     assert asked("own_tasks_after", **done, finish_known={"records": [{**record, "phase": "Completed"}]}) == []
+    # The record could not be asked, and the end of this run makes the upgrade Completed.
+    assert asked("own_tasks_after", **done, finish_known={"msg": "No answer."}) == ["a.yml", "b.yml"]
     # The lock of this run is shown, and there is no record: no earlier run has left anything.
     assert asked("own_tasks_after", **done, finish_known={"records": [{"name": "search", "lock": {}}]}) == []
 
