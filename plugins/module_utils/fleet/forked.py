@@ -12,10 +12,13 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from ..common.ancestry import alive, identity_of
+from ..common.waiting import pause
 from .prepared import POLL
 
 PROGRAM = Path(__file__).with_name("prepared.py")
@@ -94,6 +97,7 @@ class ForkedProcess:
         self._code: int | None = None
         try:
             self._pid = self._first_number(is_broken)
+            self._identity = identity_of(self._pid)
         except OSError:
             status.close()  # so that a fork that starts too late ends at once
             output.close()
@@ -102,7 +106,8 @@ class ForkedProcess:
     def poll(self) -> int | None:
         """The exit code, or minus the signal that has ended it; None while it runs."""
         if self._code is None and (self._said or select.select([self._status], [], [], 0)[0]):
-            self._code = self._end(None)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._code = self._end(0.0)
         return self._code
 
     def wait(self, timeout: float | None = None) -> int:
@@ -131,7 +136,13 @@ class ForkedProcess:
         except TimeoutError:
             raise subprocess.TimeoutExpired("ansible-playbook", timeout or 0) from None
         except OSError:
-            return -int(signal.SIGKILL)  # the process that forks is gone, which leaves no code
+            pass  # the process that forks is gone, and the playbook goes on without it
+        over = None if timeout is None else time.monotonic() + timeout
+        while alive(self._identity):
+            if over is not None and time.monotonic() >= over:
+                raise subprocess.TimeoutExpired("ansible-playbook", timeout or 0)
+            pause(POLL)
+        return -int(signal.SIGKILL)  # its code is not known
 
     def _first_number(self, is_broken: Callable[[], bool]) -> int:
         for _second in range(STARTING):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -53,6 +54,31 @@ def test_several_playbooks_are_forks_of_one_process(tmp_path: Path, monkeypatch:
     assert waits.wait(60)
     monkeypatch.setenv("OWN_OF_THE_TASK", "yes")
     assert forked.started(["--version"], dict(os.environ)) is None
+
+
+@pytest.mark.usefixtures("surroundings")
+def test_a_playbook_is_followed_and_ended_without_the_process_that_has_forked_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel may end that one when memory is short; the upgrade goes on, and must not be left to itself."""
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")
+    (tmp_path / "waits.yml").write_text(WAITS)
+    waits = forked.started(["-i", "localhost,", "-c", "local", str(tmp_path / "waits.yml")], dict(os.environ))
+    assert waits is not None
+    assert next(line for line in waits.stdout if "Pausing for 600 seconds" in line)
+    (forks,) = forked._FORKS
+    assert forks._process is not None
+    forks._process.kill()
+    forks._process.wait()
+    assert waits.poll() is None
+    with pytest.raises(subprocess.TimeoutExpired):
+        waits.wait(0.0)
+    try:
+        waits.send_signal(signal.SIGINT)
+        assert waits.wait(60)
+    finally:
+        waits.kill()
+    assert waits.poll()
 
 
 @pytest.mark.usefixtures("surroundings")
