@@ -47,7 +47,7 @@ def say(task: Task, store: RecordStore) -> Outcome:
             f"The annotation {PAUSE} of {kept.where} pauses the upgrade, too.",
             f"Remove it with `kubectl annotate configmap {name} {PAUSE}-`, and resume again.",
         )
-    before, after = change_record(task, store, name, _change(task.params))
+    before, after = change_record(task, store, name, _change(task.params, name, over))
     shown = [{} if each is None else _shown(each) for each in (before, after)]
     return Outcome(Verdict(), before != after, shown[0], shown[1], more={"name": name})
 
@@ -64,17 +64,21 @@ def _meant(store: RecordStore, named: str | None, over: Collection[Phase]) -> tu
         raise refusal("upgrade_not_clear", several, "Name the record of the one that is meant (upgrade_record_name).")
     records, _remarks = readable(found)
     going = [name for name, record in records.items() if record.phase not in over]
-    others = f" There are {', '.join(sorted(going))}." if going else ""
+    raise _none(named, f" There are {', '.join(sorted(going))}." if going else "")
+
+
+def _none(named: str | None, others: str = "") -> Refusal:
     said = f"There is no upgrade in progress{f' with the record {named}' if named else ''}.{others}"
-    raise refusal("no_upgrade_under_way", said, "See with the playbook status which upgrades there are.")
+    return refusal("no_upgrade_under_way", said, "See with the playbook status which upgrades there are.")
 
 
-def _change(params: Mapping[str, Any]) -> Change:
+def _change(params: Mapping[str, Any], name: str, over: Collection[Phase]) -> Change:
     at, by = now_text(), who()
 
     def change(record: Record | None) -> Record | None:
-        if record is None:
-            return None
+        # It may have ended, or its record may be gone, since it was found.
+        if record is None or record.phase in over:
+            raise _none(name)
         if params["state"] == "approved":
             return _approved(record, params["approval"], by, at)
         if params["state"] == "resumed":

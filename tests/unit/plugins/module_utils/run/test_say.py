@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_keeping import FoundRecords
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_store import ConfigMaps
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_upgrade_record import (
     BATCH,
     LOCK,
@@ -78,6 +80,28 @@ def test_a_record_that_cannot_be_read_does_not_hinder_a_person_who_names_another
     assert records.task("paused", lock=None, record="lock")["changed"]
     (gone,) = records.task("paused", lock=None, record="gone")["verdict"]["reasons"]
     assert "no upgrade in progress with the record gone. There are lock." in gone["message"]
+
+
+@pytest.mark.parametrize("state", ["paused", "approved", "resumed"])
+@pytest.mark.parametrize("ends", [True, False])
+def test_nothing_is_said_about_an_upgrade_that_ends_just_then(
+    records: Records, monkeypatch: pytest.MonkeyPatch, state: str, ends: bool
+) -> None:
+    records.task("begun", plan={**PLAN, "approvals": [{"name": "canary", "after": 0}]})
+    find = ConfigMaps.find
+
+    def found(store: ConfigMaps) -> FoundRecords:
+        there = find(store)
+        monkeypatch.setattr(ConfigMaps, "find", find)
+        if ends:
+            records.task("ended", event="completed")
+        else:
+            records.api.objects.clear()
+        return there
+
+    monkeypatch.setattr(ConfigMaps, "find", found)
+    said = records.task(state, lock=None, approval="canary")
+    assert (said["failed"], codes(said)) == (True, ["no_upgrade_under_way"])
 
 
 def test_an_annotation_pauses_an_upgrade_whose_record_cannot_be_read(records: Records) -> None:
