@@ -10,10 +10,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ..run.start.request import TEMPLATES
+
 FILLED_IN_LATER = frozenset({"upgrade_webhook_body"})
 """Variables whose templates are filled in by the run of the cluster, which alone has what they are about."""
-_MARKS = ("{{", "{%", "{#")
-"""The beginnings of what Ansible evaluates in a text (ansible-core, `is_possibly_template`)."""
 
 
 def given_text(variables: Mapping[str, Any]) -> str:
@@ -30,5 +30,5 @@ def _literal(value: Any) -> Any:
         return {name: _literal(each) for name, each in value.items()}
     if isinstance(value, list):
         return [_literal(each) for each in value]
-    looks_like_one = isinstance(value, str) and any(mark in value for mark in _MARKS)
+    looks_like_one = isinstance(value, str) and any(mark in value for mark in TEMPLATES)
     return {"__ansible_unsafe": value} if looks_like_one else value
