@@ -51,6 +51,9 @@ _READ: Mapping[str, tuple[str, Callable[..., Any]]] = {
 def look(client: KubernetesClient, namespace: str) -> Longhorn:
     """Longhorn now. Each list is of one time, however long it is.
 
+    Instance managers are listed before everything else. Whatever starts in one after that changes it, and an instance
+    manager is removed only as it was listed: so nothing runs in it that the rest of the look could not show.
+
     Raises:
         Refusal: an answer cannot be had or understood, or no Longhorn is in this namespace.
     """
@@ -59,8 +62,9 @@ def look(client: KubernetesClient, namespace: str) -> Longhorn:
         called, read = _READ[kind]
         return all_of(called, client.list(path_of(namespace, kind)), read, client.kept)
 
+    managers = listed(INSTANCE_MANAGERS)
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        asked = {kind: pool.submit(listed, kind) for kind in _READ}
+        asked = {kind: pool.submit(listed, kind) for kind in _READ if kind != INSTANCE_MANAGERS}
         snapshots = pool.submit(client.list, path_of(namespace, SNAPSHOTS), RUN)
         kubernetes_nodes = pool.submit(_kubernetes_nodes, client)
         found = {kind: each.result() for kind, each in asked.items()}
@@ -79,7 +83,7 @@ def look(client: KubernetesClient, namespace: str) -> Longhorn:
         engines=found[ENGINES],
         frontends=found[FRONTENDS],
         replicas=found[REPLICAS],
-        managers=found[INSTANCE_MANAGERS],
+        managers=managers,
         settings={name: value for name, value, _undo in found[SETTINGS]},
         snapshots=ours,
         backups=found[BACKUPS],

@@ -12,6 +12,7 @@ from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.longhorn.description import NEW_IMAGE, Volume
 from tests.sandbox.longhorn.kinds import MANAGERS, NODES, SETTINGS, VOLUMES
 from tests.sandbox.longhorn.webhook import BY_LONGHORN
+from tests.sandbox.web import Answer, Request
 from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, Killing, outliving
 
 IMAGE = "default-instance-manager-image"
@@ -141,3 +142,29 @@ def test_an_engine_that_somebody_sends_elsewhere_is_left_where_it_is(drive: type
     settled = driver.switch(state="restored")
     assert settled.verdict.passed, settled.verdict
     assert driver.longhorn.volume("vol-1")["spec"]["engineNodeID"] == wanted
+
+
+def test_a_volume_that_is_attached_in_the_middle_of_a_look_keeps_its_manager(drive: type[Driver]) -> None:
+    """Its attachment comes right after the list of volumes, and before whatever is listed after it."""
+    driver = drive(outliving(*ONE, Volume("late", ("n1", "n2", "n3"))))
+    longhorn, answer, late = driver.longhorn, driver.api.answer, list[str]()
+
+    def between(request: Request) -> Answer:
+        status = longhorn.volume("vol-1")["status"]
+        ready = status["currentEngineNodeID"] in {"n2", "n3"} and not status.get("switchoverState")
+        detached = longhorn.volume("late")["status"]["state"] == "detached"
+        if request.path.endswith("/volumes") and ready and detached and not late:
+            late.append(request.path)
+            volumes = answer(request)
+            longhorn.attach("late", "n1")
+            longhorn.clock.advance(5.0)
+            assert longhorn.volume("late")["status"]["state"] == "attached"
+            return volumes
+        return answer(request)
+
+    driver.api.answer = between  # type: ignore[method-assign]
+    done = driver.switch("n1")
+    assert late
+    assert done.verdict.passed, (done.verdict, driver.said)
+    assert longhorn.observer.losses == []
+    assert driver.images()["n1"] == "v1.12.0"
