@@ -55,6 +55,10 @@ TOO_OLD = "look_too_old"
 """The code of the wait for a newer look."""
 GONE = "kubernetes_not_found"
 """The code of the refusal to change an object that is not there."""
+NOT_ADMITTED = "kubernetes_refused"
+"""The code of the refusal of a change by the API server or a webhook, such as Longhorn's own."""
+TURNED_DOWN = "act_refused"
+"""The code of the wait after such a refusal."""
 
 
 def is_known(made: Change) -> bool:
@@ -131,6 +135,11 @@ def judge_runs(client: KubernetesClient, seen: Longhorn, nodes: Collection[str],
         judge_undo(client, path_of(seen.namespace, kind, name), is_known, writers.judge)
 
 
+def turned_down(cause: Reason, about: str) -> Reason:
+    """The wait after Longhorn, or the API server, has refused a change for now."""
+    return waiting(TURNED_DOWN, f"A change was refused, and is tried again. {cause.message}", cause.remedy, about=about)
+
+
 Performed = Callable[[At, Act], None]
 
 
@@ -151,9 +160,8 @@ def perform(at: At, acts: Iterable[Act], known: Mapping[str, Performed] | None =
             continue
         except Refusal as error:
             cause = error.verdict.reasons[0]
-            if cause.code == "kubernetes_refused":
-                said = f"A change was refused, and is tried again. {cause.message}"
-                refusals.append(waiting("act_refused", said, cause.remedy, about=act.target))
+            if cause.code == NOT_ADMITTED:
+                refusals.append(turned_down(cause, act.target))
             elif cause.code == TOO_OLD:
                 refusals.append(cause)
             elif cause.code != GONE:

@@ -1,4 +1,7 @@
-"""Putting back what runs have changed in Longhorn: engines first, then nodes, settings and recurring jobs."""
+"""Putting back what runs have changed in Longhorn: engines first, then nodes, settings and recurring jobs.
+
+A change that is refused, as by Longhorn's webhook, is tried again, and does not keep the others from being made.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from ..judge.recurring_jobs import jobs_return, to_let_go
 from ..judge.volumes import busy
 from ..observe.kinds import CRON_JOBS, NODES, SETTINGS, VOLUMES, path_of
 from ..observe.state import Longhorn, Volume
-from .changes import GONE, OF_RUN, At, is_known, judge_runs
+from .changes import GONE, NOT_ADMITTED, OF_RUN, TURNED_DOWN, At, is_known, judge_runs, turned_down
 
 
 @dataclass
@@ -53,23 +56,22 @@ class Return:
         if taken:
             return seen, Verdict((*taken, *self.remarks))
         reasons = [reason for volume in seen.v2_volumes for reason in self._engine(seen, volume)]
-        under_way = [each for each in reasons if each.state is State.WAITING]
+        under_way = [each for each in reasons if each.state is State.WAITING and each.code != TURNED_DOWN]
         if under_way:
             # An engine that stays away is reported once the others are back.
             return seen, Verdict((*under_way, *self.remarks))
         for node in seen.nodes.values():
             if node.carries_undo and node.name not in self.keep:
-                self._put_back(NODES, node.name)
+                reasons += self._put_back(NODES, node.name)
         for name in sorted(seen.settings_with_undo) if not self.keep else ():
-            self._put_back(SETTINGS, name)
+            reasons += self._put_back(SETTINGS, name)
         return seen, Verdict((*reasons, *self._jobs(seen), *self.remarks))
 
     def _jobs(self, seen: Longhorn) -> list[Reason]:
         """Let go of the recurring jobs that runs hold off. The next look shows that they are free."""
         held = to_let_go(seen, self.keep)
-        for each in held:
-            self._put_back(CRON_JOBS, each.name)
-        return [jobs_return(held)] if held and not self.task.check_mode else []
+        reasons = [reason for each in held for reason in self._put_back(CRON_JOBS, each.name)]
+        return [*reasons, jobs_return(held)] if held and not self.task.check_mode else reasons
 
     def _engine(self, seen: Longhorn, volume: Volume) -> list[Reason]:
         if volume.name in self._returning and volume.attached and not at_rest(seen, volume):
@@ -84,22 +86,29 @@ class Return:
                 return found
         # A node whose switch continues needs the extra replicas of its volumes.
         kept = any(volume in seen.volumes_on.get(node, ()) for node in self.keep)
+        refused = self._put_back(VOLUMES, volume.name, OF_RUN if kept else frozenset())
+        if refused:
+            return refused
         self._returning.add(volume.name)
-        self._put_back(VOLUMES, volume.name, OF_RUN if kept else frozenset())
         if volume.home_mark and volume.attached and not self.task.check_mode:
             said = f"The engine of volume {volume.name} returns to node {volume.home_mark}."
             return [waiting("engines_return", said, about=volume.name)]
         return []
 
-    def _put_back(self, kind: str, name: str, without: Collection[Path] = ()) -> None:
+    def _put_back(self, kind: str, name: str, without: Collection[Path] = ()) -> list[Reason]:
+        """Put back one object. The result says what is waited for if that is refused for now."""
         path, judge = path_of(self.namespace, kind, name), self.writers.judge
         try:
             changed, remarks = put_back(
                 self.task, self.client, path, is_known, judge, lambda made: made.path not in without
             )
         except Refusal as error:
-            if error.verdict.reasons[0].code != GONE:
+            cause = error.verdict.reasons[0]
+            if cause.code == NOT_ADMITTED:
+                return [turned_down(cause, name)]
+            if cause.code != GONE:
                 raise
-            return
+            return []
         self.changed |= changed
         self.remarks += [each for each in remarks if each not in self.remarks]
+        return []

@@ -1,0 +1,73 @@
+"""Putting back what runs have left while something turns a part of it down: the rest is put back all the same."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+
+from tests.sandbox.kubernetes.objects import Kind
+from tests.sandbox.longhorn.description import QUICK, Described, Machine, Recurring, Volume
+from tests.sandbox.longhorn.kinds import NODES, SETTINGS, VOLUMES
+from tests.sandbox.longhorn.longhorn import Longhorn
+from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, Killed, Killing
+
+WAIT = 60
+
+
+def killed(driver: Driver) -> Driver:
+    """The same after a run that was killed once the engine of n1 was away."""
+    driver.guard = Killing(at=lambda: bool(driver.longhorn.volume("vol-1")["spec"]["engineNodeID"]))
+    with pytest.raises(Killed):
+        driver.switch("n1")
+    driver.run, driver.guard = "run-2", None
+    return driver
+
+
+def one_with_a_job() -> Longhorn:
+    machines = tuple(Machine(name) for name in NODES_OF_THREE)
+    volumes = (Volume("vol-1", SPREAD, "n1", groups=("default",)),)
+    jobs = (Recurring("daily", ("default",), 30),)
+    return Longhorn(Described(machines, volumes, frontends_outlive=True, jobs=jobs), pace=QUICK)
+
+
+def about(driver: Driver) -> set[str]:
+    """The objects of which something is left."""
+    return {each.partition(":")[0] for each in driver.leftovers()}
+
+
+def test_a_node_that_a_person_evicts_does_not_keep_the_rest_from_being_put_back(drive: type[Driver]) -> None:
+    """Longhorn opens no node for replicas whose eviction is requested."""
+    driver = killed(drive(one_with_a_job()))
+    assert about(driver) == {"n1", "vol-1", "daily", "replica-replenishment-wait-interval"}
+    driver.longhorn.write(NODES, "n1", {"evictionRequested": True})
+    back = driver.switch(state="restored", wait_timeout=WAIT)
+    assert back.verdict.state is State.REFUSED
+    assert "cancel eviction" in " ".join(each.message for each in back.verdict.deciding())
+    assert about(driver) == {"n1"}
+    assert not driver.longhorn.get(NODES, "n1")["spec"]["allowScheduling"]
+    driver.longhorn.write(NODES, "n1", {"evictionRequested": False})
+    assert driver.switch(state="restored").verdict.passed
+    assert driver.leftovers() == []
+
+
+@pytest.mark.parametrize("kind", [NODES, VOLUMES, SETTINGS], ids=lambda kind: str(kind.plural))
+def test_what_longhorn_turns_down_for_now_is_put_back_later(drive: type[Driver], kind: Kind) -> None:
+    driver = killed(drive(one_with_a_job()))
+    driver.longhorn.faults.webhook_refuses(kind, "please retry later", times=2)
+    back = driver.switch(state="restored", wait_timeout=WAIT)
+    assert back.verdict.passed, back.verdict
+    assert driver.leftovers() == []
+
+
+@pytest.mark.parametrize("kind", [NODES, VOLUMES, SETTINGS], ids=lambda kind: str(kind.plural))
+def test_what_longhorn_always_turns_down_is_named_and_the_rest_is_put_back(drive: type[Driver], kind: Kind) -> None:
+    driver = killed(drive(one_with_a_job()))
+    driver.longhorn.faults.webhook_refuses(kind, "never", times=1_000_000)
+    back = driver.switch(state="restored", wait_timeout=WAIT)
+    assert back.verdict.state is State.REFUSED
+    assert "never" in " ".join(each.message for each in back.verdict.deciding())
+    left = {NODES: "n1", VOLUMES: "vol-1", SETTINGS: "replica-replenishment-wait-interval"}[kind]
+    assert about(driver) == {left}
+    driver.longhorn.faults.mend_all()
+    assert driver.switch(state="restored").verdict.passed
+    assert driver.leftovers() == []
