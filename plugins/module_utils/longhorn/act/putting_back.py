@@ -24,6 +24,11 @@ from ..observe.state import Longhorn, Volume
 from .changes import GONE, NOT_ADMITTED, OF_RUN, TURNED_DOWN, At, is_known, judge_runs, turned_down
 
 
+def _under_way(reasons: Collection[Reason]) -> list[Reason]:
+    """Those among the reasons that are about something in progress, which what follows has to wait for."""
+    return [each for each in reasons if each.state is State.WAITING and each.code != TURNED_DOWN]
+
+
 @dataclass
 class Return:
     """The way back, look by look."""
@@ -53,14 +58,14 @@ class Return:
         before = len(self.task.journal.as_result())
         taken = self.take_back(At(self.task, self.client, seen, "", self.writers), self.keep)
         self.changed |= len(self.task.journal.as_result()) > before
-        if taken:
+        if _under_way(taken):
             return seen, Verdict((*taken, *self.remarks))
-        reasons = [reason for volume in seen.v2_volumes for reason in self._engine(seen, volume)]
-        under_way = [each for each in reasons if each.state is State.WAITING and each.code != TURNED_DOWN]
-        if under_way:
+        reasons = [*taken, *(reason for volume in seen.v2_volumes for reason in self._engine(seen, volume))]
+        if found := _under_way(reasons):
             # An engine that stays away is reported once the others are back.
-            return seen, Verdict((*under_way, *self.remarks))
-        for node in seen.nodes.values():
+            return seen, Verdict((*found, *self.remarks))
+        # The mark of a node says what is still to be taken back there.
+        for node in () if taken else seen.nodes.values():
             if node.carries_undo and node.name not in self.keep:
                 reasons += self._put_back(NODES, node.name)
         for name in sorted(seen.settings_with_undo) if not self.keep else ():

@@ -240,6 +240,8 @@ def test_engines_of_the_design_stay_while_their_instance_manager_does_not_run_an
     assert [each.code for each in failed.verdict.reasons] == ["upgrade_failed", "engine_stays"]
     settled = switch(driver, state="restored", wait_timeout=60)
     assert [each.code for each in settled.verdict.reasons] == ["engine_stays"]
+    # All that does not wait for the engine is put back.
+    assert {each.partition(":")[0] for each in driver.leftovers()} == {"n1", "vol-1"}
     driver.longhorn.faults.mend_all()
     driver.longhorn.faults.manager_runs("n1")
     assert driver.manager_runs("n1")
