@@ -59,6 +59,8 @@ NOT_ADMITTED = "kubernetes_refused"
 """The code of the refusal of a change by the API server or a webhook, such as Longhorn's own."""
 TURNED_DOWN = "act_refused"
 """The code of the wait after such a refusal."""
+LAST = frozenset({"unmark_node"})
+"""The acts after which a node is done, without a further look. They have to be made."""
 
 
 def is_known(made: Change) -> bool:
@@ -146,8 +148,8 @@ Performed = Callable[[At, Act], None]
 def perform(at: At, acts: Iterable[Act], known: Mapping[str, Performed] | None = None) -> list[Reason]:
     """Make the acts that are due. The result has a waiting reason for each that Longhorn has refused for now.
 
-    An object that is gone needs no act: the next look shows what is left.
-    `known` has the acts by their kind, if there are more than those of this file.
+    An object that is gone needs no act, and one that was changed since the look gets it after the next look, which shows
+    what is left. `known` has the acts by their kind, if there are more than those of this file.
 
     Raises:
         Refusal: the run may not act any more, a right is missing, or the API does not answer.
@@ -156,8 +158,9 @@ def perform(at: At, acts: Iterable[Act], known: Mapping[str, Performed] | None =
     for act in acts:
         try:
             (known or ACTS)[act.kind](at, act)
-        except Conflict:
-            continue
+        except Conflict as error:
+            if act.kind in LAST:
+                refusals.append(turned_down(error.verdict.reasons[0], act.target))
         except Refusal as error:
             cause = error.verdict.reasons[0]
             if cause.code == NOT_ADMITTED:

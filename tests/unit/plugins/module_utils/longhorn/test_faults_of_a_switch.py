@@ -7,11 +7,12 @@ from collections.abc import Callable
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.temporary_changes import ATTEMPTS
 
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.longhorn.asking import replica_on
 from tests.sandbox.longhorn.description import Described, Machine, Volume
-from tests.sandbox.longhorn.kinds import ENGINES, MANAGERS, SHARES, SNAPSHOTS, VOLUMES
+from tests.sandbox.longhorn.kinds import ENGINES, MANAGERS, NODES, SHARES, SNAPSHOTS, VOLUMES
 from tests.sandbox.longhorn.longhorn import Longhorn
 from tests.sandbox.web import Answer, Request
 from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, outliving
@@ -172,3 +173,22 @@ def test_no_upgrade_is_made_by_a_look_that_took_long(drive: type[Driver]) -> Non
     assert done.verdict.passed, (done.verdict, driver.said)
     assert asked.count("made") == 1
     assert asked.index("made") == 2
+
+
+def test_a_node_is_done_only_once_its_mark_is_gone(drive: type[Driver]) -> None:
+    """Something else changes the node before each attempt to put it back, for as long as one look makes attempts."""
+    driver = drive(outliving(ONE))
+    longhorn, answer, lost = driver.longhorn, driver.api.answer, list[str]()
+
+    def changed_before(request: Request) -> Answer:
+        at_the_end = driver.said[-1:] == ["node n1: finalizing"]
+        if request.method == "PATCH" and request.path.endswith("/nodes/n1") and at_the_end and len(lost) < ATTEMPTS:
+            lost.append(request.path)
+            longhorn.objects.change(NODES, "n1", lambda item: item["spec"].update(tags=[f"tag-{len(lost)}"]))
+        return answer(request)
+
+    driver.api.answer = changed_before  # type: ignore[method-assign]
+    done = driver.switch("n1")
+    assert len(lost) == ATTEMPTS
+    assert done.verdict.passed, (done.verdict, driver.said)
+    assert {each.partition(":")[0] for each in driver.leftovers()} == {"replica-replenishment-wait-interval"}
