@@ -349,12 +349,18 @@ class Longhorn:
         return grouped(found, [each.home_mark for each in found])
 
     @cached_property
+    def engines_of(self) -> Mapping[str, tuple[Engine, ...]]:
+        """All engines of each volume, those that do not count yet or any more included, by the volume's name."""
+        return grouped(self.engines, [each.volume for each in self.engines])
+
+    @cached_property
     def volumes_on(self) -> Mapping[str, tuple[Volume, ...]]:
-        """The v2 volumes with an engine or a replica on a node, by the node's name."""
+        """The v2 volumes with an engine or a replica on a node, by the node's name. An engine counts there from its
+        start, while the volume is being moved to it."""
         places: dict[str, dict[str, Volume]] = {}
         for volume in self.v2_volumes:
-            engine = self.engine_of.get(volume.name)
-            nodes = {each.node for each in self.replicas_of.get(volume.name, ())}
-            for node in nodes | ({engine.node} if engine else set()):
+            engines = {each.node for each in self.engines_of.get(volume.name, ())}
+            replicas = {each.node for each in self.replicas_of.get(volume.name, ())}
+            for node in engines | replicas:
                 places.setdefault(node, {})[volume.name] = volume
         return {node: tuple(found.values()) for node, found in places.items() if node}

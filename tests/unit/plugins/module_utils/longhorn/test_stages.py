@@ -161,3 +161,17 @@ def test_an_evacuation_ends_once_no_engine_is_left_and_replaces_nothing() -> Non
 def test_a_node_without_the_new_manager_is_refused() -> None:
     found = step(with_managers(world(THREE), "n1", manager("n1", OLD)), WANTED)
     assert [each.code for each in found.verdict.reasons] == ["system_not_upgraded"]
+
+
+def arriving_engine(*replicas: str) -> Longhorn:
+    """An engine is being moved to n1 by someone: it runs there already, and does not count yet."""
+    seen = marked(world({"v1": ("n2", replicas)}), "n1", "v1")
+    spare = replace(seen.engine_of["v1"], name="v1-e-1", node="n1", active=False)
+    there = with_volume(replace(seen, engines=(*seen.engines, spare)), "v1", engine_node="n1", switchover="preparing")
+    return with_managers(there, "n1", manager("n1", OLD, instances=("v1-e-1",)), manager("n1", NEW, "stopped"))
+
+
+@pytest.mark.parametrize("replicas", [("n1", "n2", "n3"), ("n2", "n3")], ids=["with a replica there", "without"])
+def test_no_manager_is_replaced_to_which_an_engine_is_moved(replicas: tuple[str, ...]) -> None:
+    found = step(arriving_engine(*replicas), WANTED)
+    assert (found.stage, [each.kind for each in found.acts]) == (SwitchStage.SWITCHING_OVER, ["move_engine"])
