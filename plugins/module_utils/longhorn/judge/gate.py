@@ -19,14 +19,11 @@ def may_go_down(seen: Longhorn, batch: Collection[str], expected: Collection[str
     work is under way on these volumes, and no other node is down already.
     """
     reasons = [*_nodes(seen, batch, expected)]
-    places: dict[str, set[str]] = {}
-    for replica in seen.replicas:
-        places.setdefault(replica.volume, set()).add(replica.node)
     for name, volume in sorted(seen.volumes.items()):
-        engine = seen.engine_of.get(name)
-        if not (places.get(name, set()) | ({engine.node} if engine else set())) & set(batch):
-            continue
-        reasons += _of_volume(seen, volume, batch)
+        engines = {each.node for each in seen.engines_of.get(name, ())}
+        replicas = {each.node for each in seen.replicas_of.get(name, ())}
+        if {volume.home, *engines, *replicas} & set(batch):
+            reasons += _of_volume(seen, volume, batch)
     return Verdict(tuple(dict.fromkeys(reasons)))
 
 
@@ -64,6 +61,9 @@ def _of_volume(seen: Longhorn, volume: Volume, batch: Collection[str]) -> Iterat
             f"The engine of volume {name} is on node {engine.node} and serves a workload on node {volume.node}.",
             "Move the engine away first (node_engine_switch with state evacuated).",
         )
+    elif volume.switchover or (volume.home in batch and volume.node not in batch):
+        said = f"The engine of volume {name} is being moved to node {volume.home}."
+        yield waiting("engine_moves", said, "Wait until it has arrived.", about=name)
     yield from busy(seen, volume)
 
 

@@ -219,6 +219,17 @@ def test_a_node_may_go_down_only_if_nobody_loses_anything() -> None:
     assert [each.code for each in may_go_down(seen, ["n1"], [*NODES, "n4"]).reasons] == ["node_missing"]
 
 
+@pytest.mark.parametrize("replicas", [("n1", "n2", "n3"), ("n1", "n3")], ids=["with a replica there", "without"])
+def test_a_node_may_not_go_down_while_an_engine_is_moved_to_it(replicas: tuple[str, ...]) -> None:
+    seen = world({"v": ("n1", replicas)})
+    asked = with_volume(seen, "v", engine_node="n2")
+    spare = replace(seen.engine_of["v"], name="v-e-1", node="n2", active=False)
+    moving = with_volume(replace(seen, engines=(*seen.engines, spare)), "v", engine_node="n2", switchover="preparing")
+    taken_back = with_volume(moving, "v", engine_node="", switchover="reverting")
+    for found in (asked, moving, taken_back):
+        assert [each.code for each in may_go_down(found, ["n2"], NODES).reasons] == ["engine_moves"]
+
+
 def test_volumes_that_are_not_whole_are_waited_for() -> None:
     seen = world(S3)
     assert all_whole(seen, NODES).passed
