@@ -118,10 +118,12 @@ class Durations:
     rebuild: float = 8.0
     """To rebuild a replica; it is shown in four steps."""
     snapshot: float = 0.5
+    monitor: float = 5.0
+    """Until the monitor of a new engine has listed its snapshots."""
     disk: float = 2.0
     """Until the disks of a Kubernetes node are found by a new instance manager. In truth it is 30 s."""
     backup: float = 20.0
 
 
-QUICK = Durations(rebuild=2.0, disk=0.5, backup=5.0)
+QUICK = Durations(rebuild=2.0, monitor=1.0, disk=0.5, backup=5.0)
 """For whole upgrades, in which nothing is shown by their length."""

@@ -20,6 +20,7 @@ from tests.sandbox.longhorn.asking import (
     states_of,
     told,
 )
+from tests.sandbox.longhorn.controllers.snapshots import LOST
 from tests.sandbox.longhorn.controllers.work import condition
 from tests.sandbox.longhorn.description import NEW_IMAGE, Volume
 from tests.sandbox.longhorn.kinds import (
@@ -136,6 +137,19 @@ def test_a_snapshot_becomes_ready_and_goes_again() -> None:
     found.objects.delete(SNAPSHOTS, "one")
     assert found.until(lambda: found.objects.get(SNAPSHOTS, "one") is None)
     assert "one" not in found.engine("v")["status"]["snapshots"]
+
+
+def test_a_new_engine_loses_track_of_a_snapshot_until_its_monitor_has_looked() -> None:
+    found = built(spread())
+    found.objects.create(SNAPSHOTS, {"metadata": {"name": "s"}, "spec": {"volume": "v", "createSnapshot": True}})
+    assert found.until(lambda: ready(found, "s"))
+    before = found.get(SNAPSHOTS, "s")["status"]["creationTime"]
+    found.write(VOLUMES, "v", {"engineNodeID": "n2"})
+    assert found.until(lambda: not ready(found, "s"))
+    status = found.get(SNAPSHOTS, "s")["status"]
+    assert (status["error"], status["creationTime"]) == (LOST, before)
+    assert found.until(lambda: ready(found, "s"), 10.0)
+    assert found.get(SNAPSHOTS, "s")["status"]["error"] == ""
 
 
 def test_a_snapshot_that_is_never_ready() -> None:

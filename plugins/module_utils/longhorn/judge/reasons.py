@@ -102,12 +102,18 @@ def engine_node_unknown(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
         )
 
 
-def snapshots_wait(node: str, names: Collection[str], detached: Collection[str], said: str = "") -> Reason:
-    """The wait for snapshots of these volumes, the first of them `detached`; `said` has the words of Longhorn."""
+def snapshots_wait(
+    node: str, names: Collection[str], detached: Collection[str], lost: Collection[str], said: str = ""
+) -> Reason:
+    """The wait for snapshots of these volumes, of which some are `detached`; `said` has the words of Longhorn.
+
+    `lost` are the snapshots that were taken and that the engine of their volume does not list."""
     remedy = (
         "Longhorn attaches a detached volume for its snapshot. If it cannot be attached, let it have none with"
         f" accept_unverified: [{WITHOUT_SNAPSHOT}]."
         if detached
+        else f"If this does not pass, delete {enumerate_few(lost)}: another one is taken."
+        if lost
         else ""
     )
     quoted = f" Longhorn says: {said.rstrip('.')}." if said else ""

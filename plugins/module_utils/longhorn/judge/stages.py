@@ -155,17 +155,18 @@ def _begin(seen: Longhorn, node: Node, resting: Collection[Volume] = ()) -> Swit
     found = {each.volume: each for each in seen.snapshots if each.run == run_of(node)}
     missing = [each.name for each in (*exposed(seen, node.name), *resting) if each.name not in found]
     unready = [each for each in found.values() if not each.ready and each.volume in seen.volumes]
-    failed = [each for each in unready if each.error and each.attached]
+    failed = [each for each in unready if each.error and each.attached and not each.taken]
     if failed:
         return SwitchStep(SwitchStage.ERROR, (), Verdict(tuple(snapshot_failed(each, node.name) for each in failed)))
     if missing or unready:
-        at_rest_then = [each for each in unready if not each.attached]
-        waited = {each.name for each in resting} & {*missing} | {each.volume for each in at_rest_then}
-        said = next((each.error for each in at_rest_then if each.error), "")
+        waited = [each for each in unready if each.taken or not each.attached]
+        at_rest_then = {each.volume for each in waited if not each.attached}
+        detached = {each.name for each in resting} & {*missing} | at_rest_then
+        said = next((each.error for each in waited if each.error), "")
         names = [*missing, *(each.volume for each in unready)]
         return _waits(
             SwitchStage.INITIALIZING,
-            snapshots_wait(node.name, names, waited, said),
+            snapshots_wait(node.name, names, detached, [each.name for each in waited if each.taken], said),
             acts=tuple(Act("snapshot", each, node.name) for each in missing),
         )
     return None

@@ -231,6 +231,7 @@ def snapshot(name: str, item: Json) -> VolumeSnapshot:
         run=labels.get(RUN, ""),
         target=labels.get(TARGET, ""),
         ready=flag(status, "readyToUse", default=False),
+        taken=bool(text(status, "creationTime", "")),
         error=text(status, "error", ""),
         attached=Attached.of(notes.get(ATTACHED_MARK, "")),
         deleting=bool(text(metadata, "deletionTimestamp", "")),

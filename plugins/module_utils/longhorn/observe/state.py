@@ -235,6 +235,9 @@ class VolumeSnapshot:
     attached: Attached | None = None
     """The attachment of its volume when the run made it; None if that is not noted."""
     deleting: bool = False
+    taken: bool = False
+    """Whether it was taken. Until the monitor of a new engine has listed it, Longhorn says that it has lost track of it
+    (`reconcile` in `controller/snapshot_controller.go`), and it is not ready for that time."""
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from tests.sandbox.kubernetes.objects import Json, Kind, timestamp
+from tests.sandbox.kubernetes.objects import Json, Kind, copied, timestamp
 from tests.sandbox.longhorn.controllers.work import Shared
 from tests.sandbox.longhorn.kinds import ATTACHMENTS, BACKUPS, ENGINES, GROUP, NODES, SNAPSHOTS, VOLUMES
 
 LOOK_AGAIN = 1.0
+LOST = "lost track of the corresponding snapshot info inside volume engine"
 
 
 class Snapshots:
-    """A snapshot needs an engine that runs: a detached volume is attached for it, by a ticket, and detached again."""
+    """A snapshot needs an engine that runs: a detached volume is attached for it, by a ticket, and detached again.
+
+    One that was taken is ready as long as the engine that serves its volume lists it. A new engine, such as after a
+    switch, lists none until its monitor has looked, so that each has an error for that time (`reconcile`, `LOST`).
+    """
 
     def __init__(self, shared: Shared) -> None:
         self._shared, self._objects = shared, shared.objects
@@ -18,6 +23,10 @@ class Snapshots:
         self.stuck: set[str] = set()
         """Volumes of which no snapshot is ever ready."""
         self._begun: set[str] = set()
+        self._chains: dict[str, Json] = {}
+        """The snapshots in the chain of each volume."""
+        self._listing: set[str] = set()
+        """The engines whose monitor is about to look."""
 
     def seen(self, kind: Kind, item: Json, *, gone: bool) -> None:
         """Take note of a change."""
@@ -26,6 +35,9 @@ class Snapshots:
             self._forget(item)
         elif kind == SNAPSHOTS:
             self.queue.add(item["metadata"]["name"])
+        elif kind == ENGINES and not gone and item["spec"].get("volumeName") in self._chains:
+            for name in self._chains[item["spec"]["volumeName"]]:
+                self.queue.add(name)
 
     def _look(self, name: str) -> None:
         snapshot = self._objects.get(SNAPSHOTS, name)
@@ -37,7 +49,10 @@ class Snapshots:
             self._objects.change(SNAPSHOTS, name, lambda item: item["metadata"].pop("finalizers", None))
             return
         status = snapshot.get("status", {})
-        if status.get("readyToUse") or not snapshot["spec"].get("createSnapshot"):
+        if status.get("creationTime"):
+            self._compare(name, status, volume)
+            return
+        if not snapshot["spec"].get("createSnapshot"):
             return
         if volume in self.stuck:
             self.queue.add(name, LOOK_AGAIN)
@@ -56,6 +71,27 @@ class Snapshots:
         elif name not in self._begun:
             self._begun.add(name)
             self._objects.clock.later(self._shared.durations.snapshot, lambda: self._taken(name))
+
+    def _compare(self, name: str, status: Json, volume: str) -> None:
+        """Whether a snapshot that was taken is listed by the engine that runs; without one nothing is said anew."""
+        engine = self._running(volume)
+        if engine is None:
+            return
+        listed = name in (engine["status"].get("snapshots") or {})
+        told = {"readyToUse": listed, "error": "" if listed else LOST}
+        if any(status.get(key) != value for key, value in told.items()):
+            self._objects.status(SNAPSHOTS, name, lambda status: status.update(told))
+        serving = engine["metadata"]["name"]
+        if not listed and serving not in self._listing:
+            self._listing.add(serving)
+            self._objects.clock.later(self._shared.durations.monitor, lambda: self._list(serving, volume))
+
+    def _list(self, serving: str, volume: str) -> None:
+        """The monitor of an engine lists the chain of its volume."""
+        self._listing.discard(serving)
+        chain = self._chains.get(volume)
+        if self._objects.get(ENGINES, serving) is not None and chain is not None:
+            self._objects.status(ENGINES, serving, lambda status: status.update(snapshots=copied(chain)))
 
     def _running(self, volume: str) -> Json | None:
         found = self._objects.of_volume(ENGINES, volume)
@@ -105,7 +141,7 @@ class Snapshots:
                 found[parent]["children"][name] = True
             said = {"name": name, "parent": parent, "children": {"volume-head": True}, "removed": False}
             found[name] = {**said, "usercreated": True, "created": now, "size": "0", "labels": labels}
-            status["snapshots"] = found
+            status["snapshots"] = self._chains[volume] = found
 
         self._objects.status(ENGINES, engine["metadata"]["name"], tell)
         told = {"readyToUse": True, "creationTime": now, "requestedTime": now, "userCreated": True, "parent": parent}
@@ -116,8 +152,9 @@ class Snapshots:
 
     def _forget(self, snapshot: Json) -> None:
         """It is out of the chain of its volume (`SnapshotDelete`, then a purge)."""
-        name = snapshot["metadata"]["name"]
-        for engine in self._objects.of_volume(ENGINES, snapshot["spec"]["volume"]):
+        name, volume = snapshot["metadata"]["name"], snapshot["spec"]["volume"]
+        self._chains.get(volume, {}).pop(name, None)
+        for engine in self._objects.of_volume(ENGINES, volume):
 
             def change(status: Json) -> None:
                 found = dict(status.get("snapshots") or {})

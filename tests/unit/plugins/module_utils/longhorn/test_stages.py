@@ -13,7 +13,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.st
     WantedSwitch,
     step,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Longhorn
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Attached, Longhorn
 
 from tests.unit.plugins.module_utils.longhorn.world import (
     NEW,
@@ -87,6 +87,23 @@ def test_the_state_is_found_from_what_is_observed(
     assert found.verdict.state is (
         State.PASSED if stage in {SwitchStage.FINALIZING, SwitchStage.COMPLETED} else State.WAITING
     )
+
+
+LOST = "lost track of the corresponding snapshot info inside volume engine"
+
+
+@pytest.mark.parametrize("at", [begun, away], ids=["before the engine moves", "after it has moved"])
+def test_a_snapshot_that_was_taken_is_waited_for_until_the_engine_lists_it(at: Callable[[], Longhorn]) -> None:
+    seen = at()
+    (snapshot,) = seen.snapshots
+    failed = replace(snapshot, ready=False, error=LOST, attached=Attached("n1", "", frozenset()))
+    assert step(replace(seen, snapshots=(failed,)), WANTED).stage is SwitchStage.ERROR
+    found = step(replace(seen, snapshots=(replace(failed, taken=True),)), WANTED)
+    assert (found.stage, found.acts) == (SwitchStage.INITIALIZING, ())
+    (reason,) = found.verdict.reasons
+    assert reason.state is State.WAITING
+    assert LOST in reason.message
+    assert snapshot.name in reason.remedy
 
 
 def test_an_engine_goes_to_the_healthy_replica_with_the_fewest_engines_then_by_name() -> None:
