@@ -18,7 +18,7 @@ from ...run.undo.undo import Path
 from ..judge.copies import at_rest
 from ..judge.reasons import engine_stays
 from ..judge.recurring_jobs import jobs_return, to_let_go
-from ..judge.volumes import busy
+from ..judge.volumes import busy, may_return
 from ..observe.kinds import CRON_JOBS, NODES, SETTINGS, VOLUMES, path_of
 from ..observe.state import Longhorn, Volume
 from .changes import GONE, NOT_ADMITTED, OF_RUN, TURNED_DOWN, At, is_known, judge_runs, turned_down
@@ -85,7 +85,7 @@ class Return:
         if not volume.carries_undo or volume.home_mark in self.keep:
             return []
         if volume.home_mark and volume.attached:
-            if volume.home_mark not in seen.running_managers:
+            if not may_return(seen, volume):
                 return [engine_stays(volume, volume.home_mark)]
             if found := list(busy(seen, volume)):
                 return found
@@ -96,7 +96,7 @@ class Return:
             return refused
         self._returning.add(volume.name)
         if volume.home_mark and volume.attached and not self.task.check_mode:
-            said = f"The engine of volume {volume.name} returns to node {volume.home_mark}."
+            said = f"The engine of volume {volume.name} returns to node {volume.returns_to}."
             return [waiting("engines_return", said, about=volume.name)]
         return []
 

@@ -38,6 +38,7 @@ from .volumes import (
     is_sent_elsewhere,
     is_whole,
     judge_copies,
+    may_return,
     moved_from,
     rebuilds,
     touched,
@@ -286,17 +287,18 @@ def _return(seen: Longhorn, node: Node, new: InstanceManager) -> SwitchStep:
 def come_home(seen: Longhorn, node: str) -> SwitchStep | None:
     """The step while engines that a run has moved away from the node are not back; None once they are.
 
-    They stay where they are as long as no instance manager runs on the node.
+    They stay where they are as long as no instance manager runs where they return to.
     """
     away = moved_from(seen, node)
-    if node not in seen.running_managers:
-        staying = [engine_stays(each, node) for each in away if each.attached]
-        return _waits(SwitchStage.SWITCHING_BACK, *staying) if staying else None
-    coming = [each for each in away if not each.attached or not tuple(busy(seen, each))]
-    unsettled = [each for each in touched(seen, node) if each.home == node and not at_rest(seen, each)]
+    staying = [each for each in away if each.attached and not may_return(seen, each)]
+    away = tuple(each for each in away if each not in staying)
+    runs = node in seen.running_managers
+    unsettled = [each for each in touched(seen, node) if runs and each.home == node and not at_rest(seen, each)]
     if not away and not unsettled:
-        return None
-    said = f"Engines return to node {node}: {enumerate_few(each.name for each in (*away, *unsettled))}."
+        return _waits(SwitchStage.SWITCHING_BACK, *(engine_stays(each, node) for each in staying)) if staying else None
+    coming = [each for each in away if not each.attached or not tuple(busy(seen, each))]
+    places = enumerate_few([*(each.returns_to for each in away), *(each.home for each in unsettled)])
+    said = f"Engines return to node {places}: {enumerate_few(each.name for each in (*away, *unsettled))}."
     back = tuple(Act("return_engine", each.name, node) for each in coming)
     held = [reason for each in away if each not in coming for reason in busy(seen, each)]
     return _waits(SwitchStage.SWITCHING_BACK, waiting("engines_return", said, about=node), *held, acts=back)

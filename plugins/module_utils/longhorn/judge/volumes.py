@@ -49,6 +49,11 @@ def moved_from(seen: Longhorn, node: str) -> tuple[Volume, ...]:
     return seen.moved_from.get(node, ())
 
 
+def may_return(seen: Longhorn, volume: Volume) -> bool:
+    """Whether an instance manager runs where the engine of a volume goes once a run's change of it is put back."""
+    return not {volume.home_mark, volume.returns_to}.isdisjoint(seen.running_managers)
+
+
 def is_sent_elsewhere(volume: Volume) -> bool:
     """Whether someone has set the node of its engine since a run set it."""
     return bool(volume.engine_set) and volume.engine_node != volume.engine_set

@@ -100,7 +100,8 @@ def _enabled(item: Json, beginning: str) -> frozenset[str]:
 
 
 def _moved(item: Json) -> Mapping[str, str]:
-    """The node on which a run has set the engine, and who wrote it last; an unreadable undo says neither."""
+    """The node on which a run has set the engine, the one before, and who wrote it last; an unreadable undo says none of
+    these."""
     if not carries_undo(item):
         return {}
     try:
@@ -108,9 +109,10 @@ def _moved(item: Json) -> Mapping[str, str]:
     except UNREADABLE:
         return {}
     fields = within(item, "metadata", lambda data: listed(data, "managedFields", dict, ()))
-    found = next((each.set_to for each in undo.changes if each.path == ("spec", "engineNodeID")), "")
+    found = next((each for each in undo.changes if each.path == ("spec", "engineNodeID")), None)
     writer = last_manager(fields, ("f:spec", "f:engineNodeID"))
-    return {"engine_set": str(found or ""), "engine_writer": writer}
+    places = {"engine_set": str(found.set_to or ""), "engine_was": str(found.was or "")} if found else {}
+    return {**places, "engine_writer": writer}
 
 
 def _workloads(status: Json) -> tuple[str, ...]:

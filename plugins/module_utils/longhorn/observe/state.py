@@ -94,6 +94,8 @@ class Volume:
     """The time at which Longhorn last asked for a new mount, which it does after each interruption."""
     engine_set: str = ""
     """The node on which a run has set its engine, as its undo says; empty if none has."""
+    engine_was: str = ""
+    """The node that was wanted for its engine before that."""
     engine_writer: str = ""
     """The field manager that has written `engine_node` last; only known of a volume with an undo."""
     jobs: frozenset[str] = frozenset()
@@ -105,6 +107,12 @@ class Volume:
     def home(self) -> str:
         """The node on which its engine is wanted."""
         return self.engine_node or self.node
+
+    @property
+    def returns_to(self) -> str:
+        """The node to which its engine goes once the change of a run is put back: not the one that it was moved from if
+        its workload is elsewhere by now."""
+        return (self.engine_was or self.node) if self.engine_set else self.home_mark
 
     @property
     def attached(self) -> bool:

@@ -71,3 +71,19 @@ def test_what_longhorn_always_turns_down_is_named_and_the_rest_is_put_back(drive
     driver.longhorn.faults.mend_all()
     assert driver.switch(state="restored").verdict.passed
     assert driver.leftovers() == []
+
+
+def test_an_engine_returns_to_where_its_workload_is_by_now(drive: type[Driver]) -> None:
+    """The node from which it was moved is gone for good, and the workload is on another one."""
+    driver = killed(drive(one_with_a_job()))
+    longhorn = driver.longhorn
+    longhorn.faults.node_dies("n1")
+    longhorn.detach("vol-1")
+    assert longhorn.until(lambda: longhorn.volume("vol-1")["status"]["state"] == "detached")
+    longhorn.attach("vol-1", "n2")
+    assert longhorn.until(lambda: longhorn.volume("vol-1")["status"]["state"] == "attached", 300)
+    assert longhorn.engine("vol-1")["spec"]["nodeID"] != "n1"
+    back = driver.switch(state="restored", wait_timeout=WAIT)
+    assert back.verdict.passed, back.verdict
+    assert driver.leftovers() == []
+    assert longhorn.engine("vol-1")["spec"]["nodeID"] == "n2"
