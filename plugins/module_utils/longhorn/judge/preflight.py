@@ -12,7 +12,15 @@ from ..observe.kinds import HUGE_PAGES, MEMORY, REBUILDS
 from ..observe.state import HEALTHY, Longhorn, Node, Volume
 from .copies import LEAST_API, healthy_nodes, lenders
 from .interruptions import interrupted_before
-from .reasons import REPLACEMENT, WITHOUT_SNAPSHOT, engine_node_unknown, node_unknown, not_accepted, system_not_upgraded
+from .reasons import (
+    REPLACEMENT,
+    WITHOUT_SNAPSHOT,
+    disks_wait,
+    engine_node_unknown,
+    node_unknown,
+    not_accepted,
+    system_not_upgraded,
+)
 from .recurring_jobs import jobs_at
 from .volumes import busy, detached, exposed, unsettled
 
@@ -107,6 +115,8 @@ def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) 
             yield not_accepted(name, attached, held)
         else:
             yield from interrupted_before(seen, name, image)
+        if seen.upgrades.kinds is None and not node.mark and name in seen.running_managers:
+            yield from disks_wait(node)
     yield from _of_detached(seen, name, accepted, replaces=bool(old and (held or attached)))
     jobs = [each.name for each in jobs_at(seen, name)]
     if jobs:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from ...common.verdict import Reason, refused, waiting
 from ...common.words import enumerate_few
-from ..observe.state import Longhorn, Volume, VolumeSnapshot
+from ..observe.state import Longhorn, Node, Volume, VolumeSnapshot
 
 REPLACEMENT = "instance_manager_replacement"
 """The name of the unverified step: an instance manager is replaced while volumes on it are attached."""
@@ -99,6 +99,18 @@ def engine_node_unknown(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
             f"Volume {volume.name} wants its engine on node {volume.engine_node}, which Longhorn does not have.",
             "Correct its engineNodeID; empty is the node of its workload.",
             about=volume.name,
+        )
+
+
+def disks_wait(node: Node) -> Iterator[Reason]:
+    """The wait for the block disks of a node, which its instance manager serves."""
+    shut = [disk.name for disk in node.disks if disk.type == "block" and not (disk.ready and disk.ready.true)]
+    if shut:
+        yield waiting(
+            "disks_wait",
+            f"Disks of node {node.name} are not ready yet: {enumerate_few(shut)}.",
+            "Bring each up, or remove one that is gone for good from the Longhorn node.",
+            about=node.name,
         )
 
 

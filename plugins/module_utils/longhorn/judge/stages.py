@@ -19,6 +19,7 @@ from .interruptions import interrupted_before, run_of
 from .reasons import (
     REPLACEMENT,
     WITHOUT_SNAPSHOT,
+    disks_wait,
     engine_node_changed,
     engine_node_unknown,
     engine_stays,
@@ -206,6 +207,10 @@ def _leave(seen: Longhorn, node: Node, wanted: WantedSwitch, old: list[InstanceM
     harmed = tuple(interrupted_before(seen, node.name, wanted.image))
     if harmed:
         return SwitchStep(SwitchStage.ERROR, (), Verdict(harmed))
+    shut = tuple(disks_wait(node)) if not node.mark and node.name in seen.running_managers else ()
+    if shut:
+        # The new instance manager would be waited for until they are ready, with the engines away.
+        return _waits(SwitchStage.UNDEFINED, *shut)
     resting = () if WITHOUT_SNAPSHOT in wanted.accepted else detached(seen, node.name)
     begun = _begin(seen, node, resting) or (add_replicas(seen, node.name) if wanted.extra_replicas else None)
     if begun is not None:
@@ -267,10 +272,8 @@ def _return(seen: Longhorn, node: Node, new: InstanceManager) -> SwitchStep:
     if not new.running:
         said = f"The instance manager {new.name} of node {node.name} is {new.state or 'not started yet'}."
         return _waits(SwitchStage.REPLACING, waiting("manager_starts", said, about=node.name))
-    shut = [disk.name for disk in node.disks if disk.type == "block" and not _is_true(disk.ready)]
-    if begun and shut:
-        said = f"Disks of node {node.name} are not ready yet: {enumerate_few(shut)}."
-        return _waits(SwitchStage.REPLACING, waiting("disks_wait", said, about=node.name))
+    if begun and (shut := tuple(disks_wait(node))):
+        return _waits(SwitchStage.REPLACING, *shut)
     if not begun:
         return SwitchStep(SwitchStage.COMPLETED)
     coming = come_home(seen, node.name)
@@ -302,7 +305,3 @@ def come_home(seen: Longhorn, node: str) -> SwitchStep | None:
     back = tuple(Act("return_engine", each.name, node) for each in coming)
     held = [reason for each in away if each not in coming for reason in busy(seen, each)]
     return _waits(SwitchStage.SWITCHING_BACK, waiting("engines_return", said, about=node), *held, acts=back)
-
-
-def _is_true(condition: object) -> bool:
-    return getattr(condition, "status", "") == "True"

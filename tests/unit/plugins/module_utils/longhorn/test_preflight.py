@@ -18,6 +18,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.pr
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import (
     Backup,
     Longhorn,
+    LonghornDisk,
 )
 
 from tests.unit.plugins.module_utils.longhorn.world import (
@@ -34,6 +35,7 @@ from tests.unit.plugins.module_utils.longhorn.world import (
     world,
 )
 
+FALSE = StatusCondition("False", "DiskNotReady", "the device is gone")
 NODES = ("n1", "n2", "n3")
 ACCEPTED = frozenset({"instance_manager_replacement"})
 SPREAD = ("n1", "n2", "n3")
@@ -134,6 +136,11 @@ TABLE: list[tuple[str, Callable[[Longhorn], Longhorn], State]] = [
             manager("n3", NEW, "stopped"),
         ),
         State.REFUSED,
+    ),
+    (
+        "disks_wait",
+        lambda seen: with_node(seen, "n2", disks=(LonghornDisk("disk-1", "block", FALSE, FALSE),)),
+        State.WAITING,
     ),
     ("detached_volumes", lambda seen: with_volume(seen, "vol-1", state="detached"), State.PASSED),
     (

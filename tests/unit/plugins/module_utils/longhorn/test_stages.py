@@ -7,13 +7,18 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.conditions import StatusCondition
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.reasons import REPLACEMENT
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.stages import (
     SwitchStage,
     WantedSwitch,
     step,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Attached, Longhorn
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import (
+    Attached,
+    Longhorn,
+    LonghornDisk,
+)
 
 from tests.unit.plugins.module_utils.longhorn.world import (
     NEW,
@@ -23,6 +28,7 @@ from tests.unit.plugins.module_utils.longhorn.world import (
     moved,
     with_engine,
     with_managers,
+    with_node,
     with_volume,
     world,
 )
@@ -152,6 +158,18 @@ def test_no_manager_is_replaced_that_holds_the_last_healthy_replica() -> None:
     found = step(alone, WANTED)
     assert (found.stage, found.acts) == (SwitchStage.REPLACING, ())
     assert [each.code for each in found.verdict.reasons] == ["last_replica"]
+
+
+def test_no_node_is_begun_whose_disk_would_be_waited_for_after_its_change() -> None:
+    gone = LonghornDisk("old", "block", StatusCondition("False", "DiskNotReady", ""), None)
+    seen = with_node(world(THREE), "n1", disks=(*world(THREE).nodes["n1"].disks, gone))
+    found = step(seen, WANTED)
+    assert (found.acts, [each.code for each in found.verdict.reasons]) == ((), ["disks_wait"])
+    assert "old" in found.verdict.reasons[0].message
+    # Without its instance manager no disk is ready, and a node that was begun is completed.
+    down = with_managers(seen, "n1", manager("n1", OLD, "error"), manager("n1", NEW, "stopped"))
+    assert [each.kind for each in step(down, WANTED).acts] == ["keep_replicas", "mark_node"]
+    assert [each.kind for each in step(marked(seen, "n1"), WANTED).acts] == ["snapshot"]
 
 
 def test_without_acceptance_by_name_nothing_attached_is_touched() -> None:
