@@ -17,17 +17,33 @@ def healthy_nodes(seen: Longhorn, volume: Volume) -> frozenset[str]:
     While it is attached, the engine has to read and write the replica, and the replica has to run in a running instance
     manager. While it is detached nothing runs, and the replica's own record decides.
     """
+    return frozenset(_healthy_places(seen, volume))
+
+
+def _healthy_places(seen: Longhorn, volume: Volume) -> tuple[str, ...]:
+    """The node of each healthy replica."""
     engine = seen.engine_of.get(volume.name)
     replicas = [each for each in seen.replicas_of.get(volume.name, ()) if each.sound]
     if not volume.attached:
-        return frozenset(each.node for each in replicas if each.node)
+        return tuple(each.node for each in replicas if each.node)
     if engine is None or engine.state != RUNNING:
-        return frozenset()
-    return frozenset(
+        return ()
+    return tuple(
         each.node
         for each in replicas
         if each.state == RUNNING and engine.modes.get(each.name) == READ_WRITE and each.node in seen.running_managers
     )
+
+
+def keeps_copy(seen: Longhorn, volume: Volume, without: Collection[str]) -> bool:
+    """Whether a healthy replica of the volume stays outside these nodes, whichever Longhorn removes.
+
+    It removes healthy replicas of an attached volume that are more than are wanted, such as after someone has lowered
+    their number (`cleanupExtraHealthyReplicas` in `controller/volume_controller.go`).
+    """
+    places = _sound_places(seen, volume)
+    removed = max(0, len(places) - volume.number_of_replicas) if volume.attached else 0
+    return len([each for each in places if each not in without]) > removed
 
 
 def rebuilding(seen: Longhorn, volume: Volume) -> tuple[str, ...]:
@@ -43,10 +59,14 @@ def rebuilding(seen: Longhorn, volume: Volume) -> tuple[str, ...]:
 
 def sound_nodes(seen: Longhorn, volume: Volume) -> frozenset[str]:
     """The same for a volume of any data engine. Those of v1 need no running instance manager that could be switched."""
+    return frozenset(_sound_places(seen, volume))
+
+
+def _sound_places(seen: Longhorn, volume: Volume) -> tuple[str, ...]:
     if volume.data_engine == V2 or not volume.attached:
-        return healthy_nodes(seen, volume)
+        return _healthy_places(seen, volume)
     engine = seen.engine_of.get(volume.name)
-    return frozenset(
+    return tuple(
         each.node
         for each in seen.replicas_of.get(volume.name, ())
         if each.sound and engine is not None and engine.modes.get(each.name) == READ_WRITE

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from ...common.verdict import Reason, Verdict, refused, waiting
 from ...common.words import enumerate_few
 from ..observe.state import V2, Longhorn, Volume
-from .copies import at_rest, sound_nodes
-from .reasons import node_unknown
+from .copies import at_rest, keeps_copy, sound_nodes
+from .reasons import node_unknown, replicas_go
 from .volumes import busy, is_whole, unsettled
 
 
@@ -49,6 +49,8 @@ def _of_volume(seen: Longhorn, volume: Volume, batch: Collection[str]) -> Iterat
         yield (waiting if volume.attached and volume.number_of_replicas > len(held) else refused)(
             "last_replica", said, remedy
         )
+    elif held and not keeps_copy(seen, volume, batch):
+        yield replicas_go(volume, batch)
     elif not held:
         said = f"Volume {name} has no healthy replica at all."
         yield waiting("no_replica", said, "Wait until Longhorn has salvaged it, or restore it.", about=name)

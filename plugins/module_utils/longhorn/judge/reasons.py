@@ -102,6 +102,16 @@ def engine_node_unknown(seen: Longhorn, volume: Volume) -> Iterator[Reason]:
         )
 
 
+def replicas_go(volume: Volume, nodes: Collection[str]) -> Reason:
+    """The wait for Longhorn to remove healthy replicas that are more than are wanted."""
+    said = (
+        f"Volume {volume.name} has more healthy replicas than the {volume.number_of_replicas} that are wanted, and"
+        f" Longhorn may remove those outside node {enumerate_few(nodes)}."
+    )
+    remedy = "Wait until it has removed them; raise the number of replicas if it was lowered by mistake."
+    return waiting("last_replica", said, remedy, about=volume.name)
+
+
 def disks_wait(node: Node) -> Iterator[Reason]:
     """The wait for the block disks of a node, which its instance manager serves."""
     shut = [disk.name for disk in node.disks if disk.type == "block" and not (disk.ready and disk.ready.true)]

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from ...common.verdict import Reason, Verdict, waiting
 from ...common.words import enumerate_few
 from ..observe.state import FAULTED, HEALTHY, RUNNING, UNDER_WAY, Longhorn, Volume
-from .copies import healthy_nodes, rebuilding
+from .copies import healthy_nodes, keeps_copy, rebuilding
+from .reasons import replicas_go
 
 
 def touched(seen: Longhorn, node: str) -> tuple[Volume, ...]:
@@ -64,7 +65,9 @@ def judge_copies(seen: Longhorn, node: str) -> Verdict:
     reasons = []
     for volume in touched(seen, node):
         held = healthy_nodes(seen, volume)
-        if not held - {node}:
+        if held - {node} and not keeps_copy(seen, volume, {node}):
+            reasons.append(replicas_go(volume, {node}))
+        elif not held - {node}:
             said = f"Volume {volume.name} has no healthy replica outside node {node}."
             remedy = "Wait until its replicas are rebuilt, or give it more replicas."
             reasons.append(waiting("last_replica", said, remedy, about=volume.name))

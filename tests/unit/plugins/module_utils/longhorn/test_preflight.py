@@ -237,6 +237,13 @@ def test_a_node_may_not_go_down_while_an_engine_is_moved_to_it(replicas: tuple[s
         assert [each.code for each in may_go_down(found, ["n2"], NODES).reasons] == ["engine_moves"]
 
 
+def test_a_node_may_not_go_down_while_longhorn_may_remove_the_other_replica() -> None:
+    seen = with_volume(world({"v": ("n1", ("n1", "n2"))}), "v", number_of_replicas=1)
+    (reason,) = may_go_down(seen, ["n1"], NODES).reasons
+    assert (reason.code, reason.state) == ("last_replica", State.WAITING)
+    assert may_go_down(with_volume(seen, "v", number_of_replicas=2), ["n1"], NODES).passed
+
+
 def test_volumes_that_are_not_whole_are_waited_for() -> None:
     seen = world(S3)
     assert all_whole(seen, NODES).passed

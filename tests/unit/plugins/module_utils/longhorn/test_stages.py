@@ -160,6 +160,16 @@ def test_no_manager_is_replaced_that_holds_the_last_healthy_replica() -> None:
     assert [each.code for each in found.verdict.reasons] == ["last_replica"]
 
 
+@pytest.mark.parametrize(("wanted", "kept"), [(1, False), (2, True), (3, True)])
+def test_a_copy_that_longhorn_is_about_to_remove_does_not_count(wanted: int, kept: bool) -> None:
+    """Someone has lowered the number of replicas: any of those that are too many may be removed."""
+    seen = moved(marked(world({"v1": ("n1", ("n1", "n2", "n3"))}), "n1", "v1"), "v1", "n2")
+    found = step(with_volume(seen, "v1", number_of_replicas=wanted), WANTED)
+    assert found.stage is SwitchStage.REPLACING
+    assert [each.kind for each in found.acts] == (["delete_manager"] if kept else [])
+    assert {each.code for each in found.verdict.reasons} == {"manager_goes" if kept else "last_replica"}
+
+
 def test_no_node_is_begun_whose_disk_would_be_waited_for_after_its_change() -> None:
     gone = LonghornDisk("old", "block", StatusCondition("False", "DiskNotReady", ""), None)
     seen = with_node(world(THREE), "n1", disks=(*world(THREE).nodes["n1"].disks, gone))
