@@ -17,6 +17,7 @@ from .reasons import (
     WITHOUT_SNAPSHOT,
     disks_wait,
     engine_node_unknown,
+    node_unfit,
     node_unknown,
     not_accepted,
     system_not_upgraded,
@@ -93,17 +94,7 @@ def _of_system(seen: Longhorn, name: str, image: str) -> Iterator[Reason]:
 
 def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) -> Iterator[Reason]:
     name = node.name
-    if not node.ready:
-        cause = node.conditions.get("Ready")
-        why = f": {cause.message.rstrip('.')}" if cause and cause.message else ""
-        yield waiting("node_not_ready", f"Longhorn node {name} is not ready{why}.", "Bring it up.", about=name)
-    known = seen.kubernetes_nodes.get(name)
-    if known is None or known.unschedulable:
-        said = f"Kubernetes node {name} is {'missing' if known is None else 'cordoned'}."
-        remedy = "Uncordon it: replicas are rebuilt only where they may run."
-        if known is None:
-            remedy = "Bring it back to the cluster, or delete the node in Longhorn if it is gone for good."
-        yield waiting("node_cordoned", said, remedy, about=name)
+    yield from node_unfit(seen, node)
     yield from _of_huge_pages(seen, node)
     old = [each for each in seen.managers_of.get(name, ()) if each.image != image]
     for each in old:

@@ -19,6 +19,23 @@ def node_unknown(name: str) -> Reason:
     return refused("node_unknown", f"Longhorn has no node {name}.", "Name nodes as Longhorn lists them.")
 
 
+def node_unfit(seen: Longhorn, node: Node) -> Iterator[Reason]:
+    """The wait for a node on which Longhorn would start no instance manager now. It makes no pod of one on a Kubernetes
+    node that is cordoned (`handlePod` in `controller/instance_manager_controller.go`)."""
+    name = node.name
+    if not node.ready:
+        cause = node.conditions.get("Ready")
+        why = f": {cause.message.rstrip('.')}" if cause and cause.message else ""
+        yield waiting("node_not_ready", f"Longhorn node {name} is not ready{why}.", "Bring it up.", about=name)
+    known = seen.kubernetes_nodes.get(name)
+    if known is None or known.unschedulable:
+        said = f"Kubernetes node {name} is {'missing' if known is None else 'cordoned'}."
+        remedy = "Uncordon it: replicas are rebuilt only where they may run."
+        if known is None:
+            remedy = "Bring it back to the cluster, or delete the node in Longhorn if it is gone for good."
+        yield waiting("node_cordoned", said, remedy, about=name)
+
+
 def image_changed(agreed: str, present: str) -> Reason:
     """The refusal to go on once Longhorn's default image is not the one that was agreed to."""
     return refused(

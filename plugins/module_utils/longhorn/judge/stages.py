@@ -24,6 +24,7 @@ from .reasons import (
     engine_node_unknown,
     engine_stays,
     no_lender,
+    node_unfit,
     node_unknown,
     not_accepted,
     scheduling_changed,
@@ -207,10 +208,12 @@ def _leave(seen: Longhorn, node: Node, wanted: WantedSwitch, old: list[InstanceM
     harmed = tuple(interrupted_before(seen, node.name, wanted.image))
     if harmed:
         return SwitchStep(SwitchStage.ERROR, (), Verdict(harmed))
-    shut = tuple(disks_wait(node)) if not node.mark and node.name in seen.running_managers else ()
-    if shut:
+    unfit = tuple(node_unfit(seen, node))
+    if not node.mark and node.name in seen.running_managers:
         # The new instance manager would be waited for until they are ready, with the engines away.
-        return _waits(SwitchStage.UNDEFINED, *shut)
+        unfit += tuple(disks_wait(node))
+    if unfit and not node.mark:
+        return _waits(SwitchStage.UNDEFINED, *unfit)
     resting = () if WITHOUT_SNAPSHOT in wanted.accepted else detached(seen, node.name)
     begun = _begin(seen, node, resting) or (add_replicas(seen, node.name) if wanted.extra_replicas else None)
     if begun is not None:
@@ -222,8 +225,8 @@ def _leave(seen: Longhorn, node: Node, wanted: WantedSwitch, old: list[InstanceM
     if not proof.passed:
         return SwitchStep(SwitchStage.REPLACING, (), proof)
     coming = [reason for each in arriving(seen, node.name) for reason in unsettled(each)]
-    if coming:
-        return _waits(SwitchStage.REPLACING, *coming)
+    if coming or unfit:
+        return _waits(SwitchStage.REPLACING, *coming, *unfit)
     said = f"The instance manager of node {node.name} is being replaced."
     going = tuple(
         Act("delete_manager", each.name, node.name, each.uid, each.version) for each in old if not each.deleting

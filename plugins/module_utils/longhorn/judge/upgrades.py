@@ -21,7 +21,7 @@ from ..observe.upgrades import (
     VolumeProgress,
 )
 from .leftovers import left_by_another, left_by_run
-from .reasons import engine_stays, node_unknown
+from .reasons import engine_stays, node_unfit, node_unknown
 from .stages import Act, SwitchStage, SwitchStep, WantedSwitch, add_replicas
 from .stalls import causes
 from .volumes import is_whole, judge_copies, rebuilds, touched
@@ -156,7 +156,8 @@ def _begin(seen: Longhorn, wanted: WantedSwitch) -> SwitchStep:
     growing = (add_replicas(seen, each, SwitchStage.UNDEFINED) for each in nodes if wanted.extra_replicas)
     if first := next(filter(None, growing), None):
         return first
-    blocked = combine(judge_copies(seen, each) for each in nodes)
+    unfit = Verdict(tuple(reason for each in nodes for reason in node_unfit(seen, seen.nodes[each])))
+    blocked = combine((unfit, *(judge_copies(seen, each) for each in nodes)))
     if not blocked.passed:
         return SwitchStep(SwitchStage.UNDEFINED, (), blocked)
     asked = f"the engine of node {nodes[0]}" if len(nodes) == 1 else f"the engines of {enumerate_few(nodes)}"

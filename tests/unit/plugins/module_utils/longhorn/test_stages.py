@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.conditions import StatusCondition
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge import upgrades
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.reasons import REPLACEMENT
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.stages import (
     SwitchStage,
@@ -20,6 +21,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.
     LonghornDisk,
 )
 
+from tests.unit.plugins.module_utils.longhorn.upgrading import of_instance_managers
 from tests.unit.plugins.module_utils.longhorn.world import (
     NEW,
     OLD,
@@ -158,6 +160,28 @@ def test_no_manager_is_replaced_that_holds_the_last_healthy_replica() -> None:
     found = step(alone, WANTED)
     assert (found.stage, found.acts) == (SwitchStage.REPLACING, ())
     assert [each.code for each in found.verdict.reasons] == ["last_replica"]
+
+
+def cordoned(seen: Longhorn) -> Longhorn:
+    known = seen.kubernetes_nodes
+    return replace(seen, kubernetes_nodes={**known, "n1": replace(known["n1"], unschedulable=True)})
+
+
+def not_ready(seen: Longhorn) -> Longhorn:
+    return with_node(seen, "n1", conditions={"Ready": StatusCondition("False", "ManagerPodDown", "the pod is down")})
+
+
+@pytest.mark.parametrize(("spoil", "code"), [(cordoned, "node_cordoned"), (not_ready, "node_not_ready")])
+def test_no_manager_is_replaced_where_longhorn_would_start_no_other(
+    spoil: Callable[[Longhorn], Longhorn], code: str
+) -> None:
+    """Something else has cordoned the Kubernetes node since the plan, or its longhorn-manager is away."""
+    for seen in (world(THREE), away()):
+        found = step(spoil(seen), WANTED)
+        assert (found.acts, [each.code for each in found.verdict.reasons]) == ((), [code])
+    assert not upgrades.step(spoil(replace(world(THREE), upgrades=of_instance_managers())), WANTED).acts
+    # Engines come home all the same.
+    assert [each.kind for each in step(spoil(swapped()), WANTED).acts] == ["return_engine"]
 
 
 @pytest.mark.parametrize(("wanted", "kept"), [(1, False), (2, True), (3, True)])
