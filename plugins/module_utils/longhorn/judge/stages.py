@@ -145,10 +145,10 @@ def _begin(seen: Longhorn, node: Node, resting: Collection[Volume] = ()) -> Swit
     `resting` are the detached volumes among them. The error of such a snapshot says that no engine runs yet, until
     Longhorn has attached the volume for it; so it is waited for.
     """
-    if node.mark and node.allow_scheduling:
+    if node.mark and node.allow_scheduling and not node.opened:
         # The run closes the node and marks it in one patch, and opens it only once the old instance manager is gone.
         return _refused(scheduling_changed(node.name))
-    if not node.mark:
+    if not node.mark or node.allow_scheduling:
         said = f"Node {node.name} is taken out of scheduling."
         return _waits(
             SwitchStage.INITIALIZING,

@@ -13,7 +13,7 @@ from typing import Any
 from ...common.reading import Json, entries, flag, listed, named, part, text, text_map, whole, within
 from ...kubernetes.conditions import StatusCondition, conditions
 from ...kubernetes.field_managers import last_manager
-from ...run.undo.undo import UNREADABLE, undo_in
+from ...run.undo.undo import UNREADABLE, Change, Path, undo_in
 from ...run.undo.undo_annotation import UNDO
 from .kinds import ATTACHED_MARK, GROUP_LABEL, HOME_MARK, JOB_LABEL, NODE_MARK, RUN, TARGET
 from .state import (
@@ -51,6 +51,7 @@ def node(name: str, item: Json) -> Node:
             for each in sorted(wanted)
         ),
         carries_undo=carries_undo(item),
+        opened=_set_to(item, ("spec", "allowScheduling")) is True,
     )
 
 
@@ -99,17 +100,29 @@ def _enabled(item: Json, beginning: str) -> frozenset[str]:
     return frozenset(name.removeprefix(beginning) for name in found)
 
 
+def _undone(item: Json, path: Path) -> Change | None:
+    """The change of a run at this path that the undo of an object names; None also if the undo cannot be read."""
+    if not carries_undo(item):
+        return None
+    try:
+        undo = undo_in(_annotation(item, UNDO), lambda _change: True)
+    except UNREADABLE:
+        return None
+    return next((each for each in undo.changes if each.path == path), None)
+
+
+def _set_to(item: Json, path: Path) -> object:
+    found = _undone(item, path)
+    return found.set_to if found else None
+
+
 def _moved(item: Json) -> Mapping[str, str]:
     """The node on which a run has set the engine, the one before, and who wrote it last; an unreadable undo says none of
     these."""
     if not carries_undo(item):
         return {}
-    try:
-        undo = undo_in(_annotation(item, UNDO), lambda _change: True)
-    except UNREADABLE:
-        return {}
+    found = _undone(item, ("spec", "engineNodeID"))
     fields = within(item, "metadata", lambda data: listed(data, "managedFields", dict, ()))
-    found = next((each for each in undo.changes if each.path == ("spec", "engineNodeID")), None)
     writer = last_manager(fields, ("f:spec", "f:engineNodeID"))
     places = {"engine_set": str(found.set_to or ""), "engine_was": str(found.was or "")} if found else {}
     return {**places, "engine_writer": writer}

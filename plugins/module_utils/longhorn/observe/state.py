@@ -54,6 +54,8 @@ class Node:
     conditions: Mapping[str, StatusCondition]
     disks: tuple[LonghornDisk, ...]
     carries_undo: bool = False
+    opened: bool = False
+    """Whether a run has opened it for replicas again, as its undo says."""
 
     @property
     def ready(self) -> bool:

@@ -13,7 +13,7 @@ from tests.sandbox.longhorn.description import NEW_IMAGE, Volume
 from tests.sandbox.longhorn.kinds import MANAGERS, NODES, SETTINGS, VOLUMES
 from tests.sandbox.longhorn.webhook import BY_LONGHORN
 from tests.sandbox.web import Answer, Request
-from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, Killing, outliving
+from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, Killed, Killing, outliving
 
 IMAGE = "default-instance-manager-image"
 OTHER_IMAGE = NEW_IMAGE.replace("v1.12.0", "v1.12.1")
@@ -168,3 +168,26 @@ def test_a_volume_that_is_attached_in_the_middle_of_a_look_keeps_its_manager(dri
     assert done.verdict.passed, (done.verdict, driver.said)
     assert longhorn.observer.losses == []
     assert driver.images()["n1"] == "v1.12.0"
+
+
+def test_a_node_that_a_run_has_opened_itself_is_closed_again_for_another_image(drive: type[Driver]) -> None:
+    """A run is killed while replicas are rebuilt, and Longhorn is upgraded once more before the next run."""
+    driver = drive(outliving(*ONE))
+    longhorn = driver.longhorn
+
+    def rebuilds() -> bool:
+        return longhorn.get(NODES, "n1")["spec"]["allowScheduling"] and driver.images()["n1"] == "v1.12.0"
+
+    longhorn.faults.rebuild_stuck("vol-1")
+    driver.guard = Killing(at=rebuilds)
+    with pytest.raises(Killed):
+        driver.switch("n1")
+    longhorn.faults.mend_all()
+    changes_image(driver)
+    assert longhorn.until(lambda: longhorn.volume("vol-1")["status"]["robustness"] == "healthy")
+    driver.run, driver.guard = "run-2", None
+    done = driver.switch("n1")
+    assert done.verdict.passed, (done.verdict, driver.said)
+    assert driver.images()["n1"] == "v1.12.1"
+    assert driver.switch(state="restored").verdict.passed
+    assert driver.leftovers() == []
