@@ -87,6 +87,8 @@ def restore(task: Task, client: KubernetesClient, keep: list[str]) -> Outcome:
     way, namespace = offered_method(client), task.params["namespace"]
     back = Return(task, client, namespace, writers_of(task, client), way.look, way.take_back, frozenset(keep))
     (seen, _verdict), verdict = task.wait(back.again, lambda found: found[1])
+    if verdict.state is State.REFUSED:
+        verdict = combine((verdict, back.once_out_of_time(seen)))
     left = Verdict(tuple(left_behind(seen)))
     return Outcome(verdict, back.changed, _shown(seen), next="nothing", more={"left": left.as_result()})
 

@@ -23,6 +23,9 @@ from ..observe.kinds import CRON_JOBS, NODES, SETTINGS, VOLUMES, path_of
 from ..observe.state import Longhorn, Volume
 from .changes import GONE, NOT_ADMITTED, OF_RUN, TURNED_DOWN, At, is_known, judge_runs, turned_down
 
+RETURNS = "engines_return"
+"""The code of the wait for an engine that returns."""
+
 
 def _under_way(reasons: Collection[Reason]) -> list[Reason]:
     """Those among the reasons that are about something in progress, which what follows has to wait for."""
@@ -44,6 +47,10 @@ class Return:
     """Nodes whose switch goes on, so that nothing of them is put back."""
     changed: bool = False
     remarks: list[Reason] = field(default_factory=list)
+    _taken: list[Reason] = field(default_factory=list)
+    """The words of `take_back` at the last look."""
+    _held_up: list[Reason] = field(default_factory=list)
+    """The reasons for which the last look has put back nothing but engines."""
     _returning: set[str] = field(default_factory=set)
     _judged: bool = False
     """Whether the runs that began the nodes in `keep` are known to be dead."""
@@ -56,21 +63,37 @@ class Return:
             self._judged = True
         # The journal also has what the task did before, such as to take the lock.
         before = len(self.task.journal.as_result())
-        taken = self.take_back(At(self.task, self.client, seen, "", self.writers), self.keep)
+        self._held_up = []
+        self._taken = self.take_back(At(self.task, self.client, seen, "", self.writers), self.keep)
         self.changed |= len(self.task.journal.as_result()) > before
-        if _under_way(taken):
-            return seen, Verdict((*taken, *self.remarks))
-        reasons = [*taken, *(reason for volume in seen.v2_volumes for reason in self._engine(seen, volume))]
-        if found := _under_way(reasons):
+        if _under_way(self._taken):
+            return seen, Verdict((*self._taken, *self.remarks))
+        reasons = [*self._taken, *(reason for volume in seen.v2_volumes for reason in self._engine(seen, volume))]
+        self._held_up = _under_way(reasons)
+        if self._held_up:
             # An engine that stays away is reported once the others are back.
-            return seen, Verdict((*found, *self.remarks))
+            return seen, Verdict((*self._held_up, *self.remarks))
+        return seen, Verdict((*reasons, *self._others(seen), *self.remarks))
+
+    def once_out_of_time(self, seen: Longhorn) -> Verdict:
+        """Put back what is not about engines, after one was waited for in vain, such as while its volume is rebuilt.
+
+        Recurring jobs stay held off while an engine moves. The result says what was refused.
+        """
+        if not self._held_up:
+            return Verdict()
+        moves = any(each.code == RETURNS for each in self._held_up)
+        return Verdict(tuple(self._others(seen, with_jobs=not moves)))
+
+    def _others(self, seen: Longhorn, *, with_jobs: bool = True) -> list[Reason]:
+        reasons = []
         # The mark of a node says what is still to be taken back there.
-        for node in () if taken else seen.nodes.values():
+        for node in () if self._taken else seen.nodes.values():
             if node.carries_undo and node.name not in self.keep:
                 reasons += self._put_back(NODES, node.name)
         for name in sorted(seen.settings_with_undo) if not self.keep else ():
             reasons += self._put_back(SETTINGS, name)
-        return seen, Verdict((*reasons, *self._jobs(seen), *self.remarks))
+        return [*reasons, *(self._jobs(seen) if with_jobs else ())]
 
     def _jobs(self, seen: Longhorn) -> list[Reason]:
         """Let go of the recurring jobs that runs hold off. The next look shows that they are free."""
@@ -81,7 +104,7 @@ class Return:
     def _engine(self, seen: Longhorn, volume: Volume) -> list[Reason]:
         if volume.name in self._returning and volume.attached and not at_rest(seen, volume):
             said = f"The engine of volume {volume.name} returns to node {volume.home}."
-            return [waiting("engines_return", said, about=volume.name)]
+            return [waiting(RETURNS, said, about=volume.name)]
         if not volume.carries_undo or volume.home_mark in self.keep:
             return []
         if volume.home_mark and volume.attached:
@@ -97,7 +120,7 @@ class Return:
         self._returning.add(volume.name)
         if volume.home_mark and volume.attached and not self.task.check_mode:
             said = f"The engine of volume {volume.name} returns to node {volume.returns_to}."
-            return [waiting("engines_return", said, about=volume.name)]
+            return [waiting(RETURNS, said, about=volume.name)]
         return []
 
     def _put_back(self, kind: str, name: str, without: Collection[Path] = ()) -> list[Reason]:

@@ -6,6 +6,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 
 from tests.sandbox.kubernetes.objects import Kind
+from tests.sandbox.longhorn.asking import replica_on
 from tests.sandbox.longhorn.description import QUICK, Described, Machine, Recurring, Volume
 from tests.sandbox.longhorn.kinds import NODES, SETTINGS, VOLUMES
 from tests.sandbox.longhorn.longhorn import Longhorn
@@ -87,3 +88,22 @@ def test_an_engine_returns_to_where_its_workload_is_by_now(drive: type[Driver]) 
     assert back.verdict.passed, back.verdict
     assert driver.leftovers() == []
     assert longhorn.engine("vol-1")["spec"]["nodeID"] == "n2"
+
+
+def test_an_engine_that_waits_for_a_long_rebuild_does_not_keep_the_rest_from_being_put_back(
+    drive: type[Driver],
+) -> None:
+    driver = killed(drive(one_with_a_job()))
+    longhorn = driver.longhorn
+    longhorn.faults.rebuild_stuck("vol-1")
+    away = longhorn.engine("vol-1")["spec"]["nodeID"]
+    other = next(each for each in ("n2", "n3") if each != away)
+    longhorn.faults.replica_fails(replica_on(longhorn, other, "vol-1")["metadata"]["name"])
+    assert longhorn.until(lambda: "WO" in longhorn.engine("vol-1")["status"]["replicaModeMap"].values())
+    back = driver.switch(state="restored", wait_timeout=WAIT)
+    assert back.verdict.state is State.REFUSED
+    assert "replica_rebuilds" in {each.code for each in back.verdict.deciding()}
+    assert about(driver) == {"vol-1"}
+    longhorn.faults.mend_all()
+    assert driver.switch(state="restored", wait_timeout=900).verdict.passed
+    assert driver.leftovers() == []
