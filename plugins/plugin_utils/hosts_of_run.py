@@ -8,6 +8,10 @@ from typing import Any
 
 from .run_options import GROUPS, GivenVariables
 
+LOOKED = ("begin_reached", "begin_unseen")
+"""The results of the look at a host: whether it answers, and why it was not seen, which is empty if it was."""
+LEFT = "its connection was lost, or a task has failed on it, so that it takes no further part"
+
 
 @dataclass(frozen=True)
 class HostsOfRun:
@@ -40,12 +44,13 @@ class HostsOfRun:
         return without if any(noted.values()) else []
 
     def lost(self, members: Iterable[str]) -> list[str]:
-        """The hosts of these members that cannot be reached, each with the cause."""
+        """The hosts of these members that cannot be reached or seen, each with the cause."""
         places = self.places()
-        reached = {
-            places[each]: self._of(places[each]).get("begin_reached") or {} for each in members if each in places
-        }
-        return [f"{host}: {result['msg']}" for host, result in reached.items() if result.get("msg")]
+        hosts = {host: self._of(host) for host in places.values()}
+        # A host that takes no part in a play does not have what the others have.
+        due = [name for name in LOOKED if any(name in each for each in hosts.values())]
+        causes = {places[each]: _unseen_since(hosts[places[each]], due) for each in members if each in places}
+        return [f"{host}: {cause}" for host, cause in causes.items() if cause]
 
     def _in(self, group: str) -> list[str]:
         return list(self.variables.get("groups", {}).get(group, ()))
@@ -56,6 +61,12 @@ class HostsOfRun:
     def _of(self, host: str) -> Mapping[str, Any]:
         found: Mapping[str, Any] = self.variables["hostvars"][host]
         return found
+
+
+def _unseen_since(host: Mapping[str, Any], due: Iterable[str]) -> str:
+    """Why a host was not seen; empty if it was. The host has noted the facts that are `due`, unless it has failed."""
+    said = (host.get("begin_reached") or {}).get("msg") or host.get("begin_unseen")
+    return str(said or ("" if all(name in host for name in due) else LEFT))
 
 
 def texts_in(given: Any) -> list[str]:

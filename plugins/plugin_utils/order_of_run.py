@@ -88,7 +88,7 @@ class OrderOfRun:
         )
 
     def lost(self) -> list[str]:
-        """The hosts that cannot be reached, of the members that the plan takes down, or has left out as unseen."""
+        """The hosts that cannot be reached or seen, of the members that go down, or that the plan has not seen."""
         down = [name for each in self.plan.get("batches") or () for name in each["members"]]
         return self.run.hosts.lost([*down, *self.run.hosts.unseen(OF_HOSTS["configurations"])])
 

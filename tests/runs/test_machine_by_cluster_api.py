@@ -188,7 +188,7 @@ def test_a_machine_that_cannot_be_reached_is_tried_again(extension: Extension) -
     extension.tasks.found.doors["cp-1"].close()
     task = extension.upgrade("cp-1")
     assert (task["state"], task["kind"]) == ("waiting", "unreachable"), extension.played[-1].output
-    assert "hosts that cannot be reached: h-cp-1" in task["reason"]
+    assert "hosts that cannot be reached or seen: h-cp-1" in task["reason"]
     assert len(extension.commands) == 1, "its plan was asked for, and nothing else"
     extension.tasks.found.doors["cp-1"].open()
     extension.management.clock.advance(60)

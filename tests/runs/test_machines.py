@@ -17,9 +17,10 @@ from tests.runs.turns import Killed
 from tests.runs.world import World, world
 from tests.sandbox.kubernetes.controllers.work import with_condition
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES, PODS
+from tests.sandbox.plain_hosts.jobs import over
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import USER
-from tests.scenarios.playbook import Played
+from tests.scenarios.playbook import Played, digest_in
 
 FROM, TO = "1.35.4", "1.36.1"
 
@@ -167,6 +168,34 @@ def test_nothing_goes_down_before_all_machines_are_prepared(found: Machines) -> 
     assert failed.code != 0
     assert "worker-3" in failed.message
     assert not any(each.commands.upgrades for each in found.machines.values())
+    assert not [path for method, path in found.here.acts() if method == "PATCH" and path.startswith("/api/v1/nodes")]
+
+
+def test_nothing_is_begun_where_the_look_at_a_machine_fails_or_is_cut_off(found: Machines) -> None:
+    consent = {"upgrade_confirm": digest_in(planned(found))}
+    given = {**found.variables(TO, user=USER), **consent}
+    look = found.machines["worker-2"].modules
+    kept = look["stat"]
+    look["stat"] = lambda _given: over({"failed": True, "msg": "sudo: a password is required"})
+    for shown in (planned(found), found.here.play(PLAYBOOK, given, *found.arguments)):
+        assert codes(shown) == ["hosts_unreachable"], shown.output
+        assert (
+            "reached or seen: worker-2: See whether it is a machine of the control plane: sudo: a password is required."
+            in shown.message
+        )
+    look["stat"] = kept
+    door, commands = found.doors["worker-3"], found.machines["worker-3"].commands
+    commands.ran.clear()
+
+    def cut_off(_request: Request) -> None:
+        if any(each.startswith("df ") for each in commands.ran):
+            door.close()
+
+    found.here.calling.after = cut_off
+    refused = found.here.play(PLAYBOOK, given, *found.arguments)
+    assert codes(refused) == ["hosts_unreachable"], refused.output
+    assert "reached or seen: worker-3: its connection was lost" in refused.message
+    assert not any(" upgrade " in one for each in found.machines.values() for one in each.commands.ran)
     assert not [path for method, path in found.here.acts() if method == "PATCH" and path.startswith("/api/v1/nodes")]
 
 

@@ -65,7 +65,7 @@ def test_the_playbook_plan_names_a_machine_that_cannot_be_reached(found: Machine
     found.doors["cp-1"].close()
     shown = found.here.play(PLAN, {**found.variables(TO, user=USER), **SERVED}, *found.arguments)
     assert shown.code != 0
-    assert "hosts that cannot be reached: h-cp-1" in shown.message
+    assert "hosts that cannot be reached or seen: h-cp-1" in shown.message
 
 
 class Passes:

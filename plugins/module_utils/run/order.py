@@ -47,7 +47,7 @@ class RunFacts:
     passed_over: bool = False
     """Whether this pass has ended because the plan waits."""
     lost: bool = False
-    """Whether the plan takes members down on hosts that cannot be reached."""
+    """Whether the plan takes members down on hosts that cannot be reached or seen."""
     stopped: bool = False
     """Whether a step or a batch has failed or waits, so the whole is not proven."""
     batches: bool = False
@@ -216,9 +216,11 @@ def _hosts_of(batch: Mapping[str, Any], places: Mapping[str, str], deadline: int
 
 
 def lost_hosts(lost: Sequence[str]) -> dict[str, Any]:
-    """The end of a run whose hosts cannot be reached; `lost` has each host with its cause. See `not_begun`."""
-    said = f"Nothing was begun, since members would be taken down on hosts that cannot be reached: {'; '.join(lost)}."
-    return not_begun(_refusal(refused("hosts_unreachable", said, "Fix the connection, and run again."), calmly=False))
+    """The end of a run that cannot see all its hosts; `lost` has each one with its cause. See `not_begun`."""
+    causes = "; ".join(each.rstrip(".") for each in lost)
+    said = f"Nothing was begun, since members would be taken down on hosts that cannot be reached or seen: {causes}."
+    remedy = "Fix the connection, or what has failed there, and run again."
+    return not_begun(_refusal(refused("hosts_unreachable", said, remedy), calmly=False))
 
 
 def disagreement(variable: str, digest: str, consent: str, answer: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -40,23 +40,23 @@ class Machine:
         """Whether it is gone for ever, and no other one has taken its name."""
         self.processes: list[Process] = []
         """The commands that were started since the machine was last cut off, in their order."""
-        self._jobs = Jobs(
-            {
-                "ping": lambda _given: over({"ping": "pong"}),
-                "setup": lambda _given: over({"ansible_facts": {"ansible_pkg_mgr": self.packages.manager}}),
-                "command": self._command,
-                "apt": self._package,
-                "dnf": self._package,
-                "get_url": lambda given: over(self._got(given)),
-                "copy": lambda given: over(self._copied(given)),
-                "dpkg_selections": lambda given: over(self._held(given)),
-                "systemd": self._systemd,
-                "stat": lambda given: over(self._stat(given)),
-                "find": lambda given: over(self._found(given)),
-                "lineinfile": lambda given: over(self._line(given)),
-                "file": lambda given: over(self._folder(given)),
-            }
-        )
+        self.modules: dict[str, Callable[[Options], Job]] = {
+            "ping": lambda _given: over({"ping": "pong"}),
+            "setup": lambda _given: over({"ansible_facts": {"ansible_pkg_mgr": self.packages.manager}}),
+            "command": self._command,
+            "apt": self._package,
+            "dnf": self._package,
+            "get_url": lambda given: over(self._got(given)),
+            "copy": lambda given: over(self._copied(given)),
+            "dpkg_selections": lambda given: over(self._held(given)),
+            "systemd": self._systemd,
+            "stat": lambda given: over(self._stat(given)),
+            "find": lambda given: over(self._found(given)),
+            "lineinfile": lambda given: over(self._line(given)),
+            "file": lambda given: over(self._folder(given)),
+        }
+        """The modules of Ansible by name."""
+        self._jobs = Jobs(self.modules)
 
     def __call__(self, request: Request) -> Answer:
         """A handler, see `Jobs`. Nothing listens there without power."""

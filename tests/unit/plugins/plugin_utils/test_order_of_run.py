@@ -82,8 +82,8 @@ def test_only_hosts_whose_members_go_down_have_to_be_reached() -> None:
         end["cause"]
         == end["statistics"]["upgrade_cause"]
         == (
-            "Nothing was begun, since members would be taken down on hosts that cannot be reached: "
-            "h2: Connection refused. Fix the connection, and run again."
+            "Nothing was begun, since members would be taken down on hosts that cannot be reached or seen: "
+            "h2: Connection refused. Fix the connection, or what has failed there, and run again."
         )
     )
     assert (end["codes"], end["statistics"]["upgrade_state"]) == (["hosts_unreachable"], "refused")
@@ -98,9 +98,31 @@ def test_with_a_configuration_the_plan_has_to_see_every_host_of_a_chosen_member(
             assert "lost_hosts.yml" in asked(stage, **{**seen, "begin_plan": plan})
             assert "lost_hosts.yml" not in asked(stage, **{**HOSTS, "begin_plan": plan})
     # The host that can be reached and has none, h3, is one that gets none.
-    assert "cannot be reached: h2: Connection refused." in asked("lost", **seen)["cause"]
+    assert "cannot be reached or seen: h2: Connection refused." in asked("lost", **seen)["cause"]
     assert asked("to_lock", **seen, upgrade_members=["data-0"]) == ["locked.yml"]
     assert "lost_hosts.yml" in asked("to_lock", **seen, upgrade_members="data-0, data-1")
+
+
+def looked_at(**notes: Any) -> dict[str, Any]:
+    """The variables of a run with three hosts that can be reached; `notes` are their own notes of the look."""
+    there = {host: {**each, "begin_reached": {"ping": "pong"}} for host, each in HOSTS["hostvars"].items()}
+    return {**HOSTS, "hostvars": {host: {**each, **notes[host]} for host, each in there.items()}}
+
+
+def test_a_host_whose_look_has_failed_or_was_cut_off_is_refused_like_one_that_cannot_be_reached() -> None:
+    seen: dict[str, Any] = {"begin_unseen": ""}
+    assert asked("to_lock", **looked_at(h1=seen, h2=seen, h3=seen)) == ["locked.yml"]
+    failed = looked_at(h1={"begin_unseen": "See the file: permission denied."}, h2=seen, h3={})
+    assert asked("to_lock", **failed) == ["lost_hosts.yml", "locked.yml"]
+    assert "reached or seen: h1: See the file: permission denied. Fix" in asked("lost", **failed)["cause"]
+    cut_off = looked_at(h1={}, h2=seen, h3={})
+    assert "reached or seen: h1: its connection was lost, or a task has failed" in asked("lost", **cut_off)["cause"]
+    assert asked("to_lock", **looked_at(h1=seen, h2={}, h3={})) == ["locked.yml"], "the plan takes h1 down alone"
+    # Its configuration is not known, so that the plan without it says nothing.
+    noted = {**seen, "member_configuration": {"present": "a", "wanted": "a"}}
+    failed = looked_at(h1=noted, h2={"begin_unseen": "See the file: permission denied."}, h3=seen)
+    for plan in (PLAN, {**PLAN, "batches": []}):
+        assert "lost_hosts.yml" in asked("to_lock", **{**failed, "begin_plan": plan})
 
 
 def test_capacity_stays_until_the_upgrade_is_completed() -> None:
