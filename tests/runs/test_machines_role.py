@@ -227,8 +227,10 @@ def test_a_second_time_changes_nothing_but_certificates(made: Machines) -> None:
     assert made.machines[WORKER].kubelet.restarts == 1
 
 
-def test_a_kubelet_that_was_installed_and_not_restarted_is_restarted(made: Machines) -> None:
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_kubelet_that_was_installed_and_not_restarted_is_restarted(made: Machines, *, linked: bool) -> None:
     machine = made.machines[WORKER]
+    machine.kubelet.is_linked = linked
     assert take(made, WORKER, "before_drain").code == 0
     for name in ("kubelet", "kubectl"):
         machine.packages.install(name, TO, held_too=True)

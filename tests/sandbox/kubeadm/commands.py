@@ -93,6 +93,8 @@ class Commands:
         known: dict[str, Command] = {
             "kubeadm": self._kubeadm,
             "kubelet": lambda _argv, _stdin: self._told(f"Kubernetes v{self._packages.installed['kubelet']}"),
+            # The program that the process of the kubelet runs, by its link below /proc.
+            "exe": lambda _argv, _stdin: self._told(f"Kubernetes v{machine.kubelet.version}"),
             "kubectl": self._kubectl,
             "crictl": self._crictl,
             "apt-get": self._fetches,

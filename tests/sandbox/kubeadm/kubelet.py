@@ -27,6 +27,8 @@ class Kubelet:
         """The version whose kubeadm has written the configuration that it runs with."""
         self.pid = next(_numbers)
         self.restarts = 0
+        self.is_linked = False
+        """Whether its program is a link, so that a former program stays when another one is installed."""
         self.system = f"system-{name}"
         """The id of the machine, which another one of its name does not have."""
         self.never_ready = False

@@ -181,7 +181,7 @@ class Machine:
     def _stat(self, options: Options) -> Result:
         path = str(options["path"])
         if path == f"/proc/{self.kubelet.pid}/exe":
-            old = " (deleted)" if self.kubelet.is_old else ""
+            old = " (deleted)" if self.kubelet.is_old and not self.kubelet.is_linked else ""
             return {"stat": {"exists": True, "islnk": True, "lnk_target": f"/usr/bin/kubelet{old}"}}
         there = path in {*self._files(), *self.commands.snapshots, *self.commands.programs}
         size = {"size": self.commands.snapshots[path]["totalSize"]} if path in self.commands.snapshots else {}
