@@ -17,6 +17,7 @@ from tests.sandbox.kubeadm.control_plane import FIRST_MEMBER
 from tests.sandbox.kubeadm.description import COMPONENTS, DNS, ETCD, PROXY, image_of, images_of
 from tests.sandbox.kubeadm.packages import DNF
 from tests.sandbox.kubernetes.objects import condition_of
+from tests.sandbox.plain_hosts.jobs import over
 from tests.scenarios.playbook import Played
 
 FROM, TO = "1.35.4", "1.36.1"
@@ -237,6 +238,33 @@ def test_a_kubelet_that_was_installed_and_not_restarted_is_restarted(made: Machi
     assert machine.kubelet.is_old
     assert take(made, WORKER, "after_drain").code == 0
     assert (machine.kubelet.restarts, machine.kubelet.version) == (1, TO)
+
+
+@pytest.mark.parametrize("step", ["before_drain", "after_drain"])
+def test_packages_that_were_held_before_a_kill_or_a_failure_are_held_again(made: Machines, step: str) -> None:
+    machine = made.machines[WORKER]
+    if step == "after_drain":
+        assert take(made, WORKER, "before_drain").code == 0
+    machine.packages.held.discard("kubectl")
+    hold = machine.modules["dpkg_selections"]
+    machine.modules["dpkg_selections"] = lambda _given: over({"failed": True, "msg": "The machine is cut off."})
+    assert take(made, WORKER, step).code != 0
+    assert machine.packages.held < {"kubeadm", "kubelet"}
+    machine.modules["dpkg_selections"] = hold
+    assert take(made, WORKER, "before_drain", "after_drain").code == 0
+    assert (machine.packages.held, machine.lines) == ({"kubeadm", "kubelet"}, {})
+
+
+def test_packages_stay_held_though_their_installation_fails(made: Machines) -> None:
+    machine = made.machines[WORKER]
+
+    def fails(_given: Any) -> Any:
+        machine.packages.held.clear()
+        return over({"failed": True, "msg": "dpkg: error processing package kubeadm"})
+
+    machine.modules["apt"] = fails
+    assert "dpkg: error" in take(made, WORKER, "before_drain").message
+    assert machine.packages.held == {"kubeadm"}
 
 
 def test_check_mode_changes_nothing(made: Machines) -> None:

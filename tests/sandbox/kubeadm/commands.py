@@ -108,7 +108,7 @@ class Commands:
             "df": lambda _argv, _stdin: self._told("\n".join(["Avail", *map(str, self.free.values())])),
             "sh": lambda argv, _stdin: self._summed(argv[-1]),
             "mv": lambda argv, _stdin: self._moved(*argv[-2:]),
-            "cat": lambda argv, _stdin: self._read(machine.agent, argv[-1]),
+            "cat": lambda argv, _stdin: self._read(machine, argv[-1]),
             "tee": lambda argv, stdin: self._kept(machine.agent, argv[-1], stdin),
             AGENT: lambda argv, stdin: machine.agent.steps(argv, stdin, machine),
         }
@@ -146,8 +146,9 @@ class Commands:
     def _told(self, text: str) -> Steps:
         return after(self._shared.pace.look, Ended(0, text))
 
-    def _read(self, agent: Agent, path: str) -> Steps:
-        found = str(agent.boots) if path == BOOT else agent.files.get(path)
+    def _read(self, machine: Machine, path: str) -> Steps:
+        agent = machine.agent
+        found = str(agent.boots) if path == BOOT else agent.files.get(path, machine.lines.get(path))
         missing = Ended(1, "", f"cat: {path}: No such file or directory")
         return after(self._shared.pace.look, missing if found is None else Ended(0, found))
 

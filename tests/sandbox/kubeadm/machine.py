@@ -234,8 +234,11 @@ class Machine:
         return {"changed": changed, "dest": options["dest"]}
 
     def _folder(self, options: Options) -> Result:
-        gone = options["state"] == "absent" and self.commands.snapshots.pop(str(options["path"]), None) is not None
-        return {"changed": gone}
+        path = str(options["path"])
+        kept = [each for each in (self.commands.snapshots, self.lines) if path in each]
+        for each in kept if options["state"] == "absent" and not options.get(CHECKS) else ():
+            del each[path]
+        return {"changed": options["state"] == "absent" and bool(kept)}
 
     def _line(self, options: Options) -> Result:
         path, line = str(options["path"]), str(options["line"])
