@@ -84,7 +84,7 @@ def test_passing_failures_are_retried_within_their_budget(found: Machines) -> No
     assert began(found, "worker-2") == ["AfterDrain"] * 4
     assert "has failed on worker-2: Busy: the disk is busy (after 3 retries). Correct that, remove" in failed.output
     # The cause on the host comes first, and the machine, which nothing takes to the target any more, is not waited for.
-    assert failed.message.startswith("A step on machine worker-2 failed: worker-2, "), failed.message
+    assert failed.message.startswith("A step on machine worker-2 failed: Refuse to go on "), failed.message
     assert '"machine_step_failed"' in failed.output
     assert found.here.sandbox.clock.now() - started < patience
     # It is Ready, and nothing works on it, so it is not left cordoned.

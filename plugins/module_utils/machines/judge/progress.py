@@ -43,7 +43,8 @@ def judge_failed(seen: KubeadmCluster, failed: Mapping[str, str], target: str) -
         away = judge_returned(seen, (name,), target).reasons
         if away:
             remedy = "Correct this on the host, and run the playbook again."
-            said = f"A step on machine {name} failed: {cause.rstrip('.')}."
+            # The cause names the host, which may have the name of its machine.
+            said = f"A step on machine {name} failed: {cause.removeprefix(f'{name}, ').rstrip('.')}."
             yield refused("machine_step_failed", said, remedy)
             yield from away
 

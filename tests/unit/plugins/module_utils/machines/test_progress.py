@@ -17,6 +17,11 @@ def test_the_cause_on_the_host_comes_before_the_state_of_its_machine() -> None:
     assert not found.passed
 
 
+def test_a_host_with_the_name_of_its_machine_is_named_once() -> None:
+    found = judge_failed(cluster(), {"w-0": "w-0, Install the kubelet: no space left on device"}, TO)
+    assert found.reasons[0].message == "A step on machine w-0 failed: Install the kubelet: no space left on device."
+
+
 def test_a_machine_that_is_back_all_the_same_is_not_held_up() -> None:
     assert judge_failed(cluster(machine("w-0", kubelet=TO)), {"w-0": CAUSE}, TO).passed
 
