@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 
@@ -19,9 +20,18 @@ AUTHORITIES = ("ca", "etcd-ca", "front-proxy-ca")
 
 @as_verdict
 def judge_members(seen: KubeadmCluster, groups: Mapping[str, Collection[str]], target: str) -> Iterator[Reason]:
-    """Whether the machines of the inventory are those of the cluster, with its whole control plane."""
-    given = {name for names in groups.values() for name in names}
-    unknown = sorted(given - seen.machines.keys())
+    """Whether the machines of the inventory are those of the cluster, each once, with its whole control plane."""
+    given = Counter(name for names in groups.values() for name in names)
+    twice = sorted(name for name, count in given.items() if count > 1)
+    if twice:
+        places = {name: ", ".join(group for group, names in groups.items() if name in names) for name in twice}
+        named = enumerate_few(f"{name} ({where})" for name, where in places.items())
+        yield refused(
+            "machine_named_twice",
+            f"upgrade_groups name machines more than once: {named}.",
+            "Name only groups that share no host, and give each host its own upgrade_member.",
+        )
+    unknown = sorted(given.keys() - seen.machines.keys())
     if unknown:
         yield refused(
             "machine_unknown",

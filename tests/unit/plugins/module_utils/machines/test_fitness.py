@@ -43,6 +43,15 @@ def test_the_inventory_has_the_machines_of_the_cluster() -> None:
     assert codes(judge_members(cluster(), without, TO)) == ["control_plane_left_out", "machines_left"]
 
 
+def test_a_machine_is_named_once() -> None:
+    """In two batches its host would be in a play only once, and the sizes of all batches would be wrong."""
+    (twice,) = judge_members(cluster(), {**GROUPS, "gpu": ["w-1"]}, TO).reasons
+    assert (twice.state, twice.code) == (State.REFUSED, "machine_named_twice")
+    assert twice.message == "upgrade_groups name machines more than once: w-1 (workers, gpu)."
+    by_two_hosts = {**GROUPS, "workers": ["w-0", "w-1", "w-1", "w-2"]}
+    assert codes(judge_members(cluster(), by_two_hosts, TO)) == ["machine_named_twice"]
+
+
 def test_machines_on_the_target_need_not_be_in_the_inventory() -> None:
     done = cluster(machine("cp-2", kubelet=TO), parts=components("cp-2", TO))
     assert codes(judge_members(done, {**GROUPS, "control_plane": ["cp-0", "cp-1"]}, TO)) == []
