@@ -26,6 +26,7 @@ options:
       - V(snapshot) gives C(path), C(hash), C(revision), C(size) and C(fault) of a snapshot of etcd from its status.
       - V(successor) gives the member of etcd that can take over the lead from O(own), or an empty text if that one does
         not lead, or no other one can.
+      - V(own_member) gives the number of the member of etcd that has answered with the members that etcd counts.
       - V(majority) gives the sentence about a majority that etcd would not have without O(own), of the members in
         O(counted), or an empty text.
       - V(missing_images) gives those of the listed images that are not in O(present).
@@ -53,6 +54,7 @@ options:
       - lacking_space
       - snapshot
       - successor
+      - own_member
       - majority
       - missing_images
       - changed_files
@@ -165,6 +167,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "lacking_space": kubeadm_answers.space_fault,
     "snapshot": kubeadm_answers.snapshot_of,
     "successor": kubeadm_answers.successor_of,
+    "own_member": kubeadm_answers.own_member_of,
     "majority": kubeadm_answers.lacking_majority,
     "missing_images": kubeadm_answers.missing_images,
     "changed_files": kubeadm_answers.differing,

@@ -140,6 +140,16 @@ def successor_of(said: str, own: str) -> str:
     return f"{max(others)[1]:x}" if others else ""
 
 
+def own_member_of(counted: Json) -> str:
+    """The number of the member of etcd that has answered; empty without an answer.
+
+    Args:
+        counted: The result of `etcdctl member list -w json`.
+    """
+    found = json_in(_stdout(counted))
+    return str((found.get("header") or {}).get("member_id", "")) if isinstance(found, Mapping) else ""
+
+
 def lacking_majority(said: Json, counted: Json, own: str) -> str:
     """The sentence about a majority that etcd would not have without a member; empty if it keeps it.
 

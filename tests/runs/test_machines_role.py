@@ -18,6 +18,7 @@ from tests.sandbox.kubeadm.description import COMPONENTS, DNS, ETCD, PROXY, imag
 from tests.sandbox.kubeadm.packages import DNF
 from tests.sandbox.kubernetes.objects import condition_of
 from tests.sandbox.plain_hosts.jobs import over
+from tests.sandbox.web import Request
 from tests.scenarios.playbook import Played
 
 FROM, TO = "1.35.4", "1.36.1"
@@ -217,6 +218,18 @@ def test_no_machine_goes_without_which_etcd_has_no_majority(made: Machines) -> N
     guarded: dict[str, Any] = {"member_kubeadm_guards_etcd": True}
     refused = take(made, FIRST, "before_drain", **guarded)
     said = "Without this member 0 of 1 members of etcd answer, which is no majority. So nothing was upgraded on cp-1."
+    assert said in refused.message
+    assert commands.upgrades == []
+    # The look before the plan has seen nothing of etcd, which answers by now.
+    commands.fails["crictl ps"] = "the container runtime is busy"
+
+    def answers(_request: Request) -> None:
+        if any(each.startswith("crictl ps") for each in commands.ran):
+            commands.fails.clear()
+
+    commands.ran.clear()
+    made.here.calling.after = answers
+    refused = take(made, FIRST, "before_drain", **guarded)
     assert said in refused.message
     assert commands.upgrades == []
 

@@ -14,6 +14,7 @@ from ansible_collections.stateful.upgrade.plugins.plugin_utils.kubeadm_answers i
     lacking_majority,
     machine_of,
     missing_images,
+    own_member_of,
     said_last,
     snapshot_of,
     space_fault,
@@ -110,6 +111,12 @@ def test_the_majority_that_etcd_keeps_without_a_member() -> None:
     assert "0 of 3" in lacking_majority(told("no JSON"), three, "0")
     said = lacking_majority(answers(0, 1, 2), {"rc": 1, "stderr": "context deadline exceeded"}, "0")
     assert said == "etcd does not say which members it counts: context deadline exceeded."
+
+
+def test_the_member_of_etcd_that_has_answered() -> None:
+    assert own_member_of(told('{"header": {"member_id": 18000000000000000001}, "members": []}')) == f"{18 * 10**18 + 1}"
+    for nothing in ({"skipped": True}, told("", rc=1), told("[]"), told("no JSON"), told('{"members": []}')):
+        assert own_member_of(nothing) == ""
 
 
 @pytest.mark.parametrize(
@@ -234,6 +241,7 @@ def test_the_filter_has_every_reading_and_refuses_others() -> None:
         "lacking_space",
         "snapshot",
         "successor",
+        "own_member",
         "majority",
         "missing_images",
         "changed_files",
