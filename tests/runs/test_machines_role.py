@@ -234,6 +234,15 @@ def test_no_machine_goes_without_which_etcd_has_no_majority(made: Machines) -> N
     assert commands.upgrades == []
 
 
+def test_the_etcd_of_an_application_is_not_taken_for_that_of_the_cluster(made: Machines) -> None:
+    commands = made.machines[FIRST].commands
+    commands.containers.append("fedcba987654")
+    done = take(made, FIRST, "before_drain")
+    assert done.code == 0, done.message
+    assert len(commands.snapshots) == 1
+    assert facts_in(done)["etcd"]["member"] == str(FIRST_MEMBER)
+
+
 def test_a_second_time_changes_nothing_but_certificates(made: Machines) -> None:
     assert take(made, WORKER, "before_drain", "after_drain").code == 0
     again = take(made, WORKER, "before_drain", "after_drain")

@@ -55,6 +55,8 @@ class Commands:
         """Whether a file that is moved to another folder, which is on another disk, is cut off there."""
         self.snapshots_cut = False
         """Whether a snapshot of etcd has another content than etcd has sent, which its status does not show."""
+        self.containers: list[str] = []
+        """The ids of further containers with the name etcd, in pods of other namespaces than kube-system."""
         self._is_locked = False
         self.programs: set[str] = set()
         """The paths of programs of a user that install what they are given: its name and its version."""
@@ -256,7 +258,9 @@ class Commands:
         if argv[1] == "ps":
             name, plane = self._written.name, self._shared.control_plane
             runs = ETCD in plane.images.get(name, ()) and (name, ETCD) not in plane.away
-            return self._told(CONTAINER if runs else "")
+            own = [CONTAINER] if runs else []
+            others = [] if "io.kubernetes.pod.namespace=kube-system" in argv else self.containers
+            return self._told("\n".join([*others, *own]))
         if argv[1] == "images":
             return self._told(json.dumps({"images": [{"repoTags": [each]} for each in sorted(self.images)]}))
         if argv[1] == "pull":
