@@ -15,7 +15,7 @@ from tests.runs.world import world
 from tests.sandbox.kubeadm.building import DEPLOYMENTS
 from tests.sandbox.kubeadm.control_plane import FIRST_MEMBER
 from tests.sandbox.kubeadm.description import COMPONENTS, DNS, ETCD, PROXY, image_of, images_of
-from tests.sandbox.kubeadm.packages import DNF
+from tests.sandbox.kubeadm.packages import APT, DNF
 from tests.sandbox.kubernetes.objects import condition_of
 from tests.sandbox.plain_hosts.jobs import over
 from tests.sandbox.web import Request
@@ -324,6 +324,18 @@ def test_packages_of_dnf_are_installed_though_they_are_excluded(made: Machines) 
         made.here.later(60.0)
         assert made.machines[name].lines == {"/etc/yum.repos.d/kubernetes.repo": "baseurl=https://rpm.test/v1.36/"}
     assert made.cluster.is_upgraded(TO)
+
+
+@pytest.mark.parametrize("manager", [APT, DNF])
+def test_a_machine_is_prepared_again_whose_kubeadm_an_earlier_run_has_installed(made: Machines, manager: str) -> None:
+    """dnf gives no file of a package that is installed."""
+    machine = made.machines[WORKER]
+    machine.packages.manager = manager
+    assert take(made, WORKER, "prepare", "before_drain").code == 0
+    assert machine.packages.installed == {"kubeadm": TO, "kubelet": FROM, "kubectl": FROM}
+    again = take(made, WORKER, "prepare", "before_drain", "after_drain")
+    assert again.code == 0, again.message
+    assert set(machine.packages.installed.values()) == {TO}
 
 
 def test_single_programs_are_fetched_by_their_address(made: Machines) -> None:

@@ -58,6 +58,8 @@ class Commands:
         self.containers: list[str] = []
         """The ids of further containers with the name etcd, in pods of other namespaces than kube-system."""
         self._is_locked = False
+        self.has_file = False
+        """Whether the last command that fetched a package without its installation has left its file."""
         self.programs: set[str] = set()
         """The paths of programs of a user that install what they are given: its name and its version."""
         self.free = {"/": FREE, "/var/lib": FREE}
@@ -250,6 +252,10 @@ class Commands:
         if not {"--download-only", "download", "--downloadonly", "--setopt=tsflags=test"} & set(argv):
             raise UnknownModule(f"command {argv}")
         wanted = [named(each) for each in argv if each.startswith(PACKAGES)]
+        if "--downloadonly" in argv:
+            # As dnf says of packages that are installed: nothing to do.
+            wanted = [(name, version) for name, version in wanted if self._packages.installed[name] != version]
+        self.has_file = bool(wanted)
         faults = [self._packages.fetch(name, version) for name, version in wanted]
         said = next(filter(None, faults), "")
         return after(self._shared.pace.fetch, Ended(100 if said else 0, "", said))

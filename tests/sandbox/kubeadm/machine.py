@@ -190,7 +190,8 @@ class Machine:
     def _found(self, options: Options) -> Result:
         folders = [str(each).rstrip("/") for each in options["paths"]]
         if options.get("patterns") == ["kubeadm*.deb", "kubeadm*.rpm"]:
-            return {"files": [{"path": f"{folders[0]}/kubeadm.deb"}], "matched": 1, "examined": 1}
+            files = [{"path": f"{folders[0]}/kubeadm.deb"}] if self.commands.has_file else []
+            return {"files": files, "matched": len(files), "examined": len(files)}
         patterns = options.get("patterns") or []
         if any(str(each).startswith("stateful-upgrade-") for each in patterns):
             # They are in the order in which they came.
@@ -198,12 +199,12 @@ class Machine:
             kept = [f"{at}/{name}" for at, _sign, name in there if at in folders and _fits(name, patterns)]
             dated = [{"path": path, "mtime": float(number)} for number, path in enumerate(kept)]
             return {"files": dated[::-1], "matched": len(dated), "examined": len(dated)}
-        files = [
+        found = [
             {"path": path, "checksum": checksum(content)}
             for path, content in sorted(self._files().items())
             if path.rpartition("/")[0] in folders
         ]
-        return {"files": files, "matched": len(files), "examined": len(files)}
+        return {"files": found, "matched": len(found), "examined": len(found)}
 
     def _files(self) -> dict[str, str]:
         return files_of(self.written, self._shared.control_plane.images.get(self.name, {}))
