@@ -144,7 +144,8 @@ class KubeadmCluster:
     def is_begun(self, name: str, target: str) -> bool:
         """Whether a run has begun to upgrade a machine: it has cordoned it, work of a NodeUpdate has not ended, a part
         is on the target already, or its agent may be at work."""
-        parts = self.configured == target and any(each.version == target for each in self._controlling(name))
+        # A killed `kubeadm upgrade apply` may not have written the version of the whole cluster yet.
+        parts = any(each.version == target for each in self._controlling(name))
         begun = self.machines[name].carries_undo or name in self.at_work or parts
         return (begun and not self.is_done(name, target)) or bool(self.machines[name].operation)
 
