@@ -44,6 +44,8 @@ class Controllers:
         """The UID of the MachineSet of new machines."""
         self.rolls_out = False
         """Whether the machines that there are do not count as those of the present template."""
+        self.cluster_is_paused = False
+        """Whether the Cluster of all MachineDeployments is paused, which only a condition of theirs says."""
         self._count = 0
         resources.store.listeners.append(self._changed)
 
@@ -66,6 +68,9 @@ class Controllers:
     def _deployment(self, place: Place) -> None:
         item = self._resources.get(self.version.deployments, *place)
         machines = self.machines_of(place)
+        if self.cluster_is_paused:
+            self._tell_paused(place)
+            return
         if not item["spec"].get("paused"):
             self._scale(place, item, machines)
         self._tell(place, item)
@@ -137,6 +142,18 @@ class Controllers:
         self._resources.change(
             self.version.machines, namespace, name, lambda present: present["metadata"].update(finalizers=[])
         )
+
+    def _tell_paused(self, place: Place) -> None:
+        condition = {"type": "Paused", "status": "True", "reason": "Paused", "message": "Cluster spec.paused is true"}
+        condition["lastTransitionTime"] = timestamp(self._resources.store.clock.now())
+
+        def change(item: Json) -> None:
+            # The older version of the API keeps the new conditions apart.
+            status = item.setdefault("status", {})
+            kept = status if self.version.name == "v1beta2" else status.setdefault("v1beta2", {})
+            kept.setdefault("conditions", [condition])
+
+        self._resources.change(self.version.deployments, *place, change, STATUS)
 
     def _tell(self, place: Place, item: Json) -> None:
         machines = self.machines_of(place)

@@ -30,7 +30,7 @@ def judge_at_work(seen: MachineDeployment) -> Iterator[Reason]:
         yield refused(
             "machine_deployment_paused",
             f"{seen.called} is paused, so Cluster API makes no machines for it.",
-            "Set spec.paused to false, or remove the annotation cluster.x-k8s.io/paused.",
+            "Set spec.paused of it and of its Cluster to false, or remove the annotation cluster.x-k8s.io/paused.",
         )
 
 

@@ -49,7 +49,7 @@ def judge_settled(seen: MachineDeployment, machines: Sequence[Machine], members:
         yield waiting(
             "machine_deployment_paused",
             f"{seen.called} is paused, so Cluster API removes none of its machines.",
-            "Set spec.paused to false, or remove the annotation cluster.x-k8s.io/paused.",
+            "Set spec.paused of it and of its Cluster to false, or remove the annotation cluster.x-k8s.io/paused.",
             about=seen.key,
         )
     sets = {each.machine_set for each in machines}

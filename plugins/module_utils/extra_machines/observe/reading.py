@@ -7,6 +7,7 @@ from typing import Any
 
 from ...common.reading import Json, Unreadable, flag, listed, part, text, text_map, whole, within
 from ...kubernetes.answers import reading_object
+from ...kubernetes.conditions import UNKNOWN, conditions
 from ...kubernetes.state import Pod
 from ...run.undo.undo_annotation import carried_undo
 from .state import DELETE_FIRST, MOST, PAUSED, Machine, MachineDeployment, Members, is_known
@@ -37,13 +38,19 @@ def deployment(item: dict[str, Any]) -> MachineDeployment:
             ready=whole(status, "readyReplicas", 0),
             up_to_date=whole(status, "upToDateReplicas", updated),
             observed=whole(status, "observedGeneration", 0) >= whole(metadata, "generation", 0),
-            paused=flag(spec, "paused", default=False) or PAUSED in annotations,
+            paused=flag(spec, "paused", default=False) or PAUSED in annotations or _is_told_paused(status),
             going=bool(text(metadata, "deletionTimestamp", "")),
             most=int(most) if most.isascii() and most.isdecimal() and len(most) < 10 else None,
             by_topology=any(listed(metadata, "managedFields", _sets_replicas_by_topology, ())),
             undo=carried_undo(item, is_known),
             raw=item,
         )
+
+
+def _is_told_paused(status: Json) -> bool:
+    """Whether its controller says that it does nothing, also since its Cluster is paused (cluster-api,
+    `util/paused/paused.go`). In v1beta1 of the API the condition is below `v1beta2`."""
+    return any(conditions(each).get("Paused", UNKNOWN).true for each in (status, part(status, "v1beta2", {})))
 
 
 def _sets_replicas_by_topology(entry: Json) -> bool:
@@ -59,7 +66,7 @@ def machine(item: Json) -> Machine:
     """
     with reading_object("Machine", item):
         metadata, status = part(item, "metadata"), part(item, "status", {})
-        conditions = {text(each, "type"): each for each in listed(status, "conditions", dict, ())}
+        found = {text(each, "type"): each for each in listed(status, "conditions", dict, ())}
         sets = [text(each, "uid") for each in listed(metadata, "ownerReferences", dict, ()) if _is_set(each)]
         return Machine(
             name=text(metadata, "name"),
@@ -68,8 +75,8 @@ def machine(item: Json) -> Machine:
             machine_set=sets[0] if sets else "",
             kubernetes_node=within(status, "nodeRef", lambda node: text(node, "name", ""), {}),
             phase=text(status, "phase", ""),
-            ready="Ready" in conditions and text(conditions["Ready"], "status", "") == "True",
-            message=text(status, "failureMessage", "") or _trouble(conditions),
+            ready="Ready" in found and text(found["Ready"], "status", "") == "True",
+            message=text(status, "failureMessage", "") or _trouble(found),
             created=text(metadata, "creationTimestamp", ""),
             going=bool(text(metadata, "deletionTimestamp", "")),
             mark=text_map(metadata, "annotations").get(DELETE_FIRST),
@@ -80,11 +87,11 @@ def _is_set(owner: Json) -> bool:
     return text(owner, "kind", "") == "MachineSet"
 
 
-def _trouble(conditions: Mapping[str, Json]) -> str:
+def _trouble(found: Mapping[str, Json]) -> str:
     """The message of the condition Ready, or else of the first one that is False and has a message."""
-    ready = [conditions["Ready"]] if "Ready" in conditions else []
-    found = [each for each in (*ready, *conditions.values()) if text(each, "status", "") != "True"]
-    return next((said for each in found if (said := text(each, "message", ""))), "")
+    ready = [found["Ready"]] if "Ready" in found else []
+    troubles = [each for each in (*ready, *found.values()) if text(each, "status", "") != "True"]
+    return next((said for each in troubles if (said := text(each, "message", ""))), "")
 
 
 def preferred_version(group: Json, known: Iterable[str]) -> str:

@@ -43,6 +43,7 @@ class MachineDeployment:
     observed: bool
     """Whether its status is about its present spec."""
     paused: bool
+    """Whether Cluster API does nothing for it, also since its Cluster is paused."""
     going: bool
     """Whether it is being deleted."""
     most: int | None

@@ -182,6 +182,19 @@ def test_a_paused_deployment_is_waited_for(raised: Driver) -> None:
     assert (codes(result)[0], driver.replicas("workers")) == ("machine_deployment_paused", 4)
 
 
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_a_deployment_of_a_paused_cluster_is_waited_for(drive: Drive, version: str) -> None:
+    """Its marked machines would go once the pause ends, with the members that have come to them by then."""
+    driver = drive(version)
+    driver.task("workers")
+    driver.machines.controllers.cluster_is_paused = True
+    driver.machines.controllers.look_again((MANAGEMENT, "workers"))
+    driver.machines.clock.advance(60)
+    result = lower(driver, wait_timeout=10)
+    assert (codes(result)[0], driver.replicas("workers")) == ("machine_deployment_paused", 4)
+    assert driver.marked("workers") == []
+
+
 def test_a_machine_that_somebody_deletes_counts_as_one_that_goes(raised: Driver) -> None:
     driver = raised
     driver.machines.controllers.delete(MANAGEMENT, "workers-1")
