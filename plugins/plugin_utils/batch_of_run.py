@@ -19,7 +19,7 @@ from ..module_utils.run.pace import delay_after
 from ..module_utils.run.start.request import REQUESTED
 from ..module_utils.run.steps import run_waits
 from .hosts_of_batch import failures_on_hosts, hosts_of, troubles, with_ends
-from .hosts_of_run import texts_in
+from .hosts_of_run import known_hosts, texts_in
 from .registered import OF_BATCH, of_system, registered
 from .run_options import SYSTEM, GivenVariables, OfHost, localhost, of_batch, of_pool
 from .variables import drains
@@ -164,7 +164,7 @@ class BatchOfRun:
         places, number = self.given("upgrade_places") or {}, self._hop.number + 1
         if not places or self._hop.batches[-1]["name"] != self.so_far.batch["name"]:
             return {"hosts": [], "sizes": []}
-        hosts = lined_up(self._plan, places, self.so_far.deadline, number)
+        hosts = lined_up(self._plan, places, self.so_far.deadline, number, known_hosts(self.variables))
         return {"hosts": hosts, "sizes": sizes(self._plan, places, number)}
 
     @property

@@ -69,6 +69,11 @@ def _unseen_since(host: Mapping[str, Any], due: Iterable[str]) -> str:
     return str(said or ("" if all(name in host for name in due) else LEFT))
 
 
+def known_hosts(variables: Mapping[str, Any]) -> frozenset[str]:
+    """All hosts of the inventory, with those that the run has added."""
+    return frozenset(variables.get("groups", {}).get("all", ()))
+
+
 def texts_in(given: Any) -> list[str]:
     """The texts of a variable that is a text with commas, or a list of such texts."""
     texts = [given] if isinstance(given, str) else given or []

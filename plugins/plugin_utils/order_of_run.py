@@ -10,7 +10,7 @@ from typing import Any
 from ..module_utils.run.order import RunFacts, RunStage, is_reserved, lined_up, lost_hosts, parts, sizes, unconsented
 from ..module_utils.run.steps import StepPoint, means_yes
 from .capacity_of_run import grown
-from .hosts_of_run import texts_in
+from .hosts_of_run import known_hosts, texts_in
 from .of_run import AGREED, OF_HOSTS, Run
 from .run_options import GivenVariables
 from .settling_of_run import pools_to_settle
@@ -83,9 +83,8 @@ class OrderOfRun:
         """The hosts of the next play; none if a step has failed, or waits."""
         if self.run.stopped:
             return []
-        return lined_up(
-            self.plan, self.run.hosts.places(), int(self.clock()) + int(self.given("upgrade_run_timeout") or 0)
-        )
+        until = int(self.clock()) + int(self.given("upgrade_run_timeout") or 0)
+        return lined_up(self.plan, self.run.hosts.places(), until, taken=known_hosts(self.variables))
 
     def lost(self) -> list[str]:
         """The hosts that cannot be reached or seen, of the members that go down, or that the plan has not seen."""

@@ -340,3 +340,18 @@ def test_an_upgrader_gets_each_version_by_its_own_node_update(small: Chained) ->
     small.has_come(*HOPS)
     begun = [(f"{name}-{step}-drain", 1) for name in small.found.machines for step in ("before", "after")]
     assert sorted(upgrader.began) == sorted(begun * 3)
+
+
+def test_a_host_with_the_name_of_a_batch_is_not_taken_for_it(small: Chained) -> None:
+    found = small.found
+    written = Path(found.arguments[1])
+    inventory = json.loads(written.read_text())
+    workers = inventory["all"]["children"]["workers"]["hosts"]
+    workers["machines-04"] = {**workers.pop("worker-1"), "upgrade_member": "worker-1"}
+    named = written.with_name("named.json")
+    named.write_text(json.dumps(inventory))
+    given = found.variables(TO, user=USER, **CHAIN, **ALONE)
+    shown = found.here.play(PLAYBOOK, given, "-i", str(named), CHECK)
+    ended = found.here.play(PLAYBOOK, {**given, "upgrade_confirm": digest_in(shown)}, "-i", str(named))
+    assert ended.code == 0, ended.output
+    small.has_come(*HOPS)

@@ -6,7 +6,7 @@ A part is a task file of the role `begin` or `finish`. If it has nothing to do, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
@@ -178,16 +178,19 @@ def hop_with(batches: Sequence[Mapping[str, Any]], batch: Mapping[str, Any]) -> 
     return next(named, HopOfPlan(1, [batch]))
 
 
-def lined_up(plan: Plan, places: Mapping[str, str], deadline: int, number: int = 1) -> list[dict[str, Any]]:
+def lined_up(
+    plan: Plan, places: Mapping[str, str], deadline: int, number: int = 1, taken: Collection[str] = ()
+) -> list[dict[str, Any]]:
     """The hosts of the next play: each batch by its name, followed by the hosts of its members (`places`), if any.
 
-    With members on hosts these are the batches of one version; `number` is its place in the chain.
+    With members on hosts these are the batches of one version; `number` is its place in the chain. A batch gets another
+    name where the inventory has a host of its own (`taken`), which would become the batch, and local for later plays.
     """
     hop = _hop_at(plan, places, number)
     return [
         {**host, "groups": hop.groups, "version": batch.get("target_version") or plan.get("target_version")}
         for batch in hop.batches
-        for host in _hosts_of(batch, places, deadline)
+        for host in _hosts_of(batch, places, deadline, taken)
     ]
 
 
@@ -203,16 +206,21 @@ def _hop_at(plan: Plan, places: Mapping[str, str], number: int) -> HopOfPlan:
     return next((hop for hop in hops_of(plan["batches"]) if hop.number == number), HopOfPlan(number, []))
 
 
-def _hosts_of(batch: Mapping[str, Any], places: Mapping[str, str], deadline: int) -> list[dict[str, Any]]:
+def _hosts_of(
+    batch: Mapping[str, Any], places: Mapping[str, str], deadline: int, taken: Collection[str]
+) -> list[dict[str, Any]]:
+    own = str(batch["name"])
+    while own in taken:
+        own = f"upgrade-{own}"
     whole = {
-        "name": batch["name"],
+        "name": own,
         "label": f"{batch['name']}: {batch['reason']}; {batch['proof']}",
         "batch": batch,
         **({"places": dict(places)} if places else {}),
         "local": True,
     }
     members = [{"name": places[each], "label": each, "local": False} for each in batch["members"] if places]
-    return [{**each, "of": batch["name"], "deadline": deadline} for each in (whole, *members)]
+    return [{**each, "of": own, "deadline": deadline} for each in (whole, *members)]
 
 
 def lost_hosts(lost: Sequence[str]) -> dict[str, Any]:

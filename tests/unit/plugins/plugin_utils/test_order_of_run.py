@@ -103,6 +103,11 @@ def test_with_a_configuration_the_plan_has_to_see_every_host_of_a_chosen_member(
     assert "lost_hosts.yml" in asked("to_lock", **seen, upgrade_members="data-0, data-1")
 
 
+def test_a_host_of_the_inventory_with_the_name_of_a_batch_is_not_taken_for_it() -> None:
+    inventory = {**HOSTS, "groups": {**HOSTS["groups"], "all": ["h1", "h2", "h3", "batch-01"]}}
+    assert [each["name"] for each in asked("hosts", **inventory)] == ["upgrade-batch-01", "h1"]
+
+
 def looked_at(**notes: Any) -> dict[str, Any]:
     """The variables of a run with three hosts that can be reached; `notes` are their own notes of the look."""
     there = {host: {**each, "begin_reached": {"ping": "pong"}} for host, each in HOSTS["hostvars"].items()}

@@ -120,6 +120,17 @@ def test_each_batch_is_a_host() -> None:
     assert sizes(PLAN, {}) == [1, 1]
 
 
+def test_a_batch_is_no_host_of_the_inventory() -> None:
+    taken = {"a", "b", "c", "batch-02", "upgrade-batch-02"}
+    hosts = lined_up(PLAN, PLACES, 100, taken=taken)
+    assert [(each["name"], each["of"]) for each in hosts if each["local"]] == [
+        ("batch-01", "batch-01"),
+        ("upgrade-upgrade-batch-02", "upgrade-upgrade-batch-02"),
+    ]
+    assert [each["of"] for each in hosts if each["name"] == "c"] == ["upgrade-upgrade-batch-02"]
+    assert hosts[-2]["batch"]["name"] == "batch-02"
+
+
 def test_hosts_of_members_follow_their_batch() -> None:
     hosts = lined_up(PLAN, PLACES, 100)
     assert [(each["name"], each["of"], each["local"]) for each in hosts] == [
