@@ -1,7 +1,8 @@
 """The work of the module `extra_member`: a pool has one more member for the time of an upgrade.
 
 The member is made on the new version, so it needs no batch. It goes when its shards have moved to others, and its
-volumes go with it. A run that was killed leaves its mark on the StatefulSet, from which any later run continues.
+volumes go with it. If it went in another way, they stay as long as the cluster misses a shard. A run that was killed
+leaves its mark on the StatefulSet, from which any later run continues.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ from ..run.undo.undo import Undo
 from . import pod_roll, shard_allocation
 from .batch_proof import BatchProof
 from .extra_room import CAPACITY_POLICY, as_optional, judge_extra_room
+from .judge.index_names import index_names
+from .judge.lost_data import judge_last_copies
 from .judge.sizes import judge_extra
 from .judge.upgrade_path import target_of
 from .observe.client import OpenSearchClient, connect
@@ -206,12 +209,14 @@ def _removed(
         _finished(task, cluster, pool)
         said = f"{changed_by_another(pool, mark)} They are left as they are."
         return Outcome(Verdict((remark("extra_member_changed_by_another", said),)), True)
-    if pool.replicas == change.set_to:
-        gone = _drained_and_gone(task, cluster, search, pool, mark)
-        if not gone.verdict.passed or task.check_mode:
-            return gone
-    if task.check_mode:
-        return Outcome(Verdict(), True)
+    gone = (
+        _drained_and_gone(task, cluster, search, pool, mark)
+        if pool.replicas == change.set_to
+        # A run that was killed has removed it with a proof, but another may have made the pool smaller without one.
+        else Outcome(_without_last_copies(task, search, name), changed=task.check_mode)
+    )
+    if not gone.verdict.passed or task.check_mode:
+        return gone
     left = _without_claims(task, cluster, pool, name)
     _finished(task, cluster, pool)
     return Outcome(left, True)
@@ -226,6 +231,9 @@ def _drained_and_gone(
     members = tuple(each.name for each in state.members.values())
     shrink = partial(_shrunk, task, cluster, pool.name)
     if name not in members:
+        proven = _without_last_copies(task, search, name)
+        if not proven.passed:
+            return Outcome(proven)
         shrink()
         if task.check_mode:
             return Outcome(Verdict(), True)
@@ -239,6 +247,12 @@ def _drained_and_gone(
         gone = attempt(lambda given: remove_member(given, cluster, search, shrink), rolling)
     back = attempt(lambda given: _allocation(given, state="restored", part="batch"), task)
     return Outcome(combine((gone.verdict, back.verdict)), drained.changed or gone.changed)
+
+
+def _without_last_copies(task: Task, search: OpenSearchClient, name: str) -> Verdict:
+    """Whether the cluster misses no data that the volumes of this member may hold."""
+    given_up = index_names(task.params["allow_red_indices"], "allow_red_indices")
+    return task.wait(lambda: observe(search), lambda state: judge_last_copies(state, name, given_up))[1]
 
 
 def _allocation(task: Task, **own: Any) -> Outcome:

@@ -66,6 +66,29 @@ def judge_unseen(
         )
 
 
+@as_verdict
+def judge_last_copies(state: ClusterState, name: str, may_be_red: Container[str]) -> Iterator[Reason]:
+    """Whether the volumes of an extra member can go although nothing has shown that its shards moved away.
+
+    Another has made its pool smaller, or it is not in the cluster. Its own copies do not count, since it may just be
+    stopping. Indices in `may_be_red` are given up by consent.
+    """
+    others = replace(state, members={key: each for key, each in state.members.items() if each.name != name})
+    nowhere, recovering = _without_started_copy(others, may_be_red)
+    if recovering:
+        message = f"No copy of {enumerate_few(recovering)} is started on a member other than {name}."
+        remedy = f"This may pass. Until then the volumes of {name}, which may hold the last copy, are not deleted."
+        yield waiting("extra_member_last_copy", message, remedy)
+    if nowhere:
+        yield refused(
+            "extra_member_last_copy",
+            f"No member of the cluster holds {enumerate_few(nowhere)}. The volumes of the extra member {name} may hold"
+            " the last copy, so they are not deleted.",
+            f"Let {name} join again (its pool needs the replica, too), restore these indices, or delete them; then"
+            " settle. To give the copy up, name the index in allow_red_indices.",
+        )
+
+
 def _without_started_copy(state: ClusterState, may_be_red: Container[str]) -> tuple[list[str], list[str]]:
     """The shards with data and without a started copy: those that are assigned nowhere, and those that recover."""
     nowhere: list[str] = []
