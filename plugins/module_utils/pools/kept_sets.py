@@ -3,7 +3,8 @@
 An annotation on the set would be deleted with it. So whenever a run is killed, the namespace says which set is to be
 made again. Like every undo, it is trusted only as far as a run could have written it: otherwise someone who may write
 only ConfigMaps could have any pod made with the rights of the user who settles. So there have to be pods of the set
-without a controller, with the containers and the ServiceAccount of the manifest.
+without a controller, with the containers and the ServiceAccount of the manifest. They may have further containers,
+since webhooks add some to each pod.
 """
 
 from __future__ import annotations
@@ -166,15 +167,21 @@ def as_if_made(kept: KeptSet) -> StatefulSet:
 def left_by(kept: KeptSet, pods: Iterable[Pod]) -> list[Pod]:
     """The pods of the set that have no controller, and could be of its manifest."""
     pool = stateful_set({**kept.found, "spec": kept.manifest["spec"]})
+    return [pod for pod in made_by(pool, kept.manifest, pods) if not pod.owner_uid]
+
+
+def made_by(pool: StatefulSet, manifest: Mapping[str, Any], pods: Iterable[Pod]) -> list[Pod]:
+    """The pods that could be of a set with this manifest."""
     names = set(pool.member_names())
-    labels = within(kept.manifest, "spec.selector", lambda selector: part(selector, "matchLabels", {}))
+    labels = within(manifest, "spec.selector", lambda selector: part(selector, "matchLabels", {}))
+    account, containers = _shape(pool.template)
     return [
         pod
         for pod in pods
         if pod.name in names
-        and not pod.owner_uid
         and labels.items() <= dict(pod.labels).items()
-        and _shape(pod.spec) == _shape(pool.template)
+        and _shape(pod.spec)[0] == account
+        and containers <= _shape(pod.spec)[1]
     ]
 
 

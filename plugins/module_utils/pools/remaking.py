@@ -17,7 +17,7 @@ from typing import Any
 
 from ..common.attempts import until_unchanged
 from ..common.errors import Conflict, Refusal, refusal
-from ..common.task import Task
+from ..common.task import Task, passed_or_raise
 from ..common.verdict import Reason, Verdict, combine, refused, waiting
 from ..common.waiting import Patience
 from ..kubernetes.answers import NameTaken, NotAdmitted
@@ -29,7 +29,7 @@ from ..kubernetes.stateful_sets import path_of, stateful_set
 from ..run.lock.lock_watch import Writers, writer_of
 from ..run.undo.temporary_changes import ATTEMPTS
 from .judge import judge_revision
-from .kept_sets import KeptSet, as_first_made, config_map, kept_path, kept_sets, left_by, manifest_of
+from .kept_sets import KeptSet, as_first_made, config_map, kept_path, kept_sets, left_by, made_by, manifest_of
 from .volume_sizes import GrowingPool, WantedSize, template_bytes, templates_of
 
 PATIENCE = 300.0
@@ -40,12 +40,16 @@ MADE = "made_set_again"
 
 
 def judge_remade(client: KubernetesClient, pool: GrowingPool) -> Verdict:
-    """Whether the server would admit the set as it is to be. It has the name of the present one; names are compared
-    last.
+    """Whether the server would admit the set as it is to be, and its pods show that it may be made again.
+
+    It has the name of the present one; names are compared last.
 
     Raises:
         Unreachable: no answer came.
     """
+    shown = _judge_shown(client, pool.found)
+    if not shown.passed:
+        return shown
     try:
         client.post(path_of(pool.pool.namespace), as_first_made(manifest_of(pool.found, pool.wanted)), dry_run=True)
     except NameTaken:
@@ -60,6 +64,21 @@ def judge_remade(client: KubernetesClient, pool: GrowingPool) -> Verdict:
         )
         return Verdict((reason,))
     return Verdict()
+
+
+def _judge_shown(client: KubernetesClient, found: Mapping[str, Any]) -> Verdict:
+    """Whether a pod will show, once the set is deleted, that the manifest which is kept is its own."""
+    pool = stateful_set(dict(found))
+    if made_by(pool, found, list_pods(client, pool.namespace)):
+        return Verdict()
+    reason = refused(
+        "volume_set_without_pods",
+        f"StatefulSet {pool.name} has to be deleted and made again for its larger claim template, and no pod with the"
+        " containers and the ServiceAccount of its pod template would then show that its manifest is its own.",
+        "If its pods are behind the template, upgrade without volumes (upgrade_volumes) first; if it has none, scale it"
+        " up, or leave it out of volumes.",
+    )
+    return Verdict((reason,))
 
 
 def remake(task: Task, client: KubernetesClient, namespace: str, name: str, wanted: tuple[WantedSize, ...]) -> Verdict:
@@ -90,6 +109,7 @@ def _deleted(
     sizes = {each["metadata"]["name"]: template_bytes(each) for each in templates_of(found)}
     if all(sizes.get(each.claim, each.bytes) >= each.bytes for each in wanted):
         return None
+    passed_or_raise(_judge_shown(client, found))
     manifest = manifest_of(found, wanted)
     _keep(task, client, namespace, config_map(name, writer_of(task), found, manifest))
     kept = _kept(client, namespace, name)
