@@ -16,6 +16,7 @@ from .selectors import Selector, selectors_in
 from .server import Server
 from .silences import Silence, lost, steps_to
 
+ENDED = "ended_silence"
 MOST = 5
 """The most alerts that a remark on a silence names."""
 CONTRACT = Contract(
@@ -70,9 +71,12 @@ def _held(task: Task, manager: Alertmanager, wanted: Sequence[Selector]) -> Outc
     def hold() -> Verdict:
         known = manager.known()
         before.append(_texts([each for each in known if not each.is_over]))
+        # After an outage, some may be over because this task has ended them.
+        by_task = {act["id"] for act in task.journal.as_result() if act["action"] == ENDED}
+        others = [each for each in known if each.id not in by_task]
         _bring(task, manager, wanted, known)
         # A run that ends its silences reports which of them had ended before.
-        return judge_lost(lost(known, task.run, [] if wanted else selectors_in(task.params["silences"], "silences")))
+        return judge_lost(lost(others, task.run, [] if wanted else selectors_in(task.params["silences"], "silences")))
 
     found = task.ask(hold)
     after = {"silences": sorted(each.text for each in wanted)}
@@ -90,7 +94,7 @@ def _bring(task: Task, manager: Alertmanager, wanted: Sequence[Selector], known:
         task.journal.did("renewed_silence", silence.selector.text, id=silence.id)
     # A silence that replaces another is made before that one ends.
     for silence in steps.ended:
-        with task.journal.doing(("ended_silence", silence.selector.text, {"id": silence.id})):
+        with task.journal.doing((ENDED, silence.selector.text, {"id": silence.id})):
             if not task.check_mode:
                 manager.end(silence)
 

@@ -175,6 +175,41 @@ def test_the_end_of_a_run_names_the_silences_that_somebody_has_ended(monkeypatch
     assert asked == ["/api/v2/silences"]
 
 
+def test_a_silence_that_the_run_itself_has_ended_is_not_said_to_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    outages = ["after", "before"]
+
+    def active(number: int, name: str) -> dict[str, Any]:
+        return {
+            "id": str(number),
+            "matchers": [{"name": name, "value": "x"}],
+            "createdBy": creator_of("lock"),
+            "comment": comment_of("night"),
+            "startsAt": "2026-12-01T12:00:00.000Z",
+            "endsAt": "2026-12-01T12:15:00.000Z",
+            "updatedAt": "2026-12-01T12:00:00.000Z",
+            "status": {"state": "active"},
+        }
+
+    there = {str(number): active(number, name) for number, name in enumerate("abc")}
+
+    def delete(_server: Server, path: str) -> None:
+        away = outages.pop(0) if outages else ""
+        if away != "before":
+            now = "2026-12-01T12:05:00.000Z"
+            there[path[-1]].update(status={"state": OVER}, endsAt=now, updatedAt=now)
+        if away:
+            raise Unreachable.because("alertmanager_unreachable", "The Alertmanager does not answer.", "Look.")
+
+    monkeypatch.setattr(Server, "get", lambda *_asked: list(there.values()))
+    monkeypatch.setattr(Server, "delete", delete)
+    given = {**SERVER, "url": "https://alerts:9093", "silence_duration": 900}
+    own = {"alertmanager": given, "lock": {"name": "lock", "run": "night"}, "state": "absent"}
+    params = alert_silence.CONTRACT.arguments({}, **own, silences=[f'{name}="x"' for name in "abc"])
+    result = perform(alert_silence.run, Task(params=params, clock=Clock()))
+    assert (result["verdict"], result["changed"]) == ({"state": "passed", "reasons": []}, True)
+    assert {each["status"]["state"] for each in there.values()} == {OVER}
+
+
 def test_a_silence_whose_answer_was_lost_is_made_once_and_an_outage_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
