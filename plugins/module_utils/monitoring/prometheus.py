@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime
 
-from ..common.reading import Unreadable
+from ..common.reading import Json, Unreadable, texts
 from .alerts import NAME, Alert, alert_with
 from .selectors import Matcher, Selector
 from .server import Server
@@ -29,10 +29,21 @@ def firing(server: Server, selectors: Sequence[Selector], at: datetime | None = 
     with server.understood():
         if answer["data"]["resultType"] != "vector":
             raise Unreadable("is no vector", "resultType")
-        # A server that queries others reports success even if some of them gave no answer.
-        if answer.get("warnings"):
-            raise Unreadable(f"is incomplete ({'; '.join(answer['warnings'])[:200]})")
+        _judge_whole(answer)
         return [alert_with(each["metric"]) for each in answer["data"]["result"]]
+
+
+def _judge_whole(answer: Json) -> None:
+    """Check that an answer is whole: a server that queries others reports success even if some gave no answer.
+
+    Prometheus itself warns of the query alone; its words then have this start (util/annotations).
+
+    Raises:
+        Unreadable: something is missing.
+    """
+    said = [each for each in texts(answer, "warnings", ()) if not each.startswith("PromQL ")]
+    if said:
+        raise Unreadable(f"is incomplete ({'; '.join(said)[:200]})")
 
 
 def value(server: Server, query: str, at: datetime | None = None) -> float | None:
@@ -41,6 +52,7 @@ def value(server: Server, query: str, at: datetime | None = None) -> float | Non
     answer = server.get("/api/v1/query", asked)
     with server.understood():
         data = answer["data"]
+        _judge_whole(answer)
         samples = [data["result"]] if data["resultType"] == "scalar" else [each["value"] for each in data["result"]]
         found = float(samples[0][1]) if len(samples) == 1 else math.nan
     return None if math.isnan(found) else found

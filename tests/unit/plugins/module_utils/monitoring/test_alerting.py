@@ -16,6 +16,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.alerts
     ignored_in,
     judge_alerts,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.prometheus import firing, value
 from ansible_collections.stateful.upgrade.plugins.module_utils.monitoring.selectors import (
     Selector,
     parse_selector,
@@ -275,3 +276,26 @@ def test_variables_without_a_server_and_selectors_that_are_none_are_told_at_once
     assert [*faults_of_monitoring(given)] == []
     entry = {"alerts": "a", "reason": "b", "owner": "c", "until": "2026-01-01"}
     assert len([*faults_of_monitoring({**given, "upgrade_alerts_ignored": [entry]})]) == 1
+
+
+@pytest.mark.parametrize(
+    ("warnings", "whole"),
+    [
+        ([], True),
+        (["PromQL info: metric might not be a counter, name does not end in _total/_sum/_count/_bucket"], True),
+        (["PromQL warning: quantile value should be between 0 and 1", "store 10.0.0.7 gave no answer"], False),
+    ],
+)
+def test_neither_alerts_nor_a_value_are_taken_from_an_answer_that_lacks_a_part(
+    monkeypatch: pytest.MonkeyPatch, warnings: list[str], whole: bool
+) -> None:
+    sample = {"metric": {"alertname": "Full"}, "value": [1, "3"]}
+    answer = {"status": "success", "data": {"resultType": "vector", "result": [sample]}, "warnings": warnings}
+    monkeypatch.setattr(Server, "get", lambda *_asked: answer)
+    server = Server("prometheus", {**SERVER, "url": "https://prometheus:9090"})
+    if whole:
+        assert (value(server, "sum(errors)"), len(firing(server, [parse_selector('a="x"')]))) == (3.0, 1)
+        return
+    for ask in (lambda: value(server, "sum(errors)"), lambda: firing(server, [parse_selector('a="x"')])):
+        with pytest.raises(Unreachable, match=r"is incomplete \(store 10.0.0.7 gave no answer\)"):
+            ask()
