@@ -59,6 +59,7 @@ from typing import Any
 
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin, Constructable
+from ansible.utils.unsafe_proxy import wrap_var
 
 from ..module_utils.common.errors import Refusal
 from ..module_utils.common.masking import masked
@@ -104,7 +105,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable):  # type: ignore[misc]
         inventory, host = self.inventory, member.name
         inventory.add_host(host)
         for name, value in member.as_variables().items():
-            inventory.set_variable(host, name, list(value) if isinstance(value, tuple) else value)
+            # Before ansible-core 2.19, texts of an inventory are templates, and these come from the cluster.
+            inventory.set_variable(host, name, wrap_var(list(value) if isinstance(value, tuple) else value))
         named = [f"role_{role}" for role in member.roles]
         named += [f"zone_{member.zone}"] if member.zone else []
         named += [ELECTED] if member.elected else []
