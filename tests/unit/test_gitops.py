@@ -137,6 +137,15 @@ def test_the_pipelines_run_the_same_commands() -> None:
     assert list(commands(load(PIPELINES / "tekton-task.yaml"))) == [upgrade, report]
 
 
+def test_the_report_leaves_the_statistics_of_the_run_as_they_are() -> None:
+    name = "STATEFUL_UPGRADE_STATS_FILE"
+    steps = {each["name"]: each for each in load(PIPELINES / "github-actions.yml")["jobs"]["upgrade"]["steps"][1:]}
+    assert steps["Report"]["env"][name] == "report.json"
+    assert load(PIPELINES / "gitlab-ci.yml")["upgrade"]["after_script"][0] == f"export {name}=report.json"
+    (report,) = [each for each in load(PIPELINES / "tekton-task.yaml")["spec"]["steps"] if each["name"] == "report"]
+    assert report["env"] == [{"name": name, "value": "report.json"}]
+
+
 def test_the_definition_of_the_image_makes_a_context(tmp_path: Path) -> None:
     pytest.importorskip("ansible_builder", reason="it is in the environment of the checks alone")
     builder = Path(sys.executable).with_name("ansible-builder")
