@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..common.arguments import CONNECTIONS, CONSENT, WAIT, Options
+from ..common.errors import refusal
 from ..common.task import Contract, Task, passed_or_raise
 from ..common.timestamps import now_seconds
 from ..common.verdict import State, Verdict, combine, remark
@@ -226,5 +228,13 @@ def scope_of(task: Task) -> Scope:
         takes=params["snapshot"] or "",
         zone=params["zone_attribute"],
         batches=tuple(tuple(map(str, batch)) for batch in params["batches"]),
-        gains={str(name): int(gain) for name, gain in params["gains"].items()},
+        gains=_gains_in(params["gains"]),
     )
+
+
+def _gains_in(given: Mapping[str, Any]) -> dict[str, int]:
+    for name, gain in given.items():
+        if not str(gain).isdecimal():
+            said = f"gains has {gain!r} for member {name}, which is no number of bytes."
+            raise refusal("gains_unreadable", said, "Give the bytes as a whole number, such as 10737418240.")
+    return {str(name): int(gain) for name, gain in given.items()}

@@ -23,7 +23,7 @@ from .judge.batches import BATCHING, Batch, Cutting, batches_of
 from .judge.checks import IMAGES
 from .judge.given_order import judge_canary, judge_narrowing, judge_order, place_of
 from .judge.index_names import index_names, judge_covered
-from .judge.named_pools import by_kind, judge_groups, pools_named
+from .judge.named_pools import by_kind, groups_in, judge_groups, pools_named
 from .judge.policy import OF_INDICES, Policy, policy_of
 from .judge.pools import TEMPLATE_CHANGED, Pool, digest_of, order_pools
 from .judge.proof import Proofs, placement_of
@@ -231,7 +231,7 @@ def on_hosts(params: Mapping[str, Any]) -> bool:
 
 def drawn_from_hosts(task: Task) -> Drawn:
     """The pools that the user names. Kubernetes is not asked."""
-    groups = {str(group): [str(name) for name in members] for group, members in task.params["groups"].items()}
+    groups = groups_in(task.params["groups"])
     search = task.params["opensearch"], task.params["kubernetes"]
     state = task.ask(lambda: voting_again(observe(connect(*search))))
     named = pools_named(groups, state, task.params["zone_attribute"])

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from ...common.errors import refusal
 from ...common.verdict import Reason, as_verdict, refused, remark
 from ..observe.state import ClusterMember, ClusterState
 from ..observe.version import Version
@@ -16,6 +18,22 @@ from .pools import Member, Pool, PoolKind
 
 Groups = Mapping[str, Sequence[str]]
 """The names of the members, by group."""
+
+
+def groups_in(given: Mapping[str, Any]) -> Groups:
+    """The groups from the option of a module.
+
+    Raises:
+        Refusal: a group has no list of names.
+    """
+    for group, names in given.items():
+        if not isinstance(names, list) or not all(isinstance(name, (str, int)) for name in names):
+            raise refusal(
+                "groups_unreadable",
+                f"Group {group} of groups has {names!r}, which is no list of names of members.",
+                "Write it as data: [data-0, data-1].",
+            )
+    return {str(group): [*map(str, names)] for group, names in given.items()}
 
 
 def member_of(

@@ -217,3 +217,10 @@ def test_what_cannot_be_skipped_is_refused_before_anything_is_asked(options: Jso
     result = perform(run, Task({**defaults, "moment": "before_upgrade", **options}))
     assert result["failed"]
     assert [reason["code"] for reason in result["verdict"]["reasons"]] == [code]
+
+
+@pytest.mark.parametrize("gain", [None, "10Gi", -1, 1.5, {"bytes": 1}])
+def test_a_gain_that_is_no_number_of_bytes_is_refused_in_one_sentence(gain: object) -> None:
+    own = {"moment": "before_upgrade", "gains": {"a": gain}, "opensearch": {"hosts": ["http://search"]}}
+    result = perform(run, Task(CONTRACT.arguments({}, **own)))
+    assert [reason["code"] for reason in result["verdict"]["reasons"]] == ["gains_unreadable"]

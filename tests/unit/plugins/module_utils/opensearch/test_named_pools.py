@@ -159,3 +159,10 @@ def test_on_hosts_an_elected_manager_that_hands_over_shares_the_last_batch(
 def test_either_a_namespace_or_groups_are_given(planner: Planner, given: dict[str, Any]) -> None:
     result = planner.plan(**given)
     assert [reason["code"] for reason in result["verdict"]["reasons"]] == ["namespace_or_groups"]
+
+
+@pytest.mark.parametrize("names", [None, "d-0", 5, {"d-0": None}, ["d-0", None], [["d-0"]]])
+def test_a_group_without_a_list_of_names_is_refused_in_one_sentence(planner: Planner, names: Any) -> None:
+    result = planner.plan(groups={"data": names})
+    assert [reason["code"] for reason in result["verdict"]["reasons"]] == ["groups_unreadable"]
+    assert "Group data of groups has" in result["msg"]
