@@ -207,8 +207,7 @@ def _removed(
     change, name = mark.changes[0], str(mark.more["member"])
     if pool.replicas not in (change.was, change.set_to):
         _finished(task, cluster, pool)
-        said = f"{changed_by_another(pool, mark)} They are left as they are."
-        return Outcome(Verdict((remark("extra_member_changed_by_another", said),)), True)
+        return Outcome(_left_alone(pool, mark), True)
     gone = (
         _drained_and_gone(task, cluster, search, pool, mark)
         if pool.replicas == change.set_to
@@ -220,6 +219,11 @@ def _removed(
     left = _without_claims(task, cluster, pool, name)
     _finished(task, cluster, pool)
     return Outcome(left, True)
+
+
+def _left_alone(pool: StatefulSet, mark: Undo) -> Verdict:
+    said = f"{changed_by_another(pool, mark)} They are left as they are."
+    return Verdict((remark("extra_member_changed_by_another", said),))
 
 
 def _drained_and_gone(
@@ -272,8 +276,15 @@ def _shrunk(task: Task, cluster: KubernetesClient, name: str) -> bool:
 
 
 def _without_claims(task: Task, cluster: KubernetesClient, pool: StatefulSet, member: str) -> Verdict:
-    """Delete the volume claims of the member, which were made with it. One that may not be deleted is a remark."""
+    """Delete the volume claims of the member, which were made with it. One that may not be deleted is a remark.
+
+    They stay if another has given the pool its replica back: its pod uses them again.
+    """
     for claim in claims_of(pool, member):
+        now = task.ask(partial(get_stateful_set, cluster, pool.namespace, pool.name))
+        mark = mark_of(now)
+        if mark is not None and member in now.member_names():
+            return _left_alone(now, mark)
         path = claim_path(pool.namespace, claim)
         try:
             found = task.ask(partial(cluster.get, path))
