@@ -91,8 +91,13 @@ def send(
 
 def is_plain_url(text: str) -> bool:
     """Whether this is an address of HTTP without credentials and without a query, to which paths can be added."""
-    parts = urlsplit(text)
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc and not parts.query
+    try:
+        parts = urlsplit(text)
+        # A port that is no number raises as well, but only when it is read.
+        is_whole = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return is_whole and parts.scheme in ("http", "https") and "@" not in parts.netloc and not parts.query
 
 
 def good_answer(

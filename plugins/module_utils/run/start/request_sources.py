@@ -246,7 +246,12 @@ def source_of(given: str, connect: Any, options: Mapping[str, Any], kinds: Mappi
         Refusal: the place cannot be used.
     """
     if given.startswith(("https://", "http://")):
-        if "@" in urlsplit(given).netloc:
+        try:
+            place = urlsplit(given).netloc
+        except ValueError as error:
+            said = "The request is to be at a URL that cannot be read."
+            raise refusal("request_unusable", said, "Correct upgrade_request.") from error
+        if "@" in place:
             said = "The URL of the request holds a user name, which would be shown with it."
             raise refusal("request_unusable", said, "Take the user name and the password out of upgrade_request.")
         return RequestUrl(given)

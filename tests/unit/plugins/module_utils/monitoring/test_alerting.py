@@ -242,7 +242,13 @@ def test_the_moments_of_an_alertmanager_are_read(ends: str) -> None:
     assert parse_silence(raw).ends == NOW
 
 
-@pytest.mark.parametrize("url", ["prometheus:9090", "https://me:secret@host", "https://host/?x=1", "ftp://host"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("prometheus:9090", "https://me:secret@host", "https://host/?x=1", "ftp://host"),
+        *("http://[::1:9090", "https://host:99999", "https://host:secret/x"),
+    ],
+)
 def test_an_address_that_is_no_plain_url_is_refused(url: str) -> None:
     with pytest.raises(Refusal, match="is not a plain HTTP URL") as error:
         Server("prometheus", {**SERVER, "url": url})

@@ -121,6 +121,11 @@ def test_a_url_with_a_login_is_refused_and_nobody_there_is_waited_for() -> None:
     assert (nobody["state"], nobody["code"]) == ("waiting", "request_unreachable")
 
 
+def test_a_url_that_cannot_be_read_is_refused_and_not_shown() -> None:
+    result = ask("https://me:Never-Told@[::1/next.yml")
+    assert (codes(result), "Never-Told" in result["msg"]) == (["request_unusable"], False)
+
+
 def test_a_request_that_cannot_be_read_before_a_batch_pauses_the_upgrade(tmp_path: Path) -> None:
     """Its server is away, or someone is just writing it. At its start the run would be refused."""
     path = tmp_path / "request.yml"
