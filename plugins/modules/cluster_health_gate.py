@@ -70,7 +70,8 @@ options:
       - Names of Kubernetes nodes that are about to go down, in place of O(batch). The batch is the members whose pods
         run on them when the gate passes, or empty if there are none. All others are expected, and so are members of
         the same StatefulSets that are away. A pool without any member in the cluster cannot be found this way, so
-        name its members in O(expected).
+        name its members in O(expected). As long as a member of the cluster has no pod in O(namespace), nothing is let
+        through, since it may run on one of them.
       - For the subject V(longhorn) they are those of its nodes that are named here.
       - For V(before_batch) and V(before_stop), and for V(longhorn) also for V(after_batch).
     type: list

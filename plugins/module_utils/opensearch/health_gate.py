@@ -20,7 +20,7 @@ from .judge.back import judge_back
 from .judge.checks import AFTER_UPGRADE, BEFORE_BATCH
 from .judge.disk import ZONE
 from .judge.gates import UPGRADED, Scope
-from .member_list import list_members
+from .member_list import Listed, list_members, refuse_unplaced
 from .observe.client import OpenSearchClient, connect
 from .observe.look import Look
 from .observe.state import ClusterMember, ClusterState
@@ -63,10 +63,16 @@ def members_on(task: Task) -> MembersThere:
     """The members by the option `kubernetes_nodes`, found by their pods in the option `namespace`.
 
     Raises:
-        Refusal: OpenSearch or Kubernetes does not answer, or not as it should.
+        Refusal: OpenSearch or Kubernetes does not answer, or not as it should, or a member has no pod there.
     """
     nodes = task.params["kubernetes_nodes"]
-    listed = task.ask(lambda: list_members({**task.params, "zone_attribute": ZONE}))
+
+    def look() -> list[Listed]:
+        found = list_members({**task.params, "zone_attribute": ZONE})
+        refuse_unplaced(found, task.params["namespace"])
+        return found
+
+    listed = task.ask(look)
     return MembersThere(
         frozenset(each.name for each in listed),
         frozenset(each.name for each in listed if each.kubernetes_node in nodes),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..common.arguments import KUBERNETES, OPENSEARCH
+from ..common.errors import Unreachable, refusal
 from ..common.task import Contract
+from ..common.words import enumerate_few
 from ..kubernetes import client as kubernetes
-from ..kubernetes.state import Pod
+from ..kubernetes.state import Namespace, Pod
 from ..kubernetes.stateful_sets import observe_namespace
 from .judge.set_pools import belongs
 from .judge.standing import PodsOfMembers
@@ -62,20 +64,54 @@ def members_in(state: ClusterState, params: Mapping[str, Any]) -> list[Listed]:
     Raises:
         Refusal: Kubernetes does not answer, or not as it should.
     """
-    pods = dict(_pods(params, state)) if params["namespace"] else {}
-    standing = PodsOfMembers(state, [pod for _pool, pod in pods.values()])
+    there = _namespace(params)
+    pods = dict(_pods(there, state)) if there else {}
+    standing = PodsOfMembers(state, there.pods if there else ())
+    others = {member.id: pod for pod in there.pods if (member := standing.of(pod))} if there else {}
     held = Counter(copy.member for copy in state.copies if copy.member is not None)
     found = {}
     for name, (pool, pod) in pods.items():
         member = standing.of(pod)
         found[member.name if member else name] = _listed(name, member, state, held, params["zone_attribute"], pool, pod)
     for member in state.members.values():
-        found.setdefault(member.name, _listed(member.name, member, state, held, params["zone_attribute"]))
+        # Its pod may be of no StatefulSet.
+        own = others.get(member.id)
+        found.setdefault(member.name, _listed(member.name, member, state, held, params["zone_attribute"], pod=own))
     return [found[name] for name in sorted(found)]
 
 
-def _pods(params: Mapping[str, Any], state: ClusterState) -> Iterator[tuple[str, tuple[str, Pod]]]:
-    there = observe_namespace(kubernetes.connect(params["kubernetes"]), params["namespace"])
+def refuse_unplaced(listed: Sequence[Listed], namespace: str) -> None:
+    """Check that the Kubernetes node of each member of the cluster is known, so that none goes without its proof.
+
+    Raises:
+        Refusal: no member has a pod in that namespace.
+        Unreachable: some have none. The pod of a member that goes may be gone before the member is.
+    """
+    there = [each.name for each in listed if each.version]
+    unplaced = [each.name for each in listed if each.version and not each.kubernetes_node]
+    if unplaced and unplaced == there:
+        raise refusal(
+            "members_without_pods",
+            f"No member of the cluster has a pod in namespace {namespace}, so it is not known which of them run on the"
+            " Kubernetes nodes.",
+            "Correct the namespace. If the members are no pods, name those that go (batch).",
+        )
+    if unplaced:
+        raise Unreachable.because(
+            "members_without_pods",
+            f"It is not known on which Kubernetes nodes {enumerate_few(unplaced)} run: they have no pods in namespace"
+            f" {namespace}.",
+            "Have all members of a cluster in one namespace, or name those that go (batch).",
+        )
+
+
+def _namespace(params: Mapping[str, Any]) -> Namespace | None:
+    if not params["namespace"]:
+        return None
+    return observe_namespace(kubernetes.connect(params["kubernetes"]), params["namespace"])
+
+
+def _pods(there: Namespace, state: ClusterState) -> Iterator[tuple[str, tuple[str, Pod]]]:
     for pool in there.sets:
         pods = there.pods_of(pool)
         if belongs(pods.values(), state):

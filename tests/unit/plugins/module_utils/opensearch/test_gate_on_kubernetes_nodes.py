@@ -16,7 +16,15 @@ Places = Mapping[str, str]
 
 def listed(places: Places) -> list[Listed]:
     """Members by name, with their Kubernetes nodes; an empty one is away."""
-    return [Listed(name, "data", "a", "3.8.0", ("data",), 1, False, node) for name, node in places.items()]
+    return [
+        Listed(name, "data", "a", "3.8.0" if node else "", ("data",), 1, elected=False, kubernetes_node=node)
+        for name, node in places.items()
+    ]
+
+
+def without_pods(*names: str) -> list[Listed]:
+    """Members of the cluster for which no pod stands."""
+    return [Listed(name, "", "a", "3.8.0", ("data",), 1, elected=False, kubernetes_node="") for name in names]
 
 
 class Asked:
@@ -73,3 +81,26 @@ def test_a_gate_that_waits_in_one_pass_is_not_asked_again(monkeypatch: pytest.Mo
 def test_without_a_namespace_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = Asked(monkeypatch, [], Verdict()).result(namespace=None)
     assert [each["code"] for each in refused["verdict"]["reasons"]] == ["namespace_not_given"]
+
+
+def test_members_of_which_none_has_a_pod_are_in_another_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A namespace that is misspelt has no pods, and nothing would be proven for the members on the nodes."""
+    asked = Asked(monkeypatch, [], Verdict())
+    monkeypatch.setattr(health_gate, "list_members", lambda _params: without_pods("data-0", "data-1"))
+    refused = asked.result()
+    assert (refused["verdict"]["state"], asked.batches) == ("refused", [])
+    assert [each["code"] for each in refused["verdict"]["reasons"]] == ["members_without_pods"]
+
+
+@pytest.mark.parametrize(("wait", "state"), [(False, "waiting"), (True, "refused")])
+def test_a_member_without_a_pod_is_waited_for_since_it_may_be_on_the_node(
+    monkeypatch: pytest.MonkeyPatch, wait: bool, state: str
+) -> None:
+    asked = Asked(monkeypatch, [], Verdict())
+    found = [*listed({"data-0": "two"}), *without_pods("data-1")]
+    monkeypatch.setattr(health_gate, "list_members", lambda _params: found)
+    result = asked.result(wait=wait, wait_timeout=0)
+    assert (result["verdict"]["state"], asked.batches) == (state, [])
+    assert result["verdict"]["reasons"][0]["code"] == "members_without_pods"
+    found.pop()
+    assert asked.result()["verdict"]["state"] == "passed"
