@@ -61,7 +61,8 @@ options:
     elements: str
     default: []
   batch:
-    description: Names of the members that are about to go down, or that have come back.
+    description:
+      - Names of the members that are about to go down, or that have come back. Each is in the cluster or in O(expected).
     type: list
     elements: str
     default: []

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ..common.errors import refusal
-from ..common.task import Outcome, Task
+from ..common.task import Outcome, Task, passed_or_raise
 from ..common.verdict import State, Verdict, combine
 from ..common.words import enumerate_few
 from .absence import Absence
@@ -19,9 +19,10 @@ from .in_parts import IN_PARTS, in_parts
 from .judge.back import judge_back
 from .judge.checks import AFTER_UPGRADE, BEFORE_BATCH
 from .judge.disk import ZONE
-from .judge.gates import UPGRADED, Scope
+from .judge.gates import UPGRADED, Scope, judge_batch_known
 from .member_list import Listed, list_members, refuse_unplaced
 from .observe.client import OpenSearchClient, connect
+from .observe.cluster import observe_members
 from .observe.look import Look
 from .observe.state import ClusterMember, ClusterState
 
@@ -91,6 +92,9 @@ def _judged(task: Task) -> Outcome:
         )
         back = combine((back, wait_for_answers(task, scope.batch))) if back.passed else back
         return Outcome(back, before=_of_members(members), next=_next(scope, back), more=absence.as_result())
+    if scope.moment in {BEFORE_BATCH, BEFORE_STOP} and (unexpected := scope.batch - scope.members):
+        present = task.ask(lambda: observe_members(client, unexpected))
+        passed_or_raise(judge_batch_known(present, unexpected, scope.members))
     if scope.moment == BEFORE_STOP:
         outcome = in_parts(task, client, task.params["batch"], partial(_before_stop, task, client, scope))[-1]
         going = list(task.params["batch"]) if outcome.verdict.passed else []

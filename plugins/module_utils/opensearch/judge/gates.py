@@ -5,7 +5,7 @@ The list of the checks, with the moments of each, is in `checks`; the requests f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -185,6 +185,22 @@ def _judge_last_snapshot(gate: _Gate) -> Verdict:
 def _of_batch(rule: str) -> Callable[[_Gate], Verdict]:
     """The same rule as in the proof of a batch."""
     return lambda gate: BATCH_RULES[rule](gate.state, gate.down, gate.policy)
+
+
+@as_verdict
+def judge_batch_known(present: Collection[str], batch: Collection[str], expected: Collection[str]) -> Iterator[Reason]:
+    """Whether each name of a batch is that of a member: nothing would be proven for any other name.
+
+    A member that is away is known by the names that are `expected`.
+    """
+    unknown = sorted({*batch} - {*present} - {*expected})
+    if unknown:
+        yield refused(
+            "batch_unknown",
+            f"{enumerate_few(unknown)} of the batch {'is' if len(unknown) == 1 else 'are'} neither in the cluster nor"
+            " expected, so nothing would be proven.",
+            "Give the names that the members themselves have (node.name), and name members that are away in expected.",
+        )
 
 
 UPGRADED = "batch_upgraded"

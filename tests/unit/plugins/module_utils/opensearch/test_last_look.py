@@ -119,3 +119,25 @@ def test_allocation_is_restricted_in_a_moment_that_keeps_no_replica_away(
     assert servers.settings["persistent"][ENABLE] == "primaries"
     assert clock.time == pytest.approx(seconds)
     assert (servers.left <= 0) == (seconds < 5)
+
+
+@pytest.mark.parametrize("moment", ["before_batch", "before_stop"])
+@pytest.mark.parametrize(
+    ("batch", "expected", "found"),
+    [
+        (["a.example.com"], "abc", ["batch_unknown"]),
+        (["a", "x"], "abc", ["batch_unknown"]),
+        (["a"], "", []),
+        (["x"], "abcx", []),
+    ],
+)
+def test_a_batch_has_the_names_of_members(
+    monkeypatch: pytest.MonkeyPatch, moment: str, batch: list[str], expected: str, found: list[str]
+) -> None:
+    """A name of the inventory may be another one than that of the member, for which nothing would be proven."""
+    servers = Servers(state=state_answer("abc", KEPT, elected="b"))
+    servers.settings["persistent"].update(RESTRICTED)
+    monkeypatch.setattr(health_gate, "connect", lambda *_options: servers)
+    own = {"moment": moment, "expected": list(expected), "batch": batch, "wait_timeout": 1}
+    result = perform(health_gate.run, Task(health_gate.CONTRACT.arguments({}, **own), clock=VirtualClock()))
+    assert [reason["code"] for reason in result["verdict"]["reasons"]] == found
