@@ -62,7 +62,8 @@ options:
     default: []
   batch:
     description:
-      - Names of the members that are about to go down, or that have come back. Each is in the cluster or in O(expected).
+      - Names of the members that are about to go down, or that have come back. Each is in the cluster or in
+        O(expected).
     type: list
     elements: str
     default: []

@@ -89,7 +89,7 @@ def remove_member(
 
 
 def _resized(task: Task, act: Shrink) -> bool:
-    """Whether the pool is smaller. A lost answer is followed by another look, but not for longer than the proof holds."""
+    """Whether the pool is smaller. A lost answer is followed by another look, for as long as the proof holds."""
     done, _verdict = task.wait_apart(act, lambda _done: Verdict(), Patience(PROOF_AGE, 0.5))
     return done or task.journal.unconfirmed
 

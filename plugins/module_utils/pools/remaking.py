@@ -269,8 +269,9 @@ def _forget(task: Task, client: KubernetesClient, namespace: str, kept: KeptSet)
 
 
 def finish_all(task: Task, client: KubernetesClient, namespace: str, writers: Writers) -> Verdict:
-    """Finish every set of the namespace that a run has started to make again; each is tried even if another fails. Those
-    of other clusters are left to their runs.
+    """Finish every set of the namespace that a run has started to make again; each is tried even if another fails.
+
+    Those of other clusters are left to their runs.
 
     Raises:
         Refusal: the ConfigMaps cannot be read.

@@ -6,7 +6,7 @@ on from them, and takes the process that was started here for the successor of t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..common.errors import Refusal, Unreachable
 from ..common.task import Outcome, Task
@@ -40,48 +40,59 @@ def left_behind(task: Task, cluster: KubernetesClient) -> Outcome:
 
 def started(task: Task, cluster: KubernetesClient, way: ProcessControl) -> Outcome:
     """Start each process that a restart of one member after the other has stopped, and wait until its pod is Ready."""
-    asked: set[str] = set()
-
-    def look() -> _Left:
-        found = _look(task, cluster)
-        verdicts = [found.verdict]
-        for mark, pod in found.pods:
-            if mark.rests:
-                verdicts.append(judge_resting((mark.name,)))
-                continue
-            try:
-                process = way.look(pod)
-                if mark.phase not in TOGETHER and not process.running:
-                    _start(pod, process, mark)
-            except Unreachable as error:
-                # The agent of one pod keeps no other process stopped.
-                verdicts.append(error.as_waiting())
-                continue
-            verdicts.append(judge_interrupted(mark, process, way.name, ready=pod.ready, started=pod.name in asked))
-        return _Left(combine(verdicts), found.pods)
-
-    def _start(pod: Pod, process: Process, mark: Marked) -> None:
-        if not way.keeps_stopped:
-            return
-        task.still_wanted()
-        if pod.name in asked:
-            way.start(pod, process.expected)
-            return
-        with task.journal.doing(("started_process", pod.name, {"uid": pod.uid, "after": mark.process})):
-            if not task.check_mode:
-                way.start(pod, process.expected)
-        asked.add(pod.name)
-
+    starting = _Starting(task, cluster, way)
     try:
-        if task.check_mode:
-            # Nothing is started that could be waited for.
-            found = task.ask(look)
-            verdict = found.verdict
-        else:
-            found, verdict = task.wait(look, lambda seen: seen.verdict)
+        found, verdict = starting.waited()
     except Refusal as error:
-        return Outcome(task.verdict_of(error), bool(asked))
-    return Outcome(verdict, bool(asked), more={"members": _members(found), "way": way.name})
+        return Outcome(task.verdict_of(error), bool(starting.asked))
+    return Outcome(verdict, bool(starting.asked), more={"members": _members(found), "way": way.name})
+
+
+@dataclass
+class _Starting:
+    """The looks, in each of which the processes are started that are stopped still."""
+
+    task: Task
+    cluster: KubernetesClient
+    way: ProcessControl
+    asked: set[str] = field(default_factory=set)
+    """The pods whose processes were asked to start."""
+
+    def waited(self) -> tuple[_Left, Verdict]:
+        """The last look and the verdict. In check mode nothing is started that could be waited for."""
+        if self.task.check_mode:
+            found = self.task.ask(self.look)
+            return found, found.verdict
+        return self.task.wait(self.look, lambda seen: seen.verdict)
+
+    def look(self) -> _Left:
+        """One look."""
+        found = _look(self.task, self.cluster)
+        return _Left(combine((found.verdict, *(self._judged(mark, pod) for mark, pod in found.pods))), found.pods)
+
+    def _judged(self, mark: Marked, pod: Pod) -> Verdict:
+        if mark.rests:
+            return judge_resting((mark.name,))
+        try:
+            process = self.way.look(pod)
+            if mark.phase not in TOGETHER and not process.running:
+                self._start(pod, process, mark)
+        except Unreachable as error:
+            # The agent of one pod keeps no other process stopped.
+            return error.as_waiting()
+        return judge_interrupted(mark, process, self.way.name, ready=pod.ready, started=pod.name in self.asked)
+
+    def _start(self, pod: Pod, process: Process, mark: Marked) -> None:
+        if not self.way.keeps_stopped:
+            return
+        self.task.still_wanted()
+        if pod.name in self.asked:
+            self.way.start(pod, process.expected)
+            return
+        with self.task.journal.doing(("started_process", pod.name, {"uid": pod.uid, "after": mark.process})):
+            if not self.task.check_mode:
+                self.way.start(pod, process.expected)
+        self.asked.add(pod.name)
 
 
 def _look(task: Task, cluster: KubernetesClient) -> _Left:

@@ -111,6 +111,6 @@ PERSON, OF_PERSON = 0.15, ("person_aborts", "person_aborts", "upgrade_paused", "
 
 
 def by_person(seed: int, latest: int) -> tuple[Event, ...]:
-    """What a person does to the run of a story, drawn apart, so that the other seeds stay the stories that they were."""
+    """What a person does to the run of a story, drawn apart, so that other seeds stay the stories that they were."""
     chance = random.Random(f"{seed} person")  # noqa: S311
     return (Event(chance.randint(1, latest), chance.choice(OF_PERSON)),) if chance.random() < PERSON else ()

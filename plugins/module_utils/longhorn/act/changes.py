@@ -148,8 +148,8 @@ Performed = Callable[[At, Act], None]
 def perform(at: At, acts: Iterable[Act], known: Mapping[str, Performed] | None = None) -> list[Reason]:
     """Make the acts that are due. The result has a waiting reason for each that Longhorn has refused for now.
 
-    An object that is gone needs no act, and one that was changed since the look gets it after the next look, which shows
-    what is left. `known` has the acts by their kind, if there are more than those of this file.
+    An object that is gone needs no act, and one that was changed since the look gets it after the next look, which
+    shows what is left. `known` has the acts by their kind, if there are more than those of this file.
 
     Raises:
         Refusal: the run may not act any more, a right is missing, or the API does not answer.

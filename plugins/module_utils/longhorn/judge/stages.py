@@ -216,11 +216,9 @@ def _leave(seen: Longhorn, node: Node, wanted: WantedSwitch, old: list[InstanceM
         return _waits(SwitchStage.UNDEFINED, *unfit)
     resting = () if WITHOUT_SNAPSHOT in wanted.accepted else detached(seen, node.name)
     begun = _begin(seen, node, resting) or (add_replicas(seen, node.name) if wanted.extra_replicas else None)
-    if begun is not None:
-        return begun
-    moving = _switch_over(seen, node)
-    if moving is not None:
-        return moving
+    due = begun or _switch_over(seen, node)
+    if due is not None:
+        return due
     proof = judge_copies(seen, node.name)
     if not proof.passed:
         return SwitchStep(SwitchStage.REPLACING, (), proof)

@@ -117,8 +117,7 @@ def _set_to(item: Json, path: Path) -> object:
 
 
 def _moved(item: Json) -> Mapping[str, str]:
-    """The node on which a run has set the engine, the one before, and who wrote it last; an unreadable undo says none of
-    these."""
+    """The node on which a run has set the engine, the one before, and the last writer; an unreadable undo has none."""
     if not carries_undo(item):
         return {}
     found = _undone(item, ("spec", "engineNodeID"))

@@ -133,8 +133,8 @@ class Writers:
             "undo_of_another_cluster",
             f"{what} carries the undo of run {writer.run}, which has the lock {name} of another cluster, and is left to"
             " the runs on that.",
-            "If that run was killed, settle with the connection to its cluster. If that cluster does not exist any more,"
-            f" take over from run {writer.run} with the module {self.module} and its option take_over.",
+            "If that run was killed, settle with the connection to its cluster. If that cluster does not exist any"
+            f" more, take over from run {writer.run} with the module {self.module} and its option take_over.",
         )
 
     def _asked(self, writer: Writer, ask: Callable[[], Seen]) -> Seen:

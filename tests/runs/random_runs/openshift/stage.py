@@ -77,7 +77,7 @@ class OpenShiftStage(ByPlaybook):
         return {"upgrade_namespace": NAMESPACE, "upgrade_kubernetes": kubernetes}
 
     def _let_go(self) -> list[str]:
-        """A sentence for each pool with Kubernetes nodes left that nothing holds, though no one but a run has let it go."""
+        """A sentence for each pool with Kubernetes nodes left that only a run has ever let go, and nothing holds."""
         writes = self.openshift.observer.writes_of("spec.paused")
         by_person = {name for manager, name in writes if manager == PERSON}
         held_once = {name for _manager, name in writes}

@@ -1,4 +1,4 @@
-"""A mark proves nothing: a process that was marked by a killed run, or a while ago, ends only after a proof that holds."""
+"""A mark proves nothing: a process that was marked by a killed run, or a while ago, ends only after a new proof."""
 
 from __future__ import annotations
 
