@@ -36,6 +36,7 @@ from .drain_watch import DrainWatch
 from .judge.going_on import control_plane_late, with_going_on, workers_late
 from .judge.health import judge_nodes, judge_operators, judge_whole
 from .judge.order import lowered
+from .judge.out_of_turn import judge_others, judge_turn
 from .judge.progress import (
     CONTROL_PLANE,
     UPDATING,
@@ -122,11 +123,8 @@ def _take(task: Task) -> Outcome:
     def judged(seen: OpenShift) -> Verdict:
         if is_control_plane(seen, task):
             return Verdict(tuple(left))
-        taken = judge_taken(seen, names, target)
-        # The rest of the batch continues later, once the gates were asked again.
-        if went and not taken.passed:
-            taken = judge_updated(seen, _under_way(seen, names, target), target, drains.kept)
-        return taken if taken.passed else combine((_unchanged(task, seen), taken))
+        turn = judge_turn(seen, names, opened=bool(opened))
+        return _judge_workers(task, seen, turn, went, drains)
 
     with held_after_failure(task, opened):
         seen, verdict = _look_and_act(task, step, judged, lambda seen: _left(seen, names, target), between=WHILE_OPEN)
@@ -138,6 +136,18 @@ def _take(task: Task) -> Outcome:
         return Outcome(Verdict(), bool(task.journal.as_result()))
     rest = [name for name in names if went and seen.is_configured(name) and not is_taken(seen, name, target)]
     return Outcome(verdict, bool(task.journal.as_result()), more={"rest": rest})
+
+
+def _judge_workers(task: Task, seen: OpenShift, turn: Verdict, went: Collection[str], drains: DrainWatch) -> Verdict:
+    """Whether a batch of workers is taken; if a spare one went first, whether what is taken is updated."""
+    names, target = task.params["batch"], _target(task)
+    taken = judge_taken(seen, names, target)
+    if not taken.passed and not turn.passed:
+        return turn
+    # The rest of the batch continues later, once the gates were asked again.
+    if went and not taken.passed:
+        taken = judge_updated(seen, _under_way(seen, names, target), target, drains.kept)
+    return taken if taken.passed else combine((_unchanged(task, seen), taken))
 
 
 def _not_taken(task: Task, verdict: Verdict, seen: OpenShift, pools: Collection[str]) -> Verdict:
@@ -156,7 +166,7 @@ def _take_nodes(task: Task, seen: OpenShift, acts: Acts, went: set[str]) -> None
     """Let the pools go for their Kubernetes nodes of the batch. `went` gets the spare ones that were taken first."""
     for pool, own in pools_of(seen, task) if _unchanged(task, seen).passed else ():
         went.update(taken_spare_ones(seen, pool.name, _target(task)))
-        _let_take(task, seen, acts, pool, own, held=bool(went))
+        _let_take(task, seen, acts, pool, own, held=bool(went) or not judge_turn(seen, own).passed)
 
 
 def _under_way(seen: OpenShift, names: Collection[str], target: Release) -> list[str]:
@@ -294,7 +304,8 @@ def _gate(task: Task) -> Outcome:
         if is_control_plane(seen, task):
             allowed = judge_next(task, client, seen, at_target) if chained else Verdict()
         else:
-            allowed = _unchanged(task, seen)
+            names = task.params["batch"]
+            allowed = combine((_unchanged(task, seen), judge_turn(seen, names), judge_others(seen, names)))
         return combine((judge_operators(seen), judge_nodes(seen, spare=True), allowed))
 
     def hold(seen: OpenShift, acts: Acts) -> None:

@@ -185,6 +185,10 @@ class Faults:
         """A person opens a Kubernetes node, even one that is being drained."""
         self._write(NODES, node, {"unschedulable": False})
 
+    def person_configures(self, pool: str) -> None:
+        """A person applies a MachineConfig, so that a pool gets a further configuration of the same version."""
+        self._controllers.machine_configs.render_again(pool)
+
     def person_wants(self, version: str) -> None:
         """A person wants an update of their own."""
         self._write(VERSIONS, VERSION, {"desiredUpdate": {"version": version}})

@@ -78,7 +78,7 @@ def _of_control_plane(seen: OpenShift, target: Release) -> str:
     failing = seen.version.condition("Failing")
     said = failing.message if failing.true else seen.version.condition("Progressing").message
     at = [
-        f"{name} {_doing(seen.nodes[name], seen.pool_of(name))[0]}"
+        f"{name} {doing_of(seen.nodes[name], seen.pool_of(name))[0]}"
         for name in seen.masters
         if name in seen.nodes and seen.nodes[name].is_handled
     ]
@@ -136,12 +136,12 @@ def _stage(node: ConfiguredNode, pool: MachineConfigPool, target: Release) -> Re
     if node.state in DEGRADED:
         said = f"Kubernetes node {node.name} cannot be updated ({node.state}): {node.reason}"
         return waiting("kubernetes_node_degraded", said, "Do what this message asks for.", about=node.name)
-    doing, remedy = _doing(node, pool)
+    doing, remedy = doing_of(node, pool)
     said = f"Kubernetes node {node.name} {doing} on its way to {target}."
     return waiting(UPDATING, said, remedy, about=f"{node.name} {doing}")
 
 
-def _doing(node: ConfiguredNode, pool: MachineConfigPool) -> tuple[str, str]:
+def doing_of(node: ConfiguredNode, pool: MachineConfigPool) -> tuple[str, str]:
     """The thing that happens to a Kubernetes node, and what a person looks at if it takes too long.
 
     A drain is asked for by one annotation, and another one says that it is done (machine-config-operator,

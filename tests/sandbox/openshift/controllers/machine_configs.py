@@ -30,6 +30,7 @@ class MachineConfigs:
         self._before = version
         self._degraded = False
         self._pool_degraded = False
+        self._again = 0
         operators.machine_config = self.upgrade
         shared.resources.store.listeners.append(self._changed)
 
@@ -54,6 +55,8 @@ class MachineConfigs:
     def upgrade(self, version: str) -> None:
         """Give all pools new configurations, also those that are paused, then wait for the required ones."""
         self._before, self.version = self.version, version
+        for pool in self._shared.each(POOLS):
+            self._releases.setdefault(pool["spec"]["configuration"]["name"], self._before)
         self._shared.clock.later(self._shared.pace.render, lambda: self._render(version))
 
     def _render(self, version: str) -> None:
@@ -62,15 +65,21 @@ class MachineConfigs:
             made = config_object(name, version)
             if self._shared.kept(CONFIGS, made["metadata"]["name"]) is None:
                 self._hand.create(CONFIGS, "", made)
-            self._releases |= {rendered(name, version): version, pool["spec"]["configuration"]["name"]: self._before}
-            self._hand.change(
-                POOLS,
-                "",
-                name,
-                lambda item, name=name: _configure(item, rendered(name, version)),  # type: ignore[misc]
-            )
+            self._give(name, rendered(name, version))
         required = sum(each["status"]["machineCount"] for each in self._shared.each(POOLS) if _is_required(each))
         self._wait(version, self._shared.clock.now() + required * PER_MASTER)
+
+    def render_again(self, pool: str) -> None:
+        """Give a pool a further configuration of the present version, as a MachineConfig of a person makes one."""
+        self._again += 1
+        made = config_object(pool, self.version)
+        made["metadata"]["name"] = rendered(pool, f"{self.version} {self._again}")
+        self._hand.create(CONFIGS, "", made)
+        self._give(pool, made["metadata"]["name"])
+
+    def _give(self, pool: str, configuration: str) -> None:
+        self._releases[configuration] = self.version
+        self._hand.change(POOLS, "", pool, lambda item: _configure(item, configuration))
 
     def _wait(self, version: str, end: float) -> None:
         if version != self.version:
@@ -99,7 +108,7 @@ class MachineConfigs:
             if not _is_required(pool):
                 continue
             seen = pool["metadata"]["generation"] <= pool["status"].get("observedGeneration", 0)
-            current = pool["spec"]["configuration"]["name"] == rendered(name, version)
+            current = self.release_of(pool["spec"]["configuration"]["name"]) == version
             if seen and current and condition_of(pool, "Updated").get("status") == "True":
                 continue
             if pool["spec"].get("paused"):

@@ -1,0 +1,59 @@
+"""The Kubernetes nodes that the machine config operator takes, or would take, although they are in no batch. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from ...common.verdict import Reason, as_verdict, refused, waiting
+from ...common.words import enumerate_few
+from ..observe.state import DEGRADED, MachineConfigPool, OpenShift
+from .health import is_held_by_person
+from .progress import doing_of
+
+
+@as_verdict
+def judge_turn(seen: OpenShift, names: Collection[str], *, opened: bool = False) -> Iterator[Reason]:
+    """Whether the machine config operator takes the Kubernetes nodes of a batch, and no other ones in their place.
+
+    One that has joined, or whose pool has got another configuration since it was updated, may come first in the order
+    of the operator. So may a spare one, after which the gates are asked again. `opened` is true once the pools of the
+    batch were let go, while the operator was at work on no other one.
+    """
+    for pool in seen.worker_pools:
+        own = [name for name in seen.members[pool.name] if name in names]
+        if not own or is_held_by_person(pool):
+            continue
+        others = _ahead(seen, pool, own) or (_at_work(seen, pool.name, own) if opened else [])
+        if others:
+            yield refused(
+                "out_of_turn",
+                f"The configuration of MachineConfigPool {pool.name} is another one than that of Kubernetes nodes"
+                f" {enumerate_few(others)}, so the machine config operator takes them before {enumerate_few(own)},"
+                " and no gate was asked for that.",
+                "Run the playbook again: its plan has them, too.",
+            )
+
+
+def _ahead(seen: OpenShift, pool: MachineConfigPool, own: Collection[str]) -> list[str]:
+    """Those that it would take before the last one of the batch that is not taken."""
+    left = [name for name in seen.members[pool.name] if seen.nodes[name].desired != pool.config]
+    last = max((place for place, name in enumerate(left) if name in own), default=0)
+    return [name for name in left[:last] if name not in own and not seen.nodes[name].is_spare]
+
+
+def _at_work(seen: OpenShift, pool: str, own: Collection[str]) -> list[str]:
+    nodes = [seen.nodes[name] for name in seen.members[pool] if name not in own]
+    return [each.name for each in nodes if each.is_handled and each.state not in DEGRADED and not each.is_spare]
+
+
+@as_verdict
+def judge_others(seen: OpenShift, names: Collection[str]) -> Iterator[Reason]:
+    """Whether the machine config operator is at work on no other Kubernetes node than those of a batch.
+
+    Something else may have ended the pause of a pool, or have configured the control plane.
+    """
+    for pool in seen.members:
+        for name in _at_work(seen, pool, names):
+            doing, remedy = doing_of(seen.nodes[name], seen.pools[pool])
+            said = f"Kubernetes node {name}, which is not in this batch, {doing}."
+            yield waiting("kubernetes_node_updating", said, remedy, about=f"{name} {doing}")
