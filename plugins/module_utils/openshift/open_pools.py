@@ -14,7 +14,7 @@ from ..kubernetes.client import connect
 from .act.changes import Acts
 from .judge.health import is_held_by_person
 from .judge.order import lowered
-from .judge.progress import is_taken
+from .judge.progress import is_taken_last
 from .observe.looking_at_target import release_of, through_of
 from .observe.state import MachineConfigPool, OpenShift
 
@@ -40,7 +40,7 @@ def has_some_left(task: Task, seen: OpenShift, pool: MachineConfigPool) -> bool:
     """Whether the machine config operator would take a further Kubernetes node of a pool that is open."""
     target = release_of(task.params["target_version"])
     in_turn = (seen.planned if target in through_of(task.params) else seen.members)[pool.name]
-    return any(not is_taken(seen, name, target) for name in in_turn)
+    return any(not is_taken_last(seen, name, target) for name in in_turn)
 
 
 def hold_open(task: Task, seen: OpenShift, acts: Acts) -> None:

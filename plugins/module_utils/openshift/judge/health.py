@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ...common.release import Release
 from ...common.verdict import Reason, as_verdict, refused, remark, waiting
@@ -129,8 +129,25 @@ def judge_whole(seen: OpenShift, target: Release) -> Iterator[Reason]:
         yield waiting("control_plane_updating", f"The control plane is not on {target} yet.")
     for pool in seen.worker_pools:
         left = [name for name in seen.planned[pool.name] if not seen.is_done(name, target)]
-        if left and not is_held_by_person(pool):
-            said = (
-                f"MachineConfigPool {pool.name} has Kubernetes nodes that are not on {target}: {enumerate_few(left)}."
-            )
+        again = [name for name in left if _goes_again(seen, pool, name, target)]
+        if len(left) > len(again) and not is_held_by_person(pool):
+            behind = enumerate_few(set(left) - set(again))
+            said = f"MachineConfigPool {pool.name} has Kubernetes nodes that are not on {target}: {behind}."
             yield waiting("kubernetes_node_updating", said, "Run the playbook again.", about=pool.name)
+        elif again and pool.paused and not is_held_by_person(pool):
+            yield _reconfigured(pool, again, target)
+
+
+def _goes_again(seen: OpenShift, pool: MachineConfigPool, name: str, target: Release) -> bool:
+    """Whether a Kubernetes node is on the target, and goes to a newer configuration of the same version."""
+    current = seen.nodes[name].current
+    return pool.release == seen.releases.get(current) == str(target) and current != pool.config
+
+
+def _reconfigured(pool: MachineConfigPool, names: Collection[str], target: Release) -> Reason:
+    return refused(
+        "pool_reconfigured",
+        f"MachineConfigPool {pool.name} has a newer configuration of {target} than Kubernetes nodes"
+        f" {enumerate_few(names)}. Once it is released, the machine config operator takes them without any gate.",
+        "Run the playbook again: it takes them batch by batch. To do without gates, run the playbook settle.",
+    )

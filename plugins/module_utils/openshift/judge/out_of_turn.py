@@ -38,7 +38,13 @@ def _ahead(seen: OpenShift, pool: MachineConfigPool, own: Collection[str]) -> li
     """Those that it would take before the last one of the batch that is not taken."""
     left = [name for name in seen.members[pool.name] if seen.nodes[name].desired != pool.config]
     last = max((place for place, name in enumerate(left) if name in own), default=0)
-    return [name for name in left[:last] if name not in own and not seen.nodes[name].is_spare]
+    return [name for name in left[:last] if name not in own and not _is_new_spare(seen, pool, name)]
+
+
+def _is_new_spare(seen: OpenShift, pool: MachineConfigPool, name: str) -> bool:
+    """Whether it is a spare one, and was not updated to the version of its pool yet."""
+    node = seen.nodes[name]
+    return node.is_spare and seen.releases.get(node.desired) != pool.release
 
 
 def _at_work(seen: OpenShift, pool: str, own: Collection[str]) -> list[str]:

@@ -102,7 +102,17 @@ def judge_taken(seen: OpenShift, names: Collection[str], target: Release) -> Ite
 
 
 def is_taken(seen: OpenShift, name: str, target: Release) -> bool:
-    """Whether the machine config operator is to bring a Kubernetes node to the target, or has done so."""
+    """Whether the machine config operator is to bring a Kubernetes node to the target, or has done so.
+
+    One that is at work goes on with the configuration that it was given, also if its pool gets a newer one.
+    """
+    node = seen.nodes[name]
+    at_work = node.is_handled and seen.releases.get(node.desired) == str(target)
+    return at_work or is_taken_last(seen, name, target)
+
+
+def is_taken_last(seen: OpenShift, name: str, target: Release) -> bool:
+    """The same, and the operator would not take it again: its pool has no newer configuration for it."""
     pool = seen.pool_of(name)
     return pool.release == str(target) and seen.nodes[name].desired == pool.config
 
@@ -122,7 +132,7 @@ def judge_updated(
     `kept` are the pods that budgets keep on Kubernetes nodes that are drained.
     """
     for name in names:
-        if seen.is_configured(name) and not seen.is_done(name, target):
+        if seen.is_configured(name) and not seen.has_reached(name, target):
             stays = [each for each in kept if each.kubernetes_node == name]
             yield drain_blocked(stays) if stays else _stage(seen.nodes[name], seen.pool_of(name), target)
 
@@ -147,7 +157,7 @@ def doing_of(node: ConfiguredNode, pool: MachineConfigPool) -> tuple[str, str]:
     A drain is asked for by one annotation, and another one says that it is done (machine-config-operator,
     `pkg/controller/drain/drain_controller.go`).
     """
-    if node.desired != pool.config:
+    if node.desired != pool.config and not node.is_handled:
         return f"waits for the machine config operator (MachineConfigPool {pool.name})", ""
     if not node.ready:
         return "reboots", "See its console."

@@ -46,9 +46,11 @@ class Looking:
             )
         pools = {each.name: each for each in map(self._pool, found[POOLS])}
         nodes = {each.name: each for each in all_of("Node", found[NODES], reading.node, client.kept)}
+        configs = {config for each in nodes.values() for config in (each.current, each.desired)}
+        releases = {each: self._release(each) for each in sorted(configs)}
         (said,) = all_of("ClusterVersion", [whole], reading.cluster_version)
         operators = all_of("ClusterOperator", found[OPERATORS], reading.operator, client.kept)
-        return OpenShift(said, operators, pools, nodes, members_of(pools, nodes))
+        return OpenShift(said, operators, pools, nodes, members_of(pools, nodes), releases)
 
     def _pool(self, item: dict[str, Any]) -> MachineConfigPool:
         with reading_object("MachineConfigPool", item):

@@ -259,6 +259,8 @@ class OpenShift:
     nodes: Mapping[str, ConfiguredNode]
     members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The Kubernetes nodes of each pool, in the order in which the machine config operator takes them."""
+    releases: Mapping[str, str] = field(default_factory=dict)
+    """The version of OpenShift that each rendered configuration of a Kubernetes node belongs to."""
 
     @cached_property
     def architecture(self) -> str:
@@ -305,6 +307,15 @@ class OpenShift:
         """Whether a Kubernetes node is on the target: it has the configuration of its pool, which belongs to it."""
         pool = self.pool_of(node)
         return pool.release == str(target) and self.nodes[node].has(pool.config)
+
+    def has_reached(self, node: str, target: Release) -> bool:
+        """Whether a Kubernetes node has a configuration of the target, and is back.
+
+        Its pool may have got a newer one since, of a MachineConfig. The controller of a release is the only one that
+        renders configurations with its version (machine-config-operator, `pkg/controller/render`).
+        """
+        own = self.nodes[node]
+        return self.releases.get(own.current) == str(target) and own.has(own.current)
 
 
 def pool_for(labels: Mapping[str, str], pools: Mapping[str, MachineConfigPool]) -> str:

@@ -167,6 +167,47 @@ def test_a_kubernetes_node_is_done_only_on_the_configuration_of_the_target() -> 
     assert judge_updated(early, ["gone"], TARGET).passed
 
 
+LATER = f"{ITS}-later"
+
+
+@pytest.mark.parametrize(
+    ("facts", "taken", "updated"),
+    [
+        ({}, False, False),
+        ({"desired": ITS}, True, False),
+        ({"desired": ITS, "current": ITS, "ready": False}, False, False),
+        ({"desired": ITS, "current": ITS, "state": "Working"}, True, False),
+        ({"desired": ITS, "current": ITS}, False, True),
+        ({"desired": LATER, "current": ITS}, True, False),
+        ({"desired": LATER, "current": LATER}, True, True),
+        ({"desired": "rendered-worker-unknown", "current": "rendered-worker-unknown"}, False, False),
+        ({"desired": config("worker", OLD), "current": ITS}, False, False),
+    ],
+)
+def test_a_kubernetes_node_is_updated_by_any_configuration_of_the_target(
+    facts: dict[str, Any], taken: bool, updated: bool
+) -> None:
+    """Its pool has got a later one of the same version, to which it would be taken again."""
+    seen = with_node(upgraded(), "w-0", **facts)
+    pools = {**seen.pools, "worker": pool("worker", NEW, config=LATER)}
+    seen = replace(seen, pools=pools, releases={**seen.releases, LATER: NEW})
+    assert judge_taken(seen, ["w-0"], TARGET).passed is taken
+    assert judge_updated(seen, ["w-0"], TARGET).passed is updated
+    assert seen.is_done("w-0", TARGET) is (facts.get("current") == LATER)
+
+
+def test_a_paused_pool_with_a_later_configuration_is_not_the_end() -> None:
+    nodes = {name: node(name, NEW) for name in openshift().nodes}
+    releases = {**openshift().releases, LATER: NEW}
+    for paused, codes in ((True, ["pool_reconfigured"]), (False, [])):
+        later = pool("worker", NEW, config=LATER, paused=paused, carries_undo=True)
+        seen = replace(upgraded(), nodes=nodes, pools={**upgraded().pools, "worker": later}, releases=releases)
+        assert [each.code for each in judge_whole(seen, TARGET).reasons] == codes
+        behind = with_node(seen, "w-1", desired=config("worker", OLD), current=config("worker", OLD))
+        (reason,) = judge_whole(behind, TARGET).reasons
+        assert reason.message == f"MachineConfigPool worker has Kubernetes nodes that are not on {NEW}: w-1."
+
+
 def test_each_step_of_a_kubernetes_node_is_progress() -> None:
     steps: list[dict[str, Any]] = [
         {},
