@@ -65,7 +65,9 @@ def test_a_kubernetes_node_is_not_taken_again_in_place_of_another_batch(here: Wo
     has_newest(cluster)
 
 
-@pytest.mark.parametrize(("name", "codes_of_end", "left"), [("worker-0", ["out_of_turn"], 2), ("worker-2", [], 0)])
+@pytest.mark.parametrize(
+    ("name", "codes_of_end", "left"), [("worker-0", ["out_of_turn"], 2), ("worker-2", ["pool_reconfigured"], 0)]
+)
 def test_a_batch_is_done_that_has_the_release_although_its_pool_has_a_newer_configuration(
     here: World, name: str, codes_of_end: list[str], left: int
 ) -> None:

@@ -7,14 +7,15 @@ from contextlib import contextmanager
 
 from ..common.errors import Refusal
 from ..common.task import Outcome, Task, attempt
-from ..common.verdict import Reason, Verdict, refused
+from ..common.verdict import Reason, Verdict, refused, remark
 from ..common.waiting import Patience
 from ..common.words import enumerate_few
 from ..kubernetes.client import connect
 from .act.changes import Acts
+from .act.commencing import hold_all
 from .judge.health import is_held_by_person
 from .judge.order import lowered
-from .judge.progress import is_taken_last
+from .judge.progress import is_taken, is_taken_last
 from .observe.looking_at_target import release_of, through_of
 from .observe.state import MachineConfigPool, OpenShift
 
@@ -43,12 +44,53 @@ def has_some_left(task: Task, seen: OpenShift, pool: MachineConfigPool) -> bool:
     return any(not is_taken_last(seen, name, target) for name in in_turn)
 
 
-def hold_open(task: Task, seen: OpenShift, acts: Acts) -> None:
-    """Hold the pools that are open, as a killed run may have left one: nothing is taken while a batch is asked for."""
-    target = release_of(task.params["target_version"])
-    for pool in seen.worker_pools if seen.version.has_completed(str(target)) else ():
-        if not pool.paused and has_some_left(task, seen, pool):
-            acts.hold(pool.name, lowered(seen, pool, task.params["max_unavailable"]))
+def hold_open(task: Task, seen: OpenShift, acts: Acts) -> list[MachineConfigPool]:
+    """Hold the pools that are open, and return these: a killed run may have left one, or something else let one go.
+
+    Nothing is taken while a batch is asked for, and no other one while it is updated.
+    """
+    target, most = release_of(task.params["target_version"]), task.params["max_unavailable"]
+    if not seen.version.has_completed(str(target)):
+        return []
+    found = [pool for pool in seen.worker_pools if not pool.paused and has_some_left(task, seen, pool)]
+    return [pool for pool in found if acts.hold(pool.name, lowered(seen, pool, most))]
+
+
+class HeldAgain:
+    """The pools that are found open while a batch is followed: they are held again, and named."""
+
+    def __init__(self, task: Task) -> None:
+        self._task, self._remarks = task, dict[str, Reason]()
+
+    def hold(self, seen: OpenShift, acts: Acts) -> None:
+        """Hold those that are open."""
+        most = self._task.params["max_unavailable"]
+        whole = is_control_plane(seen, self._task)
+        for pool in hold_all(seen, acts, most) if whole else hold_open(self._task, seen, acts):
+            self._note(seen, pool)
+
+    def _note(self, seen: OpenShift, pool: MachineConfigPool) -> None:
+        batch, target = self._task.params["batch"], release_of(self._task.params["target_version"])
+        names = [name for name in seen.planned[pool.name] if name not in batch and seen.nodes[name].is_handled]
+        taken = [name for name in names if is_taken(seen, name, target)]
+        said = (
+            f"MachineConfigPool {pool.name} was open, so that the machine config operator takes further Kubernetes"
+            " nodes without any gate. It is paused again."
+        )
+        said += f" Taken by then: {enumerate_few(taken)}." if taken else ""
+        reason = remark(
+            "pool_was_open",
+            said,
+            "If something else ends its pause, such as GitOps, have that leave spec.paused alone for now.",
+        )
+        if pool.name not in self._remarks:
+            self._task.progress(reason.sentence())
+        self._remarks[pool.name] = reason
+
+    @property
+    def remarks(self) -> tuple[Reason, ...]:
+        """A remark for each of them, as it was found last."""
+        return tuple(self._remarks.values())
 
 
 def hold_again(task: Task, pools: Collection[str]) -> tuple[Reason, ...]:

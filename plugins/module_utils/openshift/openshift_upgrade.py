@@ -52,7 +52,7 @@ from .judge.progress import (
 from .observe.look import Looking
 from .observe.looking_at_target import LookingAtTarget, chain_in, release_of
 from .observe.state import MachineConfigPool, OpenShift
-from .open_pools import has_some_left, held_after_failure, hold_again, hold_open, is_control_plane, pools_of
+from .open_pools import HeldAgain, has_some_left, held_after_failure, hold_again, hold_open, is_control_plane, pools_of
 from .planning import IDENTITY, OPTIONS, options_of, order, words
 from .preflight import preflight
 
@@ -215,6 +215,7 @@ def _follow(task: Task) -> Outcome:
     """Wait until the batch is on the target, and back."""
     names, target, began = task.params["batch"], _target(task), task.clock.now()
     drains, lateness = DrainWatch(task, connect(task.params["kubernetes"])), Lateness(task, names)
+    held = HeldAgain(task)
 
     def judged(seen: OpenShift) -> Verdict:
         if set(names) & set(seen.masters):
@@ -222,15 +223,17 @@ def _follow(task: Task) -> Outcome:
         updated = judge_updated(seen, _with_spare(seen, names, target), target, drains.kept)
         return lateness.judge(updated if updated.passed else combine((_unchanged(task, seen), updated)))
 
-    def look_at_drains(seen: OpenShift, _acts: Acts) -> None:
+    def step(seen: OpenShift, acts: Acts) -> None:
+        held.hold(seen, acts)
         drains.look(seen, _with_spare(seen, names, target))
 
-    seen, verdict = _look_and_act(task, look_at_drains, judged, lambda seen: _left(seen, names, target))
+    seen, verdict = _look_and_act(task, step, judged, lambda seen: _left(seen, names, target))
     took = round(task.clock.now() - began, 1)
     report: dict[str, Any] = {}
     if lateness.waited_for is not None:
         verdict, report = lateness.note(control_plane_late if set(names) & set(seen.masters) else workers_late, took)
     verdict, done = _with_going_on(task, verdict, seen), verdict.passed and not report
+    verdict = combine((verdict, Verdict(held.remarks)))
     took = round(took + lateness.before, 1)
     members: list[dict[str, Any]] = [
         {"name": name, "action": "updated" if done else "followed", "total_seconds": took if done else None}

@@ -10,7 +10,7 @@ from ...common.verdict import Reason, waiting
 from ..judge.left_out import left_out
 from ..judge.order import lowered
 from ..judge.validation import judge_target
-from ..observe.state import OpenShift
+from ..observe.state import MachineConfigPool, OpenShift
 from ..observe.target import UpgradeTarget
 from .changes import Acts
 
@@ -29,9 +29,7 @@ def commence(seen: OpenShift, target: UpgradeTarget, acts: Acts, params: Mapping
         Refusal: the cluster may not go to the target any more.
     """
     version = seen.version
-    for pool in seen.worker_pools:
-        if not pool.paused:
-            acts.hold(pool.name, lowered(seen, pool, params["max_unavailable"]))
+    hold_all(seen, acts, params["max_unavailable"])
     if version.is_commenced(str(target)):
         return ()
     verdict = passed_or_raise(judge_target(seen, target, (), left_out(params)))
@@ -46,6 +44,12 @@ def commence(seen: OpenShift, target: UpgradeTarget, acts: Acts, params: Mapping
         return (_not_retrieved(target, version.condition("RetrievedUpdates").message),)
     acts.commence(version, target.update(version))
     return ()
+
+
+def hold_all(seen: OpenShift, acts: Acts, most: str | None) -> list[MachineConfigPool]:
+    """Hold every pool of workers that is open, and return these. `most` is the option `max_unavailable`."""
+    found = [pool for pool in seen.worker_pools if not pool.paused]
+    return [pool for pool in found if acts.hold(pool.name, lowered(seen, pool, most))]
 
 
 def _not_retrieved(target: UpgradeTarget, cause: str) -> Reason:
