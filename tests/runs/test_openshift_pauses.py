@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from tests.runs.openshift import PLAYBOOK
 from tests.runs.test_openshift import TARGET, CalledOpenShift, codes
 from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.openshift.asking import SMALL, pool
 from tests.sandbox.openshift.kinds import DESIRED, POOLS, STATE, WORKING, annotations_of, rendered
+from tests.sandbox.web import Request
 
 
 @pytest.mark.parametrize(
@@ -44,6 +49,39 @@ def test_a_pool_that_something_else_lets_go_while_a_batch_is_followed_is_paused_
     assert "MachineConfigPool worker was open, so that the machine config operator takes further" in ended.output
     assert f"It is paused again. {f'Taken by then: {taken}. ' if taken else ''}If something else" in ended.output
     cluster.is_upgraded()
+
+
+@pytest.mark.parametrize("most", [None, 1], ids=["as it is", "fewer at a time"])
+def test_a_pool_that_a_person_pauses_during_its_batches_stays_paused_and_is_named(
+    here: World, most: int | None
+) -> None:
+    """Also if the run has left its `maxUnavailable` on it, which is put back."""
+    cluster = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), pool("worker", 4, max_unavailable=2))))
+    given = cluster.agreed(**({"upgrade_max_unavailable": most} if most else {}), upgrade_member_timeout=600)
+    patched = list[str]()
+
+    def pause(request: Request) -> None:
+        patched.extend([request.path] if request.method == "PATCH" and request.path == POOLS.path("", "worker") else [])
+        if len(patched) == 2:
+            # It was held, and is let go.
+            patched.append("paused")
+            cluster.openshift.faults.person_pauses("worker")
+
+    here.calling.after = pause
+    ended = here.play(PLAYBOOK, given)
+    here.calling.after = lambda _request: None
+    assert codes(ended) == ["kubernetes_node_waits", "timed_out"], ended.output
+    assert "worker-0 yet, since another user has paused MachineConfigPool worker." in ended.output
+    assert "stays paused, with" not in ended.output
+    # The next one leaves it as it is.
+    again = cluster.upgrade()
+    assert again.code == 0, again.output
+    assert "MachineConfigPool worker is paused by another user" in again.output
+    assert cluster.paused() == ["worker"]
+    worker = cluster.openshift.pool("worker")
+    assert worker["spec"]["maxUnavailable"] == 2
+    assert not worker["metadata"].get("annotations")
+    assert {"worker-0", "worker-1"}.isdisjoint(cluster.on_target())
 
 
 def test_a_pool_is_paused_again_if_another_update_is_wanted_while_its_batch_is_taken(here: World) -> None:

@@ -34,7 +34,7 @@ from .act.commencing import commence
 from .between_hops import judge_next, report_removals
 from .drain_watch import DrainWatch
 from .judge.going_on import control_plane_late, with_going_on, workers_late
-from .judge.health import judge_nodes, judge_operators, judge_whole
+from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_whole
 from .judge.order import lowered
 from .judge.out_of_turn import judge_others, judge_turn
 from .judge.progress import (
@@ -273,15 +273,16 @@ def _restore(task: Task) -> Outcome:
         versions = [seen.version.wanted or seen.version.desired] if task.params["aborted"] else chain
         remarks, reached = list[Reason](), seen.version.reached_of(versions)
 
-        def restore(pool: str) -> None:
-            left = [name for name in seen.planned[pool] if reached and not seen.is_done(name, release_of(reached))]
+        def restore(pool: MachineConfigPool) -> None:
+            names = seen.planned[pool.name] if reached and not is_held_by_person(pool) else ()
+            left = [name for name in names if not seen.is_done(name, release_of(reached))]
             if left:
                 # It may be open, if something else has ended the pause, or only its maxUnavailable is to be put back.
-                acts.hold(pool)
-            remarks.extend((_stays(pool, len(left)),) if left else acts.put_back(pool))
+                acts.hold(pool.name)
+            remarks.extend((_stays(pool.name, len(left)),) if left else acts.put_back(pool.name))
 
         # One that cannot be put back holds no other one up. A pool may have no Kubernetes node any more.
-        refusals = refusals_of([partial(restore, each.name) for each in seen.pools.values() if each.carries_undo])
+        refusals = refusals_of([partial(restore, each) for each in seen.pools.values() if each.carries_undo])
         return bool(task.journal.as_result()), Verdict((*remarks, *refusals))
 
     (changed, verdict), _state = task.wait(again, lambda _found: Verdict())

@@ -13,13 +13,10 @@ from ...kubernetes.client import KubernetesClient
 from ...run.lock.lease import lease_at
 from ...run.lock.lock_watch import Writers
 from ...run.undo.temporary_changes import change, put_back
-from ...run.undo.undo import Change, Path
-from ..observe.kinds import VERSION, machine_set_path, pool_path
+from ...run.undo.undo import Change
+from ..observe.kinds import MAX_UNAVAILABLE, PAUSED, VERSION, machine_set_path, pool_path
 from ..observe.machine_state import MachineSet
 from ..observe.state import ClusterVersion, Update
-
-PAUSED: Path = ("spec", "paused")
-MAX_UNAVAILABLE: Path = ("spec", "maxUnavailable")
 
 
 def is_known(made: Change) -> bool:

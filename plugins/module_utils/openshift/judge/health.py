@@ -119,7 +119,7 @@ def _never_completed(pool: MachineConfigPool) -> Reason:
 
 def is_held_by_person(pool: MachineConfigPool) -> bool:
     """Whether a pool is paused, and not by a run."""
-    return pool.paused and not pool.carries_undo
+    return pool.paused and not pool.is_held
 
 
 @as_verdict

@@ -9,6 +9,7 @@ from ...common.verdict import Reason, as_verdict, refused, waiting
 from ...draining.judge.budgets import drain_blocked
 from ...draining.observe.workloads import KeptPod
 from ..observe.state import DEGRADED, ConfiguredNode, MachineConfigPool, OpenShift
+from .health import is_held_by_person
 
 UPDATING = "kubernetes_node_updating"
 CONTROL_PLANE = "control_plane_updating"
@@ -97,8 +98,12 @@ def judge_taken(seen: OpenShift, names: Collection[str], target: Release) -> Ite
     """Whether the machine config operator has taken these Kubernetes nodes."""
     for name in names:
         if seen.is_configured(name) and not is_taken(seen, name, target):
-            said = f"The machine config operator has not taken Kubernetes node {name} yet."
-            yield waiting("kubernetes_node_waits", said, "See the pod machine-config-controller.", about=name)
+            said = f"The machine config operator has not taken Kubernetes node {name} yet"
+            remedy, pool = "See the pod machine-config-controller.", seen.pool_of(name)
+            if is_held_by_person(pool):
+                said += f", since another user has paused MachineConfigPool {pool.name}"
+                remedy = "Set its spec.paused to false, or run the playbook again, which leaves that pool as it is."
+            yield waiting("kubernetes_node_waits", f"{said}.", remedy, about=name)
 
 
 def is_taken(seen: OpenShift, name: str, target: Release) -> bool:

@@ -49,6 +49,9 @@ says its new version once they are updated, and never while it is paused (`syncR
 ARCHITECTURE, SYSTEM, WINDOWS = "kubernetes.io/arch", "kubernetes.io/os", "windows"
 ZONE = "topology.kubernetes.io/zone"
 MASTER, WORKER = "master", "worker"
+PAUSED: tuple[str, ...] = ("spec", "paused")
+MAX_UNAVAILABLE: tuple[str, ...] = ("spec", "maxUnavailable")
+"""The paths of the values of a MachineConfigPool that a run changes."""
 WORKER_ROLE = "node-role.kubernetes.io/worker"
 """The label that the kubelet of a worker gives its Kubernetes node (machine-config-operator, `templates/worker`)."""
 

@@ -8,8 +8,9 @@ from typing import Any
 from ...common.reading import Json, flag, listed, part, text, text_map, whole, within
 from ...kubernetes.conditions import UNKNOWN, conditions
 from ...kubernetes.node_fitness import CORDONED, PRESSURES
+from ...run.undo.undo import UNREADABLE, undo_in
 from ...run.undo.undo_annotation import UNDO
-from .kinds import CURRENT, DESIRED, DESIRED_DRAIN, LAST_DRAIN, REASON, REQUIRED, STATE, ZONE
+from .kinds import CURRENT, DESIRED, DESIRED_DRAIN, LAST_DRAIN, PAUSED, REASON, REQUIRED, STATE, ZONE
 from .state import (
     ClusterVersion,
     ConfiguredNode,
@@ -77,11 +78,13 @@ def operator(name: str, item: Json) -> Operator:
 def pool(name: str, item: Json, release: str) -> MachineConfigPool:
     """A MachineConfigPool; `release` is the version to which its configuration belongs."""
     spec, status = part(item, "spec"), part(item, "status", {})
+    notes = within(item, "metadata", lambda data: text_map(data, "annotations"))
     found = conditions(status)
     return MachineConfigPool(
         name=name,
         paused=flag(spec, "paused", default=False),
-        carries_undo=UNDO in within(item, "metadata", lambda data: text_map(data, "annotations")),
+        carries_undo=UNDO in notes,
+        is_held=UNDO in notes and _names_pause(notes[UNDO]),
         selector=part(spec, "nodeSelector", {}) or None,
         max_unavailable=_most(spec),
         config=config_of(item),
@@ -89,6 +92,14 @@ def pool(name: str, item: Json, release: str) -> MachineConfigPool:
         degraded=found.get("Degraded", UNKNOWN),
         required=REQUIRED in within(item, "metadata", lambda data: text_map(data, "labels")),
     )
+
+
+def _names_pause(undo: str) -> bool:
+    """Whether an undo is that of a pause, as it may be if it cannot be read."""
+    try:
+        return any(each.path == PAUSED for each in undo_in(undo, lambda _change: True).changes)
+    except UNREADABLE:
+        return True
 
 
 def _most(spec: Json) -> int | str:

@@ -152,6 +152,8 @@ class MachineConfigPool:
     release: str
     """The version of OpenShift that this configuration belongs to; empty if it does not say."""
     degraded: StatusCondition
+    is_held: bool = False
+    """Whether a run has paused it. One that only carries another undo of a run was paused by a person."""
     required: bool = False
     """Whether no update of OpenShift is completed before its Kubernetes nodes are updated."""
 

@@ -97,7 +97,7 @@ def test_what_is_done_is_not_planned_again() -> None:
 def test_a_pool_that_a_person_has_paused_is_left_out_and_one_of_a_run_is_not() -> None:
     paused = {"master": pool("master"), "worker": pool("worker", paused=True)}
     assert batches(openshift(pools=paused)) == [["m-0", "m-1", "m-2"]]
-    ours = {"master": pool("master"), "worker": pool("worker", paused=True, carries_undo=True)}
+    ours = {"master": pool("master"), "worker": pool("worker", paused=True, is_held=True)}
     assert len(batches(openshift(pools=ours))) == 4
     assert digest(openshift(pools=ours), target()) == digest(upgraded(), target())
     assert digest(openshift(pools=paused), target()) != digest(openshift(), target())
@@ -200,7 +200,7 @@ def test_a_paused_pool_with_a_later_configuration_is_not_the_end() -> None:
     nodes = {name: node(name, NEW) for name in openshift().nodes}
     releases = {**openshift().releases, LATER: NEW}
     for paused, codes in ((True, ["pool_reconfigured"]), (False, [])):
-        later = pool("worker", NEW, config=LATER, paused=paused, carries_undo=True)
+        later = pool("worker", NEW, config=LATER, paused=paused, is_held=True)
         seen = replace(upgraded(), nodes=nodes, pools={**upgraded().pools, "worker": later}, releases=releases)
         assert [each.code for each in judge_whole(seen, TARGET).reasons] == codes
         behind = with_node(seen, "w-1", desired=config("worker", OLD), current=config("worker", OLD))
@@ -290,7 +290,7 @@ def test_the_steps_of_a_run_look_at_no_kubernetes_node_that_the_operator_takes_b
     assert left_alone(with_node(openshift(), "w-1", state="Working"), TARGET) == (*every[:4], "w-2")
     # The control plane is under way, and another user has not held the workers.
     assert left_alone(openshift(version=under_way()), TARGET) == ()
-    held = {"master": pool("master"), "worker": pool("worker", paused=True, carries_undo=True)}
+    held = {"master": pool("master"), "worker": pool("worker", paused=True, is_held=True)}
     assert left_alone(openshift(version=under_way(), pools=held), TARGET) == every[3:]
     assert left_alone(upgraded(), TARGET) == every[:3]
     done = {name: node(name, NEW) for name in openshift().nodes}
@@ -336,7 +336,7 @@ def test_a_limit_that_is_no_number_and_no_share_is_refused(given: int | str, at_
         ("master", {"paused": True}, ["pool_required"]),
         ("worker", {}, ["pool_required"]),
         ("worker", {"paused": True}, ["pool_required"]),
-        ("worker", {"paused": True, "carries_undo": True}, ["pool_required"]),
+        ("worker", {"paused": True, "is_held": True}, ["pool_required"]),
     ],
 )
 def test_a_pool_for_which_the_control_plane_waits_may_not_be_paused(
