@@ -35,8 +35,7 @@ from .between_hops import judge_next, report_removals
 from .drain_watch import DrainWatch
 from .judge.going_on import control_plane_late, with_going_on, workers_late
 from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_whole
-from .judge.order import lowered
-from .judge.out_of_turn import judge_others, judge_turn
+from .judge.out_of_turn import judge_others, judge_turn, limit_of_batch
 from .judge.progress import (
     CONTROL_PLANE,
     UPDATING,
@@ -204,9 +203,8 @@ def _let_take(
     if held or all(is_taken(seen, name, target) for name in names):
         if has_some_left(task, seen, pool):
             acts.hold(pool.name)
-    elif (fewer := lowered(seen, pool, most)) is not None:
-        # An earlier run has held it with its own maxUnavailable.
-        acts.hold(pool.name, fewer)
+    elif (limit := limit_of_batch(seen, pool, names, most)) is not None:
+        acts.hold(pool.name, limit)
     elif pool.carries_undo:
         acts.let_go(pool.name)
 

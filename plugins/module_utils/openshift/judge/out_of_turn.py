@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from ...common.verdict import Reason, as_verdict, refused, waiting
 from ...common.words import enumerate_few
+from ...run.colouring import most_of
 from ..observe.state import DEGRADED, MachineConfigPool, OpenShift
 from .health import is_held_by_person
 from .progress import doing_of
@@ -38,7 +39,7 @@ def _ahead(seen: OpenShift, pool: MachineConfigPool, own: Collection[str]) -> li
     """Those that it would take before the last one of the batch that is not taken."""
     left = [name for name in seen.members[pool.name] if seen.nodes[name].desired != pool.config]
     last = max((place for place, name in enumerate(left) if name in own), default=0)
-    return [name for name in left[:last] if name not in own and not _is_new_spare(seen, pool, name)]
+    return [name for name in left[:last] if not _is_in_turn(seen, pool, name, own)]
 
 
 def _is_new_spare(seen: OpenShift, pool: MachineConfigPool, name: str) -> bool:
@@ -50,6 +51,29 @@ def _is_new_spare(seen: OpenShift, pool: MachineConfigPool, name: str) -> bool:
 def _at_work(seen: OpenShift, pool: str, own: Collection[str]) -> list[str]:
     nodes = [seen.nodes[name] for name in seen.members[pool] if name not in own]
     return [each.name for each in nodes if each.is_handled and each.state not in DEGRADED and not each.is_spare]
+
+
+def limit_of_batch(seen: OpenShift, pool: MachineConfigPool, names: Collection[str], most: str | None) -> int | None:
+    """The `maxUnavailable` with which a pool is let go for its Kubernetes nodes of a batch; None if it has it.
+
+    A larger one would let the machine config operator take others with them: it may be larger by now, a share may be of
+    more Kubernetes nodes, and some of the batch may be gone or done. `most` is the option `max_unavailable`.
+    """
+    members = seen.members[pool.name]
+    left = [name for name in members if seen.nodes[name].desired != pool.config]
+    first = next((place for place, name in enumerate(left) if not _is_in_turn(seen, pool, name, names)), len(left))
+    at_work = sum(1 for name in members if name in names and seen.nodes[name].is_handled)
+    now, allowed = pool.at_once(len(members)), pool.at_once_before(len(members))
+    allowed = min(allowed, most_of(most, len(members)) or allowed)
+    needed = min(allowed, max(1, first + at_work))
+    if now > needed:
+        fitting = needed if first < len(left) else allowed
+        return fitting if now > fitting else None
+    return needed if now < needed and pool.limit_before is not None else None
+
+
+def _is_in_turn(seen: OpenShift, pool: MachineConfigPool, name: str, names: Collection[str]) -> bool:
+    return name in names or _is_new_spare(seen, pool, name)
 
 
 @as_verdict

@@ -8,9 +8,9 @@ from typing import Any
 from ...common.reading import Json, flag, listed, part, text, text_map, whole, within
 from ...kubernetes.conditions import UNKNOWN, conditions
 from ...kubernetes.node_fitness import CORDONED, PRESSURES
-from ...run.undo.undo import UNREADABLE, undo_in
+from ...run.undo.undo import UNREADABLE, Change, Path, undo_in
 from ...run.undo.undo_annotation import UNDO
-from .kinds import CURRENT, DESIRED, DESIRED_DRAIN, LAST_DRAIN, PAUSED, REASON, REQUIRED, STATE, ZONE
+from .kinds import CURRENT, DESIRED, DESIRED_DRAIN, LAST_DRAIN, MAX_UNAVAILABLE, PAUSED, REASON, REQUIRED, STATE, ZONE
 from .state import (
     ClusterVersion,
     ConfiguredNode,
@@ -79,12 +79,13 @@ def pool(name: str, item: Json, release: str) -> MachineConfigPool:
     """A MachineConfigPool; `release` is the version to which its configuration belongs."""
     spec, status = part(item, "spec"), part(item, "status", {})
     notes = within(item, "metadata", lambda data: text_map(data, "annotations"))
-    found = conditions(status)
+    found, changes = conditions(status), _changes(notes.get(UNDO))
     return MachineConfigPool(
         name=name,
         paused=flag(spec, "paused", default=False),
         carries_undo=UNDO in notes,
-        is_held=UNDO in notes and _names_pause(notes[UNDO]),
+        is_held=changes is None or PAUSED in changes,
+        limit_before=_limit_before(spec, changes or {}),
         selector=part(spec, "nodeSelector", {}) or None,
         max_unavailable=_most(spec),
         config=config_of(item),
@@ -94,12 +95,17 @@ def pool(name: str, item: Json, release: str) -> MachineConfigPool:
     )
 
 
-def _names_pause(undo: str) -> bool:
-    """Whether an undo is that of a pause, as it may be if it cannot be read."""
+def _changes(undo: str | None) -> Mapping[Path, Change] | None:
+    """The changes of an undo by their paths; None if it cannot be read."""
     try:
-        return any(each.path == PAUSED for each in undo_in(undo, lambda _change: True).changes)
+        return {} if undo is None else {each.path: each for each in undo_in(undo, lambda _change: True).changes}
     except UNREADABLE:
-        return True
+        return None
+
+
+def _limit_before(spec: Json, changes: Mapping[Path, Change]) -> int | str | None:
+    change = changes.get(MAX_UNAVAILABLE)
+    return _most({"maxUnavailable": change.was}) if change and change.is_ours(spec.get("maxUnavailable")) else None
 
 
 def _most(spec: Json) -> int | str:

@@ -152,6 +152,8 @@ class MachineConfigPool:
     release: str
     """The version of OpenShift that this configuration belongs to; empty if it does not say."""
     degraded: StatusCondition
+    limit_before: int | str | None = None
+    """Its `maxUnavailable` before a run has set the present one; None if no run has."""
     is_held: bool = False
     """Whether a run has paused it. One that only carries another undo of a run was paused by a person."""
     required: bool = False
@@ -160,17 +162,24 @@ class MachineConfigPool:
     def at_once(self, count: int) -> int:
         """The most of its Kubernetes nodes that may be unavailable at once (machine-config-operator,
         `maxUnavailable` in `pkg/controller/node/status.go`: a percentage is rounded down, and 0 counts as 1)."""
-        given = self.max_unavailable
-        if isinstance(given, int):
-            return max(1, given)
-        share = _SHARE.fullmatch(given)
-        return max(1, math.floor(count * int(share[1]) / 100) if share else 1)
+        return _at_once(self.max_unavailable, count)
+
+    def at_once_before(self, count: int) -> int:
+        """The same as it was before a run has set a `maxUnavailable`."""
+        return _at_once(self.max_unavailable if self.limit_before is None else self.limit_before, count)
 
     @property
     def is_limited(self) -> bool:
         """Whether its `maxUnavailable` can be read: as any other text the machine config operator takes none at all
         (`GetScaledValueFromIntOrPercent` in `pkg/util/intstr` of apimachinery)."""
         return isinstance(self.max_unavailable, int) or _SHARE.fullmatch(self.max_unavailable) is not None
+
+
+def _at_once(given: int | str, count: int) -> int:
+    if isinstance(given, int):
+        return max(1, given)
+    share = _SHARE.fullmatch(given)
+    return max(1, math.floor(count * int(share[1]) / 100) if share else 1)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.out_of_turn import (
     judge_others,
     judge_turn,
+    limit_of_batch,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.kinds import SPARE
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.observe.state import OpenShift
@@ -65,3 +66,38 @@ def test_a_batch_waits_for_others_that_the_operator_is_at_work_on() -> None:
     assert reason.message == "Kubernetes node w-1, which is not in this batch, is taken by its daemon."
     assert judge_others(workers({}, AT_WORK, {}), ["w-1"]).passed
     assert judge_others(workers({}, {"desired": ITS, "state": "Degraded"}, {}), ["w-0"]).passed
+
+
+@pytest.mark.parametrize(
+    ("facts", "limit", "before", "most", "batch", "fitting"),
+    [
+        ([{}, {}, {}], 1, None, None, ["w-0"], None),
+        ([{}, {}, {}], 3, None, None, ["w-0"], 1),
+        ([{}, {}, {}], "70%", None, None, ["w-0"], 1),
+        ([{}, {}, {}], 3, None, "2", ["w-0", "w-1"], 2),
+        # Nothing else is left.
+        ([DONE, DONE, {}], 3, None, None, ["w-2"], None),
+        ([DONE, DONE, {}], 3, None, "2", ["w-2"], 2),
+        # One of the batch is at work, or done.
+        ([AT_WORK, {}, {}], 2, None, None, ["w-0", "w-1"], None),
+        ([DONE, {}, {}], 2, None, None, ["w-0", "w-1"], 1),
+        # Spare ones may be taken with it.
+        ([{}, IS_SPARE, {}], 2, None, None, ["w-0"], None),
+        ([{}, IS_SPARE, {}], 3, None, None, ["w-0"], 2),
+        # A run has set the present one.
+        ([{}, {}, {}], 1, 2, None, ["w-0", "w-1"], 2),
+        ([{}, {}, {}], 1, 2, "1", ["w-0", "w-1"], None),
+        ([{}, {}, {}], 1, 1, None, ["w-0", "w-1"], None),
+        ([{}, {}, {}], 1, None, None, ["w-0", "w-1"], None),
+    ],
+)
+def test_a_pool_is_let_go_for_no_more_than_the_batch(
+    facts: list[dict[str, Any]],
+    limit: int | str,
+    before: int | None,
+    most: str | None,
+    batch: list[str],
+    fitting: int | None,
+) -> None:
+    seen = workers(*facts, max_unavailable=limit, limit_before=before)
+    assert limit_of_batch(seen, seen.pools["worker"], batch, most) == fitting
