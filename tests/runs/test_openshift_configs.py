@@ -12,7 +12,7 @@ from tests.runs.test_openshift_capacity import MACHINED
 from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json
-from tests.sandbox.openshift.asking import SMALL, pool
+from tests.sandbox.openshift.asking import SMALL, history, pool
 from tests.sandbox.openshift.kinds import (
     CURRENT,
     DESIRED,
@@ -123,4 +123,15 @@ def test_a_kubernetes_node_that_joins_is_not_taken_in_place_of_another_batch(her
     assert len(taken(cluster)) == 1
     assert here.play(PLAYBOOK, given).code == 0
     assert len(taken(cluster)) == 4
+    assert cluster.paused() == []
+
+
+def test_a_version_whose_configurations_are_those_of_the_one_before_restarts_nothing(here: World) -> None:
+    """Their names are the same, and only their annotations are others."""
+    cluster = CalledOpenShift(here)
+    cluster.openshift.controllers.machine_configs.same_content = True
+    ended = cluster.upgrade()
+    assert ended.code == 0, ended.output
+    assert history(cluster.openshift)[0] == (TARGET, "Completed")
+    assert taken(cluster) == []
     assert cluster.paused() == []

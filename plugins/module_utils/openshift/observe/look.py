@@ -24,7 +24,7 @@ class Looking:
 
     client: KubernetesClient
     _releases: dict[str, str] = field(default_factory=dict)
-    """The version of each rendered configuration: one is never changed."""
+    """The version of each rendered configuration."""
 
     def look(self) -> OpenShift:
         """OpenShift now.
@@ -44,17 +44,26 @@ class Looking:
                 "The Kubernetes API has no ClusterVersion, so this is not OpenShift.",
                 "Correct kubernetes (upgrade_kubernetes).",
             )
-        pools = {each.name: each for each in map(self._pool, found[POOLS])}
+        (said,) = all_of("ClusterVersion", [whole], reading.cluster_version)
+        reached = said.desired if said.has_completed(said.desired) else ""
+        pools = {each.name: each for each in (self._pool(item, reached) for item in found[POOLS])}
         nodes = {each.name: each for each in all_of("Node", found[NODES], reading.node, client.kept)}
         configs = {config for each in nodes.values() for config in (each.current, each.desired)}
         releases = {each: self._release(each) for each in sorted(configs)}
-        (said,) = all_of("ClusterVersion", [whole], reading.cluster_version)
         operators = all_of("ClusterOperator", found[OPERATORS], reading.operator, client.kept)
         return OpenShift(said, operators, pools, nodes, members_of(pools, nodes), releases)
 
-    def _pool(self, item: dict[str, Any]) -> MachineConfigPool:
+    def _pool(self, item: dict[str, Any], reached: str) -> MachineConfigPool:
+        """A pool. Once the control plane has `reached` a version, its configuration is asked for until it has it, too.
+
+        A version that renders the same content keeps the name and changes the annotation (machine-config-operator,
+        `syncGeneratedMachineConfig` in `pkg/controller/render/render_controller.go`).
+        """
         with reading_object("MachineConfigPool", item):
-            release = self._release(reading.config_of(item))
+            config = reading.config_of(item)
+            if reached and self._releases.get(config) != reached:
+                self._releases.pop(config, None)
+            release = self._release(config)
         (pool,) = all_of("MachineConfigPool", [item], lambda name, each: reading.pool(name, each, release))
         return pool
 

@@ -12,7 +12,7 @@ from tests.sandbox.openshift.building import config_object
 from tests.sandbox.openshift.controllers.operators import Operators
 from tests.sandbox.openshift.controllers.shared import Shared
 from tests.sandbox.openshift.description import MACHINE_CONFIG_OPERATOR
-from tests.sandbox.openshift.kinds import CONFIGS, POOLS, REQUIRED, rendered
+from tests.sandbox.openshift.kinds import CONFIGS, POOLS, RELEASE, REQUIRED, rendered
 
 POLL = 10.0
 PER_MASTER = 600.0
@@ -31,6 +31,9 @@ class MachineConfigs:
         self._degraded = False
         self._pool_degraded = False
         self._again = 0
+        self.same_content = False
+        """Whether the next version renders what the pools have: the name is a hash of the content, so that only the
+        annotation is another one (`syncGeneratedMachineConfig` in `pkg/controller/render/render_controller.go`)."""
         operators.machine_config = self.upgrade
         shared.resources.store.listeners.append(self._changed)
 
@@ -62,6 +65,9 @@ class MachineConfigs:
     def _render(self, version: str) -> None:
         for pool in self._shared.each(POOLS):
             name = pool["metadata"]["name"]
+            if self.same_content:
+                self._annotate(pool["spec"]["configuration"]["name"], version)
+                continue
             made = config_object(name, version)
             if self._shared.kept(CONFIGS, made["metadata"]["name"]) is None:
                 self._hand.create(CONFIGS, "", made)
@@ -76,6 +82,11 @@ class MachineConfigs:
         made["metadata"]["name"] = rendered(pool, f"{self.version} {self._again}")
         self._hand.create(CONFIGS, "", made)
         self._give(pool, made["metadata"]["name"])
+
+    def _annotate(self, configuration: str, version: str) -> None:
+        self._releases[configuration] = version
+        said = {RELEASE: version}
+        self._hand.change(CONFIGS, "", configuration, lambda item: item["metadata"]["annotations"].update(said))
 
     def _give(self, pool: str, configuration: str) -> None:
         self._releases[configuration] = self.version
