@@ -12,7 +12,15 @@ from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.openshift.asking import SMALL, pool
-from tests.sandbox.openshift.kinds import DESIRED, POOLS, STATE, WORKING, annotations_of, rendered
+from tests.sandbox.openshift.kinds import (
+    CURRENT,
+    DESIRED,
+    POOLS,
+    STATE,
+    WORKING,
+    annotations_of,
+    rendered,
+)
 from tests.sandbox.web import Request
 
 
@@ -98,3 +106,21 @@ def test_a_pool_is_paused_again_if_another_update_is_wanted_while_its_batch_is_t
     workers = [annotations_of(cluster.openshift.node(f"worker-{place}"))[DESIRED] for place in range(3)]
     assert workers == [rendered("worker", TARGET), *[rendered("worker", "4.18.1")] * 2]
     assert cluster.paused() == ["worker"]
+
+
+def test_a_pool_without_anything_left_to_update_does_not_stay_paused(here: World) -> None:
+    """The last Kubernetes node is updated, and does not come back, since a person has cordoned it."""
+    infra = pool("infra", 2, max_unavailable=2)
+    cluster = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), pool("worker", 1), infra)))
+
+    def is_updated(item: Json) -> bool:
+        its = annotations_of(item)[CURRENT] == rendered("infra", TARGET)
+        return item["metadata"]["name"] == "infra-1" and its
+
+    cluster.openshift.faults.when(NODES, is_updated, lambda: cluster.openshift.faults.person_cordons("infra-1"))
+    ended = cluster.upgrade(upgrade_member_timeout=600, upgrade_max_unavailable=1)
+    assert ended.code != 0
+    assert "MachineConfigPool worker stays paused, with 1 Kubernetes nodes left to update." in ended.output
+    assert "MachineConfigPool infra stays paused" not in ended.output
+    assert cluster.paused() == ["worker"]
+    assert cluster.openshift.pool("infra")["spec"]["maxUnavailable"] == 2

@@ -273,7 +273,7 @@ def _restore(task: Task) -> Outcome:
 
         def restore(pool: MachineConfigPool) -> None:
             names = seen.planned[pool.name] if reached and not is_held_by_person(pool) else ()
-            left = [name for name in names if not seen.is_done(name, release_of(reached))]
+            left = [name for name in names if seen.is_left(name, release_of(reached))]
             if left:
                 # It may be open, if something else has ended the pause, or only its maxUnavailable is to be put back.
                 acts.hold(pool.name)

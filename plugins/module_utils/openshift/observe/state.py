@@ -225,7 +225,11 @@ class ConfiguredNode:
 
     def has(self, config: str) -> bool:
         """Whether it has this configuration, and is back."""
-        return self.current == self.desired == config and self.state == DONE and self.ready and not self.unschedulable
+        return self.is_updated_to(config) and self.ready and not self.unschedulable
+
+    def is_updated_to(self, config: str) -> bool:
+        """Whether it has this configuration, and the machine config operator has nothing to do for it."""
+        return self.current == self.desired == config and self.state == DONE
 
 
 @dataclass(frozen=True)
@@ -318,6 +322,11 @@ class OpenShift:
         """Whether a Kubernetes node is on the target: it has the configuration of its pool, which belongs to it."""
         pool = self.pool_of(node)
         return pool.release == str(target) and self.nodes[node].has(pool.config)
+
+    def is_left(self, node: str, target: Release) -> bool:
+        """Whether a Kubernetes node is still to be updated to the target. One that is not Ready or cordoned may not."""
+        pool = self.pool_of(node)
+        return pool.release != str(target) or not self.nodes[node].is_updated_to(pool.config)
 
     def has_reached(self, node: str, target: Release) -> bool:
         """Whether a Kubernetes node has a configuration of the target, and is back.

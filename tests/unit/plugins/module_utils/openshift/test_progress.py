@@ -194,6 +194,9 @@ def test_a_kubernetes_node_is_updated_by_any_configuration_of_the_target(
     assert judge_taken(seen, ["w-0"], TARGET).passed is taken
     assert judge_updated(seen, ["w-0"], TARGET).passed is updated
     assert seen.is_done("w-0", TARGET) is (facts.get("current") == LATER)
+    assert seen.is_left("w-0", TARGET) is (facts.get("current") != LATER)
+    away = with_node(seen, "w-0", ready=False)
+    assert away.is_left("w-0", TARGET) is seen.is_left("w-0", TARGET)
 
 
 def test_a_paused_pool_with_a_later_configuration_is_not_the_end() -> None:
