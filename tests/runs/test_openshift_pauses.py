@@ -17,6 +17,8 @@ from tests.sandbox.openshift.kinds import (
     DESIRED,
     POOLS,
     STATE,
+    VERSION,
+    VERSIONS,
     WORKING,
     annotations_of,
     rendered,
@@ -124,3 +126,18 @@ def test_a_pool_without_anything_left_to_update_does_not_stay_paused(here: World
     assert "MachineConfigPool infra stays paused" not in ended.output
     assert cluster.paused() == ["worker"]
     assert cluster.openshift.pool("infra")["spec"]["maxUnavailable"] == 2
+
+
+def test_an_update_that_is_withdrawn_is_not_waited_for(here: World) -> None:
+    cluster = CalledOpenShift(here)
+    cluster.openshift.faults.release_unsigned(TARGET)
+    given, began = cluster.agreed(), cluster.openshift.clock.now()
+
+    def withdraw() -> None:
+        cluster.openshift.write(VERSIONS, VERSION, {"desiredUpdate": None})
+
+    cluster.openshift.faults.when(VERSIONS, lambda item: "desiredUpdate" in item["spec"], withdraw)
+    ended = here.play(PLAYBOOK, given)
+    assert codes(ended) == ["update_withdrawn"], ended.output
+    assert cluster.openshift.clock.now() - began < 60
+    assert cluster.paused() == []

@@ -29,6 +29,12 @@ def judge_control_plane(seen: OpenShift, target: Release, kept: Sequence[KeptPod
     accepted = version.condition("ReleaseAccepted")
     if version.wanted not in ("", str(target)):
         yield _changed(version.wanted, target)
+    elif not version.is_commenced(str(target)):
+        yield refused(
+            "update_withdrawn",
+            f"Something else has withdrawn the update to {target}, so the cluster version operator does not begin it.",
+            "Find out who has done that, and run again if the update is wanted.",
+        )
     elif accepted.false and BACKUP in accepted.message and SEVERAL not in accepted.message:
         said = f"OpenShift backs up etcd before the update to {target}: {accepted.message}"
         yield waiting("etcd_backup", said, "See ClusterOperator etcd, and the pod cluster-backup in openshift-etcd.")

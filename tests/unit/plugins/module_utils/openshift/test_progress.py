@@ -244,7 +244,8 @@ def test_a_drain_that_two_budgets_block_says_so() -> None:
 @pytest.mark.parametrize(
     ("seen", "code"),
     [
-        (openshift(), "update_not_begun"),
+        (openshift(), "update_withdrawn"),
+        (openshift(version=version(wanted=NEW)), "update_not_begun"),
         (openshift(version=under_way()), "control_plane_updating"),
         (openshift(version=under_way("Completed")), "control_plane_updating"),
         (openshift(version=under_way(wanted="4.18.3")), "update_changed"),
