@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Reason, Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn import node_engine_switch
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.act import changes, putting_back
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.act.putting_back import Return
@@ -98,9 +98,8 @@ def settings_forgotten() -> Iterator[None]:
     """The settings are not put back."""
     put_back = Return._put_back
 
-    def others(self: Return, kind: str, *more: Any) -> None:
-        if kind != SETTINGS:
-            put_back(self, kind, *more)
+    def others(self: Return, kind: str, *more: Any) -> list[Reason]:
+        return [] if kind == SETTINGS else put_back(self, kind, *more)
 
     with patch.object(Return, "_put_back", others):
         yield
