@@ -28,6 +28,8 @@ START = 1_800_000_000.0
 BROKEN_RUNS, RUNS = 2, 8
 """The runs after which all is mended, and the most that an upgrade takes here. A story may take some passes more before
 all is mended, and as many after it."""
+CONSENT = "upgrade_confirm"
+"""It is in the output of each plan that can be consented to."""
 PAUSE = 120.0
 """Seconds between two runs."""
 
@@ -188,10 +190,10 @@ class _Playing:
         self._watches = True
         try:
             planned = self._stage.plan(given)
-            if planned.code != 0 or WAITED in planned.output:
+            if planned.code != 0 or (WAITED in planned.output and CONSENT not in planned.output):
                 self._ending.told.append(f"plan {self._ending.runs} is refused: {cause_of(planned)}")
                 return planned
-            self._consented = {**given, "upgrade_confirm": self._stage.digest(planned)}
+            self._consented = {**given, CONSENT: self._stage.digest(planned)}
             ended = self._stage.run(self._consented)
         except Killed:
             self._ending.told.append("the controller is killed")
