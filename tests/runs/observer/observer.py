@@ -52,6 +52,8 @@ class Observer(Watching[Sight]):
         """The members that a foreign fault has taken, until all is whole again."""
         self._unseen: dict[Setting, Any] = {}
         """The settings that others have changed since the run has looked at them, with the value of before."""
+        self._lowered: set[Key] = set()
+        """The shards of which others want fewer copies since a run has looked at the cluster."""
         self._made_by: dict[str, OneRun] = {}
         """The pods that runs have made, such as those that pull images: one that is at work removes its own."""
         self._holders: dict[Key, frozenset[str]] = {}
@@ -93,6 +95,8 @@ class Observer(Watching[Sight]):
 
     def _changed_by_others(self, before: Sight) -> None:
         self._hit |= acts.taken_down(before, self._now)
+        copies = {key: shard.copies for key, shard in self._now.shards.items()}
+        self._lowered |= {key for key, shard in before.shards.items() if copies.get(key, shard.copies) < shard.copies}
         first, self._first = self._first, left.after_others(self._first, before, self._now)
         for key in {**first.settings, **self._first.settings}:
             if first.settings.get(key) != self._first.settings.get(key):
@@ -128,6 +132,9 @@ class Observer(Watching[Sight]):
 
     def _judge_takedown(self, before: Sight, taken: Takedown, at: float) -> None:
         progress = self._progress
+        # No proof can know of copies that go between it and the act.
+        unknown = {name for key in self._lowered & before.shards.keys() for name in before.shards[key].started}
+        self._hit |= unknown & taken.names
         seen, pods = progress.cluster.sight, progress.pods.sight.pods
         self._note("copies", rules.kept_copies(before, seen, taken, self._consents))
         self._note("twice", rules.not_done(before, taken))
@@ -143,6 +150,7 @@ class Observer(Watching[Sight]):
     def _saw(self, request: Request, at: float) -> None:
         """Note a look of the run."""
         if acts.is_look_at_cluster(request):
+            self._lowered.clear()
             self._progress = replace(self._progress, cluster=Look(self._number, at, self._now))
         elif acts.is_look_at_pods(request, self._namespace):
             self._progress = replace(self._progress, pods=Look(self._number, at, self._now))
