@@ -7,7 +7,7 @@ from typing import Any
 
 from ...common.reading import Json, Unreadable, flag, listed, part, text, text_map, whole, within
 from ...kubernetes.answers import reading_object
-from ...kubernetes.conditions import UNKNOWN, conditions
+from ...kubernetes.conditions import UNKNOWN, StatusCondition, conditions
 from ...kubernetes.state import Pod
 from ...run.undo.undo_annotation import carried_undo
 from .state import DELETE_FIRST, MOST, PAUSED, Machine, MachineDeployment, Members, is_known
@@ -66,7 +66,7 @@ def machine(item: Json) -> Machine:
     """
     with reading_object("Machine", item):
         metadata, status = part(item, "metadata"), part(item, "status", {})
-        found = {text(each, "type"): each for each in listed(status, "conditions", dict, ())}
+        found = conditions(status)
         sets = [text(each, "uid") for each in listed(metadata, "ownerReferences", dict, ()) if _is_set(each)]
         return Machine(
             name=text(metadata, "name"),
@@ -75,7 +75,7 @@ def machine(item: Json) -> Machine:
             machine_set=sets[0] if sets else "",
             kubernetes_node=within(status, "nodeRef", lambda node: text(node, "name", ""), {}),
             phase=text(status, "phase", ""),
-            ready="Ready" in found and text(found["Ready"], "status", "") == "True",
+            ready=found.get("Ready", UNKNOWN).true,
             message=text(status, "failureMessage", "") or _trouble(found),
             created=text(metadata, "creationTimestamp", ""),
             going=bool(text(metadata, "deletionTimestamp", "")),
@@ -87,11 +87,10 @@ def _is_set(owner: Json) -> bool:
     return text(owner, "kind", "") == "MachineSet"
 
 
-def _trouble(found: Mapping[str, Json]) -> str:
-    """The message of the condition Ready, or else of the first one that is False and has a message."""
-    ready = [found["Ready"]] if "Ready" in found else []
-    troubles = [each for each in (*ready, *found.values()) if text(each, "status", "") != "True"]
-    return next((said for each in troubles if (said := text(each, "message", ""))), "")
+def _trouble(found: Mapping[str, StatusCondition]) -> str:
+    """The message of the condition Ready, or else of the first one that is not True and has a message."""
+    those = (found.get("Ready", UNKNOWN), *found.values())
+    return next((each.message for each in those if each.message and not each.true), "")
 
 
 def preferred_version(group: Json, known: Iterable[str]) -> str:
