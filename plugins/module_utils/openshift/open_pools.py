@@ -12,9 +12,8 @@ from ..common.waiting import Patience
 from ..common.words import enumerate_few
 from ..kubernetes.client import connect
 from .act.changes import Acts
-from .act.commencing import hold_all
+from .act.commencing import hold_those
 from .judge.health import is_held_by_person
-from .judge.order import lowered
 from .judge.progress import is_taken, is_taken_last
 from .observe.looking_at_target import release_of, through_of
 from .observe.state import MachineConfigPool, OpenShift
@@ -49,11 +48,10 @@ def hold_open(task: Task, seen: OpenShift, acts: Acts) -> list[MachineConfigPool
 
     Nothing is taken while a batch is asked for, and no other one while it is updated.
     """
-    target, most = release_of(task.params["target_version"]), task.params["max_unavailable"]
-    if not seen.version.has_completed(str(target)):
-        return []
-    found = [pool for pool in seen.worker_pools if not pool.paused and has_some_left(task, seen, pool)]
-    return [pool for pool in found if acts.hold(pool.name, lowered(seen, pool, most))]
+    if seen.version.has_completed(str(release_of(task.params["target_version"]))):
+        left = [pool for pool in seen.worker_pools if has_some_left(task, seen, pool)]
+        return hold_those(seen, left, acts, task.params["max_unavailable"])
+    return []
 
 
 class HeldAgain:
@@ -64,9 +62,11 @@ class HeldAgain:
 
     def hold(self, seen: OpenShift, acts: Acts) -> None:
         """Hold those that are open."""
-        most = self._task.params["max_unavailable"]
-        whole = is_control_plane(seen, self._task)
-        for pool in hold_all(seen, acts, most) if whole else hold_open(self._task, seen, acts):
+        if is_control_plane(seen, self._task):
+            held = hold_those(seen, seen.worker_pools, acts, self._task.params["max_unavailable"])
+        else:
+            held = hold_open(self._task, seen, acts)
+        for pool in held:
             self._note(seen, pool)
 
     def _note(self, seen: OpenShift, pool: MachineConfigPool) -> None:

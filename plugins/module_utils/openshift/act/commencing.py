@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...common.task import passed_or_raise
@@ -29,7 +29,7 @@ def commence(seen: OpenShift, target: UpgradeTarget, acts: Acts, params: Mapping
         Refusal: the cluster may not go to the target any more.
     """
     version = seen.version
-    hold_all(seen, acts, params["max_unavailable"])
+    hold_those(seen, seen.worker_pools, acts, params["max_unavailable"])
     if version.is_commenced(str(target)):
         return ()
     verdict = passed_or_raise(judge_target(seen, target, (), left_out(params)))
@@ -46,10 +46,11 @@ def commence(seen: OpenShift, target: UpgradeTarget, acts: Acts, params: Mapping
     return ()
 
 
-def hold_all(seen: OpenShift, acts: Acts, most: str | None) -> list[MachineConfigPool]:
-    """Hold every pool of workers that is open, and return these. `most` is the option `max_unavailable`."""
-    found = [pool for pool in seen.worker_pools if not pool.paused]
-    return [pool for pool in found if acts.hold(pool.name, lowered(seen, pool, most))]
+def hold_those(
+    seen: OpenShift, pools: Iterable[MachineConfigPool], acts: Acts, most: str | None
+) -> list[MachineConfigPool]:
+    """Hold those of these pools that are open, and return them. `most` is the option `max_unavailable`."""
+    return [pool for pool in pools if not pool.paused and acts.hold(pool.name, lowered(seen, pool, most))]
 
 
 def _not_retrieved(target: UpgradeTarget, cause: str) -> Reason:
