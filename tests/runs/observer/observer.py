@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -57,8 +57,6 @@ class Observer(Watching[Sight]):
         self._made_by: dict[str, OneRun] = {}
         """The pods that runs have made, such as those that pull images: one that is at work removes its own."""
         self._holders: dict[Key, frozenset[str]] = {}
-        self.is_paused: Callable[[], bool] = bool
-        """Whether a person has paused the upgrade."""
         self._in_pause = 0
         """The batches that have gone since it was paused. The one that waits at its gate may still go."""
         self._remember()

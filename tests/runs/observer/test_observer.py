@@ -88,7 +88,7 @@ def evicting(here: World, cluster: CalledCluster, _observer: Observer) -> Callab
 def pausing(_here: World, cluster: CalledCluster, observer: Observer) -> Callable[[Request], None]:
     """A function for after a request: once the first member goes, a person pauses the upgrade."""
     asked, person = list[Request](), Person(cluster.variables(TO))
-    observer.is_paused, observer.without_lock = person.is_paused, person.without_lock
+    person.watched_by(observer)
 
     def behind(request: Request) -> None:
         if request.method == "DELETE" and "/pods/" in request.path and "image-pull" not in request.path and not asked:

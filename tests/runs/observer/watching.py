@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
@@ -80,6 +80,8 @@ class Watching(Generic[Seen]):
         self._last_of: dict[int, Request] = {}
         self.without_lock: Sequence[OneRun] = ()
         """The runs of playbooks that only write into the record, over the version that they have read."""
+        self.is_paused: Callable[[], bool] = bool
+        """Whether a person has paused the upgrade."""
 
     @property
     def violations(self) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.runs import chosen, executor
 from tests.runs.driver import BegunHere
+from tests.runs.observer.watching import Watching
 from tests.runs.turns import OneRun
 from tests.scenarios.playbook import Played
 
@@ -33,6 +34,10 @@ class Person:
         self._paused = False
         self.without_lock: list[OneRun] = []
         """The runs of playbooks that take no lock: they only write into the record."""
+
+    def watched_by(self, observer: Watching[Any]) -> None:
+        """Have an observer know when the upgrade is paused, and what takes no lock."""
+        observer.is_paused, observer.without_lock = self.is_paused, self.without_lock
 
     def is_paused(self) -> bool:
         """Whether it is paused, and not resumed since."""

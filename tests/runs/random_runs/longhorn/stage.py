@@ -40,7 +40,7 @@ class LonghornStage(ByPlaybook):
         if self._database is not None:
             self.observer.ask_before(self._database.workload)
         self._person = Person({**self._own(), **SYSTEM}, self.observer.left_over)
-        self.observer.without_lock = self._person.without_lock
+        self._person.watched_by(self.observer)
         self._happening = HappeningToLonghorn(here, self.longhorn, story, self.observer, self._person, self._database)
 
     def variables(self) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class MachinesStage:
         owned = self._requesting.machines if self._requesting is not None else None
         self._deletions = Deletions(found, owned, self._replaced)
         self._person = Person(served_by(found, USER), self.observer.left_over)
-        self.observer.without_lock = self._person.without_lock
+        self._person.watched_by(self.observer)
         self._happening = HappeningToMachines(
             found.here, found, story, self._tenant, self._upgrader, self._requesting, self._deletions, self._person
         )

@@ -44,7 +44,7 @@ class StageOnHosts:
         self.observer = ObserverOfHosts(here.sandbox, cluster, self.target, consents, batching)
         given = cluster.variables(self.target)
         self._person = Person(given, self.observer.left_over, cluster.arguments)
-        self.observer.is_paused, self.observer.without_lock = self._person.is_paused, self._person.without_lock
+        self._person.watched_by(self.observer)
         self._happening = HappeningToHosts(here, cluster, story, self.observer.foreign, self._person)
 
     def variables(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class OpenSearchStage(ByPlaybook):
         saved = self.target if story.repository else ""
         self.observer = Observer(here.sandbox, self._cluster, Consents.of(story.options), batching, saved, story.size)
         self._person = Person(self._cluster.variables(self.target), self.observer.left_over)
-        self.observer.is_paused, self.observer.without_lock = self._person.is_paused, self._person.without_lock
+        self._person.watched_by(self.observer)
         self._happening = HappeningToMembers(here, self._cluster, story, self.observer.foreign, self._person)
 
     def variables(self) -> dict[str, Any]:
