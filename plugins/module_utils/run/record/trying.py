@@ -15,6 +15,9 @@ ENDING = frozenset({"stopped_by_request", "lock_lost", "orphaned"})
 """The codes of a run that is to end, or has lost its lock or its controller. It does not try again."""
 SHORTEST, LONGEST = 2, 60
 """Seconds between two tries. They grow with the time that has passed, so that there are not too many tries."""
+MOST = 60
+"""The pauses of the longest kind within the timeout. Each try includes the next one, and ansible-core ends with a
+RecursionError at a depth of about 250, after minutes of computing (executor/play_iterator.py)."""
 TRIED: dict[str, Any] = {
     "type": "dict",
     "options": {
@@ -143,7 +146,8 @@ class Try:
     def pause(self) -> int:
         """Seconds until it is tried again."""
         left = max(1, self.tried["timeout"] - self.seconds)
-        return int(min(max(SHORTEST, self.seconds // 4), LONGEST, left))
+        longest = max(LONGEST, self.tried["timeout"] // MOST)
+        return int(min(max(SHORTEST, self.seconds // 4), longest, left))
 
     def _is_final(self) -> bool:
         return self.times > self._budget() or self.ending

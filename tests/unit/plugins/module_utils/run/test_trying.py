@@ -29,6 +29,18 @@ def tried(seconds: int = 5, times: int = 0, wait: bool = True, unfinished: int =
     return Try("shop", {**NOTHING, **given}, seconds, unfinished, times, wait)
 
 
+@pytest.mark.parametrize(("timeout", "longest"), [(60, 60), (1800, 60), (43_200, 720), (7 * 86_400, 10_080)])
+def test_the_tries_of_a_step_are_not_more_than_ansible_can_nest(timeout: int, longest: int) -> None:
+    seconds, pauses = 1, list[int]()
+    while (one := tried(seconds=seconds, timeout=timeout, waits="It is open.")).next() is Next.AGAIN:
+        pauses.append(one.pause())
+        seconds += pauses[-1]
+    assert pauses[0] == 2
+    assert max(pauses) <= longest
+    # Ansible-core fails at about 250.
+    assert len(pauses) < 100
+
+
 @pytest.mark.parametrize(
     ("one", "following", "state"),
     [
