@@ -171,6 +171,7 @@ class Calling:
         try:
             answer = self.ask(host, port, request)
         except ConnectionRefusedError:
+            self._ask_watchers(request)
             self._tell(request, 0)
             raise
         self.answered.append((request.method, request.path))
@@ -199,8 +200,7 @@ class Calling:
         return urllib3.HTTPResponse(content, said, answer.status, preload_content=False, request_method=request.method)
 
     def _answer(self, handler: Handler, request: Request) -> Answer:
-        for each in self.watchers:
-            each.asked(request)
+        self._ask_watchers(request)
         status = 0
         try:
             answer = answered(handler, request, self.clock)
@@ -208,6 +208,10 @@ class Calling:
         finally:
             self._tell(request, status)
         return answer
+
+    def _ask_watchers(self, request: Request) -> None:
+        for each in self.watchers:
+            each.asked(request)
 
     def _tell(self, request: Request, status: int) -> None:
         for each in self.watchers:

@@ -1,4 +1,4 @@
-"""A step that is not done for hours: each further try of its tasks lies within the one before, and Ansible holds them all."""
+"""A step that is not done for hours: each try of its tasks includes the next one, and Ansible holds them all."""
 
 from __future__ import annotations
 

@@ -57,6 +57,8 @@ class Observer(Watching[Sight]):
         self._made_by: dict[str, OneRun] = {}
         """The pods that runs have made, such as those that pull images: one that is at work removes its own."""
         self._holders: dict[Key, frozenset[str]] = {}
+        self._without_majority = False
+        """Whether foreign faults took the majority since all members served. Then all copies start again."""
         self._in_pause = 0
         """The batches that have gone since it was paused. The one that waits at its gate may still go."""
         self._remember()
@@ -161,7 +163,10 @@ class Observer(Watching[Sight]):
         """Hold what has to be so at every time."""
         now = self._now
         self._remember()
-        self._keep("served", rules.served(now, self._holders, self._hit, self._consents))
+        if self._hit and any(rules.kept_majority(now, (), self._consents)):
+            self._without_majority = True
+        without = now.members if self._without_majority else self._hit
+        self._keep("served", rules.served(now, self._holders, without, self._consents))
         self._keep("quorum", rules.kept_majority(now, self._hit, self._consents))
         changes = (left.named_by_undo, left.replicas_named, left.sets_kept)
         self._keep("undo", tuple(said for each in changes for said in each(self._first, now)))
@@ -177,3 +182,4 @@ class Observer(Watching[Sight]):
             self._holders[key] = shard.started if shard.whole else held | shard.started
         if self._hit and now.is_whole():
             self._hit.clear()
+            self._without_majority = False

@@ -89,6 +89,27 @@ def test_passes_come_to_an_end_although_a_recurring_job_is_due_every_minute(way:
     assert ending.runs > 1
 
 
+def test_a_member_killed_while_a_batch_is_away_may_take_the_majority_and_so_all_copies() -> None:
+    # Found by seed 5071: two of four managers were away, so that all copies had to start again.
+    pools, indices = (Pool("members", 4, ("cluster_manager", "data", "ingest")),), (IndexIn("orders", 3, 1),)
+    options, events = {"upgrade_wait": False}, (Event(13, "evicted", 41, 1.0), Event(87, "process_killed", 79))
+    story = OpenSearchStory(5071, pools, indices, ("2.19.6", "3.8.0"), options=options, events=events)
+    ending = SYSTEMS["opensearch"].play(story)
+    assert not ending.faults, ending.text()
+    assert any("process_killed" in each for each in ending.told)
+
+
+def test_a_host_that_loses_its_power_after_its_member_has_started_is_no_act_of_the_run() -> None:
+    # Found by seed 5075: the next request found nothing there, and was taken for the one that had ended the process.
+    pools = (Pool("managers", 3, ("cluster_manager",)), Pool("data", 4, ("data", "ingest")))
+    events = (Event(76, "host_without_power", 42, 1.0),)
+    indices, way = (IndexIn("orders", 4, 1),), ("2.19.6", "3.8.0")
+    story = OpenSearchStory(5075, pools, indices, way, on_hosts=True, events=events)
+    ending = SYSTEMS["opensearch"].play(story)
+    assert not ending.faults, ending.text()
+    assert any("host_without_power" in each for each in ending.told)
+
+
 def test_a_longhorn_is_shrunk_to_the_things_that_make_a_story_fail() -> None:
     def fails(story: LonghornStory) -> bool:
         return any(each.name == "v2" for each in story.volumes)
