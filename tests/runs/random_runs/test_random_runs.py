@@ -16,10 +16,13 @@ from tests.runs.random_runs.opensearch.events import KINDS
 from tests.runs.random_runs.opensearch.host_events import KINDS_ON_HOSTS
 from tests.runs.random_runs.opensearch.story import IndexIn, OpenSearchStory
 from tests.runs.random_runs.openshift.events import KINDS as KINDS_OF_OPENSHIFT
+from tests.runs.random_runs.openshift.story import OpenShiftStory
 from tests.runs.random_runs.shrinking import shrunk, smallest_text
 from tests.runs.random_runs.story import Event
 from tests.runs.random_runs.systems import SYSTEMS
 from tests.sandbox.longhorn.description import Machine, Recurring, Volume
+from tests.sandbox.openshift.asking import pool
+from tests.sandbox.openshift.habits import KIND
 
 SEEDS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_RUNS", "60"))
 """The number of random upgrades of OpenSearch. One of another system takes longer, so that there are fewer of them."""
@@ -108,6 +111,16 @@ def test_a_host_that_loses_its_power_after_its_member_has_started_is_no_act_of_t
     ending = SYSTEMS["opensearch"].play(story)
     assert not ending.faults, ending.text()
     assert any("host_without_power" in each for each in ending.told)
+
+
+def test_a_request_that_is_made_again_after_its_upgrade_is_not_answered_yet() -> None:
+    # Found by seed 3009: it was deleted during the last batch, and no run came after it was made again.
+    events = (Event(190, "request_deleted"),)
+    story = OpenShiftStory(3009, (pool("master"), pool("worker")), KIND, requested=True, events=events)
+    ending = SYSTEMS["openshift"].play(story)
+    assert not ending.faults, ending.text()
+    assert ending.runs == 1
+    assert any("request_deleted" in each for each in ending.told)
 
 
 def test_a_longhorn_is_shrunk_to_the_things_that_make_a_story_fail() -> None:

@@ -31,6 +31,8 @@ class Requested(UpgradeConfigs):
         self._taken: list[str] = []
         """The workers that were taken by a run since the request was deleted or changed."""
         self._stopped = False
+        self._unread = False
+        """Whether it was made again, and no run has started since, so that none has answered it."""
         self.times = 0
         """The times of a start that it has named."""
         self.breaches: list[str] = []
@@ -59,10 +61,11 @@ class Requested(UpgradeConfigs):
         """Make it again, if it is not there."""
         if not self.is_there:
             self.wish()
+            self._unread = True
 
     def read_again(self) -> None:
         """A run starts, which reads it as it is by now."""
-        self._stopped = False
+        self._stopped = self._unread = False
 
     def _stop(self) -> None:
         self._stopped, self._taken = True, []
@@ -98,6 +101,8 @@ class Requested(UpgradeConfigs):
 
     def whole(self) -> Iterator[str]:
         """The things that are missing in the answer to an upgrade that is completed."""
+        if self._unread:
+            return
         entries = self.history()
         of_target = [each for each in entries if each.get("version") == self._version]
         if len(of_target) != 1 or len(entries) != 1:
