@@ -108,6 +108,7 @@ def roll(
 
     def proven() -> tuple[ObservedBatch, Verdict]:
         batch, verdict = _proven(task, observe, questions, done)
+        done.proven_at = task.clock.now()
         if verdict.passed:
             _lower(task, client, batch, done)
         return batch, verdict
@@ -232,15 +233,14 @@ def _delete(
     observe: Callable[[], ObservedBatch],
 ) -> Verdict:
     """Delete the pods one after another. A verdict that did not pass says why the rest stays up."""
-    proven_at = task.clock.now()
     for number, pod in enumerate(batch.outdated):
         if pod.name in done.let_through:
             done.deleted.append(pod.name)
             continue
         verdict = Verdict()
-        if task.clock.now() - proven_at >= PROOF_AGE:
+        if task.clock.now() - done.proven_at >= PROOF_AGE:
             verdict = _answer_now(lambda: observe().verdict)
-            proven_at = task.clock.now()
+            done.proven_at = task.clock.now()
         elif number:
             verdict = _answer_now(partial(judge_successors, client, batch.homes, [pod]))
         if not verdict.passed:

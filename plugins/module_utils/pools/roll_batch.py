@@ -71,6 +71,8 @@ class Done:
     """The acts so far, kept through any refusal."""
 
     deleted: list[str] = field(default_factory=list)
+    proven_at: float = 0.0
+    """The time of the last proof on the task's clock, in seconds."""
     prepared: bool = False
     """Whether something else than pods was changed."""
     let_through: list[str] = field(default_factory=list)

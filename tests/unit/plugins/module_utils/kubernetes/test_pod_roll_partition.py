@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_ann
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import (
     NAMES,
     PASSED,
+    REFUSED,
     Asked,
     World,
     turn,
@@ -89,6 +90,24 @@ def test_an_api_that_goes_away_with_the_answer_is_waited_for() -> None:
     world.patch = patch  # type: ignore[method-assign]
     outcome = turn(world, "data-2")
     assert (outcome.verdict.state, world.patches) == (State.PASSED, 1)
+
+
+@pytest.mark.parametrize(("away", "proofs", "deleted"), [(1, 1, ["data-2", "warm-0"]), (9, 2, ["data-2"])])
+def test_a_proof_that_grew_old_while_the_api_was_away_is_made_again(away: int, proofs: int, deleted: list[str]) -> None:
+    world, proof = Rolled(True), Asked(PASSED, REFUSED)
+    world.add("warm")
+    real = world.patch
+
+    def patch(path: str, body: Json) -> Json:
+        world.failures["get"] = AWAY
+        world.on_tick += [*[lambda: None] * away, world.failures.clear]
+        return real(path, body)
+
+    world.patch = patch  # type: ignore[method-assign]
+    outcome = turn(world, "data-2", "warm-0", proof=proof, pools=("data", "warm"))
+    assert [name for name, _uid in world.deleted] == deleted
+    assert proof.times == proofs
+    assert outcome.verdict.passed == (proofs == 1)
 
 
 def test_one_pass_leaves_it_to_the_next() -> None:
