@@ -132,10 +132,11 @@ class Observer(Watching[Sight]):
 
     def _judge_takedown(self, before: Sight, taken: Takedown, at: float) -> None:
         progress = self._progress
-        # No proof can know of copies that go between it and the act.
-        unknown = {name for key in self._lowered & before.shards.keys() for name in before.shards[key].started}
-        self._hit |= unknown & taken.names
         seen, pods = progress.cluster.sight, progress.pods.sight.pods
+        # No proof can know of copies that go, and of indices that come, between it and the act.
+        between = self._lowered | (before.shards.keys() - seen.shards.keys())
+        unknown = {name for key in between & before.shards.keys() for name in before.shards[key].started}
+        self._hit |= unknown & taken.names
         self._note("copies", rules.kept_copies(before, seen, taken, self._consents))
         self._note("twice", rules.not_done(before, taken))
         self._note("snapshot", rules.saved(before, self._saved) if self._saved else ())

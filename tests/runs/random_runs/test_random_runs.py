@@ -113,6 +113,23 @@ def test_a_host_that_loses_its_power_after_its_member_has_started_is_no_act_of_t
     assert any("host_without_power" in each for each in ending.told)
 
 
+def test_an_index_that_is_made_between_the_proof_and_the_deletion_is_no_fault_of_the_run() -> None:
+    # Found by seed 5119: its only copy was on the second member of a batch, of which the first was away already.
+    pools, way = (Pool("members", 4, ("cluster_manager", "data", "ingest")),), ("2.19.6", "3.8.0")
+    options, events = {"upgrade_batching": "zones"}, (Event(27, "index_without_replicas", 11, 5.0),)
+    ending = SYSTEMS["opensearch"].play(OpenSearchStory(5119, pools, (), way, options=options, events=events))
+    assert not ending.faults, ending.text()
+
+
+def test_of_two_managers_a_run_continues_with_the_one_that_was_left_stopped() -> None:
+    # Found by seed 5143: in check mode the gate of the other one, which voted alone by then, was refused.
+    pools, indices = (Pool("members", 2, ("cluster_manager", "data", "ingest")),), (IndexIn("orders", 2, 1),)
+    events, way = (Event(10, "host_unreachable", 65, 90.0),), ("2.19.6", "3.8.0")
+    ending = SYSTEMS["opensearch"].play(OpenSearchStory(5143, pools, indices, way, on_hosts=True, events=events))
+    assert not ending.faults, ending.text()
+    assert ending.runs == 2
+
+
 def test_a_request_that_is_made_again_after_its_upgrade_is_not_answered_yet() -> None:
     # Found by seed 3009: it was deleted during the last batch, and no run came after it was made again.
     events = (Event(190, "request_deleted"),)

@@ -118,7 +118,7 @@ def _judge_voting(gate: _Gate) -> Verdict:
     """The vote. Exclusions of an interrupted run count as put back, since that is done before the first batch."""
     down = gate.down if gate.scope.moment == BEFORE_BATCH else frozenset()
     ours = frozenset(excluded_by(carried_undo(gate.seen.settings)))
-    return judge_voting(gate.state, down, gate.scope.policy, ours)
+    return judge_voting(gate.state, down, gate.policy, ours)
 
 
 def _judge_back(gate: _Gate) -> Verdict:

@@ -45,6 +45,7 @@ def policy_of(params: Mapping[str, Any], *, hands_over: bool = False) -> Policy:
 
 
 def awaiting(policy: Policy, state: ClusterState, members: Collection[str], batch: Collection[str]) -> Policy:
-    """The policy for a batch, while some of `members` outside it may be away."""
+    """The policy for a batch, while some of `members` outside it may be away. Each may hold data or be electable."""
     present = {member.name for member in state.members.values()}
-    return replace(policy, awaits_data=not set(members) <= present | set(batch))
+    away = not set(members) <= present | set(batch)
+    return replace(policy, awaits_data=away, awaits_manager=away)

@@ -61,7 +61,9 @@ def judge_majorities(
             f"Without {names} only {staying} of the {len(configuration)} members of the {name}voting configuration are"
             " left, which is no majority."
         )
-        if 2 * len(configuration - down) > len(configuration):
+        # The servers take the vote of a member that is away if only one other is left; it votes again once it is back.
+        heir_comes = policy.awaits_manager and policy.hands_over and votes_alone(state)
+        if heir_comes or 2 * len(configuration - down) > len(configuration):
             yield waiting("no_majority", message, "Bring the missing manager-eligible members back.")
         elif policy.allow_quorum_loss:
             yield remark("no_majority", f"{message} The cluster stands still for that time, as allowed.")

@@ -14,7 +14,11 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.policy import Policy
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.proof import Proofs, placement_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.quorum import successors
-from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.safety import judge_batch, judge_consent
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.safety import (
+    judge_batch,
+    judge_consent,
+    prove,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterState
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
@@ -109,6 +113,14 @@ def test_one_that_is_away_and_can_be_elected_is_cured_first_so_no_consent_is_ask
     # A voter that is away does not count, unless the plan knows that it can be elected.
     missing = state_of("m-0 v-0 v-1 v-2", "m-0 v-0 v-1 v-2 x")
     assert said(judge_consent(missing, ["m-0"], Policy(hands_over=True))) == [STANDSTILL]
+
+
+@pytest.mark.parametrize(("hands_over", "state"), [(True, State.WAITING), (False, State.REFUSED)])
+def test_of_two_the_proof_waits_for_the_one_that_is_away_and_takes_the_vote(hands_over: bool, state: State) -> None:
+    alone = state_of("m-0 d-0")
+    found = said(prove(alone, ["m-0", "m-1", "d-0"], ["m-0"], Policy(hands_over=hands_over)))
+    assert ("no_majority", state) in found
+    assert [code for code, each in found if each is State.WAITING and code != "no_majority"] == ["member_missing"]
 
 
 def test_no_batch_takes_all_that_can_be_elected() -> None:
