@@ -68,6 +68,18 @@ def test_a_snapshot_that_is_cut_off_on_its_way_is_none(made: Machines) -> None:
     assert not commands.snapshots
 
 
+def test_a_snapshot_is_on_the_disk_before_it_has_its_name(made: Machines) -> None:
+    commands = made.machines[FIRST].commands
+    commands.fails["sync"] = "sync: error syncing: Input/output error"
+    said = take(made, FIRST, "before_drain").message
+    assert "No snapshot of etcd could be taken on cp-1 (Have its content on the disk)" in said
+    assert not commands.snapshots
+    del commands.fails["sync"]
+    assert take(made, FIRST, "before_drain").code == 0
+    (path,) = commands.snapshots
+    assert commands.on_disk == {path, path.rpartition("/")[0]}
+
+
 def test_what_a_killed_run_has_left_of_a_snapshot_is_removed(made: Machines) -> None:
     commands = made.machines[FIRST].commands
     name, kept = "stateful-upgrade-1.36.1-20260101T000000Z.db", "/var/lib/etcd-snapshots"

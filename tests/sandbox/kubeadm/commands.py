@@ -51,6 +51,8 @@ class Commands:
         """By path."""
         self.snapshots_broken = False
         """Whether a snapshot of etcd is of an older revision than etcd."""
+        self.on_disk: set[str] = set()
+        """The files and folders whose content is on the disk, so that a power loss keeps it."""
         self.disk_full = False
         """Whether a file that is moved to another folder, which is on another disk, is cut off there."""
         self.snapshots_cut = False
@@ -112,6 +114,7 @@ class Commands:
             "df": lambda _argv, _stdin: self._told("\n".join(["Avail", *map(str, self.free.values())])),
             "sh": lambda argv, _stdin: self._summed(argv[-1]),
             "mv": lambda argv, _stdin: self._moved(*argv[-2:]),
+            "sync": lambda argv, _stdin: self._synced(argv[-1]),
             "cat": lambda argv, _stdin: self._read(machine, argv[-1]),
             "tee": lambda argv, stdin: self._kept(machine.agent, argv[-1], stdin),
             AGENT: lambda argv, stdin: machine.agent.steps(argv, stdin, machine),
@@ -165,6 +168,13 @@ class Commands:
             self.snapshots[target] = {**self.snapshots[source], "totalSize": 1}
             return after(self._shared.pace.look, Ended(1, "", f"mv: error writing '{target}': No space left on device"))
         self.snapshots[target] = self.snapshots.pop(source)
+        folder = target.rpartition("/")[0]
+        stays = {target} if source in self.on_disk and source.rpartition("/")[0] == folder else set()
+        self.on_disk = self.on_disk - {source, target, folder} | stays
+        return self._told("")
+
+    def _synced(self, path: str) -> Steps:
+        self.on_disk.add(path)
         return self._told("")
 
     def _tried(self, argv: Sequence[str], folder: str) -> Steps:
