@@ -228,11 +228,19 @@ def _free(text: str) -> dict[str, int]:
 
 
 def _certificates(text: str) -> list[dict[str, str]]:
-    """The certificates of `output.kubeadm.k8s.io/v1alpha3`, without those that are missing."""
+    """The certificates of `output.kubeadm.k8s.io/v1alpha3`, without those that are missing.
+
+    One is `external` whose authority has no key on the machine: kubeadm does not renew it (`RenewUsingLocalCA` in
+    `cmd/kubeadm/app/phases/certs/renewal/manager.go`).
+    """
     found = json_in(text)
     lists = [found.get(each) or [] for each in ("certificates", "certificateAuthorities")] if found else []
     return [
-        {"name": str(each["name"]), "expires": str(each["expirationDate"])}
+        {
+            "name": str(each["name"]),
+            "expires": str(each["expirationDate"]),
+            **({"external": True} if each.get("externallyManaged") else {}),
+        }
         for items in lists
         for each in items
         if not each.get("missing") and each.get("expirationDate")

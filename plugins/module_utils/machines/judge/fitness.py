@@ -12,8 +12,8 @@ from ..observe.facts import MachineFacts
 from ..observe.state import ETCD, KubeadmCluster, KubeadmMachine
 
 SOON = timedelta(days=30)
-"""Certificates that end within this time are named. kubeadm renews them in an upgrade, but for the authorities
-(kubeadm, `renew`)."""
+"""Certificates that end within this time are named. kubeadm renews them in an upgrade, but for the authorities, and for
+those of an authority whose key it does not have (kubeadm, `renew`)."""
 AUTHORITIES = ("ca", "etcd-ca", "front-proxy-ca")
 """The authorities by the names that `kubeadm certs check-expiration` gives them."""
 
@@ -169,23 +169,29 @@ def _by_consent(said: str, remedy: str, *, accepted: bool) -> Reason:
 
 
 def _judge_certificates(facts: Mapping[str, MachineFacts], names: Collection[str], now: datetime) -> Iterator[Reason]:
-    ended, soon, authorities = list[str](), list[str](), list[str]()
+    ended, soon, external, authorities = list[str](), list[str](), list[str](), list[str]()
     for name in names:
         for each in facts[name].certificates if name in facts else ():
             if each.expires <= now:
                 ended.append(f"{each.name} on {name}")
             elif each.expires - now < SOON:
-                of_all = authorities if each.name in AUTHORITIES else soon
+                of_all = authorities if each.name in AUTHORITIES else external if each.external else soon
                 of_all.append(f"{each.name} on {name} ({each.expires.date()})")
     if ended:
         remedy = (
-            "Renew them: kubeadm certs renew all, then restart the control plane. It renews no authority, such as ca:"
-            " replace that by hand."
+            "Renew them: kubeadm certs renew all, then restart the control plane. It renews no authority, such as ca,"
+            " and nothing whose authority has its key elsewhere: replace these by hand."
         )
         yield refused("certificate_ended", f"Certificates have expired: {enumerate_few(ended)}.", remedy)
     if soon:
         said = f"Certificates that expire soon, and that kubeadm renews: {enumerate_few(soon)}."
         yield remark("certificates_end", said)
+    if external:
+        said = (
+            "Certificates that expire soon, and that kubeadm does not renew, since it does not have the key of their"
+            f" authority: {enumerate_few(external)}."
+        )
+        yield remark("external_certificates_end", said, "Have their authority sign new ones.")
     if authorities:
         said = f"Authorities that expire soon, and that kubeadm does not renew: {enumerate_few(authorities)}."
         yield remark("authorities_end", said)

@@ -18,6 +18,8 @@ class KubeadmCertificate:
 
     name: str
     expires: datetime
+    external: bool = False
+    """Whether kubeadm does not have the key of its authority, and so cannot renew it."""
 
 
 @dataclass(frozen=True)
@@ -100,4 +102,4 @@ def _certificate(item: Json) -> KubeadmCertificate:
     expires = datetime.fromisoformat(said.replace("Z", "+00:00"))
     if expires.tzinfo is None:
         raise Unreadable(f"is {said}, without its offset from UTC", "expires")
-    return KubeadmCertificate(text(item, "name"), expires)
+    return KubeadmCertificate(text(item, "name"), expires, flag(item, "external", default=False))

@@ -57,10 +57,12 @@ def test_the_fact_of_a_machine_of_the_control_plane() -> None:
     seen.append(told("      Avail\n 500\n 600", "space"))
     expiring = {
         "certificates": [
-            {"name": "apiserver", "expirationDate": "2027-01-02T03:04:05Z"},
+            {"name": "apiserver", "expirationDate": "2027-01-02T03:04:05Z", "externallyManaged": True},
             {"name": "etcd-peer", "expirationDate": "0001-01-01T00:00:00Z", "missing": True},
         ],
-        "certificateAuthorities": [{"name": "ca", "expirationDate": "2036-01-02T03:04:05Z"}],
+        "certificateAuthorities": [
+            {"name": "ca", "expirationDate": "2036-01-02T03:04:05Z", "externallyManaged": False}
+        ],
     }
     # kubeadm warns on its output where it cannot read the ConfigMap.
     said = told(f"[check-expiration] Error reading configuration\n{json.dumps(expiring)}")
@@ -74,7 +76,7 @@ def test_the_fact_of_a_machine_of_the_control_plane() -> None:
         "kubectl": "1.35.1",
         "free": {"/": 500, "/var/lib": 600},
         "certificates": [
-            {"name": "apiserver", "expires": "2027-01-02T03:04:05Z"},
+            {"name": "apiserver", "expires": "2027-01-02T03:04:05Z", "external": True},
             {"name": "ca", "expires": "2036-01-02T03:04:05Z"},
         ],
         "etcd": {

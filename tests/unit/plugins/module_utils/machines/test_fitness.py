@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -149,6 +150,10 @@ def test_the_facts_of_the_machines() -> None:
     assert judged(cp_0=MachineFacts(FROM, (KubeadmCertificate("etcd-ca", NOW + timedelta(9)),), ETCD)) == [
         "authorities_end"
     ]
+    external = KubeadmCertificate("apiserver", NOW + timedelta(9), external=True)
+    assert judged(cp_0=MachineFacts(FROM, (external,), ETCD)) == ["external_certificates_end"]
+    assert judged(cp_0=MachineFacts(FROM, (replace(external, name="ca"),), ETCD)) == ["authorities_end"]
+    assert judged(cp_0=MachineFacts(FROM, (replace(external, expires=NOW),), ETCD)) == ["certificate_ended"]
     assert judged(cp_0=MachineFacts(FROM)) == ["etcd_leader_unknown"]
 
 
@@ -161,11 +166,12 @@ def test_machines_of_the_control_plane_at_which_nothing_has_looked_are_named() -
 def test_facts_are_read_strictly() -> None:
     given = {
         "kubeadm": "v1.35.1",
-        "certificates": [{"name": "apiserver", "expires": "2027-01-01T00:00:00Z"}],
+        "certificates": [{"name": "apiserver", "expires": "2027-01-01T00:00:00Z", "external": True}],
         "etcd": {"member": "7", "leader": "7", "revision": 4},
     }
     found = facts_in({"cp-0": given, "w-0": {}})
     assert ([*found], found["cp-0"].kubeadm) == (["cp-0"], "1.35.1")
+    assert [each.external for each in found["cp-0"].certificates] == [True]
     assert found["cp-0"].etcd is not None
     assert found["cp-0"].etcd.leads
     with pytest.raises(NotUnderstood):
