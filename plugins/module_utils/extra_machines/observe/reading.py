@@ -38,7 +38,7 @@ def deployment(item: dict[str, Any]) -> MachineDeployment:
             ready=whole(status, "readyReplicas", 0),
             up_to_date=whole(status, "upToDateReplicas", updated),
             observed=whole(status, "observedGeneration", 0) >= whole(metadata, "generation", 0),
-            paused=flag(spec, "paused", default=False) or PAUSED in annotations or _says_paused(status),
+            paused=is_paused(item),
             going=bool(text(metadata, "deletionTimestamp", "")),
             most=int(most) if most.isascii() and most.isdecimal() and len(most) < 10 else None,
             by_topology=any(listed(metadata, "managedFields", _sets_replicas_by_topology, ())),
@@ -47,10 +47,12 @@ def deployment(item: dict[str, Any]) -> MachineDeployment:
         )
 
 
-def _says_paused(status: Json) -> bool:
-    """Whether its controller says that it does nothing, also since its Cluster is paused (cluster-api,
-    `util/paused/paused.go`). In v1beta1 of the API the condition is below `v1beta2`."""
-    return any(conditions(each).get("Paused", UNKNOWN).true for each in (status, part(status, "v1beta2", {})))
+def is_paused(item: Json) -> bool:
+    """Whether a MachineDeployment is paused, or its controller says that it does nothing, also since its Cluster is
+    paused (cluster-api, `util/paused/paused.go`). In v1beta1 of the API the condition is below `v1beta2`."""
+    metadata, spec, status = part(item, "metadata"), part(item, "spec"), part(item, "status", {})
+    said = any(conditions(each).get("Paused", UNKNOWN).true for each in (status, part(status, "v1beta2", {})))
+    return said or flag(spec, "paused", default=False) or PAUSED in text_map(metadata, "annotations")
 
 
 def _sets_replicas_by_topology(entry: Json) -> bool:

@@ -45,11 +45,19 @@ def judge_available(
 
 @as_verdict
 def judge_owners(seen: KubeadmCluster, going: Collection[str], most: str | None) -> Iterator[Reason]:
-    """Whether each MachineDeployment of these machines keeps enough available ones of those that it is to have.
+    """Whether each MachineDeployment of these machines keeps enough available ones of those that it is to have, and
+    Cluster API does not replace its machines at this time.
 
     A number that the user gives counts if it lets more of them go.
     """
     for owner in seen.owners:
+        if owner.rolls_out and any(name in going for name in owner.kubernetes_nodes):
+            yield waiting(
+                "machines_roll_out",
+                f"{owner.called} is being rolled out, so Cluster API may delete a machine of it during work on it.",
+                "Wait until its rollout has ended, or pause it (annotation cluster.x-k8s.io/paused).",
+                about=owner.called,
+            )
         there = [name for name in owner.kubernetes_nodes if _is_available(seen, name)]
         leave = [name for name in owner.kubernetes_nodes if name in going]
         wanted = most_of(most, owner.total) or 1

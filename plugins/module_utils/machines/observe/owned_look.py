@@ -11,7 +11,7 @@ from ...kubernetes.answers import reading_object
 from ...kubernetes.conditions import conditions
 from ...kubernetes.reference import ObjectReference, reference_in
 from ...run.undo.undo_annotation import carried_undo
-from .owned_machines import SKIP_REMEDIATION, TASK_MARK, OwnedMachine, is_mark
+from .owned_machines import IN_PLACE, SKIP_REMEDIATION, TASK_MARK, OwnedMachine, is_mark
 from .upgrade_tasks import BOOTSTRAP, INFRASTRUCTURE
 
 _CLUSTER_LABEL = "cluster.x-k8s.io/cluster-name"
@@ -36,6 +36,7 @@ def owned_machine(item: dict[str, Any]) -> OwnedMachine:
             skip=notes.get(SKIP_REMEDIATION),
             undo=carried_undo(item, is_mark),
             conditions=conditions(status),
+            updated_in_place=IN_PLACE in notes,
             cluster=within(item, "spec", lambda spec: text(spec, "clusterName", ""), {}),
             controller=next(iter(_controllers(metadata)), ("", "")),
             deployment=text_map(metadata, "labels").get(DEPLOYMENT_NAME, ""),

@@ -14,6 +14,8 @@ TASK_MARK = "upgrade.stateful/task"
 """The annotation with the upgrade that works on a Machine: NAMESPACE/NAME of an UpgradeTask, or the name of a run."""
 SKIP_REMEDIATION = "cluster.x-k8s.io/skip-remediation"
 """The annotation of a Machine that no MachineHealthCheck replaces, whatever the value is (`common_types.go`)."""
+IN_PLACE = "in-place-updates.internal.cluster.x-k8s.io/update-in-progress"
+"""The annotation of a Machine that Cluster API has updated in place, by a run or by another extension."""
 MARK_PATH: Path = ("metadata", "annotations", TASK_MARK)
 SKIP_PATH: Path = ("metadata", "annotations", SKIP_REMEDIATION)
 
@@ -48,6 +50,8 @@ class OwnedMachine:
     conditions: Mapping[str, StatusCondition]
     cluster: str = ""
     """The name of its Cluster."""
+    updated_in_place: bool = False
+    """Whether Cluster API has it updated in place now."""
     controller: tuple[str, str] = ("", "")
     """Kind and name of the object that controls it."""
     deployment: str = ""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ...common.errors import Denied
-from ...common.reading import Json, part, whole
+from ...common.reading import Json, part, text, whole
 from ...common.words import unique
 from ...extra_machines.observe.look import ClusterApi
+from ...extra_machines.observe.reading import is_paused
 from ...kubernetes.answers import reading_object
 from .owned_machines import OwnedMachine
 from .state import OwnedWorkers
 
-DEPLOYMENT = "MachineDeployment"
+DEPLOYMENT, MACHINE_SET = "MachineDeployment", "MachineSet"
+ON_DELETE = "OnDelete"
+"""The strategy with which a MachineDeployment replaces only the Machines that a person deletes."""
 
 
 def owners_of(api: ClusterApi, owned: Mapping[str, OwnedMachine], names: Collection[str]) -> tuple[OwnedWorkers, ...]:
@@ -23,11 +26,13 @@ def owners_of(api: ClusterApi, owned: Mapping[str, OwnedMachine], names: Collect
         Refusal: they cannot be had or understood.
     """
     keys = unique((owned[name].namespace, owned[name].deployment) for name in names if name in owned)
-    found = (_owner(api, owned, *key) for key in keys if key[1])
+    found = (_owner(api, owned, *key, names) for key in keys if key[1])
     return tuple(each for each in found if each is not None)
 
 
-def _owner(api: ClusterApi, owned: Mapping[str, OwnedMachine], namespace: str, name: str) -> OwnedWorkers | None:
+def _owner(
+    api: ClusterApi, owned: Mapping[str, OwnedMachine], namespace: str, name: str, going: Collection[str]
+) -> OwnedWorkers | None:
     try:
         item = api.client.get(api.deployment_path(namespace, name))
     except Denied:
@@ -39,15 +44,35 @@ def _owner(api: ClusterApi, owned: Mapping[str, OwnedMachine], namespace: str, n
     with reading_object(DEPLOYMENT, item):
         spec = part(item, "spec")
         return OwnedWorkers(
-            f"{DEPLOYMENT} {namespace}/{name}", whole(spec, "replicas", len(nodes)), nodes, most_in(spec)
+            called=f"{DEPLOYMENT} {namespace}/{name}",
+            total=whole(spec, "replicas", len(nodes)),
+            kubernetes_nodes=nodes,
+            most=most_in(spec),
+            rolls_out=_rolls_out(item, own, going),
         )
 
 
-def most_in(spec: Json) -> str:
-    """The `maxUnavailable` in the spec of a MachineDeployment; empty if it gives none.
+def _rolls_out(item: Json, own: Sequence[OwnedMachine], going: Collection[str]) -> bool:
+    """Whether its controller replaces the Machines of a MachineDeployment.
 
-    Since v1beta2 of the API its strategy is in `rollout` (cluster-api, `api/core/v1beta2/machinedeployment_types.go`).
+    It does not where a Machine that goes now is the one that it has updated in place.
     """
-    strategy = part(part(spec, "rollout", {}), "strategy", {}) or part(spec, "strategy", {})
-    found: Any = part(strategy, "rollingUpdate", {}).get("maxUnavailable")
+    status, spec = part(item, "status", {}), part(item, "spec")
+    in_place = any(each.updated_in_place for each in own if each.kubernetes_node in going)
+    if in_place or is_paused(item) or text(_strategy(spec), "type", "") == ON_DELETE:
+        return False
+    sets = {name for kind, name in (each.controller for each in own if not each.going) if kind == MACHINE_SET}
+    there = whole(status, "replicas", 0)
+    # Neither number is there before its controller has counted.
+    return len(sets) > 1 or whole(status, "upToDateReplicas", whole(status, "updatedReplicas", there)) < there
+
+
+def most_in(spec: Json) -> str:
+    """The `maxUnavailable` in the spec of a MachineDeployment; empty if it gives none."""
+    found: Any = part(_strategy(spec), "rollingUpdate", {}).get("maxUnavailable")
     return "" if found is None else str(found)
+
+
+def _strategy(spec: Json) -> Json:
+    """Since v1beta2 of the API it is in `rollout` (cluster-api, `api/core/v1beta2/machinedeployment_types.go`)."""
+    return part(part(spec, "rollout", {}), "strategy", {}) or part(spec, "strategy", {})

@@ -77,6 +77,8 @@ class OwnedWorkers:
     """Those of its Machines, without the ones that are being deleted."""
     most: str
     """Its `maxUnavailable`: a number, or a percentage of them; empty if it gives none."""
+    rolls_out: bool = False
+    """Whether Cluster API replaces its machines now."""
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.extra_machines.observe.look import ClusterApi
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.preflight import (
     allowed_of,
     judge_available,
@@ -12,12 +14,34 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.pr
     judge_owners,
     may_go,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.owners import most_in
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.owned_machines import OwnedMachine
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.owners import most_in, owners_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.state import OwnedWorkers
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.plugins.module_utils.machines.seen import CONTROL_PLANE, GROUPS, TO, WORKERS, cluster, machine
+
+
+def owned_worker(node: str, machine_set: str = "old", *, going: bool = False, in_place: bool = False) -> OwnedMachine:
+    """A Machine of a MachineDeployment."""
+    return OwnedMachine(
+        namespace="clusters",
+        name=f"m-{node}",
+        uid=f"uid-{node}",
+        kubernetes_node=node,
+        going=going,
+        mark="",
+        skip=None,
+        undo=None,
+        conditions={},
+        controller=("MachineSet", machine_set),
+        deployment="workers",
+        updated_in_place=in_place,
+    )
+
+
+ONE_SET = (owned_worker("w-0"), owned_worker("w-1"))
 
 
 @given(st.integers(1, 20), st.integers(1, 20), st.data())
@@ -115,6 +139,46 @@ def test_a_machine_that_is_away_takes_none_from_its_machine_deployment() -> None
     seen = cluster(machine("w-0", ready=False), owners=(owner,))
     assert judge_owners(seen, ["w-0"], None).passed
     assert not judge_owners(seen, ["w-1"], None).passed
+
+
+def test_no_machine_goes_while_its_machine_deployment_is_rolled_out() -> None:
+    owner = OwnedWorkers("MachineDeployment clusters/workers", 3, tuple(WORKERS), "", rolls_out=True)
+    (reason,) = judge_owners(cluster(owners=(owner,)), ["w-0"], None).reasons
+    assert reason.sentence() == (
+        "MachineDeployment clusters/workers is being rolled out, so Cluster API may delete a machine of it during work"
+        " on it. Wait until its rollout has ended, or pause it (annotation cluster.x-k8s.io/paused)."
+    )
+    assert judge_owners(cluster(owners=(owner,)), ["w-9"], None).passed
+
+
+TWO_SETS = (owned_worker("w-0"), owned_worker("w-1", machine_set="new"))
+COUNTED = {"replicas": 2, "upToDateReplicas": 1}
+IN_V1BETA2 = {"rollout": {"strategy": {"type": "OnDelete"}}}
+
+
+@pytest.mark.parametrize(
+    ("own", "spec", "status", "rolls_out"),
+    [
+        (ONE_SET, {}, {}, False),
+        (ONE_SET, {}, {**COUNTED, "upToDateReplicas": 2}, False),
+        (ONE_SET, {}, COUNTED, True),
+        (ONE_SET, {}, {"replicas": 2, "updatedReplicas": 0}, True),
+        (ONE_SET, {"strategy": {"type": "OnDelete"}}, COUNTED, False),
+        (TWO_SETS, IN_V1BETA2, COUNTED, False),
+        (TWO_SETS, {}, {}, True),
+        (TWO_SETS, {"paused": True}, COUNTED, False),
+        ((TWO_SETS[0], owned_worker("w-1", machine_set="new", going=True)), {}, {}, False),
+        ((owned_worker("w-0", in_place=True), TWO_SETS[1]), {}, COUNTED, False),
+        ((TWO_SETS[0], owned_worker("w-1", machine_set="new", in_place=True)), {}, COUNTED, True),
+    ],
+)
+def test_a_rollout_is_seen_unless_it_is_the_update_of_the_machine_that_goes(
+    own: tuple[OwnedMachine, ...], spec: Any, status: Any, rolls_out: bool
+) -> None:
+    item = {"metadata": {}, "spec": spec, "status": status}
+    api = ClusterApi(cast("Any", SimpleNamespace(get=lambda _path: item)), "v1beta2")
+    (found,) = owners_of(api, {each.kubernetes_node: each for each in own}, ["w-0"])
+    assert found.rolls_out is rolls_out
 
 
 def test_workers_go_alone_only_once_the_control_plane_is_on_the_target() -> None:
