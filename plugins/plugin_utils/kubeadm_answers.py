@@ -227,7 +227,7 @@ def _free(text: str) -> dict[str, int]:
     return dict(zip(SPACE, numbers, strict=True)) if len(numbers) == len(SPACE) else {}
 
 
-def _certificates(text: str) -> list[dict[str, str]]:
+def _certificates(text: str) -> list[dict[str, Any]]:
     """The certificates of `output.kubeadm.k8s.io/v1alpha3`, without those that are missing.
 
     One is `external` whose authority has no key on the machine: kubeadm does not renew it (`RenewUsingLocalCA` in
