@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -76,14 +76,14 @@ def drain(
     draining = Draining(task, client, module)
     for name in names:
         task.ask(partial(draining.cordon, name))
-    forcing = Forcing(task, client, rules.rungs)
+    forcing, began = Forcing(task, client, rules.rungs), utc_now()
 
     def step() -> DrainPass:
         seen = rules.without_spared(look_at_drain(client, names))
         spared = [each.uid for each in unmanaged(seen.pods, names, rules.unmanaged)]
         answers = draining.evict(evictable(seen, spared))
         if rules.rungs and not task.check_mode:
-            forcing.force(seen.pods, _ages(seen), {each.uid for each in seen.kept})
+            forcing.force(seen.pods, _ages(seen, began), {each.uid for each in seen.kept})
         return DrainPass(seen, _judge(task, names, rules, seen, answers))
 
     def judged(found: DrainPass) -> Verdict:
@@ -111,11 +111,11 @@ def _remaining(found: DrainPass) -> dict[str, tuple[float, ...]]:
     return dict.fromkeys({each.code for each in found.verdict.deciding()}, left(found.seen))
 
 
-def _ages(seen: DrainLook) -> dict[str, float]:
-    """The seconds since each of these Kubernetes nodes was cordoned."""
-    now = utc_now()
-    since = {name: timestamp_of(each) for name, each in seen.since.items()}
-    return {each.name: max(0.0, (now - since.get(each.name, now)).total_seconds()) for each in seen.nodes}
+def _ages(seen: DrainLook, began: datetime) -> dict[str, float]:
+    """The seconds since the drain of each of these Kubernetes nodes began: with the cordon by a run, or with this task
+    where a person has cordoned it, perhaps long before."""
+    since = {each.name: timestamp_of(each.since) if each.ours and each.since else began for each in seen.nodes}
+    return {name: max(0.0, (utc_now() - at).total_seconds()) for name, at in since.items()}
 
 
 def _shown(seen: DrainLook) -> dict[str, Any]:

@@ -165,9 +165,9 @@ class DrainedCluster:
         """The Kubernetes node that is drained."""
         return self.api.objects[NODES.path("", NODE)]
 
-    def person_sets(self, *, unschedulable: bool) -> None:
-        """A person cordons the Kubernetes node, or uncordons it."""
-        body = {"spec": {"unschedulable": unschedulable or None}}
+    def person_sets(self, *, unschedulable: bool, **more: Any) -> None:
+        """A person cordons the Kubernetes node, or uncordons it. `more` are further fields of its spec."""
+        body = {"spec": {"unschedulable": unschedulable or None, **more}}
         assert self.kubernetes.ask("PATCH", NODES.path("", NODE), body, media_type=MERGE).status == 200
 
     def allowed(self) -> int:

@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.draining.rights i
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import Right
 
 from tests.sandbox.kubernetes.kinds import PODS
+from tests.sandbox.kubernetes.objects import timestamp
 from tests.unit.plugins.module_utils.draining.drained_cluster import (
     HERE,
     NODE,
@@ -308,3 +309,16 @@ def test_a_pod_that_a_budget_keeps_is_deleted_where_and_when_that_is_allowed(clu
     assert (done["verdict"]["state"], cluster.on_node()) == ("passed", [])
     # The time counts from the cordon, which an earlier run has made.
     assert cluster.clock.now() < began + 60
+
+
+def test_the_cordon_of_a_person_long_before_is_not_the_start_of_a_drain(cluster: DrainedCluster) -> None:
+    cluster.pod("web", "ReplicaSet")
+    cluster.budget("web", minAvailable=1, selector={"matchLabels": {"app": "web"}})
+    taint = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    cluster.person_sets(unschedulable=True, taints=[{**taint, "timeAdded": timestamp(cluster.clock.now())}])
+    cluster.clock.advance(86400)
+    began = cluster.clock.now()
+    rungs = rungs_in([{"rung": "delete_now", "after": 60, "namespaces": [HERE]}])
+    done = cluster.drain(rules=DrainRules(rungs=rungs))
+    assert (done["verdict"]["state"], cluster.on_node()) == ("passed", [])
+    assert cluster.clock.now() >= began + 60
