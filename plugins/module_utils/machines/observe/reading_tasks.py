@@ -9,7 +9,7 @@ from ...common.timestamps import timestamp_of
 from ...kubernetes.answers import reading_object
 from .node_updates import NODE_UPDATE, SYSTEM_NOTE, FailureKind, NodePhase, NodeUpdate
 from .requested import OWNERS
-from .upgrade_tasks import UPGRADE_TASK, RequestedMachine, TaskPhase, UpgradeTaskState
+from .upgrade_tasks import OBJECTS, UPGRADE_TASK, RequestedMachine, TaskPhase, UpgradeTaskState
 
 
 def upgrade_task(item: Json) -> UpgradeTaskState:
@@ -26,7 +26,7 @@ def upgrade_task(item: Json) -> UpgradeTaskState:
             uid=text(metadata, "uid"),
             owner=_owner(spec),
             machines=listed(spec, "machinesRequireUpgrade", _machine, ()),
-            wanted=part(spec, "newMachineSpec", {}),
+            wanted=within(spec, "newMachineSpec", _specification, {}),
             covers=texts(template, "covers", ()),
             upgrader=part(template, "upgraderRef", {}),
             ends=bool(text(metadata, "deletionTimestamp", ""))
@@ -48,8 +48,16 @@ def _owner(spec: Json) -> str:
 
 
 def _machine(item: Json) -> RequestedMachine:
-    name = text(item, "name")
-    return RequestedMachine(name, text(item, "nodeName", name), item.get("machineSpec"), text(item, "namespace", ""))
+    name, given = text(item, "name"), item.get("machineSpec") is not None
+    present = within(item, "machineSpec", _specification) if given else None
+    return RequestedMachine(name, text(item, "nodeName", name), present, text(item, "namespace", ""))
+
+
+def _specification(found: Json) -> Json:
+    """The specification of a machine, as it is given. What is to be an object in it has to be one."""
+    for each in OBJECTS:
+        part(found, each, {})
+    return found
 
 
 def node_update(item: Json) -> NodeUpdate:

@@ -74,7 +74,24 @@ def test_each_fault_is_named(before: str, after: str, said: str) -> None:
     assert any(each.startswith(said) for each in request(DOCUMENT.replace(before, after)).faults)
 
 
-@pytest.mark.parametrize("wrong", [{"spec": []}, {"spec": {"machinesRequireUpgrade": {}}}, {"metadata": 3}])
+def with_machine(specification: Any) -> dict[str, Any]:
+    """A document with the present specification of a machine."""
+    return {"spec": {"machinesRequireUpgrade": [{"name": "m-0", "machineSpec": specification}]}}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"spec": []},
+        {"spec": {"machinesRequireUpgrade": {}}},
+        {"metadata": 3},
+        with_machine("v1.36.1"),
+        with_machine([]),
+        with_machine({"infraMachine": "any"}),
+        {"spec": {"newMachineSpec": {"bootstrapConfig": ["any"]}}},
+        {"spec": {"newMachineSpec": {"infraMachine": ""}}},
+    ],
+)
 def test_one_that_cannot_be_read_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(Refusal):
         request(json.dumps({"kind": "UpgradeTask", "spec": {}, **wrong}))
