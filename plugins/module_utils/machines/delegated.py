@@ -23,7 +23,7 @@ from ..kubernetes.kubernetes_nodes import PATH as NODES
 from ..kubernetes.paths import in_namespace
 from ..run.start.approvals import digest_text
 from .act.node_updates import NodeUpdateChanges
-from .judge.node_updates import NodeDecision, NodeStep, WantedWork, fields_to_change, next_step
+from .judge.node_updates import NodeDecision, NodeStep, WantedWork, fields_to_change, labels_of, next_step
 from .machine_marks import MachineMarks
 from .observe.look import look
 from .observe.node_updates import NODE_UPDATE, NODE_UPDATES, FailureKind
@@ -32,7 +32,7 @@ from .observe.reading import machine
 from .observe.reading_tasks import node_update
 from .observe.requested_look import present_of
 from .observe.state import KubeadmCluster, plain
-from .observe.upgrade_tasks import API, GROUP, OBJECTS, SPECIFIED_VERSION, UpgradeTaskState
+from .observe.upgrade_tasks import API, OBJECTS, SPECIFIED_VERSION, UpgradeTaskState
 from .requested import is_object, request_of
 
 STEPS = {"before_drain": "BeforeDrain", "after_drain": "AfterDrain"}
@@ -41,7 +41,6 @@ PREPARE = "prepare"
 """The step before the first machine goes down: the API has to know NodeUpdates."""
 RETRIES = {FailureKind.TRANSIENT: 3, FailureKind.UNREACHABLE: 5}
 """The retries of each kind of failure, if none are given."""
-TASK_LABEL = f"{GROUP}/upgrade-task"
 OPTIONS: dict[str, dict[str, Any]] = {
     "step": {"type": "str", "choices": [PREPARE, *STEPS]},
     "course": {"type": "str", "choices": ["apply", "node"]},
@@ -121,8 +120,8 @@ class _Work:
         work = WantedWork(wanted["digest"], differs, self._budgets(), withdrawn, self._system())
         decision = next_step(seen, work, utc_now())
         if decision.step is NodeStep.CREATE:
-            name = self.task.params["task_source"].rpartition("/")[2]
-            whole, labels = {**wanted, "updatePlan": plan}, {TASK_LABEL: name} if requested else {}
+            whole = {**wanted, "updatePlan": plan}
+            labels = labels_of(self.task.params["task_source"]) if requested else {}
             self._changes.create(self._name, whole, self.until, labels, work.system)
         elif seen is not None and decision.step is NodeStep.RETRY:
             self._changes.retry(seen, self.until)

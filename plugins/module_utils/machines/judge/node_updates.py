@@ -6,6 +6,7 @@ alone, so that a run that was killed goes on with the work that is under way, an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,8 +14,14 @@ from enum import Enum
 from typing import Any
 
 from ..observe.node_updates import FailureKind, NodePhase, NodeUpdate
-from ..observe.upgrade_tasks import OBJECTS, SPECIFIED_VERSION
+from ..observe.upgrade_tasks import GROUP, OBJECTS, SPECIFIED_VERSION
 from .differences import differences
+
+TASK_LABEL = f"{GROUP}/upgrade-task"
+"""The label of a NodeUpdate with the name of the UpgradeTask that has requested it."""
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+"""The values of labels (Kubernetes documentation, Labels and Selectors). A name may be longer, and that of a document
+may have any characters."""
 
 
 class NodeStep(str, Enum):
@@ -62,6 +69,13 @@ class NodeDecision:
 
     step: NodeStep
     cause: str = ""
+
+
+def labels_of(task_source: str) -> dict[str, str]:
+    """The labels of a NodeUpdate that an UpgradeTask from this source requests; none without one, and none for a name
+    with which the API server would not take the object."""
+    name = task_source.rpartition("/")[2]
+    return {TASK_LABEL: name} if _LABEL_VALUE.fullmatch(name) else {}
 
 
 def fields_to_change(present: Mapping[str, Any] | None, wanted: Mapping[str, Any], *, done: bool) -> list[str]:

@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.judge.no
     NodeStep,
     WantedWork,
     fields_to_change,
+    labels_of,
     next_step,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.node_updates import (
@@ -171,3 +172,20 @@ def test_the_plan_of_a_machine_has_the_fields_that_differ(
     present: Any, wanted: Mapping[str, Any], done: bool, fields: list[str]
 ) -> None:
     assert fields_to_change(present, wanted, done=done) == fields
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ("upgradetask/upgrades/next", "next"),
+        ("upgradetask/next", "next"),
+        (f"upgradetask/{'n' * 63}", "n" * 63),
+        (f"upgradetask/{'n' * 64}", None),
+        ("https://requests.example.com/task?cluster=a", None),
+        ("/etc/upgrades/my task.yml", None),
+        ("configmap/request", "request"),
+        ("", None),
+    ],
+)
+def test_only_a_name_that_a_label_can_have_is_one(source: str, value: str | None) -> None:
+    assert labels_of(source) == ({} if value is None else {"upgrade.stateful/upgrade-task": value})
