@@ -153,6 +153,8 @@ def own_member_of(counted: Json) -> str:
 def lacking_majority(said: Json, counted: Json, own: str) -> str:
     """The sentence about a majority that etcd would not have without a member; empty if it keeps it.
 
+    A member that answers and knows no leader, such as one that does not reach the others, counts for nothing.
+
     Args:
         said: The result of `etcdctl endpoint status --cluster -w json`. A member that does not answer is not in it.
         counted: The result of `etcdctl member list -w json`, also of members whose machines are gone.
@@ -161,15 +163,17 @@ def lacking_majority(said: Json, counted: Json, own: str) -> str:
     # With a member that does not answer, it fails after it has shown the others.
     found = json_in(str(said.get("stdout") or ""))
     seen = [each.get("Status") or {} for each in found] if isinstance(found, list) else []
-    answering = {str((each.get("header") or {}).get("member_id")) for each in seen}
+    answers = {str((each.get("header") or {}).get("member_id")): bool(each.get("leader")) for each in seen}
     voting = _voting(_stdout(counted))
     if not voting:
         return f"etcd does not say which members it counts: {said_last(counted)}."
-    left = len({str(each["ID"]) for each in voting} & answering - {own})
+    left = sum(answers.get(str(each["ID"]), False) for each in voting if str(each["ID"]) != own)
     if 2 * left > len(voting):
         return ""
-    names = ", ".join(_named(each) for each in voting if str(each["ID"]) not in answering)
-    away = f" (no answer now: {names})" if names else ""
+    silent = ", ".join(_named(each) for each in voting if str(each["ID"]) not in answers)
+    alone = ", ".join(_named(each) for each in voting if answers.get(str(each["ID"])) is False)
+    causes = [f"{said} {names}" for said, names in (("no answer now:", silent), ("no leader known to", alone)) if names]
+    away = f" ({'; '.join(causes)})" if causes else ""
     return f"Without this member {left} of {len(voting)} members of etcd answer{away}, which is no majority."
 
 

@@ -96,9 +96,14 @@ def counting(*names: str) -> dict[str, Any]:
     return told(json.dumps({"members": [*found, {"ID": 99, "name": "new", "isLearner": True}]}))
 
 
-def answers(*numbers: int) -> dict[str, Any]:
-    """The result of `etcdctl endpoint status --cluster`, which fails if one does not answer."""
-    return told(json.dumps([{"Status": {"header": {"member_id": each}}} for each in numbers]), rc=1)
+def answers(*numbers: int, alone: tuple[int, ...] = ()) -> dict[str, Any]:
+    """The result of `etcdctl endpoint status --cluster`, which fails if one does not answer.
+
+    Those that are `alone` know no leader.
+    """
+    found: list[dict[str, Any]] = [{"header": {"member_id": each}, "leader": 2} for each in numbers]
+    found += [{"header": {"member_id": each}, "errors": ["etcdserver: no leader"]} for each in alone]
+    return told(json.dumps([{"Status": each} for each in found]), rc=1)
 
 
 def test_the_majority_that_etcd_keeps_without_a_member() -> None:
@@ -108,6 +113,10 @@ def test_the_majority_that_etcd_keeps_without_a_member() -> None:
         "Without this member 1 of 3 members of etcd answer (no answer now: cp-3), which is no majority."
     )
     assert lacking_majority(answers(1, 2), three, "0") == "", "it counts for nothing itself"
+    assert lacking_majority(answers(0, 1, alone=(2,)), three, "0") == (
+        "Without this member 1 of 3 members of etcd answer (no leader known to cp-3), which is no majority."
+    )
+    assert "(no answer now: cp-3; no leader known to cp-2)" in lacking_majority(answers(0, alone=(1,)), three, "0")
     four = counting("cp-1", "cp-2", "cp-3", "gone")
     assert "2 of 4 members of etcd answer (no answer now: gone)" in lacking_majority(answers(0, 1, 2), four, "0")
     assert "0 of 3" in lacking_majority(told("no JSON"), three, "0")
