@@ -32,7 +32,7 @@ def machine_of(seen: Iterable[Json], certificates: Json, etcd: Json, counted: Js
     """The fact `member_machine`, from the results of the commands that ask for it.
 
     Args:
-        seen: Results of a loop, each with its name in `item.key`: kubeadm, kubelet, kubectl, space.
+        seen: Results of a loop, each with its name in `item.key`: kubeadm, kubelet, kubectl, space, machine_id.
         certificates: That of `kubeadm certs check-expiration -o json`.
         etcd: That of `etcdctl endpoint status -w json`.
         counted: That of `etcdctl member list -w json`.
@@ -48,7 +48,8 @@ def machine_of(seen: Iterable[Json], certificates: Json, etcd: Json, counted: Js
     }
     lacking = space_fault(found, least) if int(least) else ""
     faults = [{"said": f"It has too little space: {lacking}", "remedy": _ROOM}] if lacking else []
-    return {**found, **({"faults": faults} if faults else {})}
+    identity = {"machine_id": said["machine_id"].strip()} if said.get("machine_id") else {}
+    return {**found, **identity, **({"faults": faults} if faults else {})}
 
 
 def version_in(text: str) -> str:

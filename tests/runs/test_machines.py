@@ -17,6 +17,8 @@ from tests.runs.turns import Killed
 from tests.runs.world import World, world
 from tests.sandbox.kubernetes.controllers.work import with_condition
 from tests.sandbox.kubernetes.kinds import CONFIG_MAPS, NODES, PODS
+from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.plain_hosts.jobs import over
 from tests.sandbox.web import Request
 from tests.scenarios.cluster import USER
@@ -274,6 +276,28 @@ def test_a_control_plane_of_two_machines_is_refused_at_once_or_takes_consent(her
         ended = upgraded(found, upgrade_allow_quorum_loss=True)
         assert ended.code == 0, ended.output
         assert found.cluster.is_upgraded(TO)
+
+
+def test_a_host_that_is_another_machine_is_refused_before_it_is_touched(found: Machines) -> None:
+    resources, status = found.here.sandbox.kubernetes.server.resources, Writing("kubelet", subresource="status")
+    ids = {name: f"{number:032x}" for number, name in enumerate(found.machines)}
+    for name, own in ids.items():
+
+        def tell(item: Json, own: str = own) -> None:
+            item["status"]["nodeInfo"]["machineID"] = own
+
+        resources.change(NODES, "", name, tell, status)
+        found.machines[name].lines["/etc/machine-id"] = own
+    exchanged = {"worker-1": ids["worker-2"], "worker-2": ids["worker-1"]}
+    for name, own in exchanged.items():
+        found.machines[name].lines["/etc/machine-id"] = own
+    refused = planned(found)
+    assert codes(refused) == ["machine_mistaken"], refused.output
+    for one, other in (("worker-1", "worker-2"), ("worker-2", "worker-1")):
+        assert f"not that of Kubernetes node {one}, but that of Kubernetes node {other}." in refused.message
+    for name in exchanged:
+        found.machines[name].lines["/etc/machine-id"] = ids[name]
+    assert planned(found).code == 0
 
 
 def test_a_member_of_etcd_whose_machine_is_gone_counts_until_it_is_removed(found: Machines) -> None:

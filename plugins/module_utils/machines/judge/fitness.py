@@ -197,11 +197,29 @@ def _judge_certificates(facts: Mapping[str, MachineFacts], names: Collection[str
         yield remark("authorities_end", said)
 
 
+def _judge_hosts(seen: KubeadmCluster, facts: Mapping[str, MachineFacts], names: Collection[str]) -> Iterator[Reason]:
+    """Whether the host that is upgraded is the machine that is drained for it, as far as both say their id."""
+    for name in names:
+        own, wanted = facts[name].machine_id if name in facts else "", seen.machines[name].machine_id
+        if "" in (own, wanted) or own == wanted:
+            continue
+        others = [each.name for each in seen.machines.values() if each.machine_id == own]
+        also = f", but that of Kubernetes node {enumerate_few(others)}" if others else ""
+        yield refused(
+            "machine_mistaken",
+            f"The host of machine {name} is another machine: its /etc/machine-id is not that of Kubernetes node"
+            f" {name}{also}.",
+            "Correct upgrade_member or the address of that host. If its id has changed, restart its kubelet.",
+        )
+
+
 @as_verdict
 def judge_facts(
     seen: KubeadmCluster, facts: Mapping[str, MachineFacts], names: Collection[str], now: datetime
 ) -> Iterator[Reason]:
-    """Whether kubeadm is on each machine, its role has found no fault there, and no certificate has ended."""
+    """Whether each host is its machine, kubeadm is on it, its role has found no fault there, and no certificate has
+    ended."""
+    yield from _judge_hosts(seen, facts, names)
     without = [name for name in names if name in facts and not facts[name].kubeadm]
     if without:
         yield refused(

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...common.errors import NotUnderstood
 from ...common.reading import Json, Unreadable, flag, listed, part, text, texts, understood, whole
-from .state import plain
+from .state import machine_id_in, plain
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ class MachineFacts:
     under_way: bool | None = None
     """Whether something is at work on it that may restart it, as its role knows; None if that does not know."""
     faults: tuple[MachineFault, ...] = ()
+    machine_id: str = ""
+    """The content of `/etc/machine-id`; empty if it is not known."""
 
 
 def is_at_rest(name: str, facts: Mapping[str, MachineFacts]) -> bool:
@@ -86,6 +88,7 @@ def _facts(name: str, item: Json) -> MachineFacts:
             certificates=listed(item, "certificates", _certificate, ()),
             etcd=_etcd(etcd) if etcd else None,
             faults=listed(item, "faults", lambda each: MachineFault(text(each, "said"), text(each, "remedy")), ()),
+            machine_id=machine_id_in(text(item, "machine_id", "")),
             under_way=flag(item, "under_way", default=False) if "under_way" in item else None,
         )
 

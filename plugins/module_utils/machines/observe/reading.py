@@ -11,7 +11,7 @@ from ...kubernetes.conditions import UNKNOWN, conditions
 from ...kubernetes.node_fitness import PRESSURES
 from ...run.undo.undo_annotation import UNDO
 from .ready_before import NOTE
-from .state import Component, KubeadmMachine, plain
+from .state import Component, KubeadmMachine, machine_id_in, plain
 
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 """The label that kubeadm gives the Kubernetes nodes of the control plane."""
@@ -34,6 +34,7 @@ def machine(name: str, item: Json) -> KubeadmMachine:
         name=name,
         kubelet=plain(within(status, "nodeInfo", lambda info: text(info, "kubeletVersion", ""), {})),
         system=within(status, "nodeInfo", lambda info: text(info, "systemUUID", ""), {}),
+        machine_id=machine_id_in(within(status, "nodeInfo", lambda info: text(info, "machineID", ""), {})),
         ready=found.get("Ready", UNKNOWN).true,
         closed=flag(spec, "unschedulable", default=False),
         carries_undo=UNDO in notes,

@@ -10,6 +10,7 @@ from ...common.release import Release, release_in
 IDENTITY = "machines"
 """The name of the cluster for its lock and its record: a Kubernetes API has one set of machines."""
 ETCD, API_SERVER = "etcd", "kube-apiserver"
+ID_DIGITS = 32
 FOLLOWING = ("kube-controller-manager", "kube-scheduler")
 """The components that may not be newer than any API server that they ask."""
 
@@ -45,6 +46,8 @@ class KubeadmMachine:
     """The operation of its agent whose end no run has read yet; empty without one."""
     system: str = ""
     """The id of the machine itself (`systemUUID`), which another one of its name does not have; empty if not known."""
+    machine_id: str = ""
+    """The content of `/etc/machine-id` when its kubelet has started; empty if it is not one of systemd."""
     pods_before: str = ""
     """The note of the controllers that had Ready pods on it before it went; empty without one (`ready_before.NOTE`)."""
 
@@ -154,6 +157,12 @@ class KubeadmCluster:
     def is_well(self, name: str) -> bool:
         """Whether all components of a machine are Ready."""
         return all(each.ready for each in self.by_name.get(name, ()))
+
+
+def machine_id_in(said: str) -> str:
+    """An id as systemd makes it, of 32 hexadecimal digits; empty for anything else (machine-id(5))."""
+    found = said.strip().lower()
+    return found if len(found) == ID_DIGITS and set(found) <= set("0123456789abcdef") else ""
 
 
 def plain(version: str) -> str:

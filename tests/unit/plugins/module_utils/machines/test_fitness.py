@@ -22,7 +22,11 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.
     MachineFacts,
     facts_in,
 )
-from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.state import Component, KubeadmCluster
+from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.state import (
+    Component,
+    KubeadmCluster,
+    machine_id_in,
+)
 
 from tests.unit.plugins.module_utils.machines.seen import CONTROL_PLANE, FROM, GROUPS, TO, cluster, components, machine
 
@@ -161,6 +165,35 @@ def test_machines_of_the_control_plane_at_which_nothing_has_looked_are_named() -
     (reason,) = judge_facts(cluster(), {"cp-0": MachineFacts(FROM, etcd=ETCD)}, [*CONTROL_PLANE, "w-0"], NOW).reasons
     assert reason.code == "control_plane_not_seen"
     assert "cp-1, cp-2 itself" in reason.message
+
+
+@pytest.mark.parametrize(
+    ("own", "there", "said"),
+    [
+        ("a" * 32, "a" * 32, None),
+        ("", "a" * 32, None),
+        ("a" * 32, "", None),
+        ("b" * 32, "a" * 32, ", but that of Kubernetes node w-1."),
+        ("c" * 32, "a" * 32, "."),
+    ],
+)
+def test_a_host_that_is_another_machine_is_refused(own: str, there: str, said: str | None) -> None:
+    seen = cluster(machine("w-0", machine_id=there), machine("w-1", machine_id="b" * 32))
+    found = judge_facts(seen, {"w-0": MachineFacts(FROM, machine_id=own)}, ["w-0"], NOW).reasons
+    assert [each.code for each in found] == ([] if said is None else ["machine_mistaken"])
+    for each in found:
+        assert each.message == (
+            "The host of machine w-0 is another machine: its /etc/machine-id is not that of Kubernetes node w-0"
+            f"{said or ''}"
+        )
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [("A" * 32 + "\n", "a" * 32), ("", ""), ("uninitialized\n", ""), ("a" * 31, ""), ("worker-1", "")],
+)
+def test_only_an_id_as_systemd_makes_it_says_which_machine_it_is(said: str, found: str) -> None:
+    assert machine_id_in(said) == found
 
 
 def test_facts_are_read_strictly() -> None:
