@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tests.sandbox.kubeadm.agent import AGENT, BOOT, Agent
 from tests.sandbox.kubeadm.building import CONFIGURATION, DEPLOYMENTS, SYSTEM
 from tests.sandbox.kubeadm.description import DNS, ETCD, PACKAGES, images_of, needed_images
-from tests.sandbox.kubeadm.packages import Packages, named
+from tests.sandbox.kubeadm.packages import Packages, named, waits
 from tests.sandbox.kubeadm.planning import compare_manifests, plan_upgrade
 from tests.sandbox.kubeadm.process import Ended, Steps, after, never
 from tests.sandbox.kubeadm.upgrading import LOOK, OnMachine, Shared, try_upgrade, upgrade
@@ -267,8 +267,10 @@ class Commands:
             wanted = [(name, version) for name, version in wanted if self._packages.installed[name] != version]
         self.has_file = bool(wanted)
         faults = [self._packages.fetch(name, version) for name, version in wanted]
-        said = next(filter(None, faults), "")
-        return after(self._shared.pace.fetch, Ended(100 if said else 0, "", said))
+        limit = next((float(each.partition("=")[2]) for each in argv if each.startswith("DPkg::Lock::Timeout=")), 0.0)
+        seconds, held = waits(self._packages.locked_until - self._shared.clock.now(), limit)
+        said = held or next(filter(None, faults), "")
+        return after(seconds + self._shared.pace.fetch, Ended(100 if said else 0, "", said))
 
     def _crictl(self, argv: Sequence[str], _stdin: str) -> Steps:
         if argv[1] == "ps":

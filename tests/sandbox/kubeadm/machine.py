@@ -11,7 +11,7 @@ from tests.sandbox.kubeadm.commands import Commands
 from tests.sandbox.kubeadm.description import PACKAGES
 from tests.sandbox.kubeadm.files import checksum, files_of
 from tests.sandbox.kubeadm.kubelet import Kubelet
-from tests.sandbox.kubeadm.packages import Packages, named
+from tests.sandbox.kubeadm.packages import Packages, named, waits
 from tests.sandbox.kubeadm.process import Ended, Process, Steps, after
 from tests.sandbox.kubeadm.upgrading import OnMachine, Shared
 from tests.sandbox.plain_hosts.jobs import CHECKS, Job, Jobs, Result, UnknownModule, over
@@ -135,12 +135,16 @@ class Machine:
             missing = [f"{name}={version}" for name, version in pairs if version not in self.packages.available]
             failed = {"failed": True, "msg": f"no available installation candidate for {missing[0]}"} if missing else {}
             return over({"changed": changes, **failed})
-        process = self._begun(after(self._shared.pace.package if changes else self._shared.pace.look, Ended()))
+        locked = self.packages.locked_until - self._shared.clock.now()
+        seconds, held = waits(locked, float(options.get("lock_timeout") or 60))
+        pace = self._shared.pace.package if changes else self._shared.pace.look
+        process = self._begun(after(seconds + pace, Ended()))
         result: Result = {}
 
         def job() -> Result | None:
             if process.ended is not None and not result:
-                result.update(self._installed(pairs, held_too=_held_too(options)))
+                done = {"failed": True, "msg": f"'apt-get install' failed: {held}", "stderr": held}
+                result.update(done if held else self._installed(pairs, held_too=_held_too(options)))
             return result or None
 
         return job

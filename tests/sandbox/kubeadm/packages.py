@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from tests.sandbox.kubeadm.description import PACKAGES
 
 APT, DNF = "apt", "dnf"
+LOCK = "/var/lib/dpkg/lock-frontend"
 
 
 class Packages:
@@ -19,6 +20,8 @@ class Packages:
         """The packages that change only on demand: held ones of apt, excluded ones of dnf."""
         self.available = {version, *available}
         self.fetched: set[tuple[str, str]] = set()
+        self.locked_until = 0.0
+        """The time until which another installation has the lock of apt."""
         self.repository_away = False
         """Whether nothing can be fetched."""
         self.not_in_archives: set[str] = set()
@@ -50,6 +53,13 @@ class Packages:
                 # The worst case: that the installation of a package ends its hold.
                 self.held.discard(name)
         return not fault, fault
+
+
+def waits(locked: float, limit: float) -> tuple[float, str]:
+    """The seconds for which apt waits for a lock that another one has for so long, and the fault if it gives up then
+    (apt.conf(5), `DPkg::Lock::Timeout`)."""
+    fault = f"E: Could not get lock {LOCK}. It is held by process 7 (unattended-upgr)" if locked > limit else ""
+    return max(0.0, min(locked, limit)), fault
 
 
 def named(wanted: str) -> tuple[str, str]:
