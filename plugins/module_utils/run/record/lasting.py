@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ...common.errors import Refusal
 from ...common.task import Task
+from ...common.timestamps import now_text
 from .events import EventKind, happened, of_kind
 from .kept_in import store_of
 from .record import Record
@@ -33,23 +34,31 @@ def note_lasting(task: Task, seen: Collection[Lasting]) -> dict[str, str]:
     Raises:
         Refusal: something else has failed, such as the lock.
     """
-    now, name = {each.about: each.since for each in seen}, (task.params["lock"] or {}).get("name")
+    unknown, name, now = {each.about: each.since for each in seen}, (task.params["lock"] or {}).get("name"), now_text()
     if not name or not seen:
-        return now
+        return unknown
     try:
-        _before, record = change_record(task, store_of(task.params), name, lambda found: found and noted(found, seen))
+        _before, record = change_record(
+            task, store_of(task.params), name, lambda found: found and noted(found, seen, now)
+        )
     except Refusal as error:
         unwritten(error)
-        return now
-    return {**now, **(known_since(record, seen) if record is not None else {})}
+        return unknown
+    return {**unknown, **(known_since(record, seen) if record is not None else {})}
 
 
-def noted(record: Record, seen: Collection[Lasting]) -> Record:
-    """The record with those of these that it does not have yet."""
+def noted(record: Record, seen: Collection[Lasting], now: str) -> Record:
+    """The record with those of these that it does not have yet, as they are seen at the time `now`.
+
+    A state of a member that is older than its batch was none of the upgrade by then, such as the cordon of a person, so
+    it counts from now on.
+    """
     known = known_since(record, seen)
-    fresh = (each for each in seen if each.about not in known)
+    started = {name: batch.started for batch in record.batches for name in batch.members}
+    fresh = [each for each in seen if each.about not in known]
+    since = {each.about: each.since if each.since >= started.get(each.about, "") else now for each in fresh}
     return record.with_events(
-        *(happened(EventKind.LASTS, each.since, record.run, each.about, each.state) for each in fresh)
+        *(happened(EventKind.LASTS, since[each.about], record.run, each.about, each.state) for each in fresh)
     )
 
 
