@@ -13,13 +13,21 @@ from tests.lab.opensearch.layouts import ELASTICSEARCH
 from tests.runs.random_runs.openshift.database import Database
 from tests.runs.test_openshift import TARGET, CalledOpenShift
 from tests.runs.world import World
+from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.openshift.asking import SMALL, pool
 from tests.sandbox.openshift.habits import KIND, Habits
-from tests.sandbox.openshift.kinds import VERSIONS
+from tests.sandbox.openshift.kinds import CURRENT, DONE, POOLS, STATE, VERSIONS, annotations_of, rendered
 
 ELASTIC = ("8.19.4", ELASTICSEARCH)
 GATE, NAMED = "gate", "named"
+
+
+def is_back(item: Json, name: str) -> bool:
+    """Whether a worker is updated, and back."""
+    its = annotations_of(item)
+    is_done = its[CURRENT] == rendered("worker", TARGET) and its[STATE] == DONE
+    return item["metadata"]["name"] == name and is_done and not item["spec"].get("unschedulable")
 
 
 class Tenanted:
@@ -93,3 +101,31 @@ def test_a_pool_stays_paused_while_a_single_copy_is_on_the_next_worker(
     assert ended.code == 0, ended.output
     openshift.is_upgraded()
     assert database.breaches == []
+
+
+def test_a_pool_that_something_else_lets_go_while_a_database_is_asked_is_paused_again(here: World) -> None:
+    tenanted = Tenanted(here)
+    openshift, database = tenanted.openshift.openshift, tenanted.database
+    member = sorted(database.places())[0]
+    database.slow_to_return(member, 1200.0)
+    clock, times = openshift.clock, list[float]()
+
+    def let_go() -> None:
+        times.append(clock.now())
+        openshift.faults.person_unpauses("worker")
+
+    def is_held(item: Json) -> bool:
+        if len(times) == 1 and item["metadata"]["name"] == "worker" and item["spec"].get("paused"):
+            times.append(clock.now())
+        return False
+
+    # The member is away for longer than its Kubernetes node, so the next batch is held up by the database alone.
+    place = database.places()[member]
+    openshift.faults.when(NODES, lambda item: is_back(item, place), lambda: clock.later(120.0, let_go))
+    openshift.faults.when(POOLS, is_held, lambda: None)
+    ended = tenanted.openshift.upgrade(**tenanted.asked(NAMED, Path()))
+    assert ended.code == 0, ended.output
+    let_go_at, held_at = times
+    assert held_at - let_go_at <= 15
+    assert "MachineConfigPool worker was open, so that the machine config operator takes further" in ended.output
+    tenanted.openshift.is_upgraded()

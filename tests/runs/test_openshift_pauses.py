@@ -61,6 +61,29 @@ def test_a_pool_that_something_else_lets_go_while_a_batch_is_followed_is_paused_
     cluster.is_upgraded()
 
 
+def test_a_pool_that_something_else_lets_go_while_another_one_is_open_is_paused_again(here: World) -> None:
+    cluster = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), pool("infra", 1), pool("worker", 2))))
+    faults, done = cluster.openshift.faults, list[str]()
+
+    def let_go(request: Request) -> None:
+        its = cluster.openshift.pool("infra")
+        is_open = not its["spec"].get("paused") and cluster.on_target() and not done
+        if request.path == POOLS.path("", "infra") and request.method == "PATCH" and is_open:
+            done.append("worker")
+            # The machine config operator has not taken the Kubernetes node of the batch yet.
+            faults.machine_config_away(300)
+            faults.person_unpauses("worker")
+
+    here.calling.after = let_go
+    ended = cluster.upgrade()
+    here.calling.after = lambda _request: None
+    assert ended.code == 0, ended.output
+    assert done
+    assert "MachineConfigPool worker was open, so that the machine config operator takes further" in ended.output
+    assert "Taken by then" not in ended.output
+    cluster.is_upgraded()
+
+
 @pytest.mark.parametrize("most", [None, 1], ids=["as it is", "fewer at a time"])
 def test_a_pool_that_a_person_pauses_during_its_batches_stays_paused_and_is_named(
     here: World, most: int | None

@@ -15,7 +15,7 @@ from .act.changes import Acts
 from .act.commencing import hold_those
 from .judge.health import is_held_by_person
 from .judge.progress import is_taken, is_taken_last
-from .observe.looking_at_target import release_of, through_of
+from .observe.looking_at_target import chain_in, release_of, through_of
 from .observe.state import MachineConfigPool, OpenShift
 
 PATIENCE = Patience(120.0)
@@ -43,31 +43,38 @@ def has_some_left(task: Task, seen: OpenShift, pool: MachineConfigPool) -> bool:
     return any(not is_taken_last(seen, name, target) for name in in_turn)
 
 
-def hold_open(task: Task, seen: OpenShift, acts: Acts) -> list[MachineConfigPool]:
+def hold_open(task: Task, seen: OpenShift, acts: Acts, but: Collection[str] = ()) -> list[MachineConfigPool]:
     """Hold the pools that are open, and return these: a killed run may have left one, or something else let one go.
 
-    Nothing is taken while a batch is asked for, and no other one while it is updated.
+    From the time on at which an update is commenced nothing is taken while a batch is asked for, and no other one while
+    it is updated. The pools in `but` stay as they are.
     """
-    if seen.version.has_completed(str(release_of(task.params["target_version"]))):
-        left = [pool for pool in seen.worker_pools if has_some_left(task, seen, pool)]
-        return hold_those(seen, left, acts, task.params["max_unavailable"])
-    return []
+    version = seen.version
+    if is_control_plane(seen, task):
+        found = seen.worker_pools if version.commenced_of(chain_in(task.params)) else ()
+    else:
+        completed = version.has_completed(str(release_of(task.params["target_version"])))
+        found = tuple(pool for pool in seen.worker_pools if completed and has_some_left(task, seen, pool))
+    return hold_those(seen, [pool for pool in found if pool.name not in but], acts, task.params["max_unavailable"])
 
 
 class HeldAgain:
-    """The pools that are found open while a batch is followed: they are held again, and named."""
+    """The pools that are found open during a batch: they are held again, and named."""
 
     def __init__(self, task: Task) -> None:
         self._task, self._remarks = task, dict[str, Reason]()
 
-    def hold(self, seen: OpenShift, acts: Acts) -> None:
-        """Hold those that are open."""
-        if is_control_plane(seen, self._task):
-            held = hold_those(seen, seen.worker_pools, acts, self._task.params["max_unavailable"])
-        else:
-            held = hold_open(self._task, seen, acts)
+    def hold(self, seen: OpenShift, acts: Acts, but: Collection[str] = (), *, first: bool = False) -> set[str]:
+        """Hold those that are open, but for those in `but`, and return their names.
+
+        Where a batch does so `first`, a pool may be open because no run has held it yet, or because a killed one has
+        let it go. Then only those are named whose pause something else has ended. In check mode none is held.
+        """
+        held = [] if self._task.check_mode else hold_open(self._task, seen, acts, but)
         for pool in held:
-            self._note(seen, pool)
+            if pool.is_held or not first:
+                self._note(seen, pool)
+        return {pool.name for pool in held}
 
     def _note(self, seen: OpenShift, pool: MachineConfigPool) -> None:
         batch, target = self._task.params["batch"], release_of(self._task.params["target_version"])

@@ -26,11 +26,11 @@ from ..run.begin_and_end import System
 from ..run.lateness import Lateness
 from ..run.record.going_down import note_down
 from ..run.runs import contract_of, work_of
-from ..workloads import going_down
 from ..workloads.workload import consents_of_workloads
 from . import spare_workers
 from .act.changes import Acts
 from .act.commencing import commence
+from .asking import asked_while_held
 from .between_hops import judge_next, report_removals
 from .drain_watch import DrainWatch
 from .judge.going_on import control_plane_late, with_going_on, workers_late
@@ -51,7 +51,7 @@ from .judge.progress import (
 from .observe.look import Looking
 from .observe.looking_at_target import LookingAtTarget, chain_in, release_of
 from .observe.state import MachineConfigPool, OpenShift
-from .open_pools import HeldAgain, has_some_left, held_after_failure, hold_again, hold_open, is_control_plane, pools_of
+from .open_pools import HeldAgain, has_some_left, held_after_failure, hold_again, is_control_plane, pools_of
 from .planning import IDENTITY, OPTIONS, options_of, order, words
 from .preflight import preflight
 
@@ -102,19 +102,23 @@ def _take(task: Task) -> Outcome:
     """Have the batch taken: the update is commenced for the control plane, a pool let go for its Kubernetes nodes."""
     target, names, at_target = _target(task), task.params["batch"], LookingAtTarget(task.params)
     left, went, drains = list[Reason](), set[str](), DrainWatch(task, connect(task.params["kubernetes"]))
-    opened = set[str]()
+    opened, held = set[str](), HeldAgain(task)
     # It waits even in one pass, at the end of which no pool may be left open. In check mode nothing comes of waiting.
     task = replace(task, params={**task.params, "wait": not task.check_mode})
 
     def step(seen: OpenShift, acts: Acts) -> None:
         if is_control_plane(seen, task):
+            held.hold(seen, acts, first=True)
             left[:] = [_not_begun(target)]
             hops = at_target.hops(seen)
             # In check mode the upgrades before this one are not made.
             passed_over = task.check_mode and len(hops) > 1
             left[:] = () if passed_over else commence(seen, hops[-1], acts, task.params)
-        else:
-            opened.update(pool.name for pool, _own in pools_of(seen, task))
+            return
+        own = {pool.name for pool, _own in pools_of(seen, task)}
+        # Until it is let go here, it is as closed as all others.
+        if own.isdisjoint(held.hold(seen, acts, opened)):
+            opened.update(own)
             _take_nodes(task, seen, acts, went)
             if went and not task.check_mode:
                 drains.look(seen, _under_way(seen, names, target))
@@ -133,6 +137,7 @@ def _take(task: Task) -> Outcome:
         verdict = combine((verdict, note_down(task, names)))
     if task.check_mode:
         return Outcome(Verdict(), bool(task.journal.as_result()))
+    verdict = combine((verdict, Verdict(held.remarks)))
     rest = [name for name in names if went and seen.is_configured(name) and not is_taken(seen, name, target)]
     return Outcome(verdict, bool(task.journal.as_result()), more={"rest": rest})
 
@@ -165,7 +170,8 @@ def _take_nodes(task: Task, seen: OpenShift, acts: Acts, went: set[str]) -> None
     """Let the pools go for their Kubernetes nodes of the batch. `went` gets the spare ones that were taken first."""
     for pool, own in pools_of(seen, task) if _unchanged(task, seen).passed else ():
         went.update(taken_spare_ones(seen, pool.name, _target(task)))
-        _let_take(task, seen, acts, pool, own, held=bool(went) or not judge_turn(seen, own).passed)
+        turn = judge_turn(seen, own, opened=True)
+        _let_take(task, seen, acts, pool, own, held=bool(went) or not turn.passed)
 
 
 def _under_way(seen: OpenShift, names: Collection[str], target: Release) -> list[str]:
@@ -310,14 +316,11 @@ def _gate(task: Task) -> Outcome:
             allowed = combine((_unchanged(task, seen), judge_turn(seen, names), judge_others(seen, names)))
         return combine((judge_operators(seen), judge_nodes(seen, spare=True), allowed))
 
-    def hold(seen: OpenShift, acts: Acts) -> None:
-        if not task.check_mode and not is_control_plane(seen, task):
-            hold_open(task, seen, acts)
-
-    seen, verdict = _look_and_act(task, hold, judged, stoppable=True)
+    held = HeldAgain(task)
+    seen, verdict = _look_and_act(task, partial(held.hold, first=True), judged, stoppable=True)
     if verdict.passed and chained and is_control_plane(seen, task):
         verdict = combine((verdict, report_removals(task, client, seen, target)))
-    return Outcome(verdict, bool(task.journal.as_result()))
+    return Outcome(combine((verdict, Verdict(held.remarks))), bool(task.journal.as_result()))
 
 
 def _closed_budgets(task: Task) -> Outcome:
@@ -341,8 +344,7 @@ SYSTEM = System(
     clean_up=_closed_budgets,
     states={
         "fit": _gate,
-        # The machine config operator evicts an elected manager without a hand-over.
-        "asked": partial(going_down.asked, hands_over=False),
+        "asked": asked_while_held,
         "taken": _take,
         "updated": _follow,
         "proven": _prove,
