@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
 from ..common.errors import Refusal
+from ..common.release import Release
 from ..common.task import Outcome, Task, attempt
 from ..common.verdict import Reason, Verdict, refused, remark
 from ..common.waiting import Patience
@@ -38,7 +39,10 @@ def pools_of(seen: OpenShift, task: Task) -> Iterator[tuple[MachineConfigPool, l
 
 def has_some_left(task: Task, seen: OpenShift, pool: MachineConfigPool) -> bool:
     """Whether the machine config operator would take a further Kubernetes node of a pool that is open."""
-    target = release_of(task.params["target_version"])
+    return _has_some_left(task, seen, pool, release_of(task.params["target_version"]))
+
+
+def _has_some_left(task: Task, seen: OpenShift, pool: MachineConfigPool, target: Release) -> bool:
     in_turn = (seen.planned if target in through_of(task.params) else seen.members)[pool.name]
     return any(not is_taken_last(seen, name, target) for name in in_turn)
 
@@ -49,13 +53,14 @@ def hold_open(task: Task, seen: OpenShift, acts: Acts, but: Collection[str] = ()
     From the time on at which an update is commenced nothing is taken while a batch is asked for, and no other one while
     it is updated. The pools in `but` stay as they are.
     """
-    version = seen.version
+    target = str(release_of(task.params["target_version"]))
     if is_control_plane(seen, task):
-        found = seen.worker_pools if version.commenced_of(chain_in(task.params)) else ()
+        begun = seen.version.commenced_of(chain_in(task.params))
     else:
-        completed = version.has_completed(str(release_of(task.params["target_version"])))
-        found = tuple(pool for pool in seen.worker_pools if completed and has_some_left(task, seen, pool))
-    return hold_those(seen, [pool for pool in found if pool.name not in but], acts, task.params["max_unavailable"])
+        begun = target if seen.version.has_completed(target) else ""
+    pools = [pool for pool in seen.worker_pools if pool.name not in but]
+    left = [pool for pool in pools if begun and _has_some_left(task, seen, pool, release_of(begun))]
+    return hold_those(seen, left, acts, task.params["max_unavailable"])
 
 
 class HeldAgain:
