@@ -292,6 +292,7 @@ interruptions:
   returned: with O(state=planned) or O(state=begun)
   type: int
   sample: 3
+with_control_plane: {description: The pools that go with the control plane., returned: with a plan, type: list}
 lowered: {description: The pools that have a lower C(maxUnavailable) for now., returned: with a plan, type: list}
 kubernetes_nodes:
   description:

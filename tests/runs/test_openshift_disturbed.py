@@ -22,7 +22,9 @@ from tests.sandbox.openshift.kinds import (
     MACHINE_CONFIG,
     POOLS,
     REQUIRED,
+    STATE,
     VERSIONS,
+    WORKING,
     annotations_of,
     rendered,
 )
@@ -71,21 +73,56 @@ def test_a_kubernetes_node_of_windows_is_in_no_batch(here: World) -> None:
     assert cluster.paused() == []
 
 
+def labelled(cluster: CalledOpenShift, name: str) -> None:
+    """A pool gets the label, so that OpenShift completes no update before its Kubernetes nodes are updated."""
+
+    def change(item: Json) -> None:
+        item["metadata"]["labels"] = {**(item["metadata"].get("labels") or {}), REQUIRED: ""}
+
+    cluster.openshift.resources.change(POOLS, "", name, change, Writing("person"))
+
+
+@pytest.mark.parametrize("name", ["infra", "arbiter"])
+def test_a_pool_for_which_the_control_plane_waits_goes_with_it(here: World, name: str) -> None:
+    cluster = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), pool("worker"), pool(name, 2))))
+    labelled(cluster, name)
+    planned = here.play(PLAN, {**cluster.variables(), **SYSTEM})
+    assert planned.code == 0, planned.output
+    said = "so that OpenShift updates its Kubernetes nodes with the control plane, 1 at a time, and no gate is asked"
+    assert f"MachineConfigPool {name} has the label {REQUIRED}, {said}" in planned.output
+    # The machine config operator puts that of an arbiter back.
+    assert (f"oc label machineconfigpool {name} {REQUIRED}-" in planned.output) == (name == "infra")
+    assert "pause of 1 pool" in planned.output
+    ended = cluster.upgrade()
+    assert ended.code == 0, ended.output
+    assert f"the control plane goes first, with MachineConfigPool {name}" in ended.output
+    cluster.is_upgraded()
+    assert {name for _manager, name in cluster.openshift.observer.writes_of("spec.paused")} == {"worker"}
+
+
+@pytest.mark.parametrize("at_work", ["master-0", "infra-0"])
+def test_a_pool_that_gets_the_label_once_it_is_held_is_let_go(here: World, at_work: str) -> None:
+    """While the control plane is updated, and once its own batch is."""
+    cluster = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), pool("worker", 1), pool("infra", 2))))
+
+    def is_at_work(item: Json) -> bool:
+        return item["metadata"]["name"] == at_work and annotations_of(item)[STATE] == WORKING
+
+    cluster.openshift.faults.when(NODES, is_at_work, lambda: labelled(cluster, "infra"))
+    ended = cluster.upgrade()
+    assert ended.code == 0, ended.output
+    cluster.is_upgraded()
+
+
 def test_a_control_plane_that_would_wait_for_a_paused_pool_is_refused(here: World) -> None:
     cluster = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), pool("worker"), pool("infra", 2))))
-
-    def label(labels: dict[str, str | None]) -> None:
-        def change(item: Json) -> None:
-            found = {**item["metadata"]["labels"], **labels}
-            item["metadata"]["labels"] = {key: each for key, each in found.items() if each is not None}
-
-        cluster.openshift.resources.change(POOLS, "", "infra", change, Writing("person"))
-
-    label({REQUIRED: ""})
+    labelled(cluster, "infra")
+    cluster.openshift.faults.person_pauses("infra")
+    cluster.openshift.clock.advance(60)
     refused = here.play(PLAN, {**cluster.variables(), **SYSTEM})
     assert codes(refused) == ["pool_required"]
-    assert f"oc label machineconfigpool infra {REQUIRED}-" in refused.output
-    label({REQUIRED: None})
+    assert "MachineConfigPool infra is paused by another user" in refused.output
+    cluster.openshift.faults.person_unpauses("infra")
     cluster.openshift.faults.person_pauses("master")
     cluster.openshift.clock.advance(60)
     refused = here.play(PLAN, {**cluster.variables(), **SYSTEM})

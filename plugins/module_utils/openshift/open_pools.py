@@ -63,6 +63,13 @@ def hold_open(task: Task, seen: OpenShift, acts: Acts, but: Collection[str] = ()
     return hold_those(seen, left, acts, task.params["max_unavailable"])
 
 
+def let_required_go(seen: OpenShift, acts: Acts) -> None:
+    """Put back the pools that are held, and that OpenShift updates with the control plane by now."""
+    for pool in seen.required_pools:
+        if pool.carries_undo:
+            acts.put_back(pool.name)
+
+
 class HeldAgain:
     """The pools that are found open during a batch: they are held again, and named."""
 
@@ -75,7 +82,10 @@ class HeldAgain:
         Where a batch does so `first`, a pool may be open because no run has held it yet, or because a killed one has
         let it go. Then only those are named whose pause something else has ended. In check mode none is held.
         """
-        held = [] if self._task.check_mode else hold_open(self._task, seen, acts, but)
+        if self._task.check_mode:
+            return set()
+        let_required_go(seen, acts)
+        held = hold_open(self._task, seen, acts, but)
         for pool in held:
             if pool.is_held or not first:
                 self._note(seen, pool)

@@ -51,7 +51,15 @@ from .judge.progress import (
 from .observe.look import Looking
 from .observe.looking_at_target import LookingAtTarget, chain_in, release_of
 from .observe.state import MachineConfigPool, OpenShift
-from .open_pools import HeldAgain, has_some_left, held_after_failure, hold_again, is_control_plane, pools_of
+from .open_pools import (
+    HeldAgain,
+    has_some_left,
+    held_after_failure,
+    hold_again,
+    is_control_plane,
+    let_required_go,
+    pools_of,
+)
 from .planning import IDENTITY, OPTIONS, options_of, order, words
 from .preflight import preflight
 
@@ -258,7 +266,7 @@ def _prove(task: Task) -> Outcome:
     def judged(seen: OpenShift) -> Verdict:
         return combine((judge_whole(seen, target), judge_operators(seen), judge_nodes(seen)))
 
-    seen, verdict = _look_and_act(task, lambda _seen, _acts: None, judged, stoppable=True)
+    seen, verdict = _look_and_act(task, let_required_go, judged, stoppable=True)
     well = all(each.well for each in seen.operators)
     return Outcome(verdict, before={"status": "well" if well else "unwell", "version": seen.version.present})
 
@@ -278,7 +286,8 @@ def _restore(task: Task) -> Outcome:
         remarks, reached = list[Reason](), seen.version.reached_of(versions)
 
         def restore(pool: MachineConfigPool) -> None:
-            names = seen.planned[pool.name] if reached and not is_held_by_person(pool) else ()
+            is_ours = not is_held_by_person(pool) and pool not in seen.required_pools
+            names = seen.planned[pool.name] if reached and is_ours else ()
             left = [name for name in names if seen.is_left(name, release_of(reached))]
             if left:
                 # It may be open, if something else has ended the pause, or only its maxUnavailable is to be put back.

@@ -197,8 +197,10 @@ def _operators_text(seen: OpenShift) -> str:
 def _of_pools(task: Task, seen: OpenShift, hops: Hops, coming: Mapping[str, int], *, begins: bool) -> dict[str, Any]:
     """The parts of the plan that are about pools and their Kubernetes nodes."""
     held = [pool for pool in seen.worker_pools if is_held_by_person(pool)]
+    required = [pool.name for pool in seen.required_pools]
     most, free = task.params["max_unavailable"], [pool for pool in seen.worker_pools if pool not in held]
     return {
+        "with_control_plane": required,
         "left": [name for pool in held for name in seen.planned[pool.name]],
         "lowered": [pool.name for pool in free if lowered(seen, pool, most, coming.get(pool.name, 0))],
         "kubernetes_nodes": {name: name for name in left_alone(seen, hops[0].release)} if begins else {},
@@ -207,8 +209,9 @@ def _of_pools(task: Task, seen: OpenShift, hops: Hops, coming: Mapping[str, int]
 
 def words(plan: Mapping[str, Any]) -> Words:
     """The words of a plan."""
+    never_held = {MASTER, *plan["with_control_plane"]}
     held = [
-        each["name"] for each in plan["pools"] if each["name"] != MASTER and not {*each["members"]} <= {*plan["left"]}
+        each for each in plan["pools"] if each["name"] not in never_held and not {*each["members"]} <= {*plan["left"]}
     ]
     changes = [f"pause of {counted(len(held), 'pool')}"] if held else []
     if plan["lowered"]:

@@ -86,7 +86,7 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         for each in planned.more["batches"]:
             firsts.setdefault(tuple(each["members"]), each)
         batches = {each["name"]: each["members"] for each in firsts.values()}
-        workers = {each["name"]: each["members"] for each in firsts.values() if each["pools"] != [MASTER]}
+        workers = {each["name"]: each["members"] for each in firsts.values() if MASTER not in each["pools"]}
         rungs = rungs_in(params["allow_forced_drains"])
         drains = judge_drains(client, batches, workers, rungs, is_asked=partial(is_asked, params))
         return Outcome(combine((drains, foreseen(given, batches).verdict)))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from ...common.release import Release
 from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few
-from ..observe.kinds import MASTER, REQUIRED
+from ..observe.kinds import ARBITER, MASTER, REQUIRED
 from ..observe.state import DEGRADED, MachineConfigPool, OpenShift, Operator
 
 
@@ -92,8 +92,12 @@ def judge_pools(seen: OpenShift, target: Release) -> Iterator[Reason]:
                 " a percentage, so the machine config operator takes none of its Kubernetes nodes.",
                 "Correct its spec.maxUnavailable.",
             )
-        if ahead and pool.required and (name != MASTER or is_held_by_person(pool)):
-            yield _never_completed(pool)
+        if ahead and pool.required and is_held_by_person(pool):
+            waits = "OpenShift completes no update before the Kubernetes nodes of this pool are updated"
+            said = f"MachineConfigPool {name} is paused by another user, and {waits}."
+            yield refused("pool_required", said, "Set its spec.paused to false.")
+        elif ahead and pool in seen.required_pools:
+            yield _goes_with_control_plane(seen, pool)
         elif is_held_by_person(pool):
             yield remark(
                 "pool_paused",
@@ -103,18 +107,15 @@ def judge_pools(seen: OpenShift, target: Release) -> Iterator[Reason]:
             )
 
 
-def _never_completed(pool: MachineConfigPool) -> Reason:
-    """The refusal of a pool that OpenShift updates before it completes the update, and that is or would be paused."""
-    waits = "OpenShift completes no update before the Kubernetes nodes of this pool are updated"
-    if is_held_by_person(pool):
-        said = f"MachineConfigPool {pool.name} is paused by another user, and {waits}."
-        return refused("pool_required", said, "Set its spec.paused to false.")
-    return refused(
-        "pool_required",
-        f"MachineConfigPool {pool.name} has the label {REQUIRED}, so {waits}. A run pauses it until the control plane"
-        " is updated, so neither would end.",
-        f"Take the label off: oc label machineconfigpool {pool.name} {REQUIRED}-",
+def _goes_with_control_plane(seen: OpenShift, pool: MachineConfigPool) -> Reason:
+    """The remark on a pool that OpenShift updates before it completes the update, so that no run may pause it."""
+    said = (
+        f"MachineConfigPool {pool.name} has the label {REQUIRED}, so that OpenShift updates its Kubernetes nodes with"
+        f" the control plane, {pool.at_once(len(seen.members[pool.name]))} at a time, and no gate is asked in between."
     )
+    # The machine config operator puts the label of its own pools back.
+    remedy = f"For batches of their own: oc label machineconfigpool {pool.name} {REQUIRED}-"
+    return remark("pool_with_control_plane", said, "" if pool.name == ARBITER else remedy)
 
 
 def is_held_by_person(pool: MachineConfigPool) -> bool:
@@ -127,7 +128,7 @@ def judge_whole(seen: OpenShift, target: Release) -> Iterator[Reason]:
     """Whether OpenShift is on the target, with every pool that no person has paused, but for spare workers."""
     if not seen.version.has_completed(str(target)):
         yield waiting("control_plane_updating", f"The control plane is not on {target} yet.")
-    for pool in seen.worker_pools:
+    for pool in (*seen.worker_pools, *seen.required_pools):
         left = [name for name in seen.planned[pool.name] if not seen.is_done(name, target)]
         again = [name for name in left if _goes_again(seen, pool, name, target)]
         if len(left) > len(again) and not is_held_by_person(pool):

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ...common.release import Release, release_in
+from ...common.words import enumerate_few
 from ...run.colouring import Turn, most_of
 from ...run.record.figures import seconds_between
 from ...run.start.approvals import digest_text
@@ -37,7 +38,9 @@ def turns(
 
 def _of_masters(seen: OpenShift, leg: Leg, chained: Sequence[Release]) -> Turn:
     reason = f"the control plane goes to {leg.release}" if chained else "the control plane goes first"
-    return Turn(list(seen.masters), reason, "its Kubernetes nodes go one by one, so that etcd keeps its majority")
+    with_it = enumerate_few([pool.name for pool in seen.required_pools])
+    reason += f", with MachineConfigPool {with_it}" if with_it else ""
+    return Turn(list(seen.control_plane), reason, "its Kubernetes nodes go one by one, so that etcd keeps its majority")
 
 
 def _of_leg(seen: OpenShift, leg: Leg, most: str | None, coming: Mapping[str, int]) -> Iterator[Turn]:

@@ -86,7 +86,7 @@ def _of_control_plane(seen: OpenShift, target: Release) -> str:
     said = failing.message if failing.true else seen.version.condition("Progressing").message
     at = [
         f"{name} {doing_of(seen.nodes[name], seen.pool_of(name))[0]}"
-        for name in seen.masters
+        for name in seen.control_plane
         if name in seen.nodes and seen.nodes[name].is_handled
     ]
     doing = "; ".join(filter(None, (said, *at))) or "it has started."
@@ -96,7 +96,7 @@ def _of_control_plane(seen: OpenShift, target: Release) -> str:
 def left_of_control_plane(seen: OpenShift, target: Release) -> tuple[float, ...]:
     """The amount that is left: operators of another version, then Kubernetes nodes of the control plane."""
     operators = sum(1 for each in seen.operators if each.version != str(target))
-    return operators, sum(1 for name in seen.masters if not seen.is_done(name, target))
+    return operators, sum(1 for name in seen.control_plane if not seen.is_done(name, target))
 
 
 @as_verdict

@@ -45,10 +45,11 @@ RELEASE = f"{_GROUP}/release-image-version"
 REQUIRED = f"operator.{_GROUP}/required-for-upgrade"
 """The label of a pool whose Kubernetes nodes are part of the control plane for an update: the machine config operator
 says its new version once they are updated, and never while it is paused (`syncRequiredMachineConfigPools` in
-`pkg/operator/sync.go`). That of `master` has it, and on some clusters others."""
+`pkg/operator/sync.go`). Those of `master` and of an `arbiter` have it, which that operator itself ensures
+(`syncMachineConfigPools` there), and any others that a person has labelled."""
 ARCHITECTURE, SYSTEM, WINDOWS = "kubernetes.io/arch", "kubernetes.io/os", "windows"
 ZONE = "topology.kubernetes.io/zone"
-MASTER, WORKER = "master", "worker"
+MASTER, WORKER, ARBITER = "master", "worker", "arbiter"
 PAUSED: tuple[str, ...] = ("spec", "paused")
 MAX_UNAVAILABLE: tuple[str, ...] = ("spec", "maxUnavailable")
 """The paths of the values of a MachineConfigPool that a run changes."""

@@ -296,8 +296,22 @@ class OpenShift:
         }
 
     @property
+    def required_pools(self) -> tuple[MachineConfigPool, ...]:
+        """The other pools that OpenShift updates with the control plane, before it completes an update."""
+        return tuple(pool for pool in self._other_pools if pool.required)
+
+    @cached_property
+    def control_plane(self) -> tuple[str, ...]:
+        """The Kubernetes nodes that OpenShift updates with the control plane, those of the control plane first."""
+        return (*self.masters, *(name for pool in self.required_pools for name in self.planned[pool.name]))
+
+    @property
     def worker_pools(self) -> tuple[MachineConfigPool, ...]:
-        """The other pools: custom ones by name, and `worker` last, as most workloads are there."""
+        """All others: custom ones by name, and `worker` last, as most workloads are there."""
+        return tuple(pool for pool in self._other_pools if not pool.required)
+
+    @property
+    def _other_pools(self) -> tuple[MachineConfigPool, ...]:
         others = [pool for name, pool in self.pools.items() if name != MASTER and self.members.get(name)]
         return tuple(sorted(others, key=lambda pool: (pool.name == WORKER, pool.name)))
 

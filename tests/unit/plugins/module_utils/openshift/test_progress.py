@@ -338,9 +338,9 @@ def test_a_limit_that_is_no_number_and_no_share_is_refused(given: int | str, at_
     [
         ("master", {}, []),
         ("master", {"paused": True}, ["pool_required"]),
-        ("worker", {}, ["pool_required"]),
+        ("worker", {}, ["pool_with_control_plane"]),
         ("worker", {"paused": True}, ["pool_required"]),
-        ("worker", {"paused": True, "is_held": True}, ["pool_required"]),
+        ("worker", {"paused": True, "is_held": True}, ["pool_with_control_plane"]),
     ],
 )
 def test_a_pool_for_which_the_control_plane_waits_may_not_be_paused(
