@@ -22,7 +22,7 @@ from tests.runs.observer.counting import Looking, Sight
 from tests.runs.observer.forced_drains import ForcedDrains
 from tests.runs.observer.lock import Held, under_lock
 from tests.runs.observer.notices import HOOK
-from tests.runs.observer.watching import Watching
+from tests.runs.observer.watching import Watching, asking
 from tests.sandbox.openshift.kinds import CURRENT, DESIRED, OWN, annotations_of, rendered
 from tests.sandbox.openshift.observer import PERSON
 from tests.sandbox.openshift.openshift import OpenShift
@@ -58,8 +58,8 @@ class OpenShiftObserver(Watching[Sight]):
         self.forced = ForcedDrains(openshift)
         self.told: Callable[..., list[tuple[str, str]]] = lambda **_whole: []
         """The rules that are broken by what was reported of the upgrade, each with a sentence."""
-        self.free_paths: tuple[str, ...] = ()
-        """The beginnings of further paths that are written without the lock."""
+        self.sends_notices = False
+        """Whether a run that ends before it has the lock, such as a refused one, notes in the record what it sends."""
 
     def watch(self, taken_early: Callable[[], list[str]], hidden: Callable[[], list[str]]) -> None:
         """Heed the workers that were taken although a database on them said no, and the alerts that are hidden."""
@@ -104,13 +104,18 @@ class OpenShiftObserver(Watching[Sight]):
                 self._progress = replace(self._progress, run=now.holder, acted=self._number)
                 self._saw_lock(at)
             return
-        if not acts.is_act(request) or request.path.startswith((*OUTSIDE, *self.free_paths)):
+        if not acts.is_act(request) or request.path.startswith(OUTSIDE) or self._is_note(request):
             return
         if now is before and not 200 <= status < 300:
             return
         repeated = self._last == request
         self._note("lock", under_lock(before.holder, at, self._progress, LOOK_AGE, repeated=repeated))
         self._progress = replace(self._progress, acted=self._number)
+
+    def _is_note(self, request: Request) -> bool:
+        is_of_record = acts.OF_RECORD.fullmatch(request.path) is not None
+        is_notice = self.sends_notices and is_of_record and not self.has_held(asking())
+        return is_notice or super()._is_note(request)
 
     def _saw(self, request: Request, at: float) -> None:
         if acts.is_look_at_lock(request):

@@ -19,7 +19,6 @@ from tests.runs.random_runs.story import Event
 from tests.runs.shipped import GROUP
 from tests.runs.upgrade_configs import SOURCE
 from tests.runs.world import World
-from tests.sandbox.kubernetes.kinds import CONFIG_MAPS
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.monitoring.alertmanager import Alertmanager
 from tests.sandbox.openshift.kinds import CURRENT, annotations_of
@@ -61,10 +60,9 @@ class OpenShiftStage(ByPlaybook):
         self._hook = f"{here.calling.serve(self._notices).url}{HOOK}" if self._notices is not None else ""
         self._requested = self._request() if story.requested else None
         self._person = Person({**self._own(), **SYSTEM}, self._let_go)
+        self._person.watched_by(self.observer)
         self._happening = HappeningToOpenShift(here, self.openshift, story, self._requested, self._person)
-        self.observer.told = self._told
-        # Notices and what people say are written into the record over the version that was read.
-        self.observer.free_paths = (CONFIG_MAPS.path(NAMESPACE),) if story.requested else ()
+        self.observer.told, self.observer.sends_notices = self._told, story.requested
 
     def _request(self) -> Requested:
         spare = {"capacityReservation": True} if self._story.options.get("upgrade_extra_workers") else {}
