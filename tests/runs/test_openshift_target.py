@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.runs.openshift import PLAYBOOK
-from tests.runs.test_openshift import CalledOpenShift, codes
+from tests.runs.test_openshift import TARGET, CalledOpenShift, codes
 from tests.runs.turns import Killed
 from tests.runs.world import World
 from tests.sandbox.openshift.asking import FAR, GRAPH, NEXT, SMALL, STABLE, history, pool
@@ -274,6 +274,19 @@ def test_an_image_gives_the_version(here: World, target: str | None, image: str)
     goes(cluster.upgrade(**by_image(image, target)))
     assert cluster.openshift.version()["spec"]["desiredUpdate"] == {"version": "4.18.2", "image": image}
     cluster.is_at("4.18.2")
+
+
+@pytest.mark.parametrize("more", [{"force": True}, {"architecture": "Multi"}, {}], ids=["forced", "multi", "plain"])
+def test_nothing_stays_of_the_update_before(here: World, more: dict[str, Any]) -> None:
+    """A release that is not signed is not taken because the one before was forced."""
+    cluster = Reached(here)
+    image = {} if "architecture" in more else {"image": image_of("4.18.1")}
+    cluster.openshift.write(VERSIONS, VERSION, {"desiredUpdate": {"version": "4.18.1", **image, **more}})
+    cluster.openshift.clock.advance(300)
+    cluster.openshift.faults.release_unsigned(TARGET)
+    ended = cluster.upgrade()
+    assert codes(ended)[:1] == ["release_not_accepted"], ended.output
+    assert cluster.openshift.version()["spec"]["desiredUpdate"] == {"version": TARGET, "image": image_of(TARGET)}
 
 
 @pytest.mark.parametrize("target", [None, "4.18.2"])

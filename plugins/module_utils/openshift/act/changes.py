@@ -60,10 +60,12 @@ class Acts:
     def commence(self, seen: ClusterVersion, update: Update) -> None:
         """Set the desired update, once, and only if the ClusterVersion is the one that was seen.
 
-        With an image the version is compared with that of the image (openshift/api, `Update.image`).
+        With an image the version is compared with that of the image (openshift/api, `Update.image`). Nothing stays of
+        an update that was desired before: with its `force` this one would be taken without any check, and with its
+        `architecture` it would be refused for its image.
         """
         wanted = {"version": update.version, "image": update.image}
-        self._set(seen, "commence", {"desiredUpdate": wanted}, wanted)
+        self._set(seen, "commence", {"desiredUpdate": {**dict.fromkeys(seen.wanted_more), **wanted}}, wanted)
 
     def _set(self, seen: ClusterVersion, action: str, spec: Mapping[str, Any], shown: Any) -> None:
         body = {"metadata": {"resourceVersion": seen.resource_version}, "spec": dict(spec)}

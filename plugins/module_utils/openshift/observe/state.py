@@ -81,6 +81,8 @@ class ClusterVersion:
     """`Multi` if the release is for several architectures."""
     wanted_image: str = ""
     """The image of the desired update."""
+    wanted_more: tuple[str, ...] = ()
+    """The other fields of the desired update, such as `force`, which stays after the update that it was set for."""
 
     def condition(self, name: str) -> StatusCondition:
         """One condition; an unknown one if it is not there."""
