@@ -18,9 +18,11 @@ from ..kubernetes.rights import missing_rights, of_lock_and_record
 from ..workloads.going_down import foreseen
 from ..workloads.workload import is_asked
 from .file_integrity import file_integrities, judge_there
+from .judge.health_checks import judge_health_checks
 from .judge.removals import judge_removed
 from .judge.validation import is_next_minor, judge_target
 from .observe.acknowledgements import open_gates
+from .observe.health_checks import health_checks
 from .observe.kinds import MACHINE_API, MASTER
 from .observe.look import other_upgrader
 from .observe.removed_apis import removed_apis
@@ -91,8 +93,14 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
         drains = judge_drains(client, batches, workers, rungs, is_asked=partial(is_asked, params))
         return Outcome(combine((drains, foreseen(given, batches).verdict)))
 
-    for run in (rights, removals, workloads):
+    for run in (rights, removals, workloads, *([_replacing] if planned.more["batches"] else [])):
         yield ParallelWork(run, dict(task.params))
+
+
+def _replacing(task: Task) -> Outcome:
+    client, _params = _looking(task)
+    checks, remarks = asked(lambda: health_checks(client), "the MachineHealthChecks that may replace machines")
+    return Outcome(combine((judge_health_checks(checks or ()), Verdict(remarks))))
 
 
 def _looking(task: Task) -> tuple[KubernetesClient, Mapping[str, Any]]:

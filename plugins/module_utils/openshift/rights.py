@@ -23,6 +23,7 @@ OPTIONAL = (
     Right("list", "", "persistentvolumes"),
     Right("list", "longhorn.io", "replicas"),
     Right("list", "longhorn.io", "settings"),
+    Right("list", MACHINE_GROUP, "machinehealthchecks"),
 )
 """The further rights in the whole cluster for parts of a plan. They are not asked for: one that is missing is named
 with the part that was not computed."""

@@ -18,6 +18,7 @@ OPENSHIFT = ModuleDefinitions(
             ("machineconfiguration/v1", "0000_80_machine-config_01_machineconfigs"),
             ("machine/v1beta1", "0000_10_machine-api_01_machinesets-Default"),
             ("machine/v1beta1", "0000_10_machine-api_01_machines-Default"),
+            ("machine/v1beta1", "0000_10_machine-api_01_machinehealthchecks"),
             ("apiserver/v1", "kube-apiserver_apirequestcounts"),
         )
     ),

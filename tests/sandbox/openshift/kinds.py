@@ -28,6 +28,9 @@ MACHINE_SETS = Kind(
     MACHINE, "v1beta1", "machinesets", "MachineSet", status=True, scale=True, generations=True, custom=True
 )
 MACHINES = Kind(MACHINE, "v1beta1", "machines", "Machine", status=True, generations=True, custom=True)
+HEALTH_CHECKS = Kind(
+    MACHINE, "v1beta1", "machinehealthchecks", "MachineHealthCheck", status=True, generations=True, custom=True
+)
 REQUEST_COUNTS = Kind(
     "apiserver.openshift.io",
     "v1",
@@ -38,7 +41,7 @@ REQUEST_COUNTS = Kind(
     generations=True,
     custom=True,
 )
-OWN = (VERSIONS, OPERATORS, POOLS, CONFIGS, MACHINE_SETS, MACHINES, REQUEST_COUNTS)
+OWN = (VERSIONS, OPERATORS, POOLS, CONFIGS, MACHINE_SETS, MACHINES, HEALTH_CHECKS, REQUEST_COUNTS)
 VERSION = "version"
 """The name of the one ClusterVersion."""
 MACHINE_API, GATES_NAMESPACE, ACKS_NAMESPACE = "openshift-machine-api", "openshift-config-managed", "openshift-config"

@@ -92,3 +92,13 @@ class Machines:
         """The machines of sets that runs have made, also of those that are deleted by now."""
         others = {each.uid for each in self.foreign}
         return tuple(each for each in self.machines if each.owner not in others)
+
+
+@dataclass(frozen=True)
+class HealthCheck:
+    """A MachineHealthCheck."""
+
+    name: str
+    is_paused: bool
+    after: str
+    """The time after which it replaces the machine of a Kubernetes node that is not Ready; empty if it does not."""

@@ -1,0 +1,39 @@
+"""The MachineHealthChecks that replace machines by themselves."""
+
+from __future__ import annotations
+
+from ...common.errors import Refusal
+from ...common.reading import Json, listed, part, text, text_map
+from ...kubernetes.answers import all_of
+from ...kubernetes.client import KubernetesClient
+from .kinds import CHECK_PAUSED, HEALTH_CHECKS
+from .machine_state import HealthCheck
+
+AFTER = "5m"
+"""Time after which a Kubernetes node is unhealthy where none is given (`machine/v1beta1/types_machinehealthcheck.go` of
+openshift/api)."""
+
+
+def health_checks(client: KubernetesClient) -> tuple[HealthCheck, ...]:
+    """All of the cluster; none where the API does not know the kind.
+
+    Raises:
+        Refusal: the user may not list them, or an answer is not understood.
+    """
+    try:
+        return all_of("MachineHealthCheck", client.list(HEALTH_CHECKS), health_check)
+    except Refusal as error:
+        if error.verdict.reasons[0].code != "kubernetes_not_found":
+            raise
+        return ()
+
+
+def health_check(name: str, item: Json) -> HealthCheck:
+    """A MachineHealthCheck."""
+    found = dict(listed(part(item, "spec", {}), "unhealthyConditions", _condition, ()))
+    is_paused = CHECK_PAUSED in text_map(part(item, "metadata"), "annotations")
+    return HealthCheck(name, is_paused, found.get("Ready", ""))
+
+
+def _condition(item: Json) -> tuple[str, str]:
+    return text(item, "type"), text(item, "timeout", "") or AFTER
