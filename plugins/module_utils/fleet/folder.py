@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..common.errors import refusal
+from ..common.files import replace_file
 from .fleet_record import Cluster, FleetPlan, cluster_from
 from .waves import Wave
 
@@ -128,14 +128,7 @@ class Folder:
     def _replace(self, path: Path, data: Mapping[str, Any], said: str = "") -> None:
         with self._writing(path, said):
             path.parent.mkdir(PRIVATE, parents=True, exist_ok=True)
-            descriptor, new = tempfile.mkstemp(".new", ".", path.parent)
-            try:
-                with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                    file.write(json.dumps(data, indent=1, sort_keys=True) + "\n")
-                os.replace(new, path)
-            finally:
-                with suppress(FileNotFoundError):
-                    os.unlink(new)
+            replace_file(str(path), json.dumps(data, indent=1, sort_keys=True) + "\n")
 
     @contextmanager
     def _writing(self, path: Path, said: str = "") -> Iterator[None]:

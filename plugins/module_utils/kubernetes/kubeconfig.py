@@ -10,14 +10,12 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..common.errors import Refusal, refusal
+from ..common.files import replace_file
 from ..common.packages import needed
 from ..common.words import enumerate_few
 
@@ -155,19 +153,10 @@ def _write(path: str, content: Json) -> None:
     """Write it in the place of the old one at once: a kill or a full disk leaves the old one as it is."""
     said, place = needed("yaml", "PyYAML").safe_dump(content, default_flow_style=False), os.path.realpath(path)
     try:
-        descriptor, new = tempfile.mkstemp(".new", ".", os.path.dirname(place))
+        replace_file(place, said, keep_mode=True)
     except PermissionError:
         with open(place, "w", encoding="utf-8") as file:  # only the file itself may be written
             file.write(said)
-        return
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(said)
-        shutil.copymode(place, new)
-        os.replace(new, place)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(new)
 
 
 def _merged(files: Mapping[str, Json], kind: str) -> dict[str, KubeconfigEntry]:
