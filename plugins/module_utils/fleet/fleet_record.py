@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
+from ..common.reading import listed, read_as
 from ..common.words import duration, enumerate_few, first_few
 from .launching import Launch
 from .waves import Wave
@@ -69,11 +71,21 @@ class FleetPlan:
 
 
 def cluster_from(data: Mapping[str, Any]) -> Cluster:
-    """The cluster that plain data describes; unknown keys are those of a later version, and left out."""
-    known = {each.name: data[each.name] for each in fields(Cluster) if each.name in data}
-    launch = known.get("launch")
-    found = {name: launch[name] for name in (each.name for each in fields(Launch)) if name in launch} if launch else {}
-    return Cluster(**{**known, "codes": tuple(known.get("codes", ())), "launch": Launch(**found) if found else None})
+    """The cluster that plain data describes; unknown keys are those of a later version, and left out.
+
+    Raises:
+        Unreadable: a part is not as this collection writes it.
+    """
+    return read_as(Cluster, data)
+
+
+def waves_from(data: Mapping[str, Any]) -> tuple[Wave, ...]:
+    """The waves that the plain data of a fleet describes; none if it has none.
+
+    Raises:
+        Unreadable: a part is not as this collection writes it.
+    """
+    return listed(data, "waves", partial(read_as, Wave), ())
 
 
 def digest_of(waves: Sequence[Wave], clusters: Mapping[str, Cluster]) -> str:

@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 from ..common.errors import refusal
 from ..common.files import replace_file
-from .fleet_record import Cluster, FleetPlan, cluster_from
-from .waves import Wave
+from ..common.reading import Json, Unreadable, parsed, text, whole
+from .fleet_record import Cluster, FleetPlan, cluster_from, waves_from
 
 PRIVATE = 0o700
 _FLEET, _ARRANGED, _CANCELLED = "fleet.json", "arranged.json", "cancelled.json"
@@ -41,10 +41,11 @@ class Folder:
 
     def read(self) -> FleetPlan:
         """The fleet and its clusters; empty ones if nothing was written yet."""
-        data = self._data(self.path / _FLEET)
-        waves = tuple(Wave(each["name"], tuple(each["clusters"])) for each in data.get("waves", ()))
+        place = self.path / _FLEET
+        data = self._data(place)
+        with self._reading(place):
+            waves, digest, failures = waves_from(data), text(data, "digest", ""), whole(data, "failures", 0)
         clusters = self.clusters([name for wave in waves for name in wave.clusters])
-        digest, failures = str(data.get("digest", "")), int(data.get("failures", 0))
         return FleetPlan(waves, failures, digest, clusters, self.is_cancelled())
 
     def clusters(self, names: Collection[str]) -> dict[str, Cluster]:
@@ -56,8 +57,13 @@ class Folder:
         return self._those(names, _PLANS)
 
     def _those(self, names: Collection[str], kind: str) -> dict[str, Cluster]:
-        found = {name: self._data(self.path / kind / f"{_file(name)}.json") for name in names}
-        return {name: cluster_from(data) for name, data in found.items() if data}
+        found = {name: self._cluster(self.path / kind / f"{_file(name)}.json") for name in names}
+        return {name: cluster for name, cluster in found.items() if cluster is not None}
+
+    def _cluster(self, place: Path) -> Cluster | None:
+        data = self._data(place)
+        with self._reading(place):
+            return cluster_from(data) if data else None
 
     def write(self, fleet: FleetPlan) -> None:
         """Write the waves, the limit and the digest."""
@@ -112,18 +118,24 @@ class Folder:
         """Write the plan of a cluster."""
         self._replace(self.path / _PLANS / f"{_file(cluster.name)}.json", cluster.as_data())
 
-    def _data(self, path: Path) -> dict[str, Any]:
+    def _data(self, path: Path) -> Json:
+        """The content of a file; empty if it does not exist."""
+        with self._reading(path):
+            try:
+                return parsed(path.read_text(encoding="utf-8"))
+            except FileNotFoundError:
+                return {}
+
+    @contextmanager
+    def _reading(self, path: Path) -> Iterator[None]:
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError) as error:
+            yield
+        except (OSError, ValueError, Unreadable) as error:
             raise refusal(
                 "fleet_record_unreadable",
                 f"The record of the fleet in {path} cannot be read: {error}.",
-                "Remove the file; each cluster has a record of its own.",
+                "Correct the file, or remove it; each cluster has a record of its own.",
             ) from error
-        return found if isinstance(found, dict) else {}
 
     def _replace(self, path: Path, data: Mapping[str, Any], said: str = "") -> None:
         with self._writing(path, said):

@@ -50,6 +50,39 @@ def test_a_folder_that_cannot_be_used_is_refused_in_a_sentence(tmp_path: Path) -
         Folder(tmp_path).read()
 
 
+@pytest.mark.parametrize(
+    ("place", "text", "fault"),
+    [
+        ("fleet.json", "[]", "it is not a JSON object"),
+        ("fleet.json", '{"waves": [{"clusters": ["one"]}]}', "waves.0.name is missing"),
+        ("fleet.json", '{"waves": {"name": "one"}}', "waves is an object, and has to be a list"),
+        ("fleet.json", '{"failures": "two"}', 'failures is "two", and has to be a whole number'),
+        ("clusters/one.json", '{"name": "one"}', "state is missing"),
+        (
+            "clusters/one.json",
+            '{"name": "one", "state": "done", "codes": "red"}',
+            'codes is "red", and has to be a list',
+        ),
+        (
+            "clusters/one.json",
+            '{"name": "one", "state": "done", "launch": {"digest": "p1"}}',
+            "launch.after is missing",
+        ),
+    ],
+)
+def test_a_file_that_was_edited_by_hand_is_refused_in_a_sentence(
+    tmp_path: Path, place: str, text: str, fault: str
+) -> None:
+    folder = Folder(tmp_path)
+    folder.write(FleetPlan((Wave("wave 1", ("one",)),), 1, "f1"))
+    folder.put(Cluster("one", "done"))
+    (tmp_path / place).write_text(text)
+    ended = attempt(fleet_plan.run, task(fleet_plan.CONTRACT, tmp_path, clusters=["one"], state="ended"))
+    (reason,) = ended.verdict.deciding()
+    assert (reason.code, fault in reason.message) == ("fleet_record_unreadable", True), reason.message
+    assert str(tmp_path / place) in reason.message
+
+
 def test_as_many_clusters_without_a_plan_as_end_the_fleet_refuse_it(tmp_path: Path) -> None:
     Folder(tmp_path).put_plan(Cluster("one", "refused", cause="It is red."))
     Folder(tmp_path).put_plan(Cluster("two", "planned", digest="p1"))
