@@ -22,7 +22,8 @@ options:
       - V(order) gives the clusters in the order of the waves, and V(sizes) the number of clusters of each wave.
       - V(soaks) gives whether the cluster of this host is a canary that has to prove itself.
       - V(has_own_launcher) gives whether tasks of the user upgrade the cluster of this host.
-      - V(launched) gives what a launcher of the user gets. These are C(playbook), C(variables) and C(secrets).
+      - V(launched) gives what a launcher of the user gets. These are C(playbook), C(variables) and C(secrets), and the
+        last two once more for C(--extra-vars), as C(extra_vars) and C(secret_extra_vars).
       - V(statistics) gives the custom statistics of the end.
       - V(unconsented) gives the refusal of a plan that was not agreed to, or an empty text. The answer at the terminal
         is the second term.

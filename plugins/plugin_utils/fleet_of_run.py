@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..module_utils.common.words import unique
+from ..module_utils.fleet.given_values import marked
 from ..module_utils.run.order import disagreement
 from .batch_of_run import SOAK_MARGIN
 from .monitoring_inputs import LIMITS, PROBES, asking_to_soak
@@ -67,11 +68,15 @@ class FleetOfRun:
         return self._host in canaries and self._soak_time > 0
 
     def launched(self) -> dict[str, Any]:
-        """The `playbook`, the `variables` with the consent, and the `secrets` for a launcher of the user."""
+        """The `playbook`, the `variables` with the consent, and the `secrets` for a launcher of the user.
+
+        Both are also there as `extra_vars`, in which values that look like templates are marked as none.
+        """
         handed = self._handed
-        consent = {"upgrade_confirm": self._cluster["digest"]}
+        variables = {**handed["variables"], "upgrade_confirm": self._cluster["digest"]}
         playbook = f"stateful.upgrade.{self.given('upgrade_fleet_playbook') or 'opensearch'}"
-        return {**handed, "variables": {**handed["variables"], **consent}, "playbook": playbook}
+        of_both = {"extra_vars": marked(variables), "secret_extra_vars": marked(handed["secrets"])}
+        return {**handed, "variables": variables, **of_both, "playbook": playbook}
 
     def has_own_launcher(self) -> bool:
         """Whether a file of the user's own tasks upgrades this cluster."""

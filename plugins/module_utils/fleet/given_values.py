@@ -17,12 +17,16 @@ FILLED_IN_LATER = frozenset({"upgrade_webhook_body"})
 
 
 def given_text(variables: Mapping[str, Any]) -> str:
-    """The variables as JSON, in which a text that looks like a template is marked as none.
+    """The variables as JSON, in which a text that looks like a template is marked as none."""
+    return json.dumps(marked(variables), sort_keys=True)
+
+
+def marked(variables: Mapping[str, Any]) -> dict[str, Any]:
+    """The variables, in which each text that looks like a template is marked as none.
 
     The mark is that of ansible-core (2.16 `AnsibleJSONDecoder`, 2.19 `_json._profiles._legacy`).
     """
-    marked = {name: value if name in FILLED_IN_LATER else _literal(value) for name, value in variables.items()}
-    return json.dumps(marked, sort_keys=True)
+    return {name: value if name in FILLED_IN_LATER else _literal(value) for name, value in variables.items()}
 
 
 def _literal(value: Any) -> Any:

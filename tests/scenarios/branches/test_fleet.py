@@ -27,7 +27,7 @@ NOBODY = "tcp://127.0.0.1:9"
 NAMES = ("staging", "north", "south")
 LAUNCH = """
 - ansible.builtin.command:
-    argv: [ansible-playbook, -i, "localhost,", "{{ fleet_playbook }}", -e, "{{ fleet_variables | to_json }}"]
+    argv: [ansible-playbook, -i, "localhost,", "{{ fleet_playbook }}", -e, "{{ fleet_extra_vars | to_json }}"]
 """
 
 

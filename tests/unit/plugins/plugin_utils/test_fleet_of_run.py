@@ -155,3 +155,20 @@ def test_the_statistics_tell_the_worst(failed: Json, reasons: list[str], state: 
         "upgrade_waiting_for": reasons,
         "upgrade_reasons": ["a", "b"],
     }
+
+
+def test_a_launcher_gets_values_that_are_no_templates_for_ansible_as_well() -> None:
+    """Another ansible-playbook would fill in what is between the brackets; a notice is filled in there on purpose."""
+    body = {"text": "is {{ upgrade_notice.state }}"}
+    given: Json = {
+        "variables": {"upgrade_soak_limits": [{"query": "rate({{ x }})"}], "upgrade_webhook_body": body},
+        "secrets": {"upgrade_opensearch_password": "a{%b"},
+    }
+    launched = fleet(fleet_given=given, fleet_upgraded=DONE).launched()
+    assert launched["variables"]["upgrade_soak_limits"] == [{"query": "rate({{ x }})"}]
+    assert launched["extra_vars"] == {
+        "upgrade_soak_limits": [{"query": {"__ansible_unsafe": "rate({{ x }})"}}],
+        "upgrade_webhook_body": body,
+        "upgrade_confirm": "p1",
+    }
+    assert launched["secret_extra_vars"] == {"upgrade_opensearch_password": {"__ansible_unsafe": "a{%b"}}
