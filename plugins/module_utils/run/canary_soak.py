@@ -133,7 +133,8 @@ def _look_at(task: Task, canary: _Canary) -> Callable[[], Soak]:
     before = task.ask(lambda: firing(server, heeded, canary.began)) if server else []
     baselines = [task.ask(partial(value, server, each.query, canary.began)) for each in limits] if server else []
 
-    over = canary.ended + timedelta(seconds=params["soak_time"])
+    # The end may be in the future on the clock of another controller.
+    over = min(canary.ended, utc_now()) + timedelta(seconds=params["soak_time"])
 
     def look() -> Soak:
         now = utc_now()

@@ -110,7 +110,7 @@ class _Measurement:
         """Measure the figures before the first batch, unless an earlier run of the upgrade has."""
         if known is not None and known.measured:
             return Outcome(Verdict())
-        if known is None:
+        if known is None or _is_to_come(known.since):
             known = self._first(self._seen("").look)
             if (remarks := self._write(known)).reasons:
                 return Outcome(remarks)
@@ -130,6 +130,10 @@ class _Measurement:
 
     def after(self, judge: HealthJudge) -> Outcome:
         """Compare the figures after a batch. The next comparison counts from this one, however it ends."""
+        if _is_to_come(judge.known.since):
+            judge = replace(judge, known=judge.known.noted(self._first(self._seen("").look), ()))
+            if (remarks := self._write(judge.known)).reasons:
+                return Outcome(remarks)
         compared: list[HealthComparison] = []
 
         def verdict_of(seen: _HealthAt) -> Verdict:
@@ -182,3 +186,11 @@ class _Measurement:
         except Refusal as error:
             return unwritten(error)
         return Verdict()
+
+
+def _is_to_come(since: str) -> bool:
+    """Whether the last look was at a time that has not come yet: the clock of the machine that noted it is ahead.
+
+    Then it is measured again from now on, as the time that has passed since is not known.
+    """
+    return timestamp_of(since) > utc_now()
