@@ -24,8 +24,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record
     batch_changed,
     begun,
     ended,
-    green_after,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.waits import green_after
 from ansible_collections.stateful.upgrade.plugins.plugin_utils.voice import DisplayVoice, label_of
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "output.md"

@@ -214,7 +214,7 @@ def _begun(task: Task, parts: Parts) -> Outcome:
         noted = parts.note_begin(task, plan)
         verdict, recorded = combine((verdict, noted.verdict)), noted.more.get("record") or {}
     later = int(plan.more.get("later_batches") or 0)
-    places = placed(batches, len(recorded.get("batches", ())), later)
+    places = placed(batches, recorded.get("dropped", 0) + len(recorded.get("batches", ())), later)
     # The diff shows the settings that were put back; the rest of the outcome is the plan's.
     found = dict(restored.before if restored.after is None else restored.after)
     from_shown = {name: shown[name] for name in FROM_SHOWN if name in shown}

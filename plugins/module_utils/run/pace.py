@@ -46,7 +46,7 @@ def earlier_of(records: Iterable[Record], target: str, plan: Mapping[str, Any]) 
     going = {(each.get("target_version") or "", member) for each in plan["batches"] for member in each["members"]}
     for record in records:
         same = (record.cluster, record.target_version, record.deed) == (plan["cluster_uuid"], target, deed_of(plan))
-        done = sum(going.isdisjoint(batch.led) for batch in record.batches)
+        done = record.dropped + sum(going.isdisjoint(batch.led) for batch in record.batches)
         if same and record.phase is not Phase.COMPLETED and done:
             return {"started": record.started, "done": done}
     return {}
@@ -59,7 +59,7 @@ def has_commenced(records: Iterable[Record], target: str, cluster: str, deed: De
     """
     ended, wanted = (Phase.COMPLETED, Phase.ABORTED), (cluster, target, deed)
     same = (one for one in records if (one.cluster, one.target_version, one.deed) == wanted and one.phase not in ended)
-    return any(each.state != "pending" for record in same for each in record.tries)
+    return any(one.dropped or any(each.state != "pending" for each in one.tries) for one in same)
 
 
 def usual_absence(record: Record) -> float | None:
@@ -82,7 +82,7 @@ def figures_of(record: Record) -> dict[str, Any]:
         "target_version": record.target_version,
         "started": record.started,
         "seconds": None if seconds is None else round(seconds),
-        "batches": len(record.batches),
+        "batches": record.batches_planned,
         "members": len({name for each in record.tries for name in each.members}),
         "usual_seconds": usual_absence(record),
     }

@@ -128,6 +128,8 @@ class Report:
     """The batches on the timeline."""
     repeated: int = 0
     """The batches that more than one run has started."""
+    batches: int = 0
+    """All batches, also those that the record no longer has one by one."""
     replaced: int = 0
     """The members among them that ran the target version already, and were replaced for a changed template."""
 
@@ -187,6 +189,7 @@ def report_of(record: Record) -> Report:
         images=tuple(each for batch in record.batches for each in batch.images),
         rows=len(rows),
         repeated=sum(bool(batch.tries) for batch in record.batches),
+        batches=record.batches_planned,
         replaced=len({name for batch in record.batches for name in batch.outdated}),
         skipped=record.skipped,
         risks=record.risks,

@@ -38,7 +38,7 @@ def dated(record: Record) -> Record:
 
 def _times(record: Record) -> tuple[str, str]:
     """The times at which the first batch began, and at which the last was done; empty before that."""
-    whole = bool(record.batches) and record.batches_done == len(record.batches)
+    whole = bool(record.batches_planned) and record.batches_done == record.batches_planned
     ends = max((each.ended for each in record.batches), default="") if whole else ""
     return min((each.begun for each in record.batches if each.begun), default=""), ends
 
@@ -72,7 +72,8 @@ def _batches(record: Record) -> Iterator[Condition]:
     begun, whole = _times(record)
     if not begun:
         return
-    count, passed, done = len(record.batches), sum(map(_is_let_through, record.batches)), record.batches_done
+    count, done = record.batches_planned, record.batches_done
+    passed = record.dropped + sum(map(_is_let_through, record.batches))
     whole = (whole or record.updated) if done == count else ""
     yield _condition(record, "GatesBeforeBatches", begun, whole, f"{passed} of {count} passed")
     stopped = f". {record.reason}" if record.reason else ""
@@ -91,7 +92,7 @@ def _end(record: Record) -> Iterator[Condition]:
         sent = enumerate_few(dict.fromkeys(key.rpartition("-")[0] for key in record.notices))
         yield _condition(record, "NoticesSent", record.started, record.started, f"{len(record.notices)} sent: {sent}")
     completed = _completed(record)
-    rolled = record.run and record.batches_done == len(record.batches)
+    rolled = record.run and record.batches_done == record.batches_planned
     since = max((each.ended for each in record.batches), default="") or record.started
     if rolled or completed:
         yield _condition(record, "GateAfterUpgrade", since, completed, record.health if completed else record.reason)

@@ -27,9 +27,6 @@ from .requests import newly_requested
 SCHEMA = 2
 LONGEST_MESSAGE = 2000
 """Characters of a message that the history keeps."""
-MOST_WAITS = 20
-"""Waits outside the batches that are kept, the longest."""
-
 VIEWS = ("all_events", "history", "hold", "approvals", "skipped", "consents", "risks", "notices", "health")
 """The views that a record has in results."""
 
@@ -92,6 +89,8 @@ class Record:
     """The upgrades of the cluster, of which this one is the last."""
     request: Requested | None = None
     """The request that it carries out; None if only the variables of its runs ask for it."""
+    dropped: int = 0
+    """The number of batches that are done and are no longer in `batches`, because the record would be too long."""
     schema: int = SCHEMA
     """The version of the format, raised if readers must change. Readers ignore fields that they do not know."""
 
@@ -174,7 +173,12 @@ class Record:
     @property
     def batches_done(self) -> int:
         """The number of its batches that are done."""
-        return sum(batch.state == "done" for batch in self.batches)
+        return self.dropped + sum(batch.state == "done" for batch in self.batches)
+
+    @property
+    def batches_planned(self) -> int:
+        """The number of all its batches."""
+        return self.dropped + len(self.batches)
 
     def as_result(self) -> dict[str, Any]:
         """Plain data."""
@@ -276,7 +280,7 @@ def planned_record(
         points=tuple(points_in(plan.get("approvals") or ())),
         deployed_version=(earlier.deployed_version if earlier is not None else "") or plan["deployed_version"] or "",
         **(
-            {name: getattr(earlier, name) for name in ("waited", "start", "conditions", "counts", "figures")}
+            {name: getattr(earlier, name) for name in ("waited", "start", "conditions", "counts", "figures", "dropped")}
             if earlier
             else {}
         ),
@@ -372,22 +376,6 @@ def noted(record: Record, event: UpgradeEvent, message: str, at: str) -> Record:
     if phase in EXPLAINED or event is UpgradeEvent.STOPPED:
         reason = one_sentence(message) or record.reason or f"The run gave no reason when it was {event.value}."
     return replace(record, phase=phase, reason=reason, updated=at).with_events(entry)
-
-
-def waited_for(record: Record, during: str, waited: Sequence[Mapping[str, Any]]) -> Record:
-    """The record with the waits of a part of the run outside the batches."""
-    waits = longest_first((*record.waited, *({**each, "during": during} for each in waited)))
-    return replace(record, waited=waits[:MOST_WAITS])
-
-
-def green_after(record: Record, seconds: float | None, batch: str) -> Record:
-    """The record with the seconds until green of the batch before `batch`; of the run's last one without it."""
-    ours = [each for each in record.batches if each.run == record.run and each.state == "done" and each.name != batch]
-    if seconds is None or not ours:
-        return record
-    former = max(ours, key=lambda each: each.ended)
-    batches = tuple(replace(each, green_seconds=seconds) if each is former else each for each in record.batches)
-    return replace(record, batches=batches)
 
 
 def _said(risk: RecordedEvent) -> str:

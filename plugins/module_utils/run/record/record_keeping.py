@@ -21,11 +21,12 @@ from .conditions import FailureClass, StepState, after_step, step_progress
 from .events import COUNTED, MOVES, EventKind, changes, happened, moves
 from .milestones import conditions_of, dated
 from .phases import UpgradeEvent
-from .record import Record, batch_changed, begun, ended, going_on, green_after, started_again, waited_for
+from .record import Record, batch_changed, begun, ended, going_on, started_again
 from .record_reading import parse_record
 from .remarks import judge_aborted, judge_kept_nowhere, judge_there
 from .requests import replaced_by
 from .size import record_text
+from .waits import green_after, waited_for
 
 ATTEMPTS = 10
 """Conflicts in a row before a change is given up. Others rarely write the record, so this is no coincidence."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,7 +27,8 @@ def record_text(record: Record, most: int) -> str:
     It is indented for people if that fits. Details that do not show the progress of the upgrade are dropped first:
     the counters of processes, and starting with the oldest batch all waits but the longest, then the stages of members.
     Then the single counts go, the conditions of former upgrades, and all waits, members and earlier tries. Then all
-    history but its last entry goes, and at last the batches.
+    history but its last entry goes, and at last the batches: those that are done, which are still counted, and then the
+    last ones of the plan.
     """
     text = _dumped(record, most)
     for shorter in (
@@ -40,7 +41,8 @@ def record_text(record: Record, most: int) -> str:
         ),
         _each_batch(_no_detail),
         _end_of_history,
-        _each_batch(None),
+        _without_done,
+        _without_last,
     ):
         too_much = len(text) - most
         if too_much <= 0:
@@ -54,21 +56,42 @@ def _end_of_history(record: Record, _too_much: int) -> Record:
     return replace(record, events=(*(each for each in record.events if not each.phase), *record.history[-1:]))
 
 
-def _each_batch(shorter: Callable[[BatchRecord], BatchRecord] | None) -> Callable[[Record, int], Record]:
-    return lambda record, too_much: _without(record, too_much, shorter)
+def _each_batch(shorter: Callable[[BatchRecord], BatchRecord]) -> Callable[[Record, int], Record]:
+    return lambda record, too_much: _shorter(record, too_much, shorter)
 
 
-def _without(record: Record, too_much: int, shorter: Callable[[BatchRecord], BatchRecord] | None) -> Record:
-    """The record with its oldest batches shortened until it fits; if `shorter` is None, they are left out."""
+def _shorter(record: Record, too_much: int, shorter: Callable[[BatchRecord], BatchRecord]) -> Record:
+    """The record with its oldest batches shortened until it fits."""
     kept: list[BatchRecord] = []
     for batch in record.batches:
-        if too_much <= 0:
-            kept.append(batch)
-            continue
-        less = None if shorter is None else shorter(batch)
-        too_much -= _length(batch) - (0 if less is None else _length(less))
-        kept += [] if less is None else [less]
+        less = shorter(batch) if too_much > 0 else batch
+        too_much -= _length(batch) - _length(less) if too_much > 0 else 0
+        kept.append(less)
     return replace(record, batches=tuple(kept))
+
+
+def _without_done(record: Record, too_much: int) -> Record:
+    """The record without its oldest batches that are done. Points to approve need their number."""
+    going = _first(too_much, [batch for batch in record.batches if batch.state == "done"])
+    kept = tuple(batch for batch in record.batches if batch.name not in going)
+    return replace(record, batches=kept, dropped=record.batches_planned - len(kept))
+
+
+def _without_last(record: Record, too_much: int) -> Record:
+    """The record without the last batches of the plan."""
+    going = _first(too_much, record.batches[::-1])
+    return replace(record, batches=tuple(batch for batch in record.batches if batch.name not in going))
+
+
+def _first(too_much: int, batches: Sequence[BatchRecord]) -> set[str]:
+    """The names of the first of these batches, which have at least so many characters; of all if they have not."""
+    going = set[str]()
+    for batch in batches:
+        if too_much <= 0:
+            break
+        going.add(batch.name)
+        too_much -= _length(batch)
+    return going
 
 
 def _longest_wait(batch: BatchRecord) -> BatchRecord:

@@ -26,10 +26,10 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record
     batch_changed,
     begun,
     ended,
-    green_after,
     noted,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.waits import green_after
 from hypothesis import given
 from hypothesis import strategies as st
 

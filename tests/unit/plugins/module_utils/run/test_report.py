@@ -31,8 +31,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.milest
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
     Record,
-    waited_for,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.waits import waited_for
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import batch_of, record_of
 from jinja2 import Environment
 

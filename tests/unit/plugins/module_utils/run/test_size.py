@@ -7,18 +7,31 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.counts import counted_before, without_parts
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.pace import earlier_of
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord, PoolRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.events import KEPT, RecordedEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import UpgradeEvent
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import (
     Record,
     noted,
+    planned_record,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_keeping import MOST
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_reading import parse_record
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.size import record_text
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.approvals import Point, judge_points
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import AT, batch_of, record_of
 
+PLAN: dict[str, Any] = {
+    "cluster_uuid": "uuid",
+    "target_version": "3.8.0",
+    "digest": "p1",
+    "deployed_version": "2.19.6",
+    "before": {"last": "2.19.6"},
+    "pools": [{"name": "data", "members": ["last"]}],
+    "members": ["last"],
+    "left": [],
+}
 CONFIG_MAP = 1024 * 1024
 """The most that the API server takes."""
 
@@ -129,6 +142,32 @@ def test_what_fits_in_no_other_way_loses_batches_and_history() -> None:
 def test_a_record_that_was_shortened_can_be_shortened_again() -> None:
     text = record_text(record(*(batch(number) for number in range(558))), MOST)
     assert record_text(parse_record(text, "here"), MOST) == text
+
+
+def test_batches_that_are_left_out_are_still_counted() -> None:
+    """A point to approve after so many batches stops the upgrade, however large it is."""
+    whole = record(*(batch(number) for number in range(40)), batch_of("last", name="batch-last"))
+    kept = parse_record(record_text(whole, most=6_000), "here")
+    assert (len(kept.batches) < 30, kept.batches[-1].name) == (True, "batch-last")
+    assert (kept.batches_done, kept.batches_planned) == (40, 41)
+    again = parse_record(record_text(replace(kept, who="x" * 1_000), most=6_000), "here")
+    assert again.dropped > kept.dropped
+    assert (again.batches_done, again.batches_planned) == (40, 41)
+    point = Point("all", 40)
+    assert not judge_points([point], kept.approvals, kept.batches_done).passed
+    plan = {**PLAN, "batches": [{"name": "batch-01", "pools": ["data"], "members": ["last"], "cures": False}]}
+    following = planned_record(kept, kept, plan, "r2", "ops", AT)
+    assert (following.batches_done, following.batches_planned) == (40, 41)
+    going = earlier_of([kept], "3.8.0", plan)
+    assert going["done"] == 40
+
+
+def test_batches_that_have_not_begun_are_left_out_last_and_from_the_end() -> None:
+    planned = [replace(batch(number), state="pending", took=(), waited=()) for number in range(20)]
+    kept = parse_record(record_text(record(batch_of("old", name="old", state="done"), *planned), most=5_000), "here")
+    names = [each.name for each in kept.batches]
+    assert (kept.dropped, names) == (1, [each.name for each in planned[: len(names)]])
+    assert 0 < len(names) < 20
 
 
 @pytest.mark.parametrize("letter", ["x", "\U0001f600"])

@@ -18,7 +18,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.plan_t
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.batches import BatchRecord
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
-from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record, waited_for
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import Record
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.waits import waited_for
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import batch_of, record_of
 
 WORDS = Words(
