@@ -277,6 +277,20 @@ options:
         description: The time for which it lasts without being renewed.
         type: int
         default: 60
+      record:
+        description:
+          - The place of the run's record. If it is given, a pause of the upgrade ends a wait at which nothing is half
+            done. The verdict then waits, and the task does not fail.
+        type: dict
+        suboptions:
+          kept_in:
+            description: See O(record_kept_in) of M(stateful.upgrade.upgrade_record).
+            type: str
+            choices: [kubernetes, file, none]
+          path:
+            description: The folder of records that are files.
+            type: path
+            default: ~/.local/state/stateful.upgrade
 requirements:
   - kubernetes >= 31.0 (Python package)
   - opensearch-py >= 2.8 (Python package)

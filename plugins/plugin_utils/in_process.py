@@ -37,6 +37,7 @@ from .connection_inputs import unanswered
 from .fleet_of_run import FleetOfRun
 from .inputs_of_run import options_of_inputs
 from .of_run import Run, words_of_notice
+from .pausable_gates import lock_of_gate
 from .run_options import ALL, ASKED, NONE, SYSTEM, as_list, given_by, given_options
 from .serving_playbooks import options_of_playbook
 from .settling_of_run import options_to_settle
@@ -153,7 +154,8 @@ class InProcessAction(ActionBase):
             found |= options_of_silences(name, own, given, variables)
             found |= FleetOfRun(given, variables).options(name, own)
             batch = batch_of_run(variables, given)
-            found |= batch.options(name, own) if batch is not None else {}
+            if batch is not None:
+                found |= {**batch.options(name, own), **lock_of_gate(name, own, given)}
         given_too = {option: value for option, value in found.items() if option in options and not unanswered(value)}
         return {**given_too, **own}
 

@@ -121,6 +121,8 @@ OPENSEARCH: Options = {
     }
 }
 
+RECORD_PLACES, RECORD_PATH = ("kubernetes", "file", "none"), "~/.local/state/stateful.upgrade"
+
 LOCK: Options = {
     "lock": {
         "type": "dict",
@@ -130,6 +132,13 @@ LOCK: Options = {
             "kept_in": {"type": "str", "choices": ["kubernetes", "opensearch"], "default": "kubernetes"},
             "namespace": {"type": "str"},
             "lease_duration": {"type": "int", "default": 60},
+            "record": {
+                "type": "dict",
+                "options": {
+                    "kept_in": {"type": "str", "choices": list(RECORD_PLACES)},
+                    "path": {"type": "path", "default": RECORD_PATH},
+                },
+            },
         },
     }
 }
@@ -163,8 +172,8 @@ METRICS: Options = {
 """Where the figures for Prometheus are written."""
 
 RECORD: Options = {
-    "record_kept_in": {"type": "str", "choices": ["kubernetes", "file", "none"]},
-    "record_path": {"type": "path", "default": "~/.local/state/stateful.upgrade"},
+    "record_kept_in": {"type": "str", "choices": list(RECORD_PLACES)},
+    "record_path": {"type": "path", "default": RECORD_PATH},
     **METRICS,
 }
 """Where the record is kept, by default the namespace if there is one, else a file; and where its figures go."""

@@ -25,6 +25,8 @@ EARLIER = "roll_earlier"
 """The results of tasks that were repeated for the rest of their batch."""
 KEPT = "batch_upgraded"
 """The code of a batch that another user or tool has upgraded."""
+PAUSED = "paused_on_request"
+"""The code of a pause that a person has asked for."""
 LONGEST = 2_147_483_647
 
 
@@ -60,10 +62,10 @@ class BatchSoFar:
     def held_up(self) -> list[Result]:
         """The reasons of the tasks that wait, if that holds the batch up.
 
-        In a single pass nothing follows a task that waits. A task that is refused does not wait, whatever else it says:
-        it is reported as a failure.
+        In a single pass nothing follows a task that waits, nor in any run a gate that a pause has ended. A task that is
+        refused does not wait, whatever else it says: it is reported as a failure.
         """
-        holding = [each for name, each in self.results if not self.waits or name in ALWAYS_HELD_BY]
+        holding = [each for name, each in self.results if not self.waits or name in ALWAYS_HELD_BY or _is_paused(each)]
         waiting = State.WAITING.value
         return [
             reason
@@ -159,6 +161,11 @@ class BatchSoFar:
 def _reasons(result: Result) -> Sequence[Result]:
     found: Sequence[Result] = result.get("verdict", {}).get("reasons", ())
     return found
+
+
+def _is_paused(result: Result) -> bool:
+    """Whether a person has paused the upgrade while the task waited."""
+    return any(each["code"] == PAUSED for each in _reasons(result))
 
 
 def _health(result: Result) -> str:

@@ -22,6 +22,10 @@ PROOF_AGE = 10.0
 """The most seconds for which a run that is held up may rely on its last look: a proof is made again when it is five
 seconds old, and a deletion whose answer is lost is asked for again for as long."""
 
+PAUSE_SEEN = 60.0
+"""The most seconds after which a batch may still go in a pause: a gate reads the record every ten seconds, and is
+followed by the act."""
+
 
 class Observer(Watching[Sight]):
     """It watches one cluster that has started, from now on. It forgets nothing, over all runs on the cluster."""
@@ -59,8 +63,10 @@ class Observer(Watching[Sight]):
         self._holders: dict[Key, frozenset[str]] = {}
         self._without_majority = False
         """Whether foreign faults took the majority since all members served. Then all copies start again."""
+        self._paused_at: float | None = None
+        """The first look of the run after it was paused; None while it is not."""
         self._in_pause = 0
-        """The batches that have gone since it was paused. The one that waits at its gate may still go."""
+        """The batches that have gone since it was paused. One may still go that its gate has just let through."""
         self._remember()
 
     def _looking_at(self, sandbox: Sandbox, cluster: Cluster) -> Looking:
@@ -143,13 +149,18 @@ class Observer(Watching[Sight]):
         self._note("batch", rules.one_batch(before, taken, self._batching))
         self._note("others", rules.others_stand(seen, pods, taken))
         self._in_pause = self._in_pause + (not self._away) if self.is_paused() else 0
-        if self._in_pause > 1:
+        late = self._paused_at is not None and at - self._paused_at > PAUSE_SEEN
+        if self._in_pause > 1 or (late and not self._away):
             self._note("pause", [f"{listed(taken.names)} goes, and the upgrade is paused"])
         self._note("proof", order.fresh_proof(before, at, taken, progress, PROOF_AGE))
         self._away |= {name: before.members[name].process for name in taken.names}
 
     def _saw(self, request: Request, at: float) -> None:
         """Note a look of the run."""
+        if not self.is_paused():
+            self._paused_at = None
+        elif self._paused_at is None:
+            self._paused_at = at
         if acts.is_look_at_cluster(request):
             self._lowered.clear()
             self._progress = replace(self._progress, cluster=Look(self._number, at, self._now))

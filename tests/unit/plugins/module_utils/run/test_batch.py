@@ -9,6 +9,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.batch import 
 
 BATCH = {"name": "batch-01", "members": ["data-1", "data-0"]}
 STARTING = {"state": "waiting", "code": "pod_starting", "message": "It starts."}
+PAUSED = {"state": "waiting", "code": "paused_on_request", "message": "The upgrade has been paused."}
 STUCK = {"state": "refused", "code": "image_not_pulled", "message": "It cannot be pulled."}
 PASSED = {"verdict": {"state": "passed", "reasons": []}}
 
@@ -28,6 +29,7 @@ def batch(*results: tuple[str, dict[str, Any]], **facts: Any) -> BatchSoFar:
         # A run that waits is held up by a pause, an approval or a soak alone.
         ("roll_ready", True, said("waiting", STARTING), []),
         ("roll_begun", True, said("waiting", STARTING), [STARTING]),
+        ("roll_before", True, said("waiting", PAUSED), [PAUSED]),
         ("roll_soaked", True, said("waiting", STARTING), [STARTING]),
         # The failure of a task that is refused is reported, whatever else it says.
         ("roll_ready", False, said("refused", STARTING, STUCK), []),
