@@ -104,6 +104,8 @@ class Awx:
             return self._launch(template, dict(request.body.get("extra_vars") or {}))
         own = [each for each in self.jobs if each.template == number]
         assert (part, request.query.get("order_by")) == ("jobs", "-id")
+        wanted = str(request.query.get("status__in") or "")
+        own = [each for each in own if not wanted or each.status in wanted.split(",")]
         return _page([each.shown(whole=False) for each in reversed(own)][: int(request.query["page_size"])])
 
     def _launch(self, template: Template, given: Mapping[str, Any]) -> Answer:

@@ -23,7 +23,9 @@ _ENDS = {
     "error": JobState.FAILED,
     "canceled": JobState.CANCELLED,
 }
-"""The states of a job that has ended; earlier ones are new, pending, waiting and running."""
+"""The states of a job that has ended."""
+UNDER_WAY = ("new", "pending", "waiting", "running")
+"""Those of one that has not."""
 _PAGE = 200
 """Jobs of a template that are looked at, the newest ones: the most that AWX gives at once."""
 
@@ -52,11 +54,17 @@ class AwxJobs:
 
     def jobs(self, consents: Collection[str]) -> Sequence[LaunchedJob]:
         """See `Launcher`. A template may serve several clusters, so only the consent shows whose job it is."""
+        newest = self._listed()
+        # Of a template that serves hundreds of clusters, one that still runs may be older than all of these.
+        older = self._listed(status__in=",".join(UNDER_WAY))
+        found = {each.number: each for each in (*newest, *older)}
+        return [each for each in found.values() if each.digest in consents]
+
+    def _listed(self, **query: str) -> list[LaunchedJob]:
         path = f"/job_templates/{self._found()['id']}/jobs/"
-        answer = self._server.get(path, order_by="-id", page_size=_PAGE)
+        answer = self._server.get(path, order_by="-id", page_size=_PAGE, **query)
         with self._server.understood():
-            found = [_job(each) for each in answer["results"]]
-        return [each for each in found if each.digest in consents]
+            return [_job(each) for each in answer["results"]]
 
     def launch(self, variables: Mapping[str, Any], digest: str, number: int) -> LaunchedJob:
         """See `Launcher`."""

@@ -27,6 +27,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.launching i
     standing,
 )
 
+from tests.awx.server import Job
 from tests.sandbox.clock import Clock
 from tests.sandbox.listening import Listening
 from tests.unit.plugins.module_utils.fleet.schedulers import JOBS, OfAwx, OfKubernetes, Scheduler
@@ -326,3 +327,15 @@ def test_what_awx_lacks_is_refused_before_anybody_consents() -> None:
         AwxServer(there.options(token=None))
     with pytest.raises(Refusal, match="is not a plain HTTP URL"):
         AwxServer(there.options(url="awx.example.com"))
+
+
+def test_a_job_of_awx_that_runs_is_found_behind_hundreds_of_later_ones(folder: Folder) -> None:
+    """One job template may serve all clusters of a fleet."""
+    with Listening(Clock()) as listening:
+        awx = OfAwx("")
+        awx.url = listening.serve(awx.awx).url
+        later = [Job(12 + number, 7, {"upgrade_confirm": f"q{number}"}, "successful") for number in range(300)]
+        awx.awx.jobs += [Job(11, 7, {"upgrade_confirm": "p1"}, "running"), *later]
+        folder.put(Cluster("north", "upgrading", digest="p1", launch=Launch("p1", 10, job="11")))
+        done, _work = upgrade(awx, folder, lambda _newest: ends(awx)("11"))
+        assert (done.state, len(awx.names())) == ("done", 301)
