@@ -72,13 +72,16 @@ def _note(task: Task) -> None:
 
 
 def _notice(task: Task) -> Outcome:
-    host = urlsplit(task.params["url"]).hostname
-    if urlsplit(task.params["url"]).scheme not in ("http", "https") or not host:
-        raise refusal(
+    host = _host_of(task.params["url"])
+    if not host:
+        unusable = refusal(
             "webhook_unusable",
             "The URL of the webhook is not an HTTP URL.",
             "Give one that starts with https:// (upgrade_webhook).",
         )
+        # The task does not fail its run, so this is the only place where a person sees it.
+        task.voice.show(f"The notice was not sent. {unusable}")
+        raise unusable
     try:
         return _sent(task, host)
     except Refusal as error:
@@ -88,6 +91,17 @@ def _notice(task: Task) -> Outcome:
     shown = f"The notice was not sent. {said}"
     task.voice.show(shown)
     return Outcome(Verdict((remark("notice_not_sent", shown),)), bool(task.journal.as_result()))
+
+
+def _host_of(url: str) -> str:
+    """The host of the webhook; empty if its URL cannot be used."""
+    try:
+        parts = urlsplit(url)
+        # A port that is no number raises only when it is read.
+        usable = parts.scheme in ("http", "https") and parts.port != 0
+        return parts.hostname or "" if usable else ""
+    except ValueError:
+        return ""
 
 
 def _sent(task: Task, host: str) -> Outcome:

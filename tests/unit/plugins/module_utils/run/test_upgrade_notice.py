@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task, perform
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import name_for
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.output import upgrade_notice
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import begun
@@ -40,10 +41,18 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def tell(url: str, folder: Path, state: str = "started", check_mode: bool = False, **given: Any) -> Json:
+def tell(
+    url: str,
+    folder: Path,
+    state: str = "started",
+    check_mode: bool = False,
+    said: list[str] | None = None,
+    **given: Any,
+) -> Json:
     own = {"record_kept_in": "file", "record_path": str(folder), "plan": PLAN}
     params = upgrade_notice.CONTRACT.arguments({**own, **given}, url=url, state=state)
-    return perform(upgrade_notice.run, Task(params=params, check_mode=check_mode, clock=Clock()))
+    voice = Lines((said if said is not None else []).append)
+    return perform(upgrade_notice.run, Task(params=params, check_mode=check_mode, clock=Clock(), voice=voice))
 
 
 def away(monkeypatch: pytest.MonkeyPatch, method: str, times: int) -> None:
@@ -142,5 +151,8 @@ def test_a_notice_that_nobody_takes_is_a_remark_and_is_sent_again(hook: Webhook,
 def test_nobody_there_is_a_remark_and_no_url_is_refused(folder: Path) -> None:
     nobody = tell(f"http://127.0.0.1:9/{SECRET}", folder)
     assert (codes(nobody), SECRET in json.dumps(nobody)) == (["notice_not_sent"], False)
-    wrong = tell(f"chat.example.com/{SECRET}", folder)
-    assert (codes(wrong), SECRET in json.dumps(wrong)) == (["webhook_unusable"], False)
+    for url in (f"chat.example.com/{SECRET}", f"https://[chat/{SECRET}", f"https://chat:https/{SECRET}"):
+        said = list[str]()
+        wrong = tell(url, folder, said=said)
+        assert (codes(wrong), SECRET in json.dumps([wrong, said])) == (["webhook_unusable"], False)
+        assert said[0].startswith("The notice was not sent. The URL of the webhook is not an HTTP URL.")
