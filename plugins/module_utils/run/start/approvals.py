@@ -1,9 +1,9 @@
 """What people decide in an upgrade under way: they pause it, or approve that it continues at named points. Pure.
 
 Only these are written into a record without the lock. Each batch checks them when it starts, together with the end of
-the window, so they bind every run of the upgrade. The points are in the record from the start of a run, so that only a
-point that is waited for can be approved. No run waits for a person, because its settings would stay in force all that
-time: it ends Paused.
+the window, so they bind every run of the upgrade; a pause also ends the wait at its gate (`pausable.py`). The points
+are in the record from the start of a run, so that only a point that is waited for can be approved. No run waits for a
+person, because its settings would stay in force all that time: it ends Paused.
 """
 
 from __future__ import annotations
