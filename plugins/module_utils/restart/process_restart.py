@@ -23,7 +23,6 @@ from ..kubernetes.stateful_sets import observe_namespace
 from ..opensearch.answering import wait_for_answers
 from ..opensearch.batch_proof import OF_BATCH, BatchProof
 from ..opensearch.observe.client import OpenSearchClient, connect
-from ..opensearch.observe.cluster import observe
 from ..opensearch.removal import remove_member
 from ..pools.crash_log import with_cause
 from ..pools.follow import Follower
@@ -32,7 +31,6 @@ from .act.marks import Marks
 from .configurations import Configurations
 from .following import STAGES, Restarting, judge_ready
 from .judge.phases import (
-    RUN,
     SCHEDULED,
     UNDER_WAY,
     Marked,
@@ -46,6 +44,7 @@ from .judge.pods_to_restart import judge_stops, judge_together
 from .licence_plan import licence_of
 from .look import RestartBatch, RestartLooks, annotations_of, interrupted
 from .options import CONFIGURATION, LICENCE, RESTART
+from .ownership import Pools, of_own_cluster
 from .process_control import ProcessControl
 from .process_controls import process_control_of
 from .settling import left_behind, started
@@ -107,8 +106,8 @@ def _resumed(task: Task, cluster: KubernetesClient, search: OpenSearchClient, wa
     words = judge_words(annotations_of((), of_sets), task.params["annotation"])
     if not words.passed:
         return Outcome(words)
-    pools = interrupted(there, task.params["annotation"])
-    pools = _of_own_cluster(search, there, pools) if pools else pools
+    pools: Pools = interrupted(there, task.params["annotation"])
+    pools = of_own_cluster(task, cluster, search, there, pools) if pools else pools
     if not pools or not task.ask(lambda: _has_stopped_one(task, there, pools, way)):
         return Outcome(Verdict(), more={"members": [], "way": way.name})
     names = sorted(name for members in pools.values() for name in members)
@@ -116,30 +115,12 @@ def _resumed(task: Task, cluster: KubernetesClient, search: OpenSearchClient, wa
     return carry_out(replace(task, params={**task.params, **own}), cluster, search, way)
 
 
-def _has_stopped_one(task: Task, there: Namespace, pools: Mapping[str, list[str]], way: ProcessControl) -> bool:
+def _has_stopped_one(task: Task, there: Namespace, pools: Pools, way: ProcessControl) -> bool:
     """Whether a process of an interrupted restart was asked to end. If none was, the plan proves them all again."""
     names = {name for members in pools.values() for name in members}
     marks = [(marked(p.name, p.uid, p.annotations, key=task.params["annotation"]), p) for p in there.pods]
     begun = [(mark, way.look(pod)) for mark, pod in marks if mark.name in names and mark.phase in UNDER_WAY]
     return len(to_prove_again(begun)) < len(begun)
-
-
-def _of_own_cluster(search: OpenSearchClient, there: Namespace, pools: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """The interrupted restarts without those of other clusters of the namespace, which only their own runs complete.
-
-    All members of a cluster restart together. So if this one answers and has no member that a run has marked, that run
-    was of another cluster. While it does not answer, the restart may be its own.
-    """
-    try:
-        state = observe(search)
-    except Refusal:
-        return dict(pools)
-    if state.elected is None:
-        return dict(pools)
-    runs = {pod.name: pod.annotations.get(RUN, "") for pod in there.pods}
-    own = {runs[name] for names in pools.values() for name in names if state.named(name)}
-    found = {pool: [name for name in names if runs[name] in own] for pool, names in pools.items()}
-    return {pool: names for pool, names in found.items() if names}
 
 
 def _completed(

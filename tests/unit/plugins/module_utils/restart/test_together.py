@@ -111,6 +111,36 @@ def test_a_restart_of_another_cluster_of_the_namespace_is_left_to_its_own_run(th
     assert (codes(result), len(result["members"]), there.phases()) == ([], 3, {})
 
 
+def leased(world: AgentWorld, monkeypatch: pytest.MonkeyPatch, *, alive: bool) -> None:
+    """The run that was killed still has its lock. It is of another machine, which renews it if that run lives."""
+
+    def get(path: str) -> Json:
+        assert path.endswith("/namespaces/search/leases/stateful-upgrade-other")
+        renewed = f"2026-01-01T00:00:{world.time % 60:02.0f}Z" if alive else "2026-01-01T00:00:00Z"
+        spec = {"holderIdentity": "r1", "renewTime": renewed, "leaseDurationSeconds": 60}
+        return {"metadata": {"uid": "u", "resourceVersion": "1", "annotations": {}}, "spec": spec}
+
+    monkeypatch.setattr(world, "get", get, raising=False)
+
+
+@pytest.mark.parametrize("alive", [True, False])
+def test_without_an_answer_no_restart_of_a_living_run_is_joined(
+    there: AgentWorld, monkeypatch: pytest.MonkeyPatch, alive: bool
+) -> None:
+    there.kill_at = 18
+    with pytest.raises(Killed):
+        restarted(there, lock={"run": "r1", "name": "stateful-upgrade-other"})
+    there.kill_at = None
+    leased(there, monkeypatch, alive=alive)
+    before = (there.phases(), [*there.stopped], [*there.started])
+    result = there.restart(state="resumed", pools=[], expected=[])
+    if alive:
+        assert codes(result) == ["locked"]
+        assert (there.phases(), there.stopped, there.started) == before
+    else:
+        assert (codes(result), len(result["members"]), there.phases()) == ([], 3, {})
+
+
 def test_a_restart_that_has_not_begun_is_left_to_the_plan(there: AgentWorld) -> None:
     result = there.restart(state="resumed", pools=[], expected=[])
     assert (codes(result), there.stopped) == ([], [])

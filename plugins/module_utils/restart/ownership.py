@@ -1,0 +1,69 @@
+"""Whose an interrupted restart of all members is, where several clusters share a namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..common.errors import Refusal
+from ..common.task import Task, passed_or_raise
+from ..common.waiting import Patience
+from ..kubernetes.client import KubernetesClient
+from ..kubernetes.state import Namespace
+from ..opensearch.observe.client import OpenSearchClient
+from ..opensearch.observe.cluster import observe
+from ..opensearch.observe.state import ClusterState
+from ..run.lock.lease import Lease
+from ..run.lock.lock import judge_free
+from ..run.lock.lock_watch import LONGEST, PAUSE, Watch
+from .act.marks import cluster_of
+from .judge.phases import CLUSTER, RUN
+
+Pools = Mapping[str, list[str]]
+"""The pods of an interrupted restart, by their pools."""
+
+
+def of_own_cluster(
+    task: Task, cluster: KubernetesClient, search: OpenSearchClient, there: Namespace, pools: Pools
+) -> Pools:
+    """The interrupted restarts without those of other clusters of the namespace, which only their own runs complete.
+
+    All members of a cluster restart together. So if this one answers and has no member that a run has marked, that run
+    was of another cluster. While it does not answer, the restart may be its own, unless a run that lives has the lock
+    of the run which has marked it: then that one completes it.
+
+    Raises:
+        Refusal: this cluster does not answer, and such a run lives.
+    """
+    state = _state(search)
+    pods = {pod.name: pod for pod in there.pods}
+    if state is None:
+        locks = {pods[name].annotations.get(CLUSTER, "") for names in pools.values() for name in names}
+        for lock in sorted(locks - {"", cluster_of(task)}):
+            _judge_dead(task, Lease(cluster, task.params["namespace"], lock))
+        return pools
+    runs = {name: pod.annotations.get(RUN, "") for name, pod in pods.items()}
+    own = {runs[name] for names in pools.values() for name in names if state.named(name)}
+    found = {pool: [name for name in names if runs[name] in own] for pool, names in pools.items()}
+    return {pool: names for pool, names in found.items() if names}
+
+
+def _state(search: OpenSearchClient) -> ClusterState | None:
+    """The state of the cluster; None while it does not answer, or has no manager."""
+    try:
+        state = observe(search)
+    except Refusal:
+        return None
+    return state if state.elected is not None else None
+
+
+def _judge_dead(task: Task, lease: Lease) -> None:
+    """Check that no living run holds this lock, which is watched for as long as it lasts.
+
+    Raises:
+        Refusal: one does, or the lock cannot be read.
+    """
+    watch = Watch(task, lease)
+    _sight, verdict = task.wait_apart(
+        watch.look, lambda sight: judge_free(sight, task.run, ""), Patience(LONGEST, PAUSE)
+    )
+    passed_or_raise(verdict)
