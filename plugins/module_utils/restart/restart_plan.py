@@ -48,7 +48,14 @@ from .judge.phases import (
     scheduled_at_once,
 )
 from .judge.pod_spec import Mounted
-from .judge.pods_to_restart import PodsToRestart, judge_all_ready, judge_pods_to_restart, judge_stops, pods_to_restart
+from .judge.pods_to_restart import (
+    PodsToRestart,
+    judge_all_ready,
+    judge_pods_to_restart,
+    judge_stops,
+    marked_in_part,
+    pods_to_restart,
+)
 from .licence_plan import PlannedLicence, licence_of, plan_licence
 from .look import annotations_of
 from .on_hosts import forget_on_hosts, note_on_hosts, order_on_hosts
@@ -70,11 +77,13 @@ def _order(task: Task) -> Outcome:
         raise Refusal(*words.reasons)
     marks = _marks(seen, task.params["annotation"])
     configuration = plan_configuration(task, seen, marks)
-    request = pods_to_restart(marks, configuration.due, stops=keeps_stopped(task.params["way"]))
+    last = carried_in(settings_of(task), seen.state.uuid)
+    partly = (last is None or bool(last.completed)) and marked_in_part(marks, [one.member_names() for one in seen.sets])
+    stops = keeps_stopped(task.params["way"])
+    request = pods_to_restart(marks, configuration.due, stops=stops, partly=partly)
     by = RunBy(task.params["replace_pods"])
     given, target, versions = pool_order.to_restart(task, seen.state, {mark.name for mark in marks})
     found = {one.name: pool_of_set(one, seen, given.params, target) for one in seen.sets if seen.pods[one.name]}
-    last = carried_in(settings_of(task), seen.state.uuid)
     outdated = by is not RunBy.PROCESS and any(each.outdated for pool in found.values() for each in pool.members)
     wishes = (any(mark.phase for mark in marks), request.to_stop, configuration.due, outdated)
     used_up = agreed_to(task, last) and not any(wishes)

@@ -1,7 +1,7 @@
 """The request of a restart: the pods that are due, from the marks of all pods. Pure.
 
 Pods that are marked are the request: a person has scheduled them, or a run that was killed. Without any mark it is
-every pod.
+every pod, and so it is if a run was killed while it marked them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few
-from .phases import PHASE, STOPPED, TOGETHER, UNDER_WAY, Marked, RestartPhase
+from .phases import PHASE, SCHEDULED, STOPPED, TOGETHER, UNDER_WAY, Marked, RestartPhase
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,20 @@ class PodsToRestart:
         return "restart of all" if self.due is None else "restart for a configuration"
 
 
-def pods_to_restart(pods: Sequence[Marked], due: frozenset[str] | None = None, *, stops: bool = False) -> PodsToRestart:
+def pods_to_restart(
+    pods: Sequence[Marked], due: frozenset[str] | None = None, *, stops: bool = False, partly: bool = False
+) -> PodsToRestart:
     """The request in the marks of all pods of the cluster, and in the configurations that are `due`.
 
-    Without a mark and a configuration it is every pod. `stops` says whether the way of the run keeps a process stopped.
+    Without a mark and a configuration it is every pod. `stops` says whether the way of the run keeps a process stopped,
+    and `partly` whether the marks are those of a run that was killed before it had marked all pods.
     """
     to_stop = frozenset(pod.name for pod in pods if stops and pod.stays_stopped and not pod.rests)
     stay = tuple(pod.name for pod in pods if pod.stays_stopped and pod.name not in to_stop)
     free = [pod for pod in pods if pod.name not in stay]
     marked = [pod for pod in free if pod.phase is not None or pod.name in to_stop]
     return PodsToRestart(
-        names=frozenset(pod.name for pod in (marked if marked or due is not None else free))
+        names=frozenset(pod.name for pod in (marked if (marked and not partly) or due is not None else free))
         | (frozenset(pod.name for pod in free) & (due or frozenset())),
         due=due,
         under_way=frozenset(pod.name for pod in marked if pod.phase in UNDER_WAY),
@@ -56,6 +59,19 @@ def pods_to_restart(pods: Sequence[Marked], due: frozenset[str] | None = None, *
         stay_stopped=stay,
         to_stop=to_stop,
     )
+
+
+def marked_in_part(pods: Sequence[Marked], sets: Iterable[Collection[str]]) -> bool:
+    """Whether a run has marked some pods of a set (`sets` are their members) and not the others, and nothing else was
+    done since. A person who schedules a whole set has all of its pods marked.
+
+    A run notes its request after the marks. So before that, one was killed while it made them.
+    """
+    marked = {pod.name for pod in pods if pod.phase is not None}
+    if marked != {pod.name for pod in pods if pod.run and pod.phase in SCHEDULED}:
+        return False
+    free = {pod.name for pod in pods if not pod.stays_stopped}
+    return any(marked & {*members} and free & {*members} - marked for members in sets)
 
 
 @as_verdict

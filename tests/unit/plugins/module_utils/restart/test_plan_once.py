@@ -66,3 +66,22 @@ def test_no_pod_is_replaced_by_a_consent_to_restart_its_process(room: Room) -> N
     annotate(room, "data-0", restart_phase="schedule-rolling", restart_run="of-before")
     later = plan(room, agreed=first["digest"])
     assert (ways(later), later["digest"] != first["digest"]) == (["pod"], True)
+
+
+def test_a_run_that_was_killed_while_it_marked_all_pods_has_the_same_plan_and_consent(room: Room) -> None:
+    before = plan(room)
+    annotate(room, "data-1", restart_phase="schedule-rolling", restart_run="of-before")
+    later = plan(room)
+    assert (len(order_of(later)), later["digest"]) == (6, before["digest"])
+    begun(room, before, completed="2026-11-25T02:00:00Z")
+    assert len(order_of(plan(room))) == 6
+    # Once the request is noted, those without a mark are done.
+    begun(room, before)
+    assert order_of(plan(room)) == ["data-1"]
+
+
+def test_a_person_who_schedules_a_whole_set_has_no_more_restarted(room: Room) -> None:
+    """The run takes the phase of the set over to its pods before it notes the request."""
+    for name in ("data-0", "data-1"):
+        annotate(room, name, restart_phase="schedule-rolling", restart_run="of-before")
+    assert sorted(order_of(plan(room))) == ["data-0", "data-1"]
