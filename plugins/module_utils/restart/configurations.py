@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 
 from ..common.errors import Refusal
@@ -14,7 +14,7 @@ from ..kubernetes.state import Pod, StatefulSet
 from ..opensearch.judge.set_pools import server_container, server_in
 from ..opensearch.size_plan import names_with, replicas_in
 from ..pools.resizing import resize
-from .act.configuration import Place, add_missing, collect, complete, remove_unwanted, write
+from .act.configuration import Place, add_missing, collect, complete, judge_adding, remove_unwanted, write
 from .act.labels import label_pod
 from .act.marks import Marks
 from .given import configuration_in
@@ -71,10 +71,18 @@ class Configurations:
 
     def add_missing(self, pools: Iterable[StatefulSet]) -> None:
         """Give each member without a key its wanted content, before a pod needs it."""
+        for place, contents in self._added(pools):
+            add_missing(self._task, self._client, place, contents)
+
+    def judge_adding(self, pools: Iterable[StatefulSet]) -> Verdict:
+        """Whether `add_missing` can write what it is to write."""
+        return combine(judge_adding(self._client, place, contents) for place, contents in self._added(pools))
+
+    def _added(self, pools: Iterable[StatefulSet]) -> Iterator[tuple[Place, Mapping[str, bytes]]]:
         for pool, names in names_with(pools, self._given).items():
             contents = self.wanted[pool].contents(names, None) if pool in self.wanted else {}
             if contents:
-                add_missing(self._task, self._client, self._place(pool), contents)
+                yield self._place(pool), contents
 
     def enlarge(self, pools: Iterable[StatefulSet]) -> None:
         """Give the pools that are to have more members their size, once each new member has its content."""
@@ -106,6 +114,11 @@ class Configurations:
         """The checksum of each key as it is now, for the notes that are made when a run starts."""
         secret = self.secret(pool) if pool in self.wanted else None
         return {name: checksum(content) for name, content in secret.contents.items()} if secret else {}
+
+    def found_in(self, pools: Iterable[StatefulSet]) -> dict[str, str]:
+        """The same for several pools, waiting until the API server answers."""
+        of_pools = [self._task.ask(partial(self.found, pool.name)) for pool in pools]
+        return {name: each for of_pool in of_pools for name, each in of_pool.items()}
 
     def judge_begun(self) -> Verdict:
         """Whether a member was started on the content of someone else, since it was stopped already."""

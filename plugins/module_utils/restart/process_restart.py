@@ -13,7 +13,7 @@ from typing import Any
 
 from ..common.attempts import proven_and_prepared
 from ..common.errors import Refusal
-from ..common.task import Contract, Outcome, Task
+from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..common.verdict import Verdict, combine
 from ..common.voice import Stages
 from ..kubernetes import client as kubernetes
@@ -33,7 +33,6 @@ from .following import STAGES, Restarting, judge_ready
 from .judge.phases import (
     SCHEDULED,
     UNDER_WAY,
-    Marked,
     Process,
     RestartPhase,
     judge_words,
@@ -155,31 +154,39 @@ def _marked(task: Task, cluster: KubernetesClient, marks: Marks, configurations:
     batch, verdict = task.wait(RestartLooks(cluster, task.params).look, lambda seen: seen.verdict)
     if not verdict.passed:
         return _outcome(batch, verdict, changed=False)
-    scheduled = task.params["state"] == "scheduled"
-    if scheduled:
-        configurations.check(batch.pools, task.params["container"] or "", in_place=False)
-        # These and the marks may be made again, so a busy API server is waited for.
-        task.ask(lambda: configurations.add_missing(batch.pools))
-        task.ask(lambda: configurations.enlarge(batch.pools))
-    of_pools = [task.ask(partial(configurations.found, pool.name)) for pool in batch.pools if scheduled]
-    found = {name: each for of_pool in of_pools for name, each in of_pool.items()}
-
-    def note(name: str, mark: Marked) -> None:
-        pod, present = batch.pods[name], found.get(name, "")
-        if scheduled and mark.phase is None:
-            phase = batch.phases.get(batch.pool_of(name)) or RestartPhase(task.params["phase"])
-            marks.set(pod, phase, configuration=present)
-        elif scheduled and present:
-            marks.found(pod, present)
-        elif not scheduled and mark.phase in SCHEDULED:
-            marks.clear(pod)
-
-    for name, mark in batch.marks.items():
-        task.ask(partial(note, name, mark))
+    if task.params["state"] == "scheduled":
+        _schedule(task, batch, marks, configurations)
+    else:
+        for name, mark in batch.marks.items():
+            if mark.phase in SCHEDULED:
+                task.ask(partial(marks.clear, batch.pods[name]))
     for pool in batch.pools:
         if batch.phases[pool.name] in SCHEDULED:
             task.ask(partial(marks.take_from, pool))
     return _outcome(batch, verdict, changed=bool(task.journal.as_result()))
+
+
+def _schedule(task: Task, batch: RestartBatch, marks: Marks, configurations: Configurations) -> None:
+    """Mark the pods, give those without a key of the Secret one, and enlarge the pools.
+
+    The marks come first: a member whose key is there, and is the wanted one, is not due any more. All of this may be
+    made again, so a busy API server is waited for.
+    """
+    configurations.check(batch.pools, task.params["container"] or "", in_place=False)
+    passed_or_raise(task.ask(lambda: configurations.judge_adding(batch.pools)))
+    found = configurations.found_in(batch.pools)
+    for name, mark in batch.marks.items():
+        pod, present = batch.pods[name], found.get(name, "")
+        if mark.phase is None:
+            phase = batch.phases.get(batch.pool_of(name)) or RestartPhase(task.params["phase"])
+            task.ask(partial(marks.set, pod, phase, configuration=present))
+        elif present:
+            task.ask(partial(marks.found, pod, present))
+    task.ask(lambda: configurations.add_missing(batch.pools))
+    task.ask(lambda: configurations.enlarge(batch.pools))
+    for name, present in configurations.found_in(batch.pools).items():
+        if name in batch.marks and name not in found:
+            task.ask(partial(marks.found, batch.pods[name], present))
 
 
 MOST_ROUNDS = 3

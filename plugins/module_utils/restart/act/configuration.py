@@ -10,13 +10,14 @@ import base64
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from ...common.attempts import until_unchanged
 from ...common.errors import Conflict, Denied
 from ...common.task import Task, passed_or_raise
 from ...common.timestamps import timestamp_text
-from ...common.verdict import Reason, remark
+from ...common.verdict import Reason, Verdict, remark
 from ...kubernetes.client import Json, KubernetesClient
 from ...run.lock.lease import MANAGED_BY
 from ..judge.configuration import (
@@ -57,11 +58,19 @@ def add_missing(task: Task, client: KubernetesClient, place: Place, contents: Co
     This comes before a pod that mounts the Secret. The result says whether there was anything to do.
     """
 
-    def missing(secret: ConfigurationSecret | None) -> Data:
-        present = secret.contents if secret else {}
-        return {name: content for name, content in contents.items() if name not in present}
+    return _write(task, client, place, partial(_missing, contents), "changed")
 
-    return _write(task, client, place, missing, "changed")
+
+def judge_adding(client: KubernetesClient, place: Place, contents: Contents) -> Verdict:
+    """Whether the contents of members without a key can be written."""
+    secret = read_secret(client, place.namespace, place.name)
+    data = _missing(contents, secret)
+    return judge_writing(place.name, secret, place.pool, data) if data else Verdict()
+
+
+def _missing(contents: Contents, secret: ConfigurationSecret | None) -> Data:
+    present = secret.contents if secret else {}
+    return {name: content for name, content in contents.items() if name not in present}
 
 
 def write(task: Task, client: KubernetesClient, place: Place, contents: Contents) -> bool:

@@ -72,7 +72,8 @@ class ConfiguredWorld(AgentWorld):
 
         if not dry_run:
             self.make(write)
-        return self.get(SECRET)
+        shown: Json = self.get(SECRET)
+        return shown
 
     def label(self, metadata: Json, wanted: Json) -> Json:
         assert (wanted["uid"], wanted["resourceVersion"]) == (metadata["uid"], metadata["resourceVersion"])
