@@ -76,9 +76,10 @@ def _file(pool: str, setting: str, given: str, mounts: tuple[Mount, ...], folder
     if len(mount.sources) != 1 or mount.sources[0][0] != "secret":
         return ServerFile(pool, setting, path, why_unseen=f"a volume of the kind {mount.kind} is mounted there")
     key = path.rpartition("/")[2] if mount.by_sub_path else path[len(mount.path) :].lstrip("/")
-    if mount.keys is not None and key not in mount.keys:
+    secret = mount.sources[0][1]
+    if not mount.shows(secret, [key]):
         return ServerFile(pool, setting, path, why_unseen=f"the volume at {mount.path} gives files other names")
-    return ServerFile(pool, setting, path, mount.sources[0][1], key)
+    return ServerFile(pool, setting, path, secret, key)
 
 
 @as_verdict

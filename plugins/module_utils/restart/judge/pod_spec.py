@@ -45,13 +45,13 @@ def how_mounted(mounts: tuple[Mount, ...], file: str, secret: str, members: Coll
         return Mounted("", cause, new_pod_reads=("secret", secret) in shown.sources)
     whole = [each for each in mounts if ("secret", secret) in each.sources]
     for each in whole:
-        if not each.by_sub_path and (each.keys is None or each.keys >= set(members)):
+        if not each.by_sub_path and each.shows(secret, members):
             return Mounted(each.path)
     if whole and whole[0].by_sub_path:
         cause = f"Secret {secret} is mounted at {whole[0].path} by subPath, which the kubelet never updates"
         return Mounted("", cause, new_pod_reads=True)
     if whole:
-        missing = enumerate_few(set(members) - (whole[0].keys or set()))
+        missing = enumerate_few({*members} - whole[0].keys_of(secret))
         return Mounted("", f"the volume of Secret {secret} lists its keys, and has no file for {missing}")
     if shown is None:
         return Mounted("", f"no volume is mounted at {file}, so the file is that of the image")

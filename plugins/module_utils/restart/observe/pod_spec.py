@@ -9,7 +9,7 @@ variables are read only where a rule depends on them, and are in no result.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from posixpath import normpath
 
@@ -43,8 +43,16 @@ class Mount:
     sources: tuple[tuple[str, str], ...]
     """The kind and the name of each thing whose content it shows."""
     read_only: bool
-    keys: frozenset[str] | None = None
-    """The only keys of a Secret that it shows; None for all."""
+    listed: tuple[tuple[str, frozenset[str]], ...] = ()
+    """The Secrets of which it shows single keys only, each with those that are files of the same name."""
+
+    def shows(self, secret: str, keys: Collection[str]) -> bool:
+        """Whether it shows these keys of a Secret, each as a file of the same name."""
+        return {*keys} <= self.keys_of(secret) if secret in dict(self.listed) else True
+
+    def keys_of(self, secret: str) -> frozenset[str]:
+        """The keys of a Secret that it lists."""
+        return frozenset(key for name, keys in self.listed if name == secret for key in keys)
 
 
 @dataclass(frozen=True)
@@ -91,7 +99,7 @@ def _mount(mount: Json, volumes: Mapping[str, Json], claims: tuple[str, ...]) ->
         kind=kind,
         sources=tuple(_sources(kind, part(volume, kind, {}))),
         read_only=flag(mount, "readOnly", default=False) or kind in {"secret", "configMap", "projected", "image"},
-        keys=_keys(kind, part(volume, kind, {})),
+        listed=tuple(_listed(kind, part(volume, kind, {}))),
     )
 
 
@@ -105,20 +113,23 @@ def _sources(kind: str, details: Json) -> Iterator[tuple[str, str]]:
         yield kind, text(details, _SOURCES[kind], "")
 
 
-def _keys(kind: str, details: Json) -> frozenset[str] | None:
-    """The keys that are listed, if any are. A file has the name of its key only if no other path is given."""
+def _listed(kind: str, details: Json) -> Iterator[tuple[str, frozenset[str]]]:
+    """The Secrets of which keys are listed, each with these keys. One that is shown whole as well is left out."""
+    if kind == "secret":
+        found = [(text(details, "secretName", ""), _keys(details))]
+    elif kind == "projected":
+        sources = (each for each in listed(details, "sources", dict, ()) if each.get("secret") is not None)
+        found = [within(each, "secret", lambda one: (text(one, "name", ""), _keys(one))) for each in sources]
+    else:
+        found = []
+    whole = {name for name, keys in found if keys is None}
+    yield from ((name, keys) for name, keys in found if keys is not None and name not in whole)
+
+
+def _keys(details: Json) -> frozenset[str] | None:
+    """The keys that are listed; None if none are. A file has the name of its key only if no other path is given."""
     items = listed(details, "items", lambda each: (text(each, "key"), text(each, "path")), ())
-    if kind == "projected":
-        items = tuple(
-            item
-            for source in listed(details, "sources", dict, ())
-            for item in within(source, "secret", lambda found: listed(found, "items", _item, ()), {})
-        )
     return frozenset(key for key, path in items if key == path) if items else None
-
-
-def _item(each: Json) -> tuple[str, str]:
-    return text(each, "key"), text(each, "path")
 
 
 def at(mounts: tuple[Mount, ...], path: str) -> Mount | None:

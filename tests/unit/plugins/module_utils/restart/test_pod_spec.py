@@ -120,6 +120,17 @@ def test_a_secret_whose_keys_are_listed_must_list_every_member_by_its_name() -> 
     assert mounted(mount("/c"), volumes=[projected], members=("data-1",)).directory == ""
 
 
+def test_listed_keys_of_another_source_of_a_projected_volume_hide_no_key() -> None:
+    items = [{"key": "tls.crt", "path": "tls.crt"}]
+    others = [{"secret": {"name": "tls", "items": items}}, {"configMap": {"name": "scripts", "items": items}}]
+    whole = volume(projected={"sources": [*others, {"secret": {"name": SECRET}}]})
+    assert mounted(mount("/c"), volumes=[whole], members=("data-0",)).directory == "/c"
+    listed = [{"secret": {"name": SECRET, "items": [{"key": key, "path": key}]}} for key in ("data-0", "data-1")]
+    both = volume(projected={"sources": [*others, *listed]})
+    assert mounted(mount("/c"), volumes=[both], members=("data-0", "data-1")).directory == "/c"
+    assert mounted(mount("/c"), volumes=[both], members=("data-2",)).cause.endswith("has no file for data-2")
+
+
 def test_a_mount_in_another_container_is_none_of_the_server() -> None:
     both = spec(volumes=[OURS])
     both["containers"][0]["volumeMounts"] = [mount("/configuration")]
