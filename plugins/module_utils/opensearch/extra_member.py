@@ -53,7 +53,7 @@ from .judge.upgrade_path import target_of
 from .observe.client import OpenSearchClient, connect
 from .observe.cluster import cluster_uuid, observe
 from .observe.state import ClusterState
-from .removal import judge_gone, remove_member
+from .removal import judge_gone, proven_anew, remove_member, while_proven
 from .rights import EXTRA_MEMBER
 
 CONTRACT = Contract(
@@ -209,7 +209,7 @@ def _removed(
         _finished(task, cluster, pool)
         return Outcome(_left_alone(pool, mark), True)
     gone = (
-        _drained_and_gone(task, cluster, search, pool, mark)
+        proven_anew(task, partial(_drained_and_gone, task, cluster, search, pool, mark))
         if pool.replicas == change.set_to
         # A run that was killed has removed it with a proof, but another may have made the pool smaller without one.
         else Outcome(_without_last_copies(task, search, name), changed=task.check_mode)
@@ -238,7 +238,7 @@ def _drained_and_gone(
         proven = _without_last_copies(task, search, name)
         if not proven.passed:
             return Outcome(proven)
-        shrink()
+        while_proven(task, shrink)
         if task.check_mode:
             return Outcome(Verdict(), True)
         return Outcome(
@@ -272,7 +272,7 @@ def _shrunk(task: Task, cluster: KubernetesClient, name: str) -> bool:
         _patched(task, cluster, pool, shrinking(pool, mark), "removed_member", str(mark.more["member"]))
         return True
 
-    return task.ask(lambda: until_unchanged(attempt_once, ATTEMPTS))
+    return until_unchanged(attempt_once, ATTEMPTS)
 
 
 def _without_claims(task: Task, cluster: KubernetesClient, pool: StatefulSet, member: str) -> Verdict:

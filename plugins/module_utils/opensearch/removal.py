@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from ..common.attempts import proven_and_prepared
+from ..common.errors import Unreachable
 from ..common.task import Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, Verdict, as_verdict, combine, waiting
 from ..common.waiting import Patience
@@ -33,6 +35,7 @@ class _Observed:
     """Whether its pool still keeps it."""
 
 
+Done = TypeVar("Done")
 Shrink = Callable[[], bool]
 """Takes one member from the pool. The result says whether its number has changed."""
 
@@ -65,15 +68,13 @@ def remove_member(
     def looked() -> tuple[_Observed, Verdict]:
         return task.wait(look, lambda seen: seen.verdict, stoppable=True, in_vain=proof.in_vain)
 
-    def fewer(pool: StatefulSet) -> int:
-        if name in pool.member_names():
-            passed_or_raise(judge_last(pool, name))
-            return pool.replicas - 1
-        return pool.replicas
+    act = shrink or partial(resize, task, cluster, namespace, of_pool, partial(_fewer, name))
 
-    seen, verdict = proven_and_prepared(looked, lambda seen: seen.kept and proof.prepare([name]), proof.again)
-    act = shrink or partial(_resized, task, partial(resize, task, cluster, namespace, of_pool, fewer))
-    changed = seen.kept and verdict.passed and act()
+    def proven_and_made() -> tuple[_Observed, Verdict, bool]:
+        seen, verdict = proven_and_prepared(looked, lambda seen: seen.kept and proof.prepare([name]), proof.again)
+        return seen, verdict, seen.kept and verdict.passed and while_proven(task, act)
+
+    seen, verdict, changed = proven_anew(task, proven_and_made)
     if verdict.passed and not task.check_mode:
         _gone, verdict = task.wait(lambda: judge_gone(cluster, search, namespace, name), lambda found: found)
     took = round(task.clock.now() - begun, 2) if changed else None
@@ -88,10 +89,38 @@ def remove_member(
     )
 
 
-def _resized(task: Task, act: Shrink) -> bool:
-    """Whether the pool is smaller. A lost answer is followed by another look, for as long as the proof holds."""
-    done, _verdict = task.wait_apart(act, lambda _done: Verdict(), Patience(PROOF_AGE, 0.5))
+def _fewer(name: str, pool: StatefulSet) -> int:
+    """The replicas of a pool without this member."""
+    if name in pool.member_names():
+        passed_or_raise(judge_last(pool, name))
+        return pool.replicas - 1
+    return pool.replicas
+
+
+def while_proven(task: Task, shrink: Shrink) -> bool:
+    """Whether the pool is smaller. A lost answer is followed by another look, for as long as the proof holds.
+
+    Raises:
+        Unreachable: no answer came in that time, so it has to be proven again that the member may go.
+    """
+    patience = Patience(PROOF_AGE, 0.5, hands_back=True)
+    done, _verdict = task.wait_apart(shrink, lambda _done: Verdict(), patience)
     return done or task.journal.unconfirmed
+
+
+def proven_anew(task: Task, step: Callable[[], Done]) -> Done:
+    """The result of a step that proves and acts, which is made again if no answer came for longer than the proof holds.
+
+    Raises:
+        Unreachable: none came within the time limit of the task.
+    """
+    begun = task.clock.now()
+    while True:
+        try:
+            return step()
+        except Unreachable:
+            if not task.params["wait"] or task.clock.now() - begun >= task.params["wait_timeout"]:
+                raise
 
 
 def _removed(gone: bool) -> dict[str, str]:

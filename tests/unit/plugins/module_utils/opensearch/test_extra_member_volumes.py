@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import (
+    extra_member,
     removal,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe import cluster
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.extra_case import (
     EXTRA,
     HERE,
@@ -20,6 +23,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opense
 )
 
 from tests.sandbox.kubernetes.kinds import CLAIMS, PODS
+from tests.sandbox.web import CutOff, Request
 
 
 @pytest.fixture
@@ -90,3 +94,36 @@ def test_its_volumes_stay_if_another_gives_the_pool_its_replica_back_before_they
     assert claim is not None
     assert "deletionTimestamp" not in claim["metadata"]
     assert not room.left()["mark"]
+
+
+@pytest.mark.parametrize("joined", [True, False])
+def test_after_an_outage_it_is_proven_again_that_the_member_may_go(
+    room: Room, monkeypatch: pytest.MonkeyPatch, joined: bool
+) -> None:
+    """While the API server was away, the member may have got the only copy of a shard."""
+    room.run()
+    answer, until, proofs, acted = room.api.answer, list[float](), list[float](), list[float]()
+
+    def looked(*given: Any) -> Any:
+        proofs.append(room.clock.now())
+        state = cluster.observe(*given)
+        members = {each: member for each, member in state.members.items() if joined or member.name != EXTRA}
+        return replace(state, members=members)
+
+    def without_answer(request: Request) -> Any:
+        shrinks = request.method == "PATCH" and (request.body or {}).get("spec", {}).get("replicas") == 2
+        if shrinks and not until:
+            until.append(room.clock.now() + 60.0)
+        if until and room.clock.now() < until[0]:
+            raise CutOff(made=False)
+        if shrinks:
+            acted.append(room.clock.now() - proofs[-1])
+        return answer(request)
+
+    for module in (extra_member, removal):
+        monkeypatch.setattr(module, "observe", looked)
+    monkeypatch.setattr(room.api, "answer", without_answer)
+    assert codes(room.run("absent", wait_timeout=200)) == []
+    # The client itself repeats a request for a second.
+    assert [seconds < 7.0 for seconds in acted] == [True]
+    assert {**room.left(), "health": "green"} == NOTHING

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -115,12 +116,27 @@ def test_an_answer_that_is_lost_is_followed_by_a_look_while_the_proof_holds(
         return patch(path, body, kind, dry_run)
 
     there.patch = losing  # type: ignore[method-assign]
+    asked, proofs = there.servers.get, list[float]()
+
+    def looked(path: str, *given: Any, **more: Any) -> Any:
+        proofs.append(there.time)
+        return asked(path, *given, **more)
+
+    there.servers.get = looked  # type: ignore[method-assign]
     result = there.remove()
-    # One that was made is seen, and one that cannot be made is given up before its proof is old.
-    passes = made or times == 1
-    assert (codes(result) == [], there.time < 10) == (passes, True)
-    assert sorted(there.pods) == (["data-0", "data-1"] if passes else sorted(NAMES))
-    assert not passes or result["members"][0]["action"] == "removed"
+    # One that was made is seen, and before one that is made later the proof is made again.
+    assert (codes(result), sorted(there.pods)) == ([], ["data-0", "data-1"])
+    assert result["members"][0]["action"] == "removed"
+    assert all(later - before <= 6.0 for before, later in pairwise(proofs))
+
+
+def test_a_removal_whose_act_is_never_answered_ends_with_the_time_limit(there: Sized) -> None:
+    def losing(*_given: Any, **_more: Any) -> Json:
+        raise Unreachable.because("kubernetes_unreachable", "The answer is lost.", "It passes.")
+
+    there.patch = losing  # type: ignore[method-assign]
+    assert codes(there.remove(wait_timeout=30)) == ["kubernetes_unreachable"]
+    assert (30 <= there.time < 40, sorted(there.pods)) == (True, sorted(NAMES))
 
 
 def test_a_member_that_holds_a_shard_stays(there: Sized) -> None:
