@@ -9,6 +9,7 @@ from typing import Any
 
 from ansible.module_utils.common.validation import check_type_bool, check_type_dict, check_type_int, check_type_list
 
+from ..module_utils.common.durations import LONGEST, is_duration
 from ..module_utils.common.errors import Refusal
 from ..module_utils.pools.given_images import given_images
 from .connection_inputs import listed
@@ -123,6 +124,8 @@ def _fault_of_number(name: str, value: Any, option: Mapping[str, Any]) -> str:
             raise ValueError
     except (TypeError, ValueError):
         return f"must be a whole number, {least} or more"
+    if is_duration([whole, *parts][-1]) and check_type_int(value) > LONGEST:
+        return f"must be at most {LONGEST}"
     return ""
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..common.task import Contract, Outcome, Task, perform
+from ..common.durations import judge_durations
+from ..common.task import Contract, Outcome, Task, passed_or_raise, perform
 from ..machines.observe.upgrade_tasks import UPGRADE_TASK as UPGRADE_TASK_KIND
 from ..machines.task_document import requested_by_document
 from ..machines.task_status import requested_status
@@ -46,7 +47,12 @@ def perform_guarded(contract: Contract, run: Callable[[Task], Outcome], task: Ta
     task = replace(task, request_kinds=REQUEST_KINDS, request_documents=REQUEST_DOCUMENTS)
     task = replace(task, named_steps=NAMED_STEPS, request_statuses=REQUEST_STATUSES)
     guarded = contract.guarded and bool(task.params.get("lock"))
-    return perform(lambda given: run(under_lock(given, lock_store) if guarded else given), task)
+
+    def within_limits(given: Task) -> Outcome:
+        passed_or_raise(judge_durations(contract.argument_spec, given.params))
+        return run(under_lock(given, lock_store) if guarded else given)
+
+    return perform(within_limits, task)
 
 
 def upgrade_lock(task: Task) -> Outcome:
