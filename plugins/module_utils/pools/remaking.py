@@ -10,7 +10,7 @@ The manifest is kept before the deletion (`kept_sets`), and forgotten after the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -18,8 +18,9 @@ from typing import Any
 from ..common.attempts import until_unchanged
 from ..common.errors import Conflict, Refusal, refusal
 from ..common.task import Task, passed_or_raise
-from ..common.verdict import Reason, Verdict, combine, refused, waiting
+from ..common.verdict import Reason, Verdict, as_verdict, combine, refused, waiting
 from ..common.waiting import Patience
+from ..common.words import enumerate_few
 from ..kubernetes.answers import NameTaken, NotAdmitted
 from ..kubernetes.client import FIELD_MANAGER, Json, KubernetesClient
 from ..kubernetes.owners import judge_owned
@@ -69,8 +70,9 @@ def judge_remade(client: KubernetesClient, pool: GrowingPool) -> Verdict:
 def _judge_shown(client: KubernetesClient, found: Mapping[str, Any]) -> Verdict:
     """Whether a pod will show, once the set is deleted, that the manifest which is kept is its own."""
     pool = stateful_set(dict(found))
-    if made_by(pool, found, list_pods(client, pool.namespace)):
-        return Verdict()
+    pods = list_pods(client, pool.namespace)
+    if made_by(pool, found, pods):
+        return _judge_partition(pool, pods)
     reason = refused(
         "volume_set_without_pods",
         f"StatefulSet {pool.name} has to be deleted and made again for its larger claim template, and no pod with the"
@@ -79,6 +81,25 @@ def _judge_shown(client: KubernetesClient, found: Mapping[str, Any]) -> Verdict:
         " up, or leave it out of volumes.",
     )
     return Verdict((reason,))
+
+
+@as_verdict
+def _judge_partition(pool: StatefulSet, pods: Iterable[Pod]) -> Iterator[Reason]:
+    """Whether no partition keeps pods on a former revision. That is in the status of the set alone: the controller
+    makes the pods below the partition of a set that was made again from its present template (server source,
+    stateful_set_control.go, getStatefulSetRevisions)."""
+    names = pool.member_names() if pool.strategy == "RollingUpdate" else ()
+    kept = [each.name for each in pods if each.name in names and pool.place(each.name) < pool.partition]
+    behind = [each.name for each in pods if each.name in kept and each.revision != pool.update_revision]
+    if behind:
+        yield refused(
+            "volume_set_partition",
+            f"StatefulSet {pool.name} has to be deleted and made again for its larger claim template, and its partition"
+            f" {pool.partition} keeps {enumerate_few(behind)} on a former revision. The set that is made again does not"
+            " know that revision: one of these pods that is deleted would come back from the present pod template.",
+            "Upgrade without volumes (upgrade_volumes) first, or bring these pods to the present template; then run"
+            " again. Or leave the set out of volumes.",
+        )
 
 
 def remake(task: Task, client: KubernetesClient, namespace: str, name: str, wanted: tuple[WantedSize, ...]) -> Verdict:

@@ -89,6 +89,16 @@ class Here:
         self.kubernetes.server.resources.replace(STATEFUL_SETS, HERE, POOL, found)
         self.clock.advance(5.0)
 
+    def partition(self, partition: int) -> None:
+        """A person has only the pods above this one replaced, and changes their image."""
+        found = self.kubernetes.server.store.get(STATEFUL_SETS, HERE, POOL)
+        assert found is not None
+        rolling = {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}}
+        found["spec"] = {**found["spec"], "updateStrategy": rolling}
+        self.kubernetes.server.resources.replace(STATEFUL_SETS, HERE, POOL, found)
+        self.change(containers=[{"name": "server", "image": "a:2"}])
+        self.clock.advance(30.0)
+
     def planned(self) -> list[str]:
         """The codes of what the plan refuses."""
         return codes(judge_growing(self.client, HERE, look_at_volumes(self.client, HERE, WANTED)))
@@ -129,3 +139,18 @@ def test_a_set_without_pods_stays() -> None:
     assert here.planned() == ["volume_set_without_pods"]
     assert here.remake() == ["volume_set_without_pods"]
     assert here.uid() == here.before
+
+
+def test_a_set_stays_whose_partition_keeps_pods_on_a_revision_that_only_its_status_knows() -> None:
+    here = Here()
+    here.partition(1)
+    assert here.planned() == ["volume_set_partition"]
+    assert here.remake() == ["volume_set_partition"]
+    assert here.uid() == here.before
+
+
+def test_a_set_is_made_again_whose_pods_are_all_of_its_revision() -> None:
+    here = Here()
+    here.partition(0)
+    assert (here.planned(), here.remake()) == ([], [])
+    assert here.uid() not in {"", here.before}
