@@ -28,7 +28,7 @@ from ..judge.replicas import (
     representatives,
     single_indices,
 )
-from ..judge.replicas_back import alone_remarks, fate_of, judge_kept, judge_left, judge_safe, raising_of
+from ..judge.replicas_back import alone_remarks, fate_of, judge_copied, judge_kept, judge_left, judge_safe, raising_of
 from ..observe.client import OpenSearchClient
 from ..observe.cluster import observe, observe_disks, read_settings
 from ..observe.explaining import explain_moves
@@ -167,7 +167,8 @@ def lower_replicas(task: Task, client: OpenSearchClient, settings: Settings) -> 
     rest = undo.without([each for each in undo.changes if each not in left])
     _write_undo(task, client, read_settings(client), rest if left else None)
     stays = judge_left(undo, {each.path[0] for each in left}, said)
-    return Lowered(combine((Verdict(alone_remarks(undo, back, present)), stays)), changed=True)
+    others = combine((Verdict(alone_remarks(undo, back, present)), judge_copied(undo, present)))
+    return Lowered(combine((others, stays)), changed=True)
 
 
 def _judge_writer(task: Task, client: OpenSearchClient, undo: Undo) -> None:

@@ -66,6 +66,22 @@ def alone_remarks(undo: Undo, back: ReplicasBack, present: Mapping[str, IndexRep
 
 
 @as_verdict
+def judge_copied(undo: Undo, present: Mapping[str, IndexReplicas]) -> Iterator[Reason]:
+    """The remarks on indices that were made of one with a replica of the run, by a shrink, split or clone, and have got
+    one with its settings. It is not known whether someone wants that replica, so it stays."""
+    raised = {change.path[1]: change for change in undo.changes if change.name == NUMBER}
+    for index in sorted(present.values(), key=lambda each: each.name):
+        change = raised.get(index.source)
+        if change is not None and change.is_ours(index.number) and index.expand in NEVER:
+            yield remark(
+                "replica_copied",
+                f"Index {index.name} was made of {change.path[0]} (by a shrink, split or clone), to which run"
+                f" {undo.writer.run} had given a replica, and has a replica, too. It stays.",
+                f'If it is to have none, send PUT {index.name}/_settings with {{"{NUMBER}": "{change.was}"}}.',
+            )
+
+
+@as_verdict
 def judge_safe(names: Collection[str]) -> Iterator[Reason]:
     """Whether no index is to lose its replica while a primary of it (`names`) is not started."""
     if names:

@@ -33,7 +33,15 @@ CHANGED: Mapping[str, tuple[tuple[str | None, ...], str]] = {
 """The settings that a run changes, each with the values that it may have had, and the value that is set."""
 BLOCKS = ("read_only", "read_only_allow_delete", "metadata")
 """The blocks of an index with which its settings cannot be changed."""
-FIELDS = ("uuid", "number_of_replicas", "auto_expand_replicas", "routing.allocation", "blocks", "store")
+FIELDS = (
+    "uuid",
+    "number_of_replicas",
+    "auto_expand_replicas",
+    "routing.allocation",
+    "blocks",
+    "store",
+    "resize.source",
+)
 MOST_SHARDS = 1000
 """The servers' own default of `cluster.max_shards_per_node`."""
 
@@ -56,6 +64,9 @@ class IndexReplicas:
     """Whether its shards only read from a snapshot, so that another copy takes no room on a disk."""
     limited: bool = False
     """Whether it limits the number of its shards on a member."""
+    source: str = ""
+    """The UUID of the index of which it was made by a shrink, split or clone, whose settings it has got; empty if it
+    was not (server source, IndexMetadata, INDEX_RESIZE_SOURCE_UUID)."""
 
     def at(self, setting: str) -> str | None:
         """The value of one of the two settings; None if it is not set."""
@@ -94,6 +105,7 @@ def _replicas(name: str, index: Json) -> IndexReplicas:
         blocks=tuple(each for each in BLOCKS if str(blocks.get(each)).lower() == "true"),
         in_repository=kind == "remote_snapshot" or (kind == "snapshot" and partly),
         limited="total_shards_per_node" in rules,
+        source=optional_text(part(part(index, "resize", {}), "source", {}), "uuid") or "",
     )
 
 

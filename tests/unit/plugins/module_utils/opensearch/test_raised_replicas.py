@@ -199,6 +199,22 @@ def test_what_another_has_set_since_stays_and_is_named(single: Single) -> None:
     assert single.undo() == ""
 
 
+def test_an_index_that_was_made_of_one_with_a_replica_is_named(single: Single) -> None:
+    """Index management shrinks an index, which copies its settings, and deletes it."""
+    single.up()
+    uuid = single.room.ask("GET", "/orders/_settings?flat_settings=true").body["orders"]["settings"]["index.uuid"]
+    for name, replicas in {"shrink-orders": 1, "clone-orders": 2}.items():
+        single.room.index(name, replicas=replicas)
+        # The server alone sets it.
+        single.room.cluster.state.indices[name].settings["resize.source.uuid"] = uuid
+    single.room.ask("DELETE", "/orders")
+    back = single.back()
+    assert codes(back) == ["replica_copied"]
+    assert said(back).startswith("Index shrink-orders was made of orders (by a shrink, split or clone), to which run")
+    assert single.replicas()["shrink-orders"] == ("1", None)
+    assert (codes(single.back()), single.undo()) == ([], "")
+
+
 def test_they_stay_as_long_as_a_run_goes_on(single: Single) -> None:
     single.up()
     kept = single.back(keep_replicas=True, before={})
