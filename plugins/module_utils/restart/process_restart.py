@@ -111,7 +111,10 @@ def _resumed(task: Task, cluster: KubernetesClient, search: OpenSearchClient, wa
         return Outcome(Verdict(), more={"members": [], "way": way.name})
     names = sorted(name for members in pools.values() for name in members)
     own = {"state": "restarted", "pools": sorted(pools), "batch": names, "expected": names, "until": "joined"}
-    return carry_out(replace(task, params={**task.params, **own}), cluster, search, way)
+    given = replace(task, params={**task.params, **own})
+    marks = Marks(given, cluster, task.params["annotation"])
+    # A content that is wanted by now has a plan and a consent of its own, which follow.
+    return _Restart(given, cluster, search, way, marks, Configurations(given, cluster, marks), rounds=0).run()
 
 
 def _has_stopped_one(task: Task, there: Namespace, pools: Pools, way: ProcessControl) -> bool:
@@ -190,7 +193,7 @@ def _schedule(task: Task, batch: RestartBatch, marks: Marks, configurations: Con
 
 
 MOST_ROUNDS = 3
-"""Restarts of one batch in a task. The first may be an interrupted one, which finishes on its own content."""
+"""Restarts of one batch in a task after the first, which may be an interrupted one that finishes on its own content."""
 
 
 class _Restart:
@@ -204,7 +207,9 @@ class _Restart:
         way: ProcessControl,
         marks: Marks,
         configurations: Configurations,
+        rounds: int = MOST_ROUNDS,
     ) -> None:
+        """`rounds` are the restarts that may follow for a content that this one has not brought."""
         self._task = task
         self._configurations = configurations
         self._cluster = cluster
@@ -218,7 +223,7 @@ class _Restart:
         """The processes that are to be stopped, as the last look before a proof has found them."""
         self._proven_at = 0.0
         """The time before the last proof."""
-        self._rounds = 0
+        self._rounds = rounds
         self._whole = False
         """Whether the proof is that of a restart of all members: the cluster is whole, and none has to stay."""
 
@@ -261,10 +266,10 @@ class _Restart:
 
     def _due_again(self) -> bool:
         """Mark the members whose restart has brought another content than the wanted one, as an older one may."""
-        if not self._configurations.wanted or self._rounds >= MOST_ROUNDS:
+        if not self._configurations.wanted or not self._rounds:
             return False
         batch = self._task.ask(self._looking.look)
-        self._rounds += 1
+        self._rounds -= 1
         due = [self._task.ask(partial(self._configurations.due, pool, batch.marks)) for pool in batch.pools]
         again = [name for names in due for name in names if not batch.marks[name].stays_stopped]
         for name in again:
