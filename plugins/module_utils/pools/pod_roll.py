@@ -224,6 +224,25 @@ def _is_lowered(task: Task, client: KubernetesClient, wanted: StatefulSet) -> bo
     return (found.uid, found.partition) == (wanted.uid, wanted.partition)
 
 
+@dataclass
+class _ProofWithAge:
+    """The proof of a batch, which is made again once it is too old for a deletion."""
+
+    task: Task
+    client: KubernetesClient
+    batch: ObservedBatch
+    observe: Callable[[], ObservedBatch]
+    made_at: float
+
+    def now(self, pod: Pod | None = None) -> Verdict:
+        """The verdict on the next deletion. With `pod`, one of the same proof, its successor has to be admitted."""
+        if self.task.clock.now() - self.made_at < PROOF_AGE:
+            return _answer_now(partial(judge_successors, self.client, self.batch.homes, [pod])) if pod else Verdict()
+        verdict = _answer_now(lambda: self.observe().verdict)
+        self.made_at = self.task.clock.now()
+        return verdict
+
+
 def _delete(
     task: Task,
     client: KubernetesClient,
@@ -233,23 +252,22 @@ def _delete(
     observe: Callable[[], ObservedBatch],
 ) -> Verdict:
     """Delete the pods one after another. A verdict that did not pass says why the rest stays up."""
+    proof = _ProofWithAge(task, client, batch, observe, done.proven_at)
     for number, pod in enumerate(batch.outdated):
         if pod.name in done.let_through:
             done.deleted.append(pod.name)
             continue
-        verdict = Verdict()
-        if task.clock.now() - done.proven_at >= PROOF_AGE:
-            verdict = _answer_now(lambda: observe().verdict)
-            done.proven_at = task.clock.now()
-        elif number:
-            verdict = _answer_now(partial(judge_successors, client, batch.homes, [pod]))
+        verdict = proof.now(pod if number else None)
+        if verdict.passed:
+            task.still_wanted()
+            questions.before(pod)
+            # That may have taken long.
+            verdict = proof.now()
         if not verdict.passed:
             done.left = [each.name for each in batch.outdated[number:]]
             why = " ".join(reason.message for reason in verdict.deciding())
             task.progress(f"The rest of the batch stays up for now: {enumerate_few(done.left)}. {why}")
             return verdict
-        task.still_wanted()
-        questions.before(pod)
         # The deletion is noted first: if the answer is lost, it may have been made all the same.
         done.deleted.append(pod.name)
         try:

@@ -6,7 +6,9 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Pod
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.pools.world import (
+    PASSED,
     REFUSED,
+    Asked,
     World,
     actions,
     turn,
@@ -81,3 +83,19 @@ def test_check_mode_tells_that_a_marked_pod_would_be_replaced_and_makes_no_last_
     assert actions(outcome) == [("delete_pod", "data-2")]
     assert not acts
     assert not world.deleted
+
+
+@pytest.mark.parametrize(("seconds", "proofs"), [(1.0, 1), (20.0, 2)])
+@pytest.mark.parametrize("holds", [True, False])
+def test_the_proof_is_made_again_if_the_last_act_before_a_deletion_took_long(
+    seconds: float, proofs: int, holds: bool
+) -> None:
+    """A write that the API server answers late leaves an old proof."""
+    world, proof = Marked("data-2"), Asked(PASSED, PASSED if holds else REFUSED)
+
+    def before(_pod: Pod) -> None:
+        world.time += seconds
+
+    outcome = turn(world, "data-2", marked=has_mark, proof=proof, before=before)
+    assert proof.times == proofs
+    assert (len(world.deleted), outcome.verdict.passed) == ((1, True) if holds or proofs == 1 else (0, False))
