@@ -13,7 +13,7 @@ from ..opensearch.observe.client import OpenSearchClient
 from ..opensearch.observe.cluster import observe
 from ..opensearch.observe.state import ClusterState
 from ..run.lock.lease import Lease
-from ..run.lock.lock import judge_free
+from ..run.lock.lock import judge_free, name_for
 from ..run.lock.lock_watch import LONGEST, PAUSE, Watch
 from .act.marks import cluster_of
 from .judge.phases import CLUSTER, RUN
@@ -41,9 +41,13 @@ def of_own_cluster(
         for lock in sorted(locks - {"", cluster_of(task)}):
             _judge_dead(task, Lease(cluster, task.params["namespace"], lock))
         return pools
-    runs = {name: pod.annotations.get(RUN, "") for name, pod in pods.items()}
-    own = {runs[name] for names in pools.values() for name in names if state.named(name)}
-    found = {pool: [name for name in names if runs[name] in own] for pool, names in pools.items()}
+    # A pod that a person has scheduled names no run, and no lock before a run stops its process.
+    locks = {"", name_for(state.uuid)}
+    runs = {
+        name: pod.annotations.get(RUN, "") for name, pod in pods.items() if pod.annotations.get(CLUSTER, "") in locks
+    }
+    own = {runs[name] for names in pools.values() for name in names if name in runs and state.named(name)}
+    found = {pool: [name for name in names if runs.get(name) in own] for pool, names in pools.items()}
     return {pool: names for pool, names in found.items() if names}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import state_answer
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.agent_world import Agent, AgentWorld
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.world import NAMES, Killed, World
@@ -139,6 +140,18 @@ def test_without_an_answer_no_restart_of_a_living_run_is_joined(
         assert (there.phases(), there.stopped, there.started) == before
     else:
         assert (codes(result), len(result["members"]), there.phases()) == ([], 3, {})
+
+
+def test_members_that_a_person_has_scheduled_are_not_joined_to_the_restart_of_another_cluster(
+    there: AgentWorld,
+) -> None:
+    """Neither of the two names a run, since people have scheduled both."""
+    for name in ("data-0", "data-1"):
+        there.annotate(name, restart_phase="stop-coordinated", restart_cluster="stateful-upgrade-other")
+        there.agents[name].running = False
+    there.servers = Servers(state=state_answer(["data-2"], [], elected="data-2"), nodes=there.servers.nodes)
+    result = there.restart(state="resumed", pools=[], expected=[], wait=False)
+    assert (codes(result), result["members"], there.started) == ([], [], [])
 
 
 def test_a_restart_that_has_not_begun_is_left_to_the_plan(there: AgentWorld) -> None:
