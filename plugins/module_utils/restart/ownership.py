@@ -8,6 +8,7 @@ from ..common.errors import Refusal
 from ..common.task import Task, passed_or_raise
 from ..common.waiting import Patience
 from ..kubernetes.client import KubernetesClient
+from ..kubernetes.rights import Right, may
 from ..kubernetes.state import Namespace
 from ..opensearch.observe.client import OpenSearchClient
 from ..opensearch.observe.cluster import observe
@@ -18,6 +19,7 @@ from ..run.lock.lock_watch import LONGEST, PAUSE, Watch
 from .act.marks import cluster_of
 from .judge.phases import CLUSTER, RUN
 
+READ_LOCK = Right("get", "coordination.k8s.io", "leases")
 Pools = Mapping[str, list[str]]
 """The pods of an interrupted restart, by their pools."""
 
@@ -37,14 +39,17 @@ def of_own_cluster(
     state = _state(search)
     pods = {pod.name: pod for pod in there.pods}
     if state is None:
-        locks = {pods[name].annotations.get(CLUSTER, "") for names in pools.values() for name in names}
-        for lock in sorted(locks - {"", cluster_of(task)}):
-            _judge_dead(task, Lease(cluster, task.params["namespace"], lock))
+        noted = {pods[name].annotations.get(CLUSTER, "") for names in pools.values() for name in names}
+        locks, namespace = sorted(noted - {"", cluster_of(task)}), task.params["namespace"]
+        # A user who may not read Leases keeps locks in the clusters, and this one does not answer.
+        readable = task.ask(lambda: may(cluster, namespace, READ_LOCK)) if locks else False
+        for lock in locks if readable else ():
+            _judge_dead(task, Lease(cluster, namespace, lock))
         return pools
     # A pod that a person has scheduled names no run, and no lock before a run stops its process.
-    locks = {"", name_for(state.uuid)}
+    of_own = {"", name_for(state.uuid)}
     runs = {
-        name: pod.annotations.get(RUN, "") for name, pod in pods.items() if pod.annotations.get(CLUSTER, "") in locks
+        name: pod.annotations.get(RUN, "") for name, pod in pods.items() if pod.annotations.get(CLUSTER, "") in of_own
     }
     own = {runs[name] for names in pools.values() for name in names if name in runs and state.named(name)}
     found = {pool: [name for name in names if runs.get(name) in own] for pool, names in pools.items()}

@@ -112,7 +112,7 @@ def test_a_restart_of_another_cluster_of_the_namespace_is_left_to_its_own_run(th
     assert (codes(result), len(result["members"]), there.phases()) == ([], 3, {})
 
 
-def leased(world: AgentWorld, monkeypatch: pytest.MonkeyPatch, *, alive: bool) -> None:
+def leased(world: AgentWorld, monkeypatch: pytest.MonkeyPatch, *, alive: bool, allowed: bool) -> None:
     """The run that was killed still has its lock. It is of another machine, which renews it if that run lives."""
 
     def get(path: str) -> Json:
@@ -122,20 +122,27 @@ def leased(world: AgentWorld, monkeypatch: pytest.MonkeyPatch, *, alive: bool) -
         return {"metadata": {"uid": "u", "resourceVersion": "1", "annotations": {}}, "spec": spec}
 
     monkeypatch.setattr(world, "get", get, raising=False)
+    post = world.post
+
+    def reviewed(path: str, body: Any, dry_run: bool = False) -> Json:
+        return {"status": {"allowed": allowed}} if "accessreviews" in path else post(path, body, dry_run)
+
+    monkeypatch.setattr(world, "post", reviewed)
 
 
-@pytest.mark.parametrize("alive", [True, False])
+@pytest.mark.parametrize(("alive", "allowed"), [(True, True), (False, True), (True, False)])
 def test_without_an_answer_no_restart_of_a_living_run_is_joined(
-    there: AgentWorld, monkeypatch: pytest.MonkeyPatch, alive: bool
+    there: AgentWorld, monkeypatch: pytest.MonkeyPatch, alive: bool, allowed: bool
 ) -> None:
+    """A user who may not read Leases keeps the lock in the cluster, so that nothing shows whether that run lives."""
     there.kill_at = 18
     with pytest.raises(Killed):
         restarted(there, lock={"run": "r1", "name": "stateful-upgrade-other"})
     there.kill_at = None
-    leased(there, monkeypatch, alive=alive)
+    leased(there, monkeypatch, alive=alive, allowed=allowed)
     before = (there.phases(), [*there.stopped], [*there.started])
     result = there.restart(state="resumed", pools=[], expected=[])
-    if alive:
+    if alive and allowed:
         assert codes(result) == ["locked"]
         assert (there.phases(), there.stopped, there.started) == before
     else:
