@@ -259,7 +259,6 @@ def _delete(
             continue
         verdict = proof.now(pod if number else None)
         if verdict.passed:
-            task.still_wanted()
             questions.before(pod)
             # That may have taken long.
             verdict = proof.now()
@@ -268,6 +267,7 @@ def _delete(
             why = " ".join(reason.message for reason in verdict.deciding())
             task.progress(f"The rest of the batch stays up for now: {enumerate_few(done.left)}. {why}")
             return verdict
+        task.still_wanted()
         # The deletion is noted first: if the answer is lost, it may have been made all the same.
         done.deleted.append(pod.name)
         try:
