@@ -42,6 +42,7 @@ from .volumes import (
     judge_copies,
     may_return,
     moved_from,
+    not_whole,
     rebuilds,
     touched,
     unsettled,
@@ -210,8 +211,9 @@ def _leave(seen: Longhorn, node: Node, wanted: WantedSwitch, old: list[InstanceM
         return SwitchStep(SwitchStage.ERROR, (), Verdict(harmed))
     unfit = tuple(node_unfit(seen, node))
     if not node.mark and node.name in seen.running_managers:
-        # The new instance manager would be waited for until they are ready, with the engines away.
-        unfit += tuple(disks_wait(node))
+        # The new instance manager would be waited for until the disks are ready, with the engines away. Without a
+        # running one only its replacement brings back what the node has.
+        unfit += (*disks_wait(node), *not_whole(seen, node.name))
     if unfit and not node.mark:
         return _waits(SwitchStage.UNDEFINED, *unfit)
     resting = () if WITHOUT_SNAPSHOT in wanted.accepted else detached(seen, node.name)

@@ -24,7 +24,7 @@ from .leftovers import left_by_another, left_by_run
 from .reasons import engine_stays, node_unfit, node_unknown
 from .stages import Act, SwitchStage, SwitchStep, WantedSwitch, add_replicas
 from .stalls import causes
-from .volumes import is_whole, judge_copies, rebuilds, touched
+from .volumes import is_whole, judge_copies, not_whole, rebuilds, touched
 
 STAGES: Mapping[str, SwitchStage] = {
     UNDEFINED: SwitchStage.UNDEFINED,
@@ -157,7 +157,9 @@ def _begin(seen: Longhorn, wanted: WantedSwitch) -> SwitchStep:
     if first := next(filter(None, growing), None):
         return first
     unfit = Verdict(tuple(reason for each in nodes for reason in node_unfit(seen, seen.nodes[each])))
-    blocked = combine((unfit, *(judge_copies(seen, each) for each in nodes)))
+    # Where no instance manager runs, only the upgrade brings replicas back.
+    ill = Verdict(tuple(reason for each in nodes if each in seen.running_managers for reason in not_whole(seen, each)))
+    blocked = combine((unfit, ill, *(judge_copies(seen, each) for each in nodes)))
     if not blocked.passed:
         return SwitchStep(SwitchStage.UNDEFINED, (), blocked)
     asked = f"the engine of node {nodes[0]}" if len(nodes) == 1 else f"the engines of {enumerate_few(nodes)}"

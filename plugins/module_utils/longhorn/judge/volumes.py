@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...common.verdict import Reason, Verdict, waiting
 from ...common.words import enumerate_few
-from ..observe.state import FAULTED, HEALTHY, RUNNING, UNDER_WAY, Longhorn, Volume
+from ..observe.state import FAULTED, HEALTHY, RUNNING, UNDER_WAY, Longhorn, Replica, Volume
 from .copies import healthy_nodes, keeps_copy, rebuilding
 from .reasons import replicas_go
 
@@ -121,17 +121,27 @@ def _progress(seen: Longhorn, volume: Volume) -> str:
 
 def is_whole(seen: Longhorn, volume: Volume) -> bool:
     """Whether an attached volume is healthy, with as many healthy replicas as it wants."""
-    replicas = [each for each in seen.replicas_of.get(volume.name, ()) if each.state == RUNNING and each.sound]
     return (
-        volume.robustness == HEALTHY and not rebuilding(seen, volume) and (len(replicas) >= volume.number_of_replicas)
+        volume.robustness == HEALTHY
+        and not rebuilding(seen, volume)
+        and len(_running(seen, volume)) >= volume.number_of_replicas
     )
+
+
+def _running(seen: Longhorn, volume: Volume) -> list[Replica]:
+    """The replicas that run with whole data."""
+    return [each for each in seen.replicas_of.get(volume.name, ()) if each.state == RUNNING and each.sound]
 
 
 def rebuilds(seen: Longhorn, volume: Volume) -> Reason:
     """The wait for an attached volume to be whole."""
     engine = seen.engine_of.get(volume.name)
     errors = f" The last attempt failed: {engine.rebuild_errors[0]}." if engine and engine.rebuild_errors else ""
-    said = f"Volume {volume.name} is {volume.robustness or 'in an unknown state'}{_progress(seen, volume)}.{errors}"
+    found = f"is {volume.robustness or 'in an unknown state'}"
+    if volume.robustness == HEALTHY:
+        # Its number of replicas was raised.
+        found = f"has {len(_running(seen, volume))} of the {volume.number_of_replicas} replicas that are wanted"
+    said = f"Volume {volume.name} {found}{_progress(seen, volume)}.{errors}"
     lost = {each.node for each in seen.replicas_of.get(volume.name, ()) if not each.sound}
     shut = [each.name for each in seen.nodes.values() if each.name in lost and not (each.allow_scheduling or each.mark)]
     # A run has Longhorn wait for lost replicas, so none is built elsewhere for that time.
@@ -142,6 +152,14 @@ def rebuilds(seen: Longhorn, volume: Volume) -> Reason:
         else "It is rebuilt once a rebuild slot and a disk with room are free."
     )
     return waiting("volume_degraded", said, remedy, about=volume.name)
+
+
+def not_whole(seen: Longhorn, node: str) -> Iterator[Reason]:
+    """The waits for the attached volumes of a node before it is begun: one that lacks replicas would lose one more.
+
+    Since the gate before, a person may have raised its number of replicas, or a replica may have failed.
+    """
+    yield from (rebuilds(seen, each) for each in touched(seen, node) if not is_whole(seen, each))
 
 
 def left_to_rebuild(seen: Longhorn, node: str) -> tuple[float, ...]:

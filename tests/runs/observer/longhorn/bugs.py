@@ -16,6 +16,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge im
     recurring_jobs,
     stages,
     upgrades,
+    volumes,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe import recurring_jobs as observed
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.kinds import SETTINGS
@@ -88,7 +89,7 @@ def engines_stay() -> Iterator[None]:
 def not_waited_for_whole() -> Iterator[None]:
     """Work on the next node starts while replicas of the one before it are not rebuilt."""
     with ExitStack() as patches:
-        for judge in (stages, upgrades, gate):
+        for judge in (stages, upgrades, gate, volumes):
             patches.enter_context(patch.object(judge, "is_whole", lambda _seen, _volume: True))
         yield
 

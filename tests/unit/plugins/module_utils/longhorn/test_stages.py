@@ -206,6 +206,30 @@ def test_no_node_is_begun_whose_disk_would_be_waited_for_after_its_change() -> N
     assert [each.kind for each in step(marked(seen, "n1"), WANTED).acts] == ["snapshot"]
 
 
+RAISED = "Volume v1 has 3 of the 4 replicas that are wanted."
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda seen: with_volume(seen, "v1", number_of_replicas=4), RAISED),
+        (lambda seen: with_volume(seen, "v1", robustness="degraded"), "Volume v1 is degraded."),
+    ],
+    ids=["a person has raised its number of replicas", "a replica has failed"],
+)
+def test_no_node_is_begun_while_a_volume_there_is_not_whole(spoil: Callable[[Longhorn], Longhorn], said: str) -> None:
+    for judge in (step, upgrades.step):
+        seen = replace(world(THREE), upgrades=of_instance_managers()) if judge is upgrades.step else world(THREE)
+        found = judge(spoil(seen), WANTED)
+        assert (found.stage, found.acts) == (SwitchStage.UNDEFINED, ())
+        assert [(each.code, each.message) for each in found.verdict.reasons] == [("volume_degraded", said)]
+        # Only its replacement brings back what an instance manager had that does not run.
+        down = with_managers(spoil(seen), "n1", manager("n1", OLD, "error"), manager("n1", NEW, "stopped"))
+        assert judge(down, WANTED).acts
+    # A node that was begun is completed.
+    assert [each.kind for each in step(spoil(begun()), WANTED).acts] == ["move_engine"]
+
+
 def test_without_acceptance_by_name_nothing_attached_is_touched() -> None:
     found = step(world(THREE), WantedSwitch("n1", NEW))
     assert (found.stage, found.acts) == (SwitchStage.ERROR, ())
