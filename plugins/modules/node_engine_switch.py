@@ -39,10 +39,11 @@ options:
     description:
       - V(switched) brings each of O(nodes) to the new image.
       - V(evacuated) only moves the engines of O(nodes) away, takes the nodes out of scheduling, and makes snapshots
-        before. Use V(restored) after the maintenance.
+        before. Use V(restored) after the maintenance. A node that was emptied outside of a run (without O(lock)) stays
+        so until then, and no run changes it.
       - V(restored) puts back everything that runs have changed, engines first, except on the nodes in O(keep). An
         engine whose home has no running instance manager stays, and the task fails with its name. Snapshots stay too;
-        RV(left) names them.
+        RV(left) names them. In a run, nodes that were emptied outside of one stay so, and RV(verdict) names them.
       - V(cleaned) removes the snapshots that runs have made for the present image. The task fails with the names of
         those that stay.
     type: str

@@ -20,7 +20,7 @@ from .act.putting_back import Return
 from .act.snapshots import Cleaning
 from .judge.interruptions import before, interrupted
 from .judge.preflight import UNKNOWN_VERSIONS, UNLISTED_IMAGES
-from .judge.reasons import REPLACEMENT, WITHOUT_SNAPSHOT, image_changed
+from .judge.reasons import REPLACEMENT, WITHOUT_SNAPSHOT, image_changed, node_emptied
 from .judge.recurring_jobs import QUIET, SETTLES
 from .judge.snapshots import left_behind
 from .judge.stages import BEGINNINGS, EARLY, SwitchStage, SwitchStep, WantedSwitch, come_home
@@ -132,7 +132,9 @@ class _Switch:
         extra, several = self.task.params["extra_replicas"], tuple(self.task.params["in_one_object"])
         followed, quiet = frozenset(self.followed), self._quiet(seen, looked)
         wanted = WantedSwitch(self.node, image, accepted, extra, self.task.run, followed, several, quiet)
-        found = self.way.step(seen, wanted) if image == self.image else _image_changed(self.image, image)
+        found = self.way.step(seen, wanted) if image == self.image else _ended(image_changed(self.image, image))
+        if self._is_left_alone(seen):
+            found = _ended(node_emptied(self.node))
         self.followed |= {each.name for each in seen.upgrades.active() if each.covers(self.node)}
         away = self.way.volumes(seen, self.node).items()
         self.moved |= {name: each for name, each in away if each["temporary"] not in {"", each["original"]}}
@@ -150,6 +152,10 @@ class _Switch:
         refusals = self.way.perform(At(self.task, self.client, seen, image, self.writers, looked), found.acts)
         self.acted |= bool(found.acts)
         return seen, found, combine((found.verdict, Verdict(tuple(refusals))))
+
+    def _is_left_alone(self, seen: Longhorn) -> bool:
+        """Whether the node was emptied outside of a run, so that no run changes it."""
+        return bool(self.task.run) and self.task.params["state"] == "switched" and self.node in seen.emptied
 
     def _image(self, seen: Longhorn) -> str:
         """The image that Longhorn has as its default now; empty if engines are only moved away."""
@@ -215,7 +221,7 @@ class _Switch:
 
     def _bring_home(self, seen: Longhorn, failed: Verdict) -> tuple[Longhorn, Verdict]:
         """After a failed step, bring home the engines that were moved away. Those that have to stay are named."""
-        if self.task.check_mode or not moved_from(seen, self.node):
+        if self.task.check_mode or self._is_left_alone(seen) or not moved_from(seen, self.node):
             return seen, failed
 
         def again() -> tuple[Longhorn, Verdict]:
@@ -264,8 +270,8 @@ def _judge_settling(found: tuple[Longhorn, SwitchStep, Verdict]) -> Verdict:
     return Verdict() if found[2].state is State.WAITING and not _settles(found[2]) else found[2]
 
 
-def _image_changed(agreed: str, present: str) -> SwitchStep:
-    return SwitchStep(SwitchStage.ERROR, (), Verdict((image_changed(agreed, present),)))
+def _ended(reason: Reason) -> SwitchStep:
+    return SwitchStep(SwitchStage.ERROR, (), Verdict((reason,)))
 
 
 def _result(seen: Longhorn, name: str, switch: _Switch, verdict: Verdict, took: float) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from ..observe.kinds import (
     ATTACHED_MARK,
     CRON_JOBS,
     DEFAULT_IMAGE,
+    EMPTIED,
     HOME_MARK,
     INSTANCE_MANAGERS,
     NODE_MARK,
@@ -46,6 +47,8 @@ HOME: Path = ("metadata", "annotations", HOME_MARK)
 
 OF_RUN = frozenset({REPLICAS})
 """Changes that last for the whole run. The others last for one node."""
+OF_ENGINE = frozenset({ENGINE, HOME})
+"""Changes with which an engine is away."""
 LONG = 86_400
 """Seconds for which Longhorn waits for a failed replica during a run, before it makes another elsewhere."""
 LOOK_AGE = 10.0
@@ -185,7 +188,10 @@ def _keep_replicas(at: At, _act: Act) -> None:
 
 
 def _mark_node(at: At, act: Act) -> None:
-    mark = at.seen.nodes[act.target].mark or name_of_run(at)
+    node = at.seen.nodes[act.target]
+    mark = node.mark or name_of_run(at)
+    if not (at.image or at.task.run):
+        mark = f"{run_of(node) or mark}{EMPTIED}"
     at.change(NODES, act.target, {SCHEDULING: False, MARK: mark})
 
 

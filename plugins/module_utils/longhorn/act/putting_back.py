@@ -1,5 +1,7 @@
 """Putting back what runs have changed in Longhorn: engines first, then nodes, settings and recurring jobs.
 
+A node that was emptied outside of a run stays so in every run, with the settings that it needs.
+
 A change that is refused, as by Longhorn's webhook, is tried again, and does not keep the others from being made.
 """
 
@@ -16,12 +18,12 @@ from ...run.lock.lock_watch import Writers
 from ...run.undo.temporary_changes import put_back
 from ...run.undo.undo import Path
 from ..judge.copies import at_rest
-from ..judge.reasons import engine_stays
+from ..judge.reasons import engine_stays, stays_emptied
 from ..judge.recurring_jobs import jobs_return, to_let_go
 from ..judge.volumes import busy, may_return
 from ..observe.kinds import CRON_JOBS, NODES, SETTINGS, VOLUMES, path_of
 from ..observe.state import Longhorn, Volume
-from .changes import GONE, NOT_ADMITTED, OF_RUN, TURNED_DOWN, At, is_known, judge_runs, turned_down
+from .changes import GONE, NOT_ADMITTED, OF_ENGINE, OF_RUN, TURNED_DOWN, At, is_known, judge_runs, turned_down
 
 RETURNS = "engines_return"
 """The code of the wait for an engine that returns."""
@@ -51,6 +53,8 @@ class Return:
     """The words of `take_back` at the last look."""
     _held_up: list[Reason] = field(default_factory=list)
     """The reasons for which the last look has put back nothing but engines."""
+    _stay: frozenset[str] = frozenset()
+    """The nodes that stay emptied."""
     _returning: set[str] = field(default_factory=set)
     _judged: bool = False
     """Whether the runs that began the nodes in `keep` are known to be dead."""
@@ -64,6 +68,8 @@ class Return:
         # The journal also has what the task did before, such as to take the lock.
         before = len(self.task.journal.as_result())
         self._held_up = []
+        self._stay = seen.emptied if self.task.run else frozenset()
+        self.remarks += [each for each in map(stays_emptied, sorted(self._stay)) if each not in self.remarks]
         self._taken = self.take_back(At(self.task, self.client, seen, "", self.writers), self.keep)
         self.changed |= len(self.task.journal.as_result()) > before
         if _under_way(self._taken):
@@ -89,9 +95,9 @@ class Return:
         reasons = []
         # The mark of a node says what is still to be taken back there.
         for node in () if self._taken else seen.nodes.values():
-            if node.carries_undo and node.name not in self.keep:
+            if node.carries_undo and node.name not in {*self.keep, *self._stay}:
                 reasons += self._put_back(NODES, node.name)
-        for name in sorted(seen.settings_with_undo) if not self.keep else ():
+        for name in sorted(seen.settings_with_undo) if not (self.keep or self._stay) else ():
             reasons += self._put_back(SETTINGS, name)
         return [*reasons, *(self._jobs(seen) if with_jobs else ())]
 
@@ -107,6 +113,8 @@ class Return:
             return [waiting(RETURNS, said, about=volume.name)]
         if not volume.carries_undo or volume.home_mark in self.keep:
             return []
+        if volume.home_mark in self._stay:
+            return self._put_back(VOLUMES, volume.name, OF_ENGINE)
         if volume.home_mark and volume.attached:
             if not may_return(seen, volume):
                 return [engine_stays(volume, volume.home_mark)]

@@ -35,7 +35,7 @@ def left_by_run(seen: Longhorn, node: str) -> Leftovers:
     """The leftovers on a node that a run has begun, if the newest upgrade that a run made of it has failed."""
     known = seen.nodes.get(node)
     failed = _newest_failed(seen, node)
-    marked = known is not None and bool(known.mark)
+    marked = known is not None and known.begun
     if known is None or failed is None or (not marked and seen.upgrades.kinds is UpgradeKinds.DATA_ENGINE_UPGRADES):
         return Leftovers()
     running = node in seen.running_managers

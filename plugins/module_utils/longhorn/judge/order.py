@@ -31,12 +31,12 @@ def old_managers(seen: Longhorn, node: str, image: str) -> tuple[InstanceManager
 
 
 def is_done(seen: Longhorn, node: str, image: str) -> bool:
-    """Whether the node runs the image, and nothing of a run is left on it."""
+    """Whether the node runs the image, and nothing of a run is left on it. One that was emptied stays so."""
     running = seen.running_managers.get(node)
     if old_managers(seen, node, image) or running is None or running.image != image:
         return False
     known = seen.nodes.get(node)
-    return not (known and known.mark) and not moved_from(seen, node)
+    return node in seen.emptied or (not (known and known.mark) and not moved_from(seen, node))
 
 
 def order(seen: Longhorn, image: str, names: Collection[str] = ()) -> tuple[NodeTurn, ...]:
@@ -58,7 +58,7 @@ def order(seen: Longhorn, image: str, names: Collection[str] = ()) -> tuple[Node
 
 def _is_begun(seen: Longhorn, node: str) -> bool:
     known = seen.nodes.get(node)
-    return bool(known and known.mark) or bool(moved_from(seen, node))
+    return node not in seen.emptied and (bool(known and known.mark) or bool(moved_from(seen, node)))
 
 
 def proof_of(seen: Longhorn, node: str) -> str:

@@ -17,6 +17,7 @@ from .reasons import (
     WITHOUT_SNAPSHOT,
     disks_wait,
     engine_node_unknown,
+    node_emptied,
     node_unfit,
     node_unknown,
     not_accepted,
@@ -73,10 +74,10 @@ def preflight(
             about[volume.name] = volume
             first.setdefault(volume.name, name)
     # A run that was interrupted at a node left its volumes as they are: only continuing with the node repairs them.
-    at_work = [name for name, node in seen.nodes.items() if node.mark or seen.upgrades.are_at(name)]
+    at_work = [name for name, node in seen.nodes.items() if node.begun or seen.upgrades.are_at(name)]
     begun = {each.name for name in at_work for each in seen.volumes_on.get(name, ())}
     for volume in about.values():
-        if volume.name not in begun and not volume.home_mark:
+        if volume.name not in begun and volume.home_mark in {"", *seen.emptied}:
             reasons.update(dict.fromkeys(_of_volume(seen, volume, nodes, extra_replicas)))
     if extra_replicas:
         reasons.update(dict.fromkeys(_of_room(seen, about.values(), first)))
@@ -94,6 +95,8 @@ def _of_system(seen: Longhorn, name: str, image: str) -> Iterator[Reason]:
 
 def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) -> Iterator[Reason]:
     name = node.name
+    if node.emptied:
+        yield node_emptied(name)
     yield from node_unfit(seen, node)
     yield from _of_huge_pages(seen, node)
     old = [each for each in seen.managers_of.get(name, ()) if each.image != image]
@@ -242,7 +245,7 @@ def _of_room(seen: Longhorn, volumes: Iterable[Volume], first: Mapping[str, str]
 def _takes_replicas(seen: Longhorn, node: Node) -> bool:
     """Whether Longhorn makes replicas there, as far as it says; a node that a run has marked is opened again."""
     disks = any(each.schedulable is not None and each.schedulable.status == "True" for each in node.disks)
-    return node.ready and (node.allow_scheduling or bool(node.mark)) and disks and node.name in seen.running_managers
+    return node.ready and (node.allow_scheduling or node.begun) and disks and node.name in seen.running_managers
 
 
 def _of_kind(volume: Volume) -> Iterator[Reason]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ...common.verdict import Reason, refused, waiting
+from ...common.verdict import Reason, refused, remark, waiting
 from ...common.words import enumerate_few
 from ..observe.state import Longhorn, Node, Volume, VolumeSnapshot
 
@@ -17,6 +17,22 @@ WITHOUT_SNAPSHOT = "detached_without_snapshot"
 def node_unknown(name: str) -> Reason:
     """The refusal of a node that Longhorn does not have."""
     return refused("node_unknown", f"Longhorn has no node {name}.", "Name nodes as Longhorn lists them.")
+
+
+RESTORED = "Once its maintenance is over, run node_engine_switch with state restored, outside of a run"
+"""The first part of the remedy for a node that was emptied."""
+
+
+def node_emptied(name: str) -> Reason:
+    """The refusal to change a node that someone has emptied outside of a run."""
+    said = f"Node {name} was emptied outside of a run (node_engine_switch with state evacuated), and no run changes it."
+    return refused("node_emptied", said, f"{RESTORED}; then run again. Or leave the node out (upgrade_nodes).")
+
+
+def stays_emptied(name: str) -> Reason:
+    """The remark on a node that someone has emptied outside of a run."""
+    said = f"Node {name} was emptied outside of a run (node_engine_switch with state evacuated), and stays so."
+    return remark("node_stays_emptied", said, f"{RESTORED}.")
 
 
 def node_unfit(seen: Longhorn, node: Node) -> Iterator[Reason]:

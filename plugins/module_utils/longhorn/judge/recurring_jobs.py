@@ -82,7 +82,8 @@ def _step(judged: Judged, seen: Longhorn, wanted: WantedSwitch) -> SwitchStep:
 
 def _let_go(seen: Longhorn, node: str) -> SwitchStep | None:
     """The step until no job is held off any more, except for other nodes that are under way."""
-    held = to_let_go(seen, [name for name in seen.nodes if name != node and _is_begun(seen, name)])
+    others = [name for name in seen.nodes if name != node and name not in seen.emptied and _is_begun(seen, name)]
+    held = to_let_go(seen, others)
     if not held:
         return None
     acts = tuple(Act("release_job", each.name, node) for each in held)

@@ -124,7 +124,7 @@ def step(seen: Longhorn, wanted: WantedSwitch) -> SwitchStep:
     if node is None:
         return _refused(node_unknown(name))
     if not wanted.image:
-        return _evacuate(seen, node)
+        return _evacuate(seen, node, wanted)
     old = [each for each in seen.managers_of.get(name, ()) if each.image != wanted.image]
     new = next((each for each in seen.managers_of.get(name, ()) if each.image == wanted.image), None)
     if new is None:
@@ -140,16 +140,16 @@ def _waits(stage: SwitchStage, *reasons: Reason, acts: tuple[Act, ...] = ()) -> 
     return SwitchStep(stage, acts, Verdict(reasons))
 
 
-def _begin(seen: Longhorn, node: Node, resting: Collection[Volume] = ()) -> SwitchStep | None:
+def _begin(seen: Longhorn, node: Node, resting: Collection[Volume] = (), *, anew: bool = False) -> SwitchStep | None:
     """The step until the node is marked, takes no new replicas, and every volume on it has a snapshot.
 
     `resting` are the detached volumes among them. The error of such a snapshot says that no engine runs yet, until
-    Longhorn has attached the volume for it; so it is waited for.
+    Longhorn has attached the volume for it; so it is waited for. `anew` says that the mark is not the wanted one.
     """
     if node.mark and node.allow_scheduling and not node.opened:
         # The run closes the node and marks it in one patch, and opens it only once the old instance manager is gone.
         return _refused(scheduling_changed(node.name))
-    if not node.mark or node.allow_scheduling:
+    if not node.mark or node.allow_scheduling or anew:
         said = f"Node {node.name} is taken out of scheduling."
         return _waits(
             SwitchStage.INITIALIZING,
@@ -189,8 +189,8 @@ def add_replicas(seen: Longhorn, node: str, stage: SwitchStage = SwitchStage.INI
     return _waits(stage, waiting("replicas_grow", said, remedy, about=node), acts=acts)
 
 
-def _evacuate(seen: Longhorn, node: Node) -> SwitchStep:
-    begun = _begin(seen, node)
+def _evacuate(seen: Longhorn, node: Node, wanted: WantedSwitch) -> SwitchStep:
+    begun = _begin(seen, node, anew=not (wanted.run or node.emptied))
     if begun is not None:
         return begun
     return _switch_over(seen, node) or SwitchStep(SwitchStage.COMPLETED)

@@ -135,15 +135,12 @@ def _running(seen: Longhorn, volume: Volume) -> list[Replica]:
 
 def rebuilds(seen: Longhorn, volume: Volume) -> Reason:
     """The wait for an attached volume to be whole."""
-    engine = seen.engine_of.get(volume.name)
+    name, engine = volume.name, seen.engine_of.get(volume.name)
     errors = f" The last attempt failed: {engine.rebuild_errors[0]}." if engine and engine.rebuild_errors else ""
-    found = f"is {volume.robustness or 'in an unknown state'}"
-    if volume.robustness == HEALTHY:
-        # Its number of replicas was raised.
-        found = f"has {len(_running(seen, volume))} of the {volume.number_of_replicas} replicas that are wanted"
-    said = f"Volume {volume.name} {found}{_progress(seen, volume)}.{errors}"
-    lost = {each.node for each in seen.replicas_of.get(volume.name, ()) if not each.sound}
-    shut = [each.name for each in seen.nodes.values() if each.name in lost and not (each.allow_scheduling or each.mark)]
+    lost = {each.node for each in seen.replicas_of.get(name, ()) if not each.sound}
+    shut = [
+        each.name for each in seen.nodes.values() if each.name in lost and not (each.allow_scheduling or each.begun)
+    ]
     # A run has Longhorn wait for lost replicas, so none is built elsewhere for that time.
     remedy = (
         f"No replica comes back on {enumerate_few(shut)}, which takes none: allow scheduling there, or settle, so that"
@@ -151,7 +148,13 @@ def rebuilds(seen: Longhorn, volume: Volume) -> Reason:
         if shut
         else "It is rebuilt once a rebuild slot and a disk with room are free."
     )
-    return waiting("volume_degraded", said, remedy, about=volume.name)
+    if volume.robustness == HEALTHY:
+        # Its number of replicas was raised.
+        there, wanted = len(_running(seen, volume)), volume.number_of_replicas
+        lacks = f"Volume {name} has {there} of the {wanted} replicas that are wanted{_progress(seen, volume)}.{errors}"
+        return waiting("volume_degraded", lacks, remedy, about=name)
+    said = f"Volume {name} is {volume.robustness or 'in an unknown state'}{_progress(seen, volume)}.{errors}"
+    return waiting("volume_degraded", said, remedy, about=name)
 
 
 def not_whole(seen: Longhorn, node: str) -> Iterator[Reason]:

@@ -49,6 +49,8 @@ ATTACHED_MARK = "upgrade.stateful/attached"
 """The annotation on a snapshot that a run has made: where its volume was attached then, and since when."""
 NODE_MARK = "upgrade.stateful/engine-switch"
 """The annotation on a Longhorn node whose engine is being switched: the name of the run that began it, and the time."""
+EMPTIED = "@emptied"
+"""The end of the mark on a node that was emptied outside of a run, which no run puts back."""
 HOME_MARK = "upgrade.stateful/engine-home"
 """The annotation on a volume whose engine is away: the node from which a run has moved it."""
 

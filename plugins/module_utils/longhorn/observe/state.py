@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from ...kubernetes.conditions import StatusCondition
+from .kinds import EMPTIED
 from .upgrades import Upgrades
 
 V2 = "v2"
@@ -62,6 +63,16 @@ class Node:
         """Whether Longhorn says that it is ready."""
         found = self.conditions.get("Ready")
         return found is not None and found.status == "True"
+
+    @property
+    def emptied(self) -> bool:
+        """Whether it was emptied outside of a run, such as for its maintenance: that ends it, and no run does."""
+        return self.mark.endswith(EMPTIED)
+
+    @property
+    def begun(self) -> bool:
+        """Whether a run has begun it, so that the next one continues it or puts it back."""
+        return bool(self.mark) and not self.emptied
 
 
 @dataclass(frozen=True)
@@ -313,6 +324,11 @@ class Longhorn:
     """The upgrades that Longhorn makes by itself."""
     jobs: tuple[RecurringWork, ...] = ()
     """The recurring jobs, where they were looked at."""
+
+    @cached_property
+    def emptied(self) -> frozenset[str]:
+        """The nodes that were emptied outside of a run."""
+        return frozenset(name for name, each in self.nodes.items() if each.emptied)
 
     @cached_property
     def engine_of(self) -> Mapping[str, Engine]:

@@ -79,6 +79,7 @@ class Driver:
         self.api = InProcess(server=server, namespaces=())
         self.said: list[str] = []
         self.run = "run-1"
+        """The run that asks; empty for a task of a role author outside of a run."""
         self.lock = "stateful-upgrade"
         """The name of the lock of the run."""
         self.guard: Killing | None = None
@@ -92,7 +93,8 @@ class Driver:
     def asked(self, contract: Contract, run: Callable[[Task], Outcome], given: dict[str, Any]) -> Outcome:
         check = bool(given.pop("check_mode", False))
         lock = {"run": self.run, "name": self.lock, "kept_in": "kubernetes", "namespace": NAMESPACE}
-        params = contract.arguments({"kubernetes": {}, "opensearch": {}, "lock": lock, **given})
+        held = {"lock": lock} if self.run else {}
+        params = contract.arguments({"kubernetes": {}, "opensearch": {}, **held, **given})
         task = Task(
             params, check, voice=Lines(self.said.append), clock=self.longhorn.clock, parents=(), guard=self.guard
         )

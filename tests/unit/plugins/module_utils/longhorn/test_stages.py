@@ -246,7 +246,7 @@ def test_without_anything_attached_longhorn_swaps_the_manager_by_itself() -> Non
 
 
 def test_an_evacuation_ends_once_no_engine_is_left_and_replaces_nothing() -> None:
-    evacuated = WantedSwitch("n1", "")
+    evacuated = WantedSwitch("n1", "", run="run-1")
     assert [each.kind for each in step(begun(), evacuated).acts] == ["move_engine"]
     assert step(away(), evacuated).stage is SwitchStage.COMPLETED
 
