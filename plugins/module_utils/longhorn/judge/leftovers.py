@@ -79,9 +79,9 @@ def left_by_another(seen: Longhorn, upgrade: LonghornUpgrade, node: str) -> Iter
 
 
 def _newest_failed(seen: Longhorn, node: str) -> LonghornUpgrade | None:
-    """The newest upgrade of the node that a run has made, if it has failed. Its names end in a number that grows."""
+    """The newest upgrade of the node that a run has made, if it has failed."""
     made = [each for each in seen.upgrades.upgrades if each.run and each.covers(node)]
-    newest = max(made, key=lambda each: (len(each.name), each.name), default=None)
+    newest = max(made, key=lambda each: each.age, default=None)
     return newest if newest is not None and newest.has_failed_at(node) else None
 
 

@@ -306,7 +306,7 @@ def _without_effect(seen: Longhorn, upgrade: LonghornUpgrade, wanted: WantedSwit
 
 def volumes_of(found: Upgrades, node: str) -> Mapping[str, VolumeProgress]:
     """The volumes of a node with their original node, temporary node and state, as the newest upgrade of it says."""
-    for each in sorted(found.upgrades, key=lambda each: (each.active, each.name), reverse=True):
+    for each in sorted(found.upgrades, key=lambda each: (each.active, each.age), reverse=True):
         progress = each.of(node)
         if progress is not None and progress.volumes:
             return progress.volumes

@@ -89,6 +89,13 @@ class LonghornUpgrade:
     abort_requested: bool = False
     abort_reason: str = ""
     carries_undo: bool = False
+    created: str = ""
+    """The time at which it was made."""
+
+    @property
+    def age(self) -> tuple[str, int, str]:
+        """A later upgrade is greater. Of one second, the number at the end of the names that runs give decides."""
+        return self.created, len(self.name), self.name
 
     @property
     def active(self) -> bool:
@@ -158,6 +165,7 @@ def manager(name: str, item: Json) -> LonghornUpgrade:
         owner=text(status, "ownerID", ""),
         current_node=text(status, "upgradingNode", ""),
         progress=named(status, "upgradeNodes", lambda _name, each: NodeProgress(_state(each), _message(each)), {}),
+        created=text(metadata, "creationTimestamp", ""),
     )
 
 
@@ -229,6 +237,7 @@ def instance_manager_upgrade(name: str, item: Json) -> LonghornUpgrade:
         abort_requested=flag(status, "abortRequested", default=False),
         abort_reason=text(status, "abortReason", ""),
         carries_undo=UNDO in text_map(metadata, "annotations"),
+        created=text(metadata, "creationTimestamp", ""),
     )
 
 

@@ -20,7 +20,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.up
     volumes_of,
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import Longhorn
-from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.upgrades import Upgrades
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.upgrades import UpgradeKinds, Upgrades
 
 from tests.unit.plugins.module_utils.longhorn.upgrading import (
     instance_manager_upgrade,
@@ -255,6 +255,18 @@ def test_a_node_that_a_failed_upgrade_has_left_closed_is_opened_by_the_next_run(
     shut = with_node(old(), "n1", allow_scheduling=False, mark=mark)
     failed = of_managers(manager("completed", "error", run=run))
     assert blockers(replace(shut, upgrades=failed), ["n1"], NEW).passed is passes
+
+
+def test_the_newest_upgrade_of_a_node_is_the_one_that_was_made_last() -> None:
+    """Those of several nodes are named after the first of them, so that names alone do not say which is newer."""
+    shut = with_node(old(), "n1", allow_scheduling=False, mark="run-2")
+    (failed,) = of_managers(manager("completed", "error", run="run-2")).upgrades
+    (done_before,) = of_managers(manager("completed", "completed", run="run-1")).upgrades
+    failed = replace(failed, name="upgrade-0a-1", created="2026-11-21T02:00:00Z")
+    done_before = replace(done_before, name="upgrade-0b-10", created="2026-10-21T02:00:00Z")
+    for several in ((failed, done_before), (done_before, failed)):
+        found = Upgrades(UpgradeKinds.DATA_ENGINE_UPGRADES, several)
+        assert acts(ask(shut, found, run="run-3")) == ["reopen_node"]
 
 
 @pytest.mark.parametrize("name", [AUTOMATIC, "allow-instance-manager-automatic-upgrade"])
