@@ -114,6 +114,8 @@ class _Switch:
     moved_on: bool = False
     followed: set[str] = field(default_factory=set)
     """The upgrades by Longhorn itself that were seen under way."""
+    prepared: bool = False
+    """Whether a look has shown the instance manager of the image."""
     held: dict[str, float] = field(default_factory=dict)
     """The recurring jobs that the last look has shown held off, each with the time since which every look has."""
     moved: dict[str, Mapping[str, str]] = field(default_factory=dict)
@@ -131,10 +133,11 @@ class _Switch:
         accepted = frozenset(self.task.params["accept_unverified"])
         extra, several = self.task.params["extra_replicas"], tuple(self.task.params["in_one_object"])
         followed, quiet = frozenset(self.followed), self._quiet(seen, looked)
-        wanted = WantedSwitch(self.node, image, accepted, extra, self.task.run, followed, several, quiet)
+        wanted = WantedSwitch(self.node, image, accepted, extra, self.task.run, followed, several, self.prepared, quiet)
         found = self.way.step(seen, wanted) if image == self.image else _ended(image_changed(self.image, image))
         if self._is_left_alone(seen):
             found = _ended(node_emptied(self.node))
+        self.prepared |= any(each.image == image for each in seen.managers_of.get(self.node, ()))
         self.followed |= {each.name for each in seen.upgrades.active() if each.covers(self.node)}
         away = self.way.volumes(seen, self.node).items()
         self.moved |= {name: each for name, each in away if each["temporary"] not in {"", each["original"]}}

@@ -17,6 +17,7 @@ from .reasons import (
     WITHOUT_SNAPSHOT,
     disks_wait,
     engine_node_unknown,
+    manager_missing,
     node_emptied,
     node_unfit,
     node_unknown,
@@ -89,8 +90,11 @@ def preflight(
 
 def _of_system(seen: Longhorn, name: str, image: str) -> Iterator[Reason]:
     """Longhorn itself is upgraded first: every v2 node has an instance manager of the image, stopped or running."""
-    if not any(each.image == image for each in seen.managers_of[name]):
-        yield system_not_upgraded(name, image)
+    if any(each.image == image for each in seen.managers_of[name]):
+        return
+    node = seen.nodes.get(name)
+    # A run has begun the node only after it has seen that instance manager.
+    yield manager_missing(name, image) if node and node.begun else system_not_upgraded(name, image)
 
 
 def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) -> Iterator[Reason]:

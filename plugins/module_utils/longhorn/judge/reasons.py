@@ -92,6 +92,13 @@ def system_not_upgraded(node: str, image: str) -> Reason:
     )
 
 
+def manager_missing(node: str, image: str) -> Reason:
+    """The wait for the instance manager of the image, which has been there: Longhorn may make it anew."""
+    said = f"Node {node} has no instance manager of image {image} any more."
+    remedy = "If this does not pass, see that longhorn-manager runs on this node: it makes that object."
+    return waiting("manager_missing", said, remedy, about=node)
+
+
 def not_accepted(node: str, volumes: list[str], instances: list[str]) -> Reason:
     """The refusal to replace an instance manager in which something runs."""
     what = f"volumes {enumerate_few(volumes)} are attached" if volumes else f"{enumerate_few(instances)} run"

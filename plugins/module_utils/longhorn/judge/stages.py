@@ -23,6 +23,7 @@ from .reasons import (
     engine_node_changed,
     engine_node_unknown,
     engine_stays,
+    manager_missing,
     no_lender,
     node_unfit,
     node_unknown,
@@ -90,6 +91,8 @@ class WantedSwitch:
     """The upgrades by Longhorn itself that were seen under way since this was first asked."""
     in_one_object: tuple[str, ...] = ()
     """The nodes that one upgrade by Longhorn itself is to bring to the image; empty if each node has its own."""
+    prepared: bool = False
+    """Whether an earlier look of this task has shown its instance manager of the image."""
     quiet: frozenset[str] = frozenset()
     """The recurring jobs that were seen held off for long enough (`QUIET` in `recurring_jobs`)."""
 
@@ -127,6 +130,8 @@ def step(seen: Longhorn, wanted: WantedSwitch) -> SwitchStep:
         return _evacuate(seen, node, wanted)
     old = [each for each in seen.managers_of.get(name, ()) if each.image != wanted.image]
     new = next((each for each in seen.managers_of.get(name, ()) if each.image == wanted.image), None)
+    if new is None and (wanted.prepared or node.mark or moved_from(seen, name)):
+        return _waits(SwitchStage.REPLACING, manager_missing(name, wanted.image))
     if new is None:
         return _refused(system_not_upgraded(name, wanted.image))
     return _leave(seen, node, wanted, old) if old else _return(seen, node, new)

@@ -96,6 +96,13 @@ TABLE: list[tuple[str, Callable[[Longhorn], Longhorn], State]] = [
     ("volume_in_between", lambda seen: with_volume(seen, "vol-1", state="attaching"), State.WAITING),
     ("system_not_upgraded", lambda seen: with_managers(seen, "n2", manager("n2", OLD)), State.REFUSED),
     (
+        # The run that has begun the node has seen it.
+        "manager_missing",
+        lambda seen: with_managers(with_node(seen, "n2", mark="run-1"), "n2", manager("n2", OLD)),
+        State.WAITING,
+    ),
+    ("node_emptied", lambda seen: with_node(seen, "n2", mark="outside-1@emptied"), State.REFUSED),
+    (
         "node_not_ready",
         lambda seen: with_node(seen, "n2", conditions={"HugePagesAvailable": StatusCondition("True", "", "")}),
         State.WAITING,

@@ -256,6 +256,19 @@ def test_a_node_without_the_new_manager_is_refused() -> None:
     assert [each.code for each in found.verdict.reasons] == ["system_not_upgraded"]
 
 
+def test_a_new_manager_that_is_missing_for_an_instant_is_waited_for() -> None:
+    """Longhorn makes the object anew, such as after someone has deleted it."""
+    bare = with_managers(world(THREE), "n1", manager("n1", OLD))
+    none = with_managers(world(THREE), "n1")
+    seen_before = replace(WANTED, prepared=True)
+    cases = [(marked(bare, "n1", "v1"), WANTED), (moved(bare, "v1", "n2"), WANTED), (none, seen_before)]
+    for seen, wanted in cases:
+        found = step(seen, wanted)
+        assert (found.stage, found.acts, found.verdict.state) == (SwitchStage.REPLACING, (), State.WAITING)
+        assert [each.code for each in found.verdict.reasons] == ["manager_missing"]
+    assert step(none, WANTED).verdict.state is State.REFUSED
+
+
 def arriving_engine(*replicas: str) -> Longhorn:
     """An engine is being moved to n1 by someone: it runs there already, and does not count yet."""
     seen = marked(world({"v1": ("n2", replicas)}), "n1", "v1")
