@@ -20,7 +20,7 @@ from ...run.undo.undo import Path
 from ..judge.copies import at_rest
 from ..judge.reasons import engine_stays, stays_emptied
 from ..judge.recurring_jobs import jobs_return, to_let_go
-from ..judge.volumes import busy, may_return
+from ..judge.volumes import busy, is_sent_elsewhere, may_return
 from ..observe.kinds import CRON_JOBS, NODES, SETTINGS, VOLUMES, path_of
 from ..observe.state import Longhorn, Volume
 from .changes import GONE, NOT_ADMITTED, OF_ENGINE, OF_RUN, TURNED_DOWN, At, is_known, judge_runs, turned_down
@@ -115,7 +115,10 @@ class Return:
             return []
         if volume.home_mark in self._stay:
             return self._put_back(VOLUMES, volume.name, OF_ENGINE)
-        if volume.home_mark and volume.attached:
+        # One that someone has sent elsewhere is left where it is, so it need not be able to return.
+        sent = is_sent_elsewhere(volume)
+        moves = bool(volume.home_mark) and volume.attached and not sent
+        if moves:
             if not may_return(seen, volume):
                 return [engine_stays(volume, volume.home_mark)]
             if found := list(busy(seen, volume)):
@@ -125,8 +128,9 @@ class Return:
         refused = self._put_back(VOLUMES, volume.name, OF_RUN if kept else frozenset())
         if refused:
             return refused
-        self._returning.add(volume.name)
-        if volume.home_mark and volume.attached and not self.task.check_mode:
+        if not sent:
+            self._returning.add(volume.name)
+        if moves and not self.task.check_mode:
             said = f"The engine of volume {volume.name} returns to node {volume.returns_to}."
             return [waiting(RETURNS, said, about=volume.name)]
         return []

@@ -33,7 +33,10 @@ def _nodes(seen: Longhorn, batch: Collection[str], expected: Collection[str]) ->
     for name in sorted((set(expected) | seen.nodes.keys()) - set(batch)):
         node = seen.nodes.get(name)
         if node is None:
-            yield waiting("node_missing", f"Longhorn node {name} is missing.", "Bring it back.", about=name)
+            remedy = (
+                "Bring it back. If it is gone for good, leave it out of expected; a run does so once it is run again."
+            )
+            yield waiting("node_missing", f"Longhorn node {name} is missing.", remedy, about=name)
         elif not node.ready:
             cause = node.conditions.get("Ready")
             why = f": {cause.message.rstrip('.')}" if cause and cause.message else ""

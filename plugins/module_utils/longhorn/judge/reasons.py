@@ -16,7 +16,8 @@ WITHOUT_SNAPSHOT = "detached_without_snapshot"
 
 def node_unknown(name: str) -> Reason:
     """The refusal of a node that Longhorn does not have."""
-    return refused("node_unknown", f"Longhorn has no node {name}.", "Name nodes as Longhorn lists them.")
+    remedy = "Name nodes as Longhorn lists them. If it was removed since the plan was made, run again."
+    return refused("node_unknown", f"Longhorn has no node {name}.", remedy)
 
 
 RESTORED = "Once its maintenance is over, run node_engine_switch with state restored, outside of a run"
@@ -127,7 +128,9 @@ def engine_stays(volume: Volume, home: str) -> Reason:
         "engine_stays",
         f"The engine of volume {volume.name} stays on node {volume.engine_at}: no instance manager runs on node"
         f" {home}, from which it was moved.",
-        "Bring that instance manager up, then settle or run again.",
+        "Bring that instance manager up, then settle or run again. If that node is gone for good, move the workload, or"
+        f" set engineNodeID of the volume to another node than {volume.engine_node} with a healthy replica; then"
+        " settle.",
     )
 
 

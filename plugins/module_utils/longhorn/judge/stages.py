@@ -301,7 +301,7 @@ def come_home(seen: Longhorn, node: str) -> SwitchStep | None:
     They stay where they are as long as no instance manager runs where they return to.
     """
     away = moved_from(seen, node)
-    staying = [each for each in away if each.attached and not may_return(seen, each)]
+    staying = [each for each in away if each.attached and not (may_return(seen, each) or is_sent_elsewhere(each))]
     away = tuple(each for each in away if each not in staying)
     runs = node in seen.running_managers
     unsettled = [each for each in touched(seen, node) if runs and each.home == node and not at_rest(seen, each)]

@@ -230,7 +230,9 @@ def test_a_node_may_go_down_only_if_nobody_loses_anything() -> None:
     ill = with_node(seen, "n3", conditions={"Ready": StatusCondition("False", "", "the manager pod is down")})
     (reason,) = may_go_down(ill, ["n2"], NODES).reasons
     assert reason.message == "Longhorn node n3 is not ready: the manager pod is down."
-    assert [each.code for each in may_go_down(seen, ["n1"], [*NODES, "n4"]).reasons] == ["node_missing"]
+    (gone,) = may_go_down(seen, ["n1"], [*NODES, "n4"]).reasons
+    assert gone.code == "node_missing"
+    assert "gone for good" in gone.remedy
 
 
 @pytest.mark.parametrize("replicas", [("n1", "n2", "n3"), ("n1", "n3")], ids=["with a replica there", "without"])

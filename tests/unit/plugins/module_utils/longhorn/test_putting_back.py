@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
 
-from tests.sandbox.kubernetes.objects import Kind
+from tests.sandbox.kubernetes.objects import Json, Kind
 from tests.sandbox.longhorn.asking import replica_on
 from tests.sandbox.longhorn.description import QUICK, Described, Machine, Recurring, Volume
-from tests.sandbox.longhorn.kinds import NODES, SETTINGS, VOLUMES
+from tests.sandbox.longhorn.kinds import MANAGERS, NODES, SETTINGS, VOLUMES
 from tests.sandbox.longhorn.longhorn import Longhorn
-from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, Killed, Killing
+from tests.unit.plugins.module_utils.longhorn.driving import NODES_OF_THREE, SPREAD, Driver, Killed, Killing, outliving
 
 WAIT = 60
 
 
 def killed(driver: Driver) -> Driver:
     """The same after a run that was killed once the engine of n1 was away."""
-    driver.guard = Killing(at=lambda: bool(driver.longhorn.volume("vol-1")["spec"]["engineNodeID"]))
+    return killed_at(driver, lambda found: bool(found["spec"]["engineNodeID"]))
+
+
+def managers_that_run(driver: Driver) -> set[str]:
+    """The nodes with a running instance manager."""
+    found = driver.longhorn.objects.all(MANAGERS)
+    return {each["spec"]["nodeID"] for each in found if each["status"].get("currentState") == "running"}
+
+
+def killed_at(driver: Driver, at: Callable[[Json], bool]) -> Driver:
+    """The same after a run that was killed once vol-1 was so."""
+    driver.guard = Killing(at=lambda: at(driver.longhorn.volume("vol-1")))
     with pytest.raises(Killed):
         driver.switch("n1")
     driver.run, driver.guard = "run-2", None
@@ -107,3 +120,20 @@ def test_an_engine_that_waits_for_a_long_rebuild_does_not_keep_the_rest_from_bei
     longhorn.faults.mend_all()
     assert driver.switch(state="restored", wait_timeout=900).verdict.passed
     assert driver.leftovers() == []
+
+
+def test_an_engine_that_a_person_sends_elsewhere_ends_the_wait_for_a_node_that_is_gone(drive: type[Driver]) -> None:
+    volumes = (Volume("vol-1", SPREAD, "n3", engine="n1"),)
+    driver = killed_at(drive(outliving(*volumes)), lambda found: found["spec"]["engineNodeID"] == "n2")
+    longhorn = driver.longhorn
+    longhorn.faults.node_dies("n1")
+    assert longhorn.until(lambda: "n1" not in managers_that_run(driver), 300)
+    back = driver.switch(state="restored", wait_timeout=WAIT)
+    (reason,) = back.verdict.deciding()
+    assert reason.code == "engine_stays"
+    assert "another node than n2" in reason.remedy
+    longhorn.write(VOLUMES, "vol-1", {"engineNodeID": "n3"})
+    back = driver.switch(state="restored", wait_timeout=WAIT)
+    assert back.verdict.passed, back.verdict
+    assert about(driver) == {"vol-1"}  # its engine alone
+    assert driver.leftovers() == ["vol-1: engine on n3"]
