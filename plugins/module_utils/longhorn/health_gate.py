@@ -61,8 +61,7 @@ def run(task: Task) -> Outcome:
         return combine((whole, judge_target(image, params["target_version"]), _on_image(seen, image, params["batch"])))
 
     def remaining(seen: Longhorn) -> Remaining:
-        found = [left_to_rebuild(seen, name) for name in seen.nodes]
-        left = tuple(sum(part) for part in zip(*found, strict=True)) if found else ()
+        left = left_to_rebuild(seen, seen.volumes.values())
         return {"volume_degraded": left, "replica_rebuilds": left}
 
     seen, verdict = task.wait(lambda: look(client, params["namespace"]), judged, stoppable=True, remaining=remaining)

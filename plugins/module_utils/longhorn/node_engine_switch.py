@@ -188,7 +188,7 @@ class _Switch:
 
     def remaining(self, found: tuple[Longhorn, SwitchStep, Verdict]) -> Remaining:
         """The amount that is left to rebuild, and the nodes ahead of this one: less than ever restarts the time."""
-        left = left_to_rebuild(found[0], self.node)
+        left = left_to_rebuild(found[0], touched(found[0], self.node))
         return {"volume_degraded": left, "replica_rebuilds": left, "upgrade_in_turn": unfinished(found[0], self.node)}
 
     def judge(self, found: tuple[Longhorn, SwitchStep, Verdict]) -> Verdict:

@@ -9,7 +9,7 @@ from ...common.words import enumerate_few
 from ..observe.state import V2, Longhorn, Volume
 from .copies import at_rest, keeps_copy, sound_nodes
 from .reasons import node_unknown, replicas_go
-from .volumes import busy, is_whole, unsettled
+from .volumes import busy, is_whole, places, unsettled
 
 
 def may_go_down(seen: Longhorn, batch: Collection[str], expected: Collection[str]) -> Verdict:
@@ -19,10 +19,8 @@ def may_go_down(seen: Longhorn, batch: Collection[str], expected: Collection[str
     work is under way on these volumes, and no other node is down already.
     """
     reasons = [*_nodes(seen, batch, expected)]
-    for name, volume in sorted(seen.volumes.items()):
-        engines = {each.node for each in seen.engines_of.get(name, ())}
-        replicas = {each.node for each in seen.replicas_of.get(name, ())}
-        if {volume.home, *engines, *replicas} & set(batch):
+    for _name, volume in sorted(seen.volumes.items()):
+        if {volume.home, *places(seen, volume)} & set(batch):
             reasons += _of_volume(seen, volume, batch)
     return Verdict(tuple(dict.fromkeys(reasons)))
 
@@ -78,9 +76,8 @@ def all_whole(seen: Longhorn, expected: Collection[str], names: Sequence[str] = 
     With `names` only the volumes with an engine or a replica on these nodes count.
     """
     reasons = [*_nodes(seen, (), expected)]
-    near = {each.name for node in names for each in seen.volumes_on.get(node, ())}
     for name, volume in sorted(seen.volumes.items()):
-        if names and name not in near:
+        if names and not places(seen, volume) & set(names):
             continue
         reasons += unsettled(volume)
         if not volume.attached:

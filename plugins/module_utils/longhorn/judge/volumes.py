@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ...common.verdict import Reason, Verdict, waiting
 from ...common.words import enumerate_few
@@ -165,9 +165,16 @@ def not_whole(seen: Longhorn, node: str) -> Iterator[Reason]:
     yield from (rebuilds(seen, each) for each in touched(seen, node) if not is_whole(seen, each))
 
 
-def left_to_rebuild(seen: Longhorn, node: str) -> tuple[float, ...]:
-    """The amount that is left to rebuild: volumes that are not whole, then percents. A new minimum is progress."""
-    ill = [each for each in touched(seen, node) if not is_whole(seen, each)]
+def places(seen: Longhorn, volume: Volume) -> frozenset[str]:
+    """The nodes with an engine or a replica of a volume, whichever data engine it has."""
+    engines = {each.node for each in seen.engines_of.get(volume.name, ())}
+    return frozenset(engines | {each.node for each in seen.replicas_of.get(volume.name, ())})
+
+
+def left_to_rebuild(seen: Longhorn, volumes: Iterable[Volume]) -> tuple[float, ...]:
+    """The amount that is left to rebuild of these volumes: those that are not whole, then percents. A new minimum is
+    progress."""
+    ill = [each for each in volumes if each.attached and not is_whole(seen, each)]
     engines = [seen.engine_of[each.name] for each in ill if each.name in seen.engine_of]
     percent = sum(100 - max(each.rebuilds.values(), default=0) for each in engines)
     return (float(len(ill)), float(percent))

@@ -15,6 +15,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.pr
     preflight,
     version_of,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.volumes import left_to_rebuild
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import (
     Backup,
     Longhorn,
@@ -260,3 +261,13 @@ def test_volumes_that_are_not_whole_are_waited_for() -> None:
     assert [each.code for each in all_whole(ill, NODES).reasons] == ["volume_degraded"]
     unsettled = with_volume(seen, "vol-1", engine_node="n2")
     assert [each.code for each in all_whole(unsettled, NODES).reasons] == ["engine_moves"]
+
+
+def test_a_volume_of_the_v1_data_engine_is_waited_for_after_a_batch_with_its_progress() -> None:
+    seen = with_volume(world({"v": ("n1", ("n1", "n2", "n3"))}), "v", data_engine="v1")
+    assert all_whole(seen, NODES, ["n2"]).passed
+    ill = with_volume(seen, "v", robustness="degraded")
+    assert [each.code for each in all_whole(ill, NODES, ["n2"]).reasons] == ["volume_degraded"]
+    assert all_whole(ill, NODES, ["n4"]).passed
+    rebuilt = with_engine(ill, "v", rebuilds={"tcp://10.0.0.2": 40})
+    assert left_to_rebuild(rebuilt, rebuilt.volumes.values()) == (1.0, 60.0)
