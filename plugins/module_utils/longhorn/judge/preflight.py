@@ -99,6 +99,12 @@ def _of_system(seen: Longhorn, name: str, image: str) -> Iterator[Reason]:
 
 def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) -> Iterator[Reason]:
     name = node.name
+    if name not in seen.managers_of:
+        said = f"Node {name} has no instance manager of the v2 data engine, so nothing would be switched there."
+        remedy = (
+            "See that longhorn-manager runs on it and that the v2 data engine is on, or leave it out (upgrade_nodes)."
+        )
+        yield refused("node_without_v2", said, remedy)
     if node.emptied:
         yield node_emptied(name)
     yield from node_unfit(seen, node)
