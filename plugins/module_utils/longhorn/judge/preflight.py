@@ -254,7 +254,9 @@ def _of_room(seen: Longhorn, volumes: Iterable[Volume], first: Mapping[str, str]
 
 def _takes_replicas(seen: Longhorn, node: Node) -> bool:
     """Whether Longhorn makes replicas there, as far as it says; a node that a run has marked is opened again."""
-    disks = any(each.schedulable is not None and each.schedulable.status == "True" for each in node.disks)
+    # A filesystem disk holds replicas of the v1 data engine alone.
+    blocks = [each for each in node.disks if each.type == "block"]
+    disks = any(each.schedulable is not None and each.schedulable.true for each in blocks)
     return node.ready and (node.allow_scheduling or node.begun) and disks and node.name in seen.running_managers
 
 

@@ -36,6 +36,7 @@ from tests.unit.plugins.module_utils.longhorn.world import (
     world,
 )
 
+TRUE = StatusCondition("True", "", "")
 FALSE = StatusCondition("False", "DiskNotReady", "the device is gone")
 NODES = ("n1", "n2", "n3")
 ACCEPTED = frozenset({"instance_manager_replacement"})
@@ -67,6 +68,9 @@ def test_a_second_replica_needs_a_node_that_takes_it() -> None:
     assert (reason.code, reason.state) == ("no_room_for_replica", State.WAITING)
     assert "second replica of volume vol-1 before node n1" in reason.message
     assert preflight(with_node(shut, "n2", mark="run-1"), NODES, NEW, ACCEPTED, extra_replicas=True).passed
+    # A filesystem disk takes none of a v2 volume.
+    file_system = with_node(shut, "n3", disks=(LonghornDisk("disk-2", "filesystem", TRUE, TRUE),))
+    assert not preflight(file_system, NODES, NEW, ACCEPTED, extra_replicas=True).passed
 
 
 def test_copies_that_are_being_rebuilt_are_waited_for() -> None:
