@@ -9,7 +9,7 @@ from ...common.words import enumerate_few
 from ..observe.state import V2, Longhorn, Volume
 from .copies import at_rest, keeps_copy, sound_nodes
 from .reasons import node_unknown, replicas_go
-from .volumes import busy, is_whole, places, unsettled
+from .volumes import busy, is_unused, is_whole, places, unsettled
 
 
 def may_go_down(seen: Longhorn, batch: Collection[str], expected: Collection[str]) -> Verdict:
@@ -43,6 +43,9 @@ def _nodes(seen: Longhorn, batch: Collection[str], expected: Collection[str]) ->
 
 def _of_volume(seen: Longhorn, volume: Volume, batch: Collection[str]) -> Iterator[Reason]:
     name, engine = volume.name, seen.engine_of.get(volume.name)
+    if is_unused(seen, volume):
+        yield from unsettled(volume)
+        return
     held = sound_nodes(seen, volume)
     if held and not held - set(batch):
         said = f"Volume {name} has its only healthy replicas on {enumerate_few(held)}."

@@ -165,6 +165,17 @@ def not_whole(seen: Longhorn, node: str) -> Iterator[Reason]:
     yield from (rebuilds(seen, each) for each in touched(seen, node) if not is_whole(seen, each))
 
 
+def is_unused(seen: Longhorn, volume: Volume) -> bool:
+    """Whether a volume has never been attached, so that no replica of it holds data.
+
+    Longhorn notes a replica as healthy once the first engine reads and writes it (`isFirstAttachment` in
+    `controller/volume_controller.go`).
+    """
+    replicas = seen.replicas_of.get(volume.name, ())
+    noted = any(each.healthy_at or each.failed_at for each in replicas)
+    return bool(replicas) and not (volume.attached or noted)
+
+
 def places(seen: Longhorn, volume: Volume) -> frozenset[str]:
     """The nodes with an engine or a replica of a volume, whichever data engine it has."""
     engines = {each.node for each in seen.engines_of.get(volume.name, ())}

@@ -276,3 +276,16 @@ def test_a_volume_of_the_v1_data_engine_is_waited_for_after_a_batch_with_its_pro
     assert all_whole(ill, NODES, ["n4"]).passed
     rebuilt = with_engine(ill, "v", rebuilds={"tcp://10.0.0.2": 40})
     assert left_to_rebuild(rebuilt, rebuilt.volumes.values()) == (1.0, 60.0)
+
+
+def test_a_volume_that_was_never_attached_keeps_no_node_up() -> None:
+    """Longhorn notes its replicas as healthy once they are first read and written: until then they hold no data."""
+    seen = with_volume(world({"v": ("n1", ("n1", "n2"))}), "v", state="detached", node="", at_node="", engine_at="")
+    new = replace(seen, replicas=tuple(replace(each, healthy_at="", state="stopped") for each in seen.replicas))
+    assert may_go_down(new, ["n1", "n2"], NODES).passed
+    assert not may_go_down(seen, ["n1", "n2"], NODES).passed
+    lost = replace(new, replicas=tuple(replace(each, failed_at="2026-11-21T02:00:00Z") for each in new.replicas))
+    assert [each.code for each in may_go_down(lost, ["n1"], NODES).reasons] == ["no_replica"]
+    assert [each.code for each in may_go_down(with_volume(new, "v", state="attaching"), ["n1"], NODES).reasons] == [
+        "volume_in_between"
+    ]
