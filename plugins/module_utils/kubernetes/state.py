@@ -143,11 +143,6 @@ class Pod:
     spec: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """Its spec as it is."""
 
-    @property
-    def restart_count(self) -> int:
-        """The restarts of the container that restarted most."""
-        return max((each.restart_count for each in self.containers), default=0)
-
 
 @dataclass(frozen=True)
 class Unread:

@@ -6,7 +6,7 @@ aborted no longer has the latter: nothing works on its machines.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..common.reading import Json, listed, text
@@ -140,8 +140,3 @@ def _end_of(record: Record, run: str) -> tuple[bool, str]:
     for last in [each for each in record.history if each.run == run and each.kind in _ENDS][-1:]:
         return last.kind == UpgradeEvent.PAUSED, one_sentence(last.message)
     return False, ""
-
-
-def names_of(kept: Mapping[str, Any]) -> list[str]:
-    """The machines in a status."""
-    return [str(each["nodeName"]) for each in kept.get("machines", ())]

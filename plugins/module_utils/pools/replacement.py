@@ -111,15 +111,15 @@ def blockers_of(pool: StatefulSet, pods: Mapping[str, Pod], member: str) -> tupl
     return tuple(name for name in lower if name not in pods or not pods[name].ready or pods[name].terminating)
 
 
-def judge_replacement(pool: StatefulSet, sighting: Sighting, pull_patience: float = PULL_PATIENCE) -> Verdict:
+def judge_replacement(pool: StatefulSet, sighting: Sighting) -> Verdict:
     """Whether the new pod is Ready on the wanted revision; else one reason says how far it is, or why it is stuck."""
     if not sighting.owned.passed:
         return sighting.owned
-    reason = _reason(pool, sighting, pull_patience)
+    reason = _reason(pool, sighting)
     return Verdict((replace(reason, about=sighting.member),) if reason else ())
 
 
-def _reason(pool: StatefulSet, sighting: Sighting, pull_patience: float) -> Reason | None:
+def _reason(pool: StatefulSet, sighting: Sighting) -> Reason | None:
     pod, stage = sighting.pod, sighting.stage
     if pod is None:
         return _recreating(pool, sighting)
@@ -129,7 +129,7 @@ def _reason(pool: StatefulSet, sighting: Sighting, pull_patience: float) -> Reas
         return _wrong_revision(pool, pod)
     if stage is ReplacementStage.READY:
         return None
-    failure = _failure(sighting, pod, pull_patience)
+    failure = _failure(sighting, pod)
     if failure is not None:
         return failure
     if stage is ReplacementStage.SCHEDULING:
@@ -199,18 +199,18 @@ def _wrong_revision(pool: StatefulSet, pod: Pod) -> Reason:
     )
 
 
-def _failure(sighting: Sighting, pod: Pod, pull_patience: float) -> Reason | None:
+def _failure(sighting: Sighting, pod: Pod) -> Reason | None:
     if pod.phase == "Failed":
         said = f" ({pod.reason}: {pod.message.rstrip('.')})" if pod.reason else ""
         return waiting("pod_failed", f"Pod {pod.name} has failed{said} and will be made again.")
     for container in pod.containers:
-        reason = _container_failure(pod, container, sighting.failing_pull, pull_patience)
+        reason = _container_failure(pod, container, sighting.failing_pull)
         if reason is not None:
             return reason
     return None
 
 
-def _container_failure(pod: Pod, container: Container, failing_pull: float, pull_patience: float) -> Reason | None:
+def _container_failure(pod: Pod, container: Container, failing_pull: float) -> Reason | None:
     where = f"container {container.name} of pod {pod.name}"
     if container.state == "waiting" and container.reason in CONFIGURATION_FAILURES:
         return refused(
@@ -219,19 +219,19 @@ def _container_failure(pod: Pod, container: Container, failing_pull: float, pull
             "Create or correct what it names (ConfigMap, Secret, security context), then delete the pod or run again.",
         )
     if container.state == "waiting" and container.reason in PULL_FAILURES | PULL_HOPELESS:
-        return _pull_failure(pod, container, failing_pull, pull_patience)
+        return _pull_failure(pod, container, failing_pull)
     crashed = container.reason == "CrashLoopBackOff" or (container.state == "terminated" and not container.init)
     return _crash(where, container) if crashed else None
 
 
-def _pull_failure(pod: Pod, container: Container, seconds: float, patience: float) -> Reason:
+def _pull_failure(pod: Pod, container: Container, seconds: float) -> Reason:
     # The kubelet's two reasons (ErrImagePull, ImagePullBackOff) alternate, so the message names neither: it would be
     # announced again at each change.
     image = pod.images.get(container.name) or container.image
     cause = pull_cause(container.message)
     message = f"Image {image} of pod {pod.name} cannot be pulled on Kubernetes node {pod.kubernetes_node}{cause}."
     remedy = "Correct the image or the pull secret of the pool; the run then replaces this pod first."
-    if container.reason in PULL_HOPELESS or seconds > patience:
+    if container.reason in PULL_HOPELESS or seconds > PULL_PATIENCE:
         return refused("image_not_pulled", message, remedy)
     return waiting("image_not_pulled", message, remedy)
 

@@ -86,11 +86,6 @@ class HealthFigures:
     look: Callable[[Task], HealthLook]
     """One look at all figures. The task has the connections and the target version of the run."""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of all figures."""
-        return tuple(each.name for each in self.figures)
-
 
 @dataclass(frozen=True)
 class AcceptedFigure:

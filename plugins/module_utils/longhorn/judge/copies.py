@@ -79,7 +79,7 @@ def placement(seen: Longhorn) -> Placement:
     return Placement([*found.values()], labels=[f"volume {name}" for name in found])
 
 
-def lenders(seen: Longhorn, volume: Volume, home: str, avoided: Collection[str] = ()) -> Iterator[str]:
+def lenders(seen: Longhorn, volume: Volume, home: str) -> Iterator[str]:
     """The nodes that can run the engine of the volume while its home is changed, the best first.
 
     Each has a healthy running replica of it and a running v2 instance manager that can switch. Nodes with fewer engines
@@ -89,7 +89,6 @@ def lenders(seen: Longhorn, volume: Volume, home: str, avoided: Collection[str] 
         name
         for name in healthy_nodes(seen, volume)
         if name != home
-        and name not in avoided
         and seen.running_managers[name].api_version >= LEAST_API
         and name in seen.nodes
         and seen.nodes[name].ready

@@ -47,11 +47,6 @@ class DifferenceOfMachine:
     found: tuple[Difference, ...]
     uncovered: tuple[Difference, ...]
 
-    @property
-    def accepted(self) -> bool:
-        """Whether all of it can be changed in place."""
-        return not self.uncovered
-
 
 def differences(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> tuple[Difference, ...]:
     """Every field in which a machine differs from its wanted specification; an absent one counts as empty.

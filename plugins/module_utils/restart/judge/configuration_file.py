@@ -9,7 +9,7 @@ Refusals name the line and the setting, and no value.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from ...common.errors import Refusal, refusal
@@ -51,15 +51,6 @@ def _scanned(yaml: Any, text: str, where: str) -> None:
             raise _not_valid(where, "it is nested too deeply")
 
 
-def flat(given: Mapping[str, Any], where: str) -> dict[str, str]:
-    """The same for settings that are given as data.
-
-    Raises:
-        Refusal: the servers would not start with them.
-    """
-    return _collected(_data(given, "", where, 0), where)
-
-
 def _collected(found: Iterator[tuple[str, str]], where: str) -> dict[str, str]:
     settings: dict[str, str] = {}
     for name, value in found:
@@ -89,28 +80,6 @@ def _nodes(node: Any, prefix: str, where: str) -> Iterator[tuple[str, str]]:
             raise _not_valid(where, f"the setting {name} has no value")
         else:
             yield name, value.value
-
-
-def _data(given: Mapping[str, Any], prefix: str, where: str, depth: int) -> Iterator[tuple[str, str]]:
-    """The settings below an object."""
-    if depth > DEEPEST:
-        raise _not_valid(where, "it is nested too deeply")
-    for key, value in given.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, Mapping):
-            yield from _data(value, f"{name}.", where, depth + 1)
-        elif isinstance(value, (list, tuple)):
-            if any(isinstance(each, (Mapping, list, tuple)) or each is None for each in value):
-                raise _not_valid(where, f"the list of the setting {name} holds more than plain values")
-            yield name, _listed([_text(each) for each in value])
-        elif value is None:
-            raise _not_valid(where, f"the setting {name} has no value")
-        else:
-            yield name, _text(value)
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _listed(items: list[str]) -> str:

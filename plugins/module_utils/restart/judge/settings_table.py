@@ -54,10 +54,6 @@ class SettingChange:
         verb = "is set" if self.before is None else "is no longer set" if self.after is None else "changes"
         return f"{self.name} {verb} ({self.way.value}: {self.why})"
 
-    def as_result(self) -> dict[str, str]:
-        """Plain data for a result, without values."""
-        return {"name": self.name, "way": self.way.value, "why": self.why, "source": self.source}
-
 
 @dataclass(frozen=True)
 class SettingChanges:

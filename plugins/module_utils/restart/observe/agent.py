@@ -107,12 +107,12 @@ class AgentClient:
         with self._reading("/es/status"):
             return _status(answer)
 
-    def stop(self, request_id: str, patience: float | None = None) -> AgentAnswer:
+    def stop(self, request_id: str) -> AgentAnswer:
         """Have the process stop, and stay stopped. It has ended once the status says so.
 
-        After `patience` seconds, or after those of the agent, the process is killed.
+        After the patience of the agent the process is killed.
         """
-        return self._order("/es/stop", request_id, {} if patience is None else {"patience": patience})
+        return self._order("/es/stop", request_id, {})
 
     def start(self, request_id: str, checksum: str) -> AgentAnswer:
         """Start the process on the mounted configuration, which has to have this checksum."""

@@ -66,8 +66,6 @@ ENDINGS = (
     UpgradeEvent.ABORTED,
 )
 """The ends of a run."""
-UNDER_WAY = (Phase.PENDING, Phase.UPGRADING)
-"""Phases in which a run is at work, unless it was interrupted."""
 EXPLAINED = (Phase.PAUSED, Phase.FAILED, Phase.ABORTED)
 """Phases that always have a reason."""
 

@@ -339,9 +339,7 @@ def batch_changed(
     )
 
 
-def ended(
-    record: Record | None, event: UpgradeEvent, message: str, at: str, codes: Sequence[str] = ()
-) -> Record | None:
+def ended(record: Record | None, event: UpgradeEvent, message: str, at: str) -> Record | None:
     """The record after the end of a run, or of one that was found dead; None if there is nothing to note.
 
     Raises:

@@ -55,7 +55,7 @@ def test_a_process_is_seen_stopped_and_started(running: Agent) -> None:
     first = client.status()
     assert (first.running, first.stopped_by_request, first.log) == (True, False, ("begun",))
     assert first.checksum == first.running_checksum == running.place.checksum()
-    assert client.stop("one", patience=60).changed
+    assert client.stop("one").changed
     assert not client.stop("one").changed
     seen = running.await_that("the end", lambda: None if (now := client.status()).running else now)
     assert (seen.pid, seen.exit_code, seen.last_stop, seen.running_checksum) == (None, 3, "one", None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Refusal
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.known_settings import DYNAMIC, STATIC
@@ -191,8 +189,7 @@ def test_values_that_look_like_secrets_are_hidden(value: str) -> None:
 def test_no_text_of_a_change_but_the_diff_has_a_value() -> None:
     found = changes_between({"node.attr.zone": "hunter2"}, {"node.attr.zone": "hunter3", "cluster.name": "hunter4"})
     told = [repr(found), *(each.sentence() for each in found.changes)]
-    told += [json.dumps([each.as_result() for each in found.changes]), str(judge_changes(found))]
-    assert "hunter" not in " ".join(told)
+    assert "hunter" not in " ".join([*told, str(judge_changes(found))])
     assert found.shown() == ({"node.attr.zone": "hunter2"}, {"cluster.name": "hunter4", "node.attr.zone": "hunter3"})
     assert found.changes[0].sentence() == (
         "cluster.name is set (coordinated: a member of another name is turned away at the handshake)"

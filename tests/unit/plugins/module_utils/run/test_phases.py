@@ -7,7 +7,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors imp
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import (
     ENDINGS,
     EXPLAINED,
-    UNDER_WAY,
     Phase,
     UpgradeEvent,
     follow,
@@ -59,8 +58,8 @@ def test_every_refusal_names_another_event() -> None:
 def test_a_run_ends_only_what_is_under_way() -> None:
     for phase in Phase:
         ends = [event for event in ENDINGS if event.value in {end for at, end, then in CASES if at == phase and then}]
-        assert (len(ends) == len(ENDINGS)) == (phase in UNDER_WAY)
+        assert (len(ends) == len(ENDINGS)) == (phase in (Phase.PENDING, Phase.UPGRADING))
 
 
 def test_what_needs_no_reason_is_under_way_new_or_completed() -> None:
-    assert {*Phase} - {*EXPLAINED} == {*UNDER_WAY, Phase.NEW, Phase.COMPLETED}
+    assert {*Phase} - {*EXPLAINED} == {Phase.NEW, Phase.PENDING, Phase.UPGRADING, Phase.COMPLETED}
