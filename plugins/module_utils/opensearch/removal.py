@@ -13,7 +13,7 @@ from ..common.task import Outcome, Task, passed_or_raise
 from ..common.verdict import Reason, Verdict, as_verdict, combine, waiting
 from ..common.waiting import Patience
 from ..kubernetes.client import KubernetesClient
-from ..kubernetes.state import Namespace, StatefulSet
+from ..kubernetes.state import StatefulSet
 from ..kubernetes.stateful_sets import named_in, observe_namespace
 from ..pools.pod_deletion import PROOF_AGE
 from ..pools.resizing import resize
@@ -29,7 +29,6 @@ class _Observed:
     """One look at the member that is to go."""
 
     pool: StatefulSet
-    there: Namespace
     verdict: Verdict
     kept: bool
     """Whether its pool still keeps it."""
@@ -59,11 +58,11 @@ def remove_member(
         there = observe_namespace(cluster, namespace)
         pool = named_in(there, of_pool)
         if name not in pool.member_names():
-            return _Observed(pool, there, Verdict(), kept=False)
+            return _Observed(pool, Verdict(), kept=False)
         there.need(set(pool.member_names()))
         proven = proof.proof((pool,), there, ())
         empty = judge_empty(observe(search), [name])
-        return _Observed(pool, there, combine((judge_last(pool, name), proven, empty)), kept=True)
+        return _Observed(pool, combine((judge_last(pool, name), proven, empty)), kept=True)
 
     def looked() -> tuple[_Observed, Verdict]:
         return task.wait(look, lambda seen: seen.verdict, stoppable=True, in_vain=proof.in_vain)

@@ -52,8 +52,7 @@ class KeptSet:
     name: str
     """The name of the set."""
     uid: str
-    resource_version: str
-    """Both are those of the ConfigMap."""
+    """The UID of the ConfigMap."""
     writer: Writer
     found: Mapping[str, Any]
     """The set as it was."""
@@ -124,7 +123,7 @@ def kept_sets(client: KubernetesClient, namespace: str) -> tuple[KeptSet, ...]:
 def _kept(item: Json) -> KeptSet:
     with reading_object("ConfigMap", item):
         metadata, data = part(item, "metadata"), part(item, "data", {})
-        called, uid, version = text(metadata, "name"), text(metadata, "uid"), text(metadata, "resourceVersion")
+        called, uid = text(metadata, "name"), text(metadata, "uid")
         try:
             undo = undo_in(text(data, _UNDO), lambda change: change.path == PATH)
             found, manifest = parsed(text(data, _SET)), parsed(text(data, _MANIFEST))
@@ -138,7 +137,7 @@ def _kept(item: Json) -> KeptSet:
                 f"ConfigMap {called} is not what this collection writes.",
                 "If the StatefulSet that it names is missing, apply its manifest by hand; then delete the ConfigMap.",
             ) from error
-        return KeptSet(name, uid, version, undo.writer, found, manifest)
+        return KeptSet(name, uid, undo.writer, found, manifest)
 
 
 def with_missing(client: KubernetesClient, there: Namespace) -> Namespace:

@@ -53,7 +53,7 @@ class MarkingRun:
     def _marks(self, stopped: str = "") -> MachineMarks:
         nodes = all_of("Node", connect(self._cluster).list(NODES), machine)
         # The static pods of a control plane in memory have no containers, and no mark needs them.
-        seen = KubeadmCluster("", external_etcd=False, machines={each.name: each for each in nodes})
+        seen = KubeadmCluster("", machines={each.name: each for each in nodes})
         found = MachineMarks.of(self._task(stopped), seen)
         assert found is not None
         assert found.missing().passed

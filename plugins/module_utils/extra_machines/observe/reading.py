@@ -33,7 +33,6 @@ def deployment(item: dict[str, Any]) -> MachineDeployment:
             namespace=text(metadata, "namespace"),
             name=text(metadata, "name"),
             uid=text(metadata, "uid"),
-            resource_version=text(metadata, "resourceVersion"),
             replicas=whole(spec, "replicas"),
             ready=whole(status, "readyReplicas", 0),
             up_to_date=whole(status, "upToDateReplicas", updated),

@@ -34,7 +34,6 @@ class MachineDeployment:
     namespace: str
     name: str
     uid: str
-    resource_version: str
     replicas: int
     """The machines that it is to have."""
     ready: int

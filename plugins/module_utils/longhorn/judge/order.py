@@ -19,8 +19,6 @@ class NodeTurn:
     node: str
     reason: str
     proof: str
-    begun: bool
-    """Whether an interrupted run has begun it."""
     image: str
     """The image that its instance manager runs, or an old one that it has."""
 
@@ -49,7 +47,6 @@ def order(seen: Longhorn, image: str, names: Collection[str] = ()) -> tuple[Node
             name,
             "begun by an interrupted run" if name in begun else "next by name",
             proof_of(seen, name),
-            name in begun,
             image_text(seen, name),
         )
         for name in sorted(left, key=lambda name: (name not in begun, name))

@@ -198,7 +198,6 @@ def replica(name: str, item: Json) -> Replica:
         state=text(status, "currentState", ""),
         failed_at=text(spec, "failedAt", ""),
         healthy_at=text(spec, "healthyAt", ""),
-        active=flag(spec, "active", default=False),
     )
 
 
@@ -297,10 +296,8 @@ def carries_undo(item: Json) -> bool:
 def kubernetes_node(name: str, item: Json) -> KubernetesNode:
     """A Kubernetes node."""
     spec, status = part(item, "spec", {}), part(item, "status", {})
-    found = conditions(status).get("Ready")
     return KubernetesNode(
         name=name,
-        ready=found is not None and found.status == "True",
         unschedulable=flag(spec, "unschedulable", default=False),
         images=frozenset(_images(status)),
         huge_pages=_mebibytes(text(part(status, "capacity", {}), "hugepages-2Mi", "")),

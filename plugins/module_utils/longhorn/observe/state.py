@@ -211,7 +211,6 @@ class Replica:
     state: str
     failed_at: str
     healthy_at: str
-    active: bool
 
     @property
     def sound(self) -> bool:
@@ -295,7 +294,6 @@ class KubernetesNode:
     """A Kubernetes node."""
 
     name: str
-    ready: bool
     unschedulable: bool
     images: frozenset[str]
     """Names of images that it has. The kubelet names 50 at the most, so absence proves nothing."""

@@ -32,11 +32,10 @@ def look(client: KubernetesClient) -> KubeadmCluster:
         components = pool.submit(client.list, COMPONENTS, TIER)
         configuration, proxy = pool.submit(client.get, CONFIGURATION), pool.submit(client.get, PROXY)
         dns = pool.submit(client.get, DNS)
-        configured, external, endpoint = _configured(configuration.result())
+        configured, endpoint = _configured(configuration.result())
         machines = all_of("Node", nodes.result(), reading.machine, client.kept)
         return KubeadmCluster(
             configured=configured,
-            external_etcd=external,
             machines={each.name: each for each in machines},
             components=all_of("Pod", components.result(), reading.component, client.kept),
             proxy=_version("DaemonSet", proxy.result()),
@@ -46,7 +45,7 @@ def look(client: KubernetesClient) -> KubeadmCluster:
         )
 
 
-def _configured(item: Json | None) -> tuple[str, bool, str]:
+def _configured(item: Json | None) -> tuple[str, str]:
     if item is None:
         raise reading.no_cluster(f"ConfigMap {SYSTEM_NAMESPACE}/kubeadm-config")
     with reading_object("ConfigMap", item):

@@ -77,16 +77,15 @@ def tag_of(image: str) -> str:
     return plain(last.partition(":")[2])
 
 
-def cluster_configuration(item: Json) -> tuple[str, bool, str]:
-    """The version of the ClusterConfiguration that a ConfigMap holds, whether its etcd is external, and its endpoint.
+def cluster_configuration(item: Json) -> tuple[str, str]:
+    """The version of the ClusterConfiguration that a ConfigMap holds, and its endpoint.
 
     Raises:
         Unreadable: it holds none that can be read.
         Refusal: the Python package that reads it is missing.
     """
     found = _parsed(text(part(item, "data"), "ClusterConfiguration"))
-    version, endpoint = plain(text(found, "kubernetesVersion")), text(found, "controlPlaneEndpoint", "")
-    return version, "external" in part(found, "etcd", {}), endpoint
+    return plain(text(found, "kubernetesVersion")), text(found, "controlPlaneEndpoint", "")
 
 
 def _parsed(written: str) -> Json:

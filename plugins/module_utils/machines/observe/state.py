@@ -90,7 +90,6 @@ class KubeadmCluster:
 
     configured: str
     """The version in the ClusterConfiguration of kubeadm."""
-    external_etcd: bool
     machines: Mapping[str, KubeadmMachine]
     components: tuple[Component, ...] = ()
     proxy: str = ""

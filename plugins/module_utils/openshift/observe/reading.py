@@ -69,11 +69,7 @@ def operator(name: str, item: Json) -> Operator:
     status = part(item, "status", {})
     found = conditions(status)
     versions = dict(listed(status, "versions", lambda each: (text(each, "name"), text(each, "version", "")), ()))
-    return Operator(
-        name,
-        versions.get("operator", ""),
-        *(found.get(each, UNKNOWN) for each in ("Available", "Degraded", "Upgradeable")),
-    )
+    return Operator(name, versions.get("operator", ""), found.get("Available", UNKNOWN), found.get("Degraded", UNKNOWN))
 
 
 def pool(name: str, item: Json, release: str) -> MachineConfigPool:

@@ -131,7 +131,6 @@ class Operator:
     version: str
     available: StatusCondition
     degraded: StatusCondition
-    upgradeable: StatusCondition
 
     @property
     def well(self) -> bool:

@@ -26,7 +26,6 @@ PLAIN = MachineDeployment(
     namespace="clusters",
     name="workers",
     uid="u",
-    resource_version="1",
     replicas=4,
     ready=4,
     up_to_date=4,

@@ -81,7 +81,7 @@ def world(places: Places, nodes: Iterable[str] = ("n1", "n2", "n3"), **more: Any
     for name, (at, held) in places.items():
         there = tuple(held)
         own = [
-            Replica(f"{name}-r-{number}", name, place, "running", "", "2026-11-21T02:00:00Z", True)
+            Replica(f"{name}-r-{number}", name, place, "running", "", "2026-11-21T02:00:00Z")
             for number, place in enumerate(there, start=1)
         ]
         replicas += own
@@ -109,7 +109,7 @@ def world(places: Places, nodes: Iterable[str] = ("n1", "n2", "n3"), **more: Any
             "replica-replenishment-wait-interval": "600",
             "concurrent-replica-rebuild-per-node-limit": "5",
         },
-        kubernetes_nodes={name: KubernetesNode(name, True, False, frozenset({OLD, NEW})) for name in names},
+        kubernetes_nodes={name: KubernetesNode(name, False, frozenset({OLD, NEW})) for name in names},
     )
     return replace(plain, **more)
 

@@ -47,5 +47,5 @@ def cluster(*machines: KubeadmMachine, parts: list[Component] | None = None, **o
     found = {name: machine(name) for name in (*CONTROL_PLANE, *WORKERS)} | {each.name: each for each in machines}
     there = {(each.name, each.machine): each for name in CONTROL_PLANE for each in components(name)}
     there |= {(each.name, each.machine): each for each in parts or ()}
-    given: dict[str, Any] = {"configured": FROM, "external_etcd": False, "proxy": FROM, **own}
+    given: dict[str, Any] = {"configured": FROM, "proxy": FROM, **own}
     return KubeadmCluster(machines=found, components=tuple(there.values()), **given)

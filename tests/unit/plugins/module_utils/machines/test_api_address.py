@@ -51,4 +51,4 @@ def test_a_single_machine_takes_consent_elsewhere() -> None:
 @pytest.mark.parametrize(("line", "endpoint"), [("controlPlaneEndpoint: 'a:6443'", "a:6443"), ("apiServer: {}", "")])
 def test_the_endpoint_is_that_of_kubeadm(line: str, endpoint: str) -> None:
     item: dict[str, Any] = {"data": {"ClusterConfiguration": f"kubernetesVersion: v1.35.1\n{line}\n"}}
-    assert cluster_configuration(item) == ("1.35.1", False, endpoint)
+    assert cluster_configuration(item) == ("1.35.1", endpoint)

@@ -31,9 +31,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.machines.observe.
 from tests.unit.plugins.module_utils.machines.seen import CONTROL_PLANE, FROM, GROUPS, TO, cluster, components, machine
 
 NOW = datetime(2026, 11, 28, tzinfo=timezone.utc)
-ONE = KubeadmCluster(
-    FROM, external_etcd=False, machines={"cp-0": machine("cp-0")}, components=tuple(components("cp-0"))
-)
+ONE = KubeadmCluster(FROM, machines={"cp-0": machine("cp-0")}, components=tuple(components("cp-0")))
 ETCD = EtcdMember("7", "8", 12)
 
 
@@ -99,15 +97,13 @@ def test_etcd_keeps_its_majority() -> None:
 def test_a_control_plane_of_one_machine_takes_consent() -> None:
     assert judge_quorum(ONE, ["cp-0"], accepted=False).state is State.REFUSED
     assert codes(judge_quorum(ONE, ["cp-0"], accepted=True)) == ["no_api_meanwhile"]
-    external = KubeadmCluster(FROM, external_etcd=True, machines=ONE.machines)
-    assert judge_quorum(external, ["cp-0"], accepted=False).state is State.REFUSED
 
 
 def of(*names: str, parts: tuple[str, ...], away: tuple[str, ...] = ()) -> KubeadmCluster:
     """A control plane of these machines. Those of `parts` have their pods, and those of `away` no Ready ones."""
     found = [each for name in parts for each in components(name, ready=name not in away)]
     machines = {name: machine(name) for name in names}
-    return KubeadmCluster(FROM, external_etcd=False, machines=machines, components=tuple(found))
+    return KubeadmCluster(FROM, machines=machines, components=tuple(found))
 
 
 def test_of_two_members_of_etcd_one_is_no_majority_however_well_both_are() -> None:
@@ -245,8 +241,6 @@ def test_members_of_etcd_without_a_machine_count_for_its_majority() -> None:
 def test_a_member_without_a_machine_is_a_remark_where_the_majority_stays() -> None:
     names = [f"cp-{each}" for each in range(5)]
     parts = [one for name in names for one in components(name)]
-    five = KubeadmCluster(
-        FROM, external_etcd=False, machines={name: machine(name) for name in names}, components=tuple(parts)
-    )
+    five = KubeadmCluster(FROM, machines={name: machine(name) for name in names}, components=tuple(parts))
     facts = {"cp-1": MachineFacts(FROM, etcd=EtcdMember("7", "8", 12, (*names, "cp-9")))}
     assert [each.state for each in judge_counted(five, facts, ["cp-0"], accepted=False).reasons] == [State.PASSED]

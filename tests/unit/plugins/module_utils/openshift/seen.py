@@ -60,7 +60,7 @@ def node(name: str, of: str = OLD, **other: Any) -> ConfiguredNode:
 def openshift(**other: Any) -> OpenShift:
     """All of it."""
     nodes = {name: node(name) for names in NAMES.values() for name in names}
-    operators = (Operator("etcd", OLD, TRUE, FALSE, TRUE), Operator("monitoring", OLD, TRUE, FALSE, TRUE))
+    operators = (Operator("etcd", OLD, TRUE, FALSE), Operator("monitoring", OLD, TRUE, FALSE))
     releases = {config(name, of): of for name in NAMES for of in (OLD, NEW)}
     found = OpenShift(version(), operators, {name: pool(name) for name in NAMES}, nodes, NAMES, releases)
     return replace(found, **other)
