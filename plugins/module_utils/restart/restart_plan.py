@@ -58,6 +58,7 @@ from .judge.pods_to_restart import (
 )
 from .licence_plan import PlannedLicence, licence_of, plan_licence
 from .look import annotations_of
+from .observe.agent import judge_connection
 from .on_hosts import forget_on_hosts, note_on_hosts, order_on_hosts
 from .once import agreed_to, note_completed, note_request, once, settings_of
 from .options import CONFIGURATION, LICENCE, RESTART
@@ -185,7 +186,9 @@ def _judge_way(task: Task, choice: ChosenRestart, marks: Sequence[Marked]) -> Ve
     """Whether the process control can do what the run needs, and the user agrees to it."""
     way, keeps, allowed = task.params["way"], keeps_stopped(task.params["way"]), task.params["allow_full_restart"]
     course = judge_course(choice, marks, way, keeps=keeps, allowed=allowed)
-    return combine((judge_stops(marks, way, keeps_stopped=keeps), course))
+    by_agent = sorted(choice.due - choice.replaced)[:1] if way == "agent" else ()
+    exposed = [judge_connection(task.params["agent"] or {}, name) for name in by_agent]
+    return combine((judge_stops(marks, way, keeps_stopped=keeps), course, *exposed))
 
 
 def _judge_all_ready(seen: MembersAndPods, choice: ChosenRestart, marks: Sequence[Marked]) -> Verdict:
