@@ -36,7 +36,10 @@ PASSING = (
 )
 """Answers that a cluster (no elected manager, overload) or a proxy in front of it gives for a while."""
 
-MORE_RIGHTS = "Give the user the permissions listed in the documentation of this module, or remove the block it names."
+MORE_RIGHTS = (
+    "Give the user the permissions of roles/opensearch/files/opensearch_role.yml in this collection, or remove the"
+    " block it names."
+)
 """The remedy for the status 403: a missing permission, or a blocked index."""
 
 UNSERVED: Mapping[int, str] = {
@@ -295,7 +298,9 @@ def _answered(asked: KnownProduct, where: str, method: str, path: str, error: An
             "Check opensearch.username and opensearch.password, or client_cert and client_key.",
         )
     if error.status_code == HTTPStatus.FORBIDDEN:
-        return refusal("opensearch_rights", f"{asked.subject} does not allow {method} {path}: {said}.", MORE_RIGHTS)
+        user = f" the user {username}" if username else ""
+        message = f"{asked.subject} at {where} does not allow{user} {method} {path}: {said}."
+        return refusal("opensearch_rights", message, MORE_RIGHTS)
     if error.status_code in PASSING:
         return Unreachable.because(
             "opensearch_unavailable",
@@ -307,8 +312,10 @@ def _answered(asked: KnownProduct, where: str, method: str, path: str, error: An
     unserved = error.status_code in UNSERVED and said.startswith(UNSERVED[error.status_code])
     return (NotServed if unserved else Refusal).because(
         "opensearch_answer",
-        f"{asked.subject} answered {error.status_code} to {method} {path}: {said}.",
-        "Fix the cause it names and run again.",
+        f"{asked.subject} at {where} answered {error.status_code} to {method} {path}: {said}.",
+        "Fix the cause it names and run again."
+        if isinstance(_body(error), dict)
+        else "Check that opensearch.hosts names the REST port of the cluster (usually 9200): this is no answer of one.",
     )
 
 

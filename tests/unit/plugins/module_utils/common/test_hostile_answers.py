@@ -128,7 +128,8 @@ def test_of_an_error_the_part_is_told_that_is_for_people(api: Api, body: str, sa
     api.answers[:] = [(409, body, {})]
     with pytest.raises(Refusal) as caught:
         SEARCH[0](api)
-    assert caught.value.verdict.reasons[0].message == f"The search cluster answered 409 to GET /_nodes: {says}."
+    (reason,) = caught.value.verdict.reasons
+    assert reason.message == f"The search cluster at {api.url} answered 409 to GET /_nodes: {says}."
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,25 @@ def test_an_error_names_the_product_once_an_answer_has_told_it(
     client.get("/_nodes")
     with pytest.raises(Refusal) as refused:
         client.get(PATH)
-    assert refused.value.verdict.reasons[0].message == f"{name} does not allow GET {PATH}: no permissions."
+    assert refused.value.verdict.reasons[0].message == f"{name} at {api.url} does not allow GET {PATH}: no permissions."
+
+
+def test_a_denial_names_the_server_the_user_and_the_file_of_the_permissions(api: Api) -> None:
+    api.say(403, {"error": {"reason": "no permissions"}})
+    with pytest.raises(Refusal) as refused:
+        connect({"hosts": [api.url], "username": "upgrader", "password": "x"}).get(PATH)
+    (reason,) = refused.value.verdict.reasons
+    assert f"at {api.url} does not allow the user upgrader GET {PATH}" in reason.message
+    assert "roles/opensearch/files/opensearch_role.yml" in reason.remedy
+
+
+def test_an_error_of_another_kind_of_server_asks_for_the_right_address(api: Api) -> None:
+    api.answers[:] = [(404, "<html>404 Not Found</html>", {})]
+    with pytest.raises(Refusal) as refused:
+        connect({"hosts": [api.url]}).get(PATH)
+    (reason,) = refused.value.verdict.reasons
+    assert reason.message == f"The search cluster at {api.url} answered 404 to GET {PATH}: <html>404 Not Found</html>."
+    assert reason.remedy.startswith("Check that opensearch.hosts names the REST port of the cluster")
 
 
 def test_what_is_sent_once_is_not_sent_again_whatever_becomes_of_it(api: Api) -> None:
