@@ -63,4 +63,4 @@ def _missing_to_force(
     """The rights that are missing in the namespaces of the pods that may be deleted, as far as they are there now."""
     covered = [each for each in pods if each.kubernetes_node in drained and may_be_forced(each, rungs)]
     for namespace in sorted({each.namespace for each in covered}):
-        yield missing_rights(client, namespace, FORCED_DRAIN)
+        yield missing_rights(client, namespace, FORCED_DRAIN, seen=True)

@@ -52,11 +52,12 @@ def of_lock_and_record(*, records: bool) -> tuple[Right, ...]:
     return tuple(right for right in LOCK_AND_RECORD if records or right not in RECORD)
 
 
-def missing_rights(client: KubernetesClient, namespace: str, needed: Iterable[Right]) -> Verdict:
+def missing_rights(client: KubernetesClient, namespace: str, needed: Iterable[Right], *, seen: bool = False) -> Verdict:
     """A refusal with one reason that names every missing right of the user in the namespace, and a remark that names
     the missing optional ones.
 
-    An empty namespace stands for the whole cluster. Every user that is logged in may ask for its own rights.
+    An empty namespace stands for the whole cluster; one of which an object was `seen` exists. Every user that is logged
+    in may ask for its own rights.
 
     Raises:
         Refusal: the API does not answer the question.
@@ -66,7 +67,7 @@ def missing_rights(client: KubernetesClient, namespace: str, needed: Iterable[Ri
     if not missing:
         return Verdict()
     # A Role is in a namespace that exists. Without any right, the name of the namespace may be misspelt.
-    there = not namespace or len(missing) < len(wanted) or _exists(client, namespace)
+    there = not namespace or seen or len(missing) < len(wanted) or _exists(client, namespace)
     if there is False:
         return _no_namespace(client, namespace)
     asked = _RightsQuestion(_who(client), namespace, misspelt=there is None)

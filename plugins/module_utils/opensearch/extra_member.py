@@ -93,7 +93,8 @@ def _foreseen(task: Task, cluster: KubernetesClient, search: OpenSearchClient) -
     if mark_of(pool) is not None:
         return Outcome(Verdict(), before={"replicas": pool.replicas})
     # The member could be made without these rights, and its claims would stay.
-    rights = missing_rights(cluster, pool.namespace, EXTRA_MEMBER) if claims_of(pool, next_member(pool)) else Verdict()
+    claims = claims_of(pool, next_member(pool))
+    rights = missing_rights(cluster, pool.namespace, EXTRA_MEMBER, seen=True) if claims else Verdict()
     verdict = _judged(task, cluster, pool, observe(search)) if rights.passed else rights
     room = judge_extra_room(task, cluster, pool) if verdict.passed else Verdict()
     optional = task.params["capacity_policy"] == "continue"

@@ -40,7 +40,7 @@ def plan_volumes(task: Task, *, before_batches: bool) -> PlannedVolumes:
     if not wanted or not before_batches:
         return PlannedVolumes(result=tuple(_entry(each, (), ()) for each in wanted))
     client, namespace = connect(task.params["kubernetes"]), task.params["namespace"]
-    rights = task.ask(lambda: missing_rights(client, namespace, VOLUMES))
+    rights = task.ask(lambda: missing_rights(client, namespace, VOLUMES, seen=True))
     if not rights.passed:
         return PlannedVolumes(rights, tuple(_entry(each, (), ()) for each in wanted))
     look = task.ask(lambda: look_at_volumes(client, namespace, wanted))

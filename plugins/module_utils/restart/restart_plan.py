@@ -298,7 +298,7 @@ def _rights(task: Task) -> Outcome:
     of_way = EXECUTE if params["way"] == "kubelet" else by_agent
     in_place = any(batch["by"] == "process" for batch in params["batches"])
     rights = (*MARKING, *(of_way if in_place else ()), *(CONFIGURING if params["configuration"] else ()))
-    return Outcome(task.ask(lambda: missing_rights(client, task.params["namespace"], rights)))
+    return Outcome(task.ask(lambda: missing_rights(client, task.params["namespace"], rights, seen=True)))
 
 
 def _schedule(task: Task, order: Outcome) -> Outcome:

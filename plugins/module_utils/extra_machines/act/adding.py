@@ -111,7 +111,7 @@ class Addition:
         return found, Verdict(tuple(missed))
 
     def _may_add(self, namespaces: set[str]) -> None:
-        passed_or_raise(*(missing_rights(self.api.client, each, self.rights) for each in sorted(namespaces)))
+        passed_or_raise(*(missing_rights(self.api.client, each, self.rights, seen=True) for each in sorted(namespaces)))
 
     def _ready(self, seen: Mapping[str, MachineDeployment], changes: MachineChanges) -> list[Verdict]:
         verdicts = []

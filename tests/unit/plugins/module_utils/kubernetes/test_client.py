@@ -222,6 +222,18 @@ def test_all_missing_rights_are_told_at_once(api: Api, client: KubernetesClient)
     }
 
 
+@pytest.mark.parametrize("seen", [False, True])
+def test_the_name_of_a_namespace_is_doubted_only_until_something_in_it_was_seen(
+    api: Api, client: KubernetesClient, seen: bool
+) -> None:
+    api.say(201, {"status": {"allowed": False}})
+    api.say(403, {"message": "no"})
+    (reason,) = missing_rights(client, "search", [Right("patch", "", "pods")], seen=seen).reasons
+    assert "may not patch pods in namespace search" in reason.message
+    assert ("Check the name of the namespace." in reason.remedy) is not seen
+    assert ("is not shown to this user" in reason.message) is not seen
+
+
 def test_a_right_that_only_explains_is_a_remark(api: Api, client: KubernetesClient) -> None:
     api.say(201, {"status": {"allowed": False}})
     explaining = [right for right in ROLE if right.explains]

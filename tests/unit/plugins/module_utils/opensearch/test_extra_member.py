@@ -128,7 +128,7 @@ def test_all_that_stands_in_the_way_is_named_at_once_and_nothing_is_touched(room
 def test_rights_that_its_removal_needs_are_named_in_the_plan(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, str]] = []
 
-    def denied(_client: Any, namespace: str, rights: Any) -> Verdict:
+    def denied(_client: Any, namespace: str, rights: Any, **_seen: bool) -> Verdict:
         assert namespace == HERE
         asked.extend((right.verb, right.resource) for right in rights)
         return Verdict((refused("kubernetes_rights", "It may not delete persistentvolumeclaims.", "Allow it."),))
