@@ -65,8 +65,12 @@ def plan_lines(plan: Mapping[str, Any], words: Words) -> list[str]:
     batches = plan["batches"]
     remarks = [one for one in plan["verdict"]["reasons"] if one["state"] == "passed"]
     notes = [f"  Note: {one}" for one in dict.fromkeys((*words.notes, *map(sentence_of, remarks)))]
+    refused = [f"  - {one}" for one in refusals(plan["verdict"])]
     if not batches and not plan.get("asks_without_batches"):
-        return [nothing_to_do(plan, words), *_lines_of(plan), *notes]
+        # A name that no member has, or a target that cannot be reached, leaves no batch, too.
+        lacks = refused and (plan["left"] or words.deed == RESTART)
+        first = [_counts(plan, words, ()), *refused] if lacks else [nothing_to_do(plan, words)]
+        return [*first, *_lines_of(plan), *notes]
     going = {member for batch in batches for member in batch["members"]}
     return [
         _header(plan, words, going),
@@ -77,7 +81,7 @@ def plan_lines(plan: Mapping[str, Any], words: Words) -> list[str]:
         *_points(plan),
         *notes,
         _counts(plan, words, going),
-        *(f"  - {one}" for one in refusals(plan["verdict"])),
+        *refused,
     ]
 
 

@@ -12,6 +12,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.ending
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.plan_text import (
     MOST_ROWS,
     RESTART,
+    UPGRADE,
     Words,
     other_order,
     plan_lines,
@@ -191,6 +192,18 @@ def test_a_batch_of_many_members_and_a_plan_of_many_batches_stay_readable() -> N
 )
 def test_a_plan_without_anything_to_do(left: list[str], line: str) -> None:
     assert plan_lines(plan(left=left), WORDS) == [line]
+
+
+@pytest.mark.parametrize(("deed", "left"), [(UPGRADE, ["a"]), (RESTART, [])])
+def test_a_refused_plan_without_a_batch_does_not_say_that_nothing_is_to_be_done(deed: str, left: list[str]) -> None:
+    facts = plan(left=left, details=["a is set"])
+    missing = {"state": "refused", "code": "x", "message": "There is no member b.", "remedy": "Correct it."}
+    facts["verdict"] = {"state": "refused", "reasons": [missing]}
+    assert plan_lines(facts, Words(deed=deed)) == [
+        "Plan: it cannot be carried out, for 1 reason:",
+        "  - There is no member b. Correct it.",
+        "  a is set",
+    ]
 
 
 def done(name: str, run: str = "night", took: Sequence[dict[str, Any]] = (), **more: Any) -> BatchRecord:
