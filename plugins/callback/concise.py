@@ -36,7 +36,9 @@ from ..plugin_utils.spoken import OWN
 from ..plugin_utils.voice import SCREEN, width_of
 
 SHOWS = {"part": "tell"}
-"""The argument of the tasks that show lines."""
+"""The argument of the tasks that show lines and do nothing else."""
+SHOWS_PLAN = "begin_shows"
+"""The variable of the tasks that show a plan before its refusal, which is a task of its own."""
 CHECKS_ROLE = ("validate_argument_spec", "ansible.builtin.validate_argument_spec")
 
 
@@ -112,7 +114,7 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
         """A task that has succeeded. Of the collection's own, those that show something have done so by then."""
         if self._hidden(_task_of(result)):
             self._handle_warnings(_data_of(result))
-            if SHOWS.items() <= _task_of(result).args.items():
+            if _has_shown(_task_of(result)):
                 self._shown.update(_data_of(result).get("lines", []))
         else:
             super().v2_runner_on_ok(result)
@@ -167,6 +169,11 @@ def _path_of(of: Any) -> str:
     """The file of a play or a task. Ansible makes the check of a role's arguments itself, which has the role's path."""
     checks_role = getattr(of, "_role", None) is not None and of.action in CHECKS_ROLE
     return f"{of._role._role_path}/" if checks_role else str(of.get_path() or "")
+
+
+def _has_shown(task: Any) -> bool:
+    """Whether a task shows the lines of its result."""
+    return SHOWS.items() <= task.args.items() or bool(task.get_vars().get(SHOWS_PLAN))
 
 
 def _is_rescued(task: Any) -> bool:
