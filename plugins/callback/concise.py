@@ -66,8 +66,11 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
             super()._print_task_banner(task)
 
     def _show_failure(self, result: Any, text: str) -> None:
-        """Show a failure, with the host if it is not the controller. It is no error if a person has wanted it."""
-        host = self.host_label(result)
+        """Show a failure, with the host if it is not the controller. It is no error if a person has wanted it.
+
+        A task that runs once is about all hosts, whichever of them comes first.
+        """
+        host = "localhost" if _task_of(result).run_once else self.host_label(result)
         color = None if _task_of(result).get_vars().get("begin_calmly") else C.COLOR_ERROR
         self._display.display(f"{'' if host == 'localhost' else f'[{host}] '}{text}", color=color)
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.callback import concise
+from ansible_collections.stateful.upgrade.plugins.plugin_utils.spoken import OWN
 
 REASON = "There is no member b. Correct it."
 
 
-class Screen(concise.CallbackModule):  # type: ignore[misc]  # ansible-core has no type hints
+class Screen(concise.CallbackModule):
     """The output with all that it has shown."""
 
     def __init__(self) -> None:
@@ -29,14 +30,15 @@ class Screen(concise.CallbackModule):  # type: ignore[misc]  # ansible-core has 
         """None is shown."""
 
 
-def task(own: Mapping[str, Any], **args: str) -> Any:
+def task(own: Mapping[str, Any], run_once: bool = False, **args: str) -> Any:
     """A task of the collection."""
     return SimpleNamespace(
         _role=None,
         args=args,
+        run_once=run_once,
         loop=None,
         _parent=None,
-        get_path=lambda: f"{concise.OWN[1]}begin/tasks/main.yml:1",
+        get_path=lambda: f"{OWN[1]}begin/tasks/main.yml:1",
         get_vars=lambda: own,
     )
 
@@ -53,3 +55,10 @@ def test_a_reason_that_the_plan_has_shown_is_not_shown_again(shown: bool) -> Non
     screen.v2_runner_on_ok(result(task({"begin_shows": shown}, part="system"), lines=lines))
     screen.v2_runner_on_failed(result(task({}), msg=REASON))
     assert screen.lines == ["Nothing was done." if shown else REASON]
+
+
+def test_a_failure_names_its_host_unless_its_task_is_about_all_hosts() -> None:
+    screen = Screen()
+    screen.v2_runner_on_failed(result(task({}), host="search-eu", msg=REASON))
+    screen.v2_runner_on_failed(result(task({}, run_once=True), host="search-eu", msg=REASON))
+    assert screen.lines == [f"[search-eu] {REASON}", REASON]
