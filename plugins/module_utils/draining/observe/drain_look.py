@@ -60,7 +60,7 @@ def _node(client: KubernetesClient, name: str) -> DrainedNode | None:
         ]
     undo = carried_undo(item, is_cordon)
     since = undo.writer.at if undo is not None else next(iter(tainted), "")
-    return DrainedNode(name, cordoned, since if cordoned else "")
+    return DrainedNode(name, cordoned, undo is not None, since if cordoned else "")
 
 
 def _pods_on(client: KubernetesClient, name: str) -> list[PlacedPod]:

@@ -13,6 +13,8 @@ class DrainedNode:
 
     name: str
     cordoned: bool
+    ours: bool
+    """Whether a run of this collection has cordoned it, so that it carries the undo."""
     since: str
     """The time at which it was cordoned, from its own data; empty if it is not known."""
 

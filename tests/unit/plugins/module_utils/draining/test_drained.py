@@ -30,7 +30,7 @@ from tests.unit.plugins.module_utils.draining.placed import budget, pod
 
 NODE, SINCE = "w-0", "2026-11-28T02:00:00Z"
 OVERDUE = "2026-11-28T02:10:00Z"
-CORDONED = DrainedNode(NODE, cordoned=True, since=SINCE)
+CORDONED = DrainedNode(NODE, cordoned=True, ours=True, since=SINCE)
 CLOSED = budget(allowed=0, healthy=2)
 NO_ANSWERS = EvictionAnswers()
 
