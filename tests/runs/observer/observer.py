@@ -175,8 +175,8 @@ class Observer(Watching[Sight]):
         """Hold what has to be so at every time."""
         now = self._now
         self._remember()
-        if self._hit and any(rules.kept_majority(now, (), self._consents)):
-            self._without_majority = True
+        lost, by_run = (any(rules.kept_majority(now, hit, self._consents)) for hit in ((), self._hit))
+        self._without_majority = (self._without_majority or lost) and not by_run
         without = now.members if self._without_majority else self._hit
         self._keep("served", rules.served(now, self._holders, without, self._consents))
         self._keep("quorum", rules.kept_majority(now, self._hit, self._consents))
@@ -192,6 +192,6 @@ class Observer(Watching[Sight]):
         for key, shard in now.shards.items():
             held = self._holders.get(key, frozenset())
             self._holders[key] = shard.started if shard.whole else held | shard.started
-        if self._hit and now.is_whole():
+        if (self._hit or self._without_majority) and now.is_whole():
             self._hit.clear()
             self._without_majority = False

@@ -129,6 +129,10 @@ class Watching(Generic[Seen]):
         if self._looking.look():
             self._judge()
 
+    def delayed(self) -> None:
+        """Time has passed between two requests of the run that asks, and not because that run has waited."""
+        self._progress = replace(self._progress, held_up=self._number)
+
     def asked(self, request: Request) -> None:
         """A request is about to be answered. The test itself has made all changes since the last one."""
         self.look()

@@ -178,6 +178,10 @@ class _Playing:
             time.sleep(PAUSE)
         else:
             said = cause_of(ended) if ended is not None else "killed"
+            if not self._consented:
+                # It would have been refused also if nothing had happened.
+                self._ending.refused = said
+                return
             self._ending.faults.append(f"The upgrade is not done after {most} runs: {said}")
             return
         stage.mend()
@@ -227,8 +231,11 @@ class _Playing:
         if event.kind == SECOND:
             second = Second(self._stage.playbook, self._consented, elsewhere=bool(event.subject % 2))
             self._ending.further.append(second)
-        else:
-            self._stage.happen(event)
+            return
+        since = time.time()
+        self._stage.happen(event)
+        if time.time() > since:
+            self._stage.observer.delayed()
 
 
 def cause_of(ended: Played) -> str:

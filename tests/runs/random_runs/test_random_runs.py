@@ -121,6 +121,25 @@ def test_an_index_that_is_made_between_the_proof_and_the_deletion_is_no_fault_of
     assert not ending.faults, ending.text()
 
 
+def test_the_time_that_an_event_takes_after_a_look_is_no_wait_of_the_run() -> None:
+    # Found by seed 5169: an index was made between the last look and the deletion, and its copy took a moment to start.
+    pools, way = (Pool("members", 3, ("cluster_manager", "data", "ingest")),), ("2.19.6", "3.8.0")
+    events = (Event(23, "index_without_replicas", 63, 1.0),)
+    ending = SYSTEMS["opensearch"].play(OpenSearchStory(5169, pools, (), way, events=events))
+    assert not ending.faults, ending.text()
+
+
+def test_a_cluster_that_is_refused_also_without_its_events_is_no_fault() -> None:
+    # Found by seed 5205: something had happened while its plan was made, and nothing lets a single member go.
+    pools, indices = (Pool("members", 1, ("cluster_manager", "data", "ingest")),), (IndexIn("orders", 3, 0),)
+    options, events = {"upgrade_raise_replicas": True}, (Event(1, "record_removed", 85, 5.0),)
+    way = ("2.19.6", "3.8.0")
+    story = OpenSearchStory(5205, pools, indices, way, on_hosts=True, options=options, events=events)
+    ending = SYSTEMS["opensearch"].play(story)
+    assert not ending.faults, ending.text()
+    assert "no majority" in ending.refused
+
+
 def test_of_two_managers_a_run_continues_with_the_one_that_was_left_stopped() -> None:
     # Found by seed 5143: in check mode the gate of the other one, which voted alone by then, was refused.
     pools, indices = (Pool("members", 2, ("cluster_manager", "data", "ingest")),), (IndexIn("orders", 2, 1),)
