@@ -24,11 +24,11 @@ from tests.sandbox.longhorn.description import Machine, Recurring, Volume
 from tests.sandbox.openshift.asking import pool
 from tests.sandbox.openshift.habits import KIND
 
-SEEDS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_RUNS", "60"))
+SEEDS = int(os.environ.get("STATEFUL_UPGRADE_RANDOM_RUNS", "120"))
 """The number of random upgrades of OpenSearch. One of another system takes longer, so that there are fewer of them."""
 IN_ONE_TEST = 10
 FIRSTS = [("opensearch", first) for first in range(0, SEEDS, IN_ONE_TEST)]
-FEWER = SEEDS // 10
+FEWER = SEEDS // 20
 FIRSTS += [(name, first) for name in ("longhorn", "openshift", "machines") for first in range(0, FEWER, IN_ONE_TEST)]
 
 
