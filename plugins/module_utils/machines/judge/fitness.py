@@ -198,12 +198,17 @@ def _judge_certificates(facts: Mapping[str, MachineFacts], names: Collection[str
 
 
 def _judge_hosts(seen: KubeadmCluster, facts: Mapping[str, MachineFacts], names: Collection[str]) -> Iterator[Reason]:
-    """Whether the host that is upgraded is the machine that is drained for it, as far as both say their id."""
+    """Whether the host that is upgraded is the machine that is drained for it, as far as both say their id.
+
+    One that starts with another image of its system may have got another id, which its kubelet reports once it runs.
+    """
     for name in names:
         own, wanted = facts[name].machine_id if name in facts else "", seen.machines[name].machine_id
         if "" in (own, wanted) or own == wanted:
             continue
         others = [each.name for each in seen.machines.values() if each.machine_id == own]
+        if not (others or seen.machines[name].ready):
+            continue
         also = f", but that of Kubernetes node {enumerate_few(others)}" if others else ""
         yield refused(
             "machine_mistaken",

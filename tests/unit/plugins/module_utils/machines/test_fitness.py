@@ -184,6 +184,13 @@ def test_a_host_that_is_another_machine_is_refused(own: str, there: str, said: s
         )
 
 
+@pytest.mark.parametrize(("own", "codes"), [("c" * 32, []), ("b" * 32, ["machine_mistaken"])])
+def test_a_machine_that_starts_may_have_got_another_id_and_not_that_of_another_one(own: str, codes: list[str]) -> None:
+    seen = cluster(machine("w-0", machine_id="a" * 32, ready=False), machine("w-1", machine_id="b" * 32))
+    found = judge_facts(seen, {"w-0": MachineFacts(FROM, machine_id=own)}, ["w-0"], NOW).reasons
+    assert [each.code for each in found] == codes
+
+
 @pytest.mark.parametrize(
     ("said", "found"),
     [("A" * 32 + "\n", "a" * 32), ("", ""), ("uninitialized\n", ""), ("a" * 31, ""), ("worker-1", "")],
