@@ -99,7 +99,9 @@ def _of_system(seen: Longhorn, name: str, image: str) -> Iterator[Reason]:
 
 def _of_node(seen: Longhorn, node: Node, image: str, accepted: Collection[str]) -> Iterator[Reason]:
     name = node.name
-    if name not in seen.managers_of:
+    if name not in seen.managers_of and node.begun:
+        yield manager_missing(name, image)
+    elif name not in seen.managers_of:
         said = f"Node {name} has no instance manager of the v2 data engine, so nothing would be switched there."
         remedy = (
             "See that longhorn-manager runs on it and that the v2 data engine is on, or leave it out (upgrade_nodes)."

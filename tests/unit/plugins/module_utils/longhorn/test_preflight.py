@@ -106,6 +106,7 @@ TABLE: list[tuple[str, Callable[[Longhorn], Longhorn], State]] = [
         lambda seen: with_managers(with_node(seen, "n2", mark="run-1"), "n2", manager("n2", OLD)),
         State.WAITING,
     ),
+    ("manager_missing", lambda seen: with_managers(with_node(seen, "n2", mark="run-1"), "n2"), State.WAITING),
     ("node_without_v2", lambda seen: with_managers(seen, "n2"), State.REFUSED),
     ("node_emptied", lambda seen: with_node(seen, "n2", mark="outside-1@emptied"), State.REFUSED),
     (
