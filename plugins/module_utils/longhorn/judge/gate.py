@@ -91,7 +91,8 @@ def all_whole(seen: Longhorn, expected: Collection[str], names: Sequence[str] = 
                 waiting(
                     "volume_degraded",
                     said,
-                    "It is rebuilt once a rebuild slot and a disk with room are free.",
+                    "It is rebuilt once a rebuild slot and a disk with room are free. If fewer nodes take replicas"
+                    " than it is to have, lower its numberOfReplicas.",
                     about=name,
                 )
             )

@@ -273,7 +273,9 @@ def test_a_volume_of_the_v1_data_engine_is_waited_for_after_a_batch_with_its_pro
     seen = with_volume(world({"v": ("n1", ("n1", "n2", "n3"))}), "v", data_engine="v1")
     assert all_whole(seen, NODES, ["n2"]).passed
     ill = with_volume(seen, "v", robustness="degraded")
-    assert [each.code for each in all_whole(ill, NODES, ["n2"]).reasons] == ["volume_degraded"]
+    (degraded,) = all_whole(ill, NODES, ["n2"]).reasons
+    assert degraded.code == "volume_degraded"
+    assert "lower its numberOfReplicas" in degraded.remedy
     assert all_whole(ill, NODES, ["n4"]).passed
     rebuilt = with_engine(ill, "v", rebuilds={"tcp://10.0.0.2": 40})
     assert left_to_rebuild(rebuilt, rebuilt.volumes.values()) == (1.0, 60.0)
