@@ -92,6 +92,7 @@ def test_a_pool_for_which_the_control_plane_waits_goes_with_it(here: World, name
     assert f"MachineConfigPool {name} has the label {REQUIRED}, {said}" in planned.output
     # The machine config operator puts that of an arbiter back.
     assert (f"oc label machineconfigpool {name} {REQUIRED}-" in planned.output) == (name == "infra")
+    assert "those of MachineConfigPool master go one by one, so that etcd keeps its majority" in planned.output
     assert "pause of 1 pool" in planned.output
     ended = cluster.upgrade()
     assert ended.code == 0, ended.output

@@ -10,6 +10,7 @@ from ...common.words import enumerate_few
 from ...run.colouring import Turn, most_of
 from ...run.record.figures import seconds_between
 from ...run.start.approvals import digest_text
+from ..observe.kinds import MASTER
 from ..observe.state import COMPLETED, MachineConfigPool, OpenShift
 from ..observe.target import UpgradeTarget
 from .health import is_held_by_person
@@ -40,7 +41,9 @@ def _of_masters(seen: OpenShift, leg: Leg, chained: Sequence[Release]) -> Turn:
     reason = f"the control plane goes to {leg.release}" if chained else "the control plane goes first"
     with_it = enumerate_few([pool.name for pool in seen.required_pools])
     reason += f", with MachineConfigPool {with_it}" if with_it else ""
-    return Turn(list(seen.control_plane), reason, "its Kubernetes nodes go one by one, so that etcd keeps its majority")
+    # A pool that goes with them may let several go at once.
+    whose = f"those of MachineConfigPool {MASTER}" if with_it else "its Kubernetes nodes"
+    return Turn(list(seen.control_plane), reason, f"{whose} go one by one, so that etcd keeps its majority")
 
 
 def _of_leg(seen: OpenShift, leg: Leg, most: str | None, coming: Mapping[str, int]) -> Iterator[Turn]:
