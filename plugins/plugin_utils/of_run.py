@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..module_utils.common.verdict import State
+from ..module_utils.run.batch import PAUSED
 from ..module_utils.run.begin_and_end import FROM_SHOWN
 from ..module_utils.run.end import NEXT_HOP, NOTICES, End, RunResults, next_hop
 from ..module_utils.run.order import GROUP, STARTED, not_begun
@@ -222,6 +223,11 @@ class Run:
     def waits_for_settling(self) -> bool:
         """Whether putting back is waited for. A failed run does not wait again."""
         return not self.failed and run_waits(self.given("upgrade_wait"))
+
+    def leaves_marks(self) -> bool:
+        """Whether the next pass continues from what this one leaves. A person may end a pause only days later."""
+        reasons = self.waiting()
+        return bool(reasons) and not any(each["code"] == PAUSED for each in reasons)
 
     def own_tasks_after(self) -> list[str]:
         """The files of the user's own tasks after the last batch, if all is well.

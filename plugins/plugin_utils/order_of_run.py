@@ -112,7 +112,7 @@ ANSWERS: Mapping[str, Callable[[OrderOfRun, Any], Any]] = {
     "keeps_capacity": lambda order, _about: order.run.keeps_capacity(),
     "keeps_silences": lambda order, _about: bool(order.run.waiting()) and order.run.failure is None,
     "stopped": lambda order, _about: order.run.stopped,
-    "waits": lambda order, _about: bool(order.run.waiting()),
+    "waits": lambda order, _about: order.run.leaves_marks(),
     "grown": lambda order, _about: grown(order.given),
     "pools_to_settle": lambda order, _about: pools_to_settle(order.given, order.run),
     "own_tasks_after": lambda order, _about: order.run.own_tasks_after(),

@@ -23,6 +23,8 @@ from tests.runs.on_hosts import PLAYBOOK_OF_HOSTS, cluster_on_hosts
 from tests.runs.openshift import NAMESPACE as OF_OPENSHIFT
 from tests.runs.openshift import PLAYBOOK as OPENSHIFT
 from tests.runs.openshift import SYSTEM
+from tests.runs.random_runs.longhorn.stage import LonghornStage
+from tests.runs.random_runs.longhorn.story import OUTSIDE, REPLACEMENT, LonghornStory
 from tests.runs.test_machines import FROM as OLD
 from tests.runs.test_machines import TO as NEW
 from tests.runs.test_machines import is_upgraded
@@ -31,8 +33,11 @@ from tests.runs.world import World, world
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json
 from tests.sandbox.kubernetes.resources import Writing
+from tests.sandbox.longhorn.description import Machine, Volume
+from tests.sandbox.longhorn.kinds import NAMESPACE as OF_LONGHORN
+from tests.sandbox.longhorn.runs import leftovers
 from tests.sandbox.web import Request
-from tests.scenarios.playbook import PLAYBOOK, Played, digest_in
+from tests.scenarios.playbook import PLAN, PLAYBOOK, Played, digest_in
 
 FROM, TO = "2.19.6", "3.8.0"
 PAUSE = "upgrade.stateful/pause"
@@ -153,6 +158,25 @@ def test_a_kubernetes_node_of_openshift_is_not_taken_in_a_pause(here: World) -> 
     blocked.ends(lambda: here.play(OPENSHIFT, {**given, **SYSTEM}))
     assert (cluster.on_target(), cluster.paused()) == (masters, ["worker"])
     annotated(here, OF_OPENSHIFT, None)
+
+
+def test_a_node_of_longhorn_whose_switch_has_begun_is_put_back_in_a_pause(here: World) -> None:
+    nodes, options = ("n01", "n02", "n03"), {"upgrade_accept_unverified": [REPLACEMENT]}
+    story = LonghornStory(
+        0, OUTSIDE, tuple(map(Machine, nodes)), (Volume("v", nodes, "n01"),), outlive=True, options=options
+    )
+    stage = LonghornStage(here, story)
+    longhorn = stage.longhorn
+    longhorn.faults.snapshots_stuck("v")
+    variables = stage.variables()
+    given = {**variables, "upgrade_confirm": digest_in(here.play(PLAN, stage.of_plan(variables)))}
+
+    def has_begun() -> bool:
+        return bool(leftovers(longhorn.objects.all))
+
+    Blocked(here, OF_LONGHORN, has_begun, lambda: None).ends(lambda: here.play(stage.playbook, given))
+    assert not stage.is_done()
+    assert leftovers(longhorn.objects.all) == []
 
 
 def test_a_machine_of_kubeadm_does_not_go_down_in_a_pause(here: World) -> None:

@@ -178,3 +178,7 @@ def test_the_last_batch_that_has_begun_says_for_what_the_pass_has_waited() -> No
     done = {**play, "hostvars": {**hosts, "batch-02": {**hosts["batch-02"], "upgrade_wait": True}}}
     assert [asked(question, **done) for question in ("waits", "stopped")] == [False, False]
     assert asked("to_put_back", **done) == ["prove.yml", "put_back.yml"]
+    # A person may end a pause only days later, so nothing stays until then.
+    by_person = {**waiting, "verdict": {"state": "waiting", "reasons": [{**waits, "code": "paused_on_request"}]}}
+    paused = {**play, "hostvars": {**hosts, "batch-02": {**hosts["batch-02"], "opensearch_roll_before": by_person}}}
+    assert [asked(question, **paused) for question in ("waits", "stopped")] == [False, True]
