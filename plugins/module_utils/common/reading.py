@@ -206,6 +206,9 @@ def _read(hint: Any, of: Json, name: str) -> Any:
         return {each: whole(part(of, name), each) for each in part(of, name)}
     if issubclass(hint, Enum):
         return hint(one_of(of, name, [each.value for each in hint]))
+    if hint is float and type(of.get(name)) is int:
+        # JSON knows one kind of number, and a person writes no 12.0.
+        return float(of[name])
     return whole(of, name) if hint is int else _typed(of, name, hint, _CALLED[hint], None)
 
 

@@ -83,6 +83,14 @@ def test_a_file_that_was_edited_by_hand_is_refused_in_a_sentence(
     assert str(tmp_path / place) in reason.message
 
 
+def test_a_person_may_write_seconds_without_a_fraction(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.put(Cluster("one", "done", seconds=12.5))
+    place = tmp_path / "clusters/one.json"
+    place.write_text(place.read_text().replace("12.5", "12"))
+    assert folder.clusters(["one"])["one"].seconds == 12.0
+
+
 def test_as_many_clusters_without_a_plan_as_end_the_fleet_refuse_it(tmp_path: Path) -> None:
     Folder(tmp_path).put_plan(Cluster("one", "refused", cause="It is red."))
     Folder(tmp_path).put_plan(Cluster("two", "planned", digest="p1"))
