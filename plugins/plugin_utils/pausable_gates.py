@@ -9,8 +9,8 @@ from .batch_of_run import REPLACING
 from .run_options import GivenVariables
 from .variables import PREFIX
 
-FIT = "fit"
-"""The state in which the gate of a system lets a batch go."""
+OF_SYSTEM = ("fit", "asked")
+"""The states of systems that wait until a batch may go: for the system itself, and for the databases on the batch."""
 GATES = {
     "cluster_health_gate": "moment",
     **dict.fromkeys(REPLACING, "until"),
@@ -32,7 +32,7 @@ PAUSABLE = frozenset(
 
 def lock_of_gate(module: str, arguments: Mapping[str, Any], given: GivenVariables) -> dict[str, Any]:
     """The option `lock` with the place of the record, if this task of a batch waits at a gate; empty for others."""
-    waits = arguments.get("state") == FIT or (module, arguments.get(GATES.get(module, ""))) in PAUSABLE
+    waits = arguments.get("state") in OF_SYSTEM or (module, arguments.get(GATES.get(module, ""))) in PAUSABLE
     lock, names = given(f"{PREFIX}lock"), {"kept_in": f"{PREFIX}record_kept_in", "path": f"{PREFIX}record_path"}
     places = {option: place for option, name in names.items() if (place := given(name))}
     return {"lock": {**lock, "record": places}} if waits and lock else {}

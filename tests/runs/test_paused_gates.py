@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from tests.runs.test_machines import FROM as OLD
 from tests.runs.test_machines import TO as NEW
 from tests.runs.test_machines import is_upgraded
 from tests.runs.test_openshift import CalledOpenShift
+from tests.runs.test_openshift_databases import NAMED, Tenanted
 from tests.runs.world import World, world
 from tests.sandbox.kubernetes.kinds import NODES
 from tests.sandbox.kubernetes.objects import Json
@@ -158,6 +160,24 @@ def test_a_kubernetes_node_of_openshift_is_not_taken_in_a_pause(here: World) -> 
     blocked.ends(lambda: here.play(OPENSHIFT, {**given, **SYSTEM}))
     assert (cluster.on_target(), cluster.paused()) == (masters, ["worker"])
     annotated(here, OF_OPENSHIFT, None)
+
+
+def test_a_worker_is_not_taken_in_a_pause_while_its_databases_are_asked(here: World, tmp_path: Path) -> None:
+    tenanted = Tenanted(here)
+    openshift, database, taken = tenanted.openshift, tenanted.database, set[str]()
+    database.slow_to_return(sorted(database.places())[0], 1200.0)
+    given = openshift.agreed(**tenanted.asked(NAMED, tmp_path))
+
+    def pause() -> None:
+        taken.update(openshift.on_target())
+        annotated(here, OF_OPENSHIFT, "a disk is replaced")
+
+    def has_left() -> bool:
+        return bool(database.moved) and batches_done(here, OF_OPENSHIFT) >= 2
+
+    Blocked(here, OF_OPENSHIFT, has_left, lambda: None, pause).ends(lambda: here.play(OPENSHIFT, {**given, **SYSTEM}))
+    assert openshift.on_target() == taken
+    assert openshift.paused() == ["worker"]
 
 
 def test_a_node_of_longhorn_whose_switch_has_begun_is_put_back_in_a_pause(here: World) -> None:

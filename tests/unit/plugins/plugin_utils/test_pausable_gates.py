@@ -20,6 +20,7 @@ Json = dict[str, Any]
         ("node_engine_switch", {"state": "switched"}, True),
         ("shard_allocation", {"state": "prepared"}, True),
         ("machine_upgrade", {"state": "fit"}, True),
+        ("openshift_upgrade", {"state": "asked"}, True),
         # A member is down, or its machine is.
         ("pod_ondelete_roll", {}, False),
         ("cluster_health_gate", {"moment": "joined"}, False),
