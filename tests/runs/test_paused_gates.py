@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -120,7 +121,7 @@ class Blocked:
         paused = play()
         self.here.calling.after = lambda _request: None
         assert paused.code == 0, paused.output
-        assert "The upgrade has been paused by " in paused.output
+        assert re.search(r"The upgrade has been paused by .{3,60} since \d{4}-\d\d-\d\dT", paused.output)
         assert self.paused
         assert self.here.sandbox.clock.now() - self.paused < 60.0
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...common.errors import Refusal
 from ...common.task import Guard, Task
+from ...common.timestamps import now_text
 from ..record.kept_in import store_of
 from .approvals import Hold, judge_hold, with_annotations
 
@@ -54,4 +55,4 @@ class PausableGate:
             return None
         with suppress(Refusal):
             hold = kept.record().hold
-        return with_annotations(hold, (), kept.annotations, "now", ())[0]
+        return with_annotations(hold, (), kept.annotations, now_text(), ())[0]
