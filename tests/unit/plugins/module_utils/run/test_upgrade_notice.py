@@ -14,9 +14,12 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.task impor
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.voice import Lines
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import name_for
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.output import upgrade_notice
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.output.notices import notice_key
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record import begun
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.record_files import Files
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.size import record_text
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.start.recorded_start import Start
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.records import batch_of, record_of
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.run.test_scheduling import PLAN
 
 from tests.sandbox.clock import Clock
@@ -117,6 +120,14 @@ def test_a_state_is_told_once_and_again_with_other_reasons(hook: Webhook, folder
     tell(f"{hook.url}/204", folder, "paused", codes=["request_changed"])
     assert (hook.keys[0], hook.states) == (first["key"], ["started", "paused", "paused"])
     assert hook.got[1]["text"] == "The upgrade of cluster to 3.8.0 is paused: The window is over."
+
+
+@pytest.mark.parametrize(("state", "same"), [("started", True), ("paused", False)])
+def test_an_upgrade_that_waits_for_a_further_window_does_not_start_once_more(state: str, same: bool) -> None:
+    # Found by random upgrade 3018 of OpenShift.
+    windows = (None, Start("t1", "t2", "pause"), Start("t3", "t4", "pause"))
+    keys = {notice_key(state, (), record_of(batch_of("a"), start=each)) for each in windows}
+    assert len(keys) == (1 if same else 3)
 
 
 def test_a_second_point_to_approve_is_told_as_the_first_was(hook: Webhook, folder: Path) -> None:
