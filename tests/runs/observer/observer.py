@@ -140,7 +140,8 @@ class Observer(Watching[Sight]):
         progress = self._progress
         seen, pods = progress.cluster.sight, progress.pods.sight.pods
         # No proof can know of copies that go, and of indices that come, between it and the act.
-        between = self._lowered | (before.shards.keys() - seen.shards.keys())
+        made = before.shards.keys() - seen.shards.keys() if progress.cluster.number >= 0 else set[Key]()
+        between = self._lowered | made
         unknown = {name for key in between & before.shards.keys() for name in before.shards[key].started}
         self._hit |= unknown & taken.names
         self._note("copies", rules.kept_copies(before, seen, taken, self._consents))
