@@ -284,7 +284,7 @@ options:
         type: dict
         suboptions:
           kept_in:
-            description: See O(record_kept_in) of M(stateful.upgrade.upgrade_record).
+            description: See O(stateful.upgrade.upgrade_record#module:record_kept_in).
             type: str
             choices: [kubernetes, file, none]
           path:

@@ -206,9 +206,10 @@ def _read(hint: Any, of: Json, name: str) -> Any:
         return {each: whole(part(of, name), each) for each in part(of, name)}
     if issubclass(hint, Enum):
         return hint(one_of(of, name, [each.value for each in hint]))
-    if hint is float and type(of.get(name)) is int:
-        # JSON knows one kind of number, and a person writes no 12.0.
-        return float(of[name])
+    found = of.get(name)
+    # JSON knows one kind of number, and a person writes no 12.0.
+    if hint is float and isinstance(found, int) and not isinstance(found, bool) and abs(found) < EXACT:
+        return float(found)
     return whole(of, name) if hint is int else _typed(of, name, hint, _CALLED[hint], None)
 
 
@@ -243,6 +244,8 @@ def parsed(kept: str) -> Json:
     return found
 
 
+EXACT = 2**53
+"""Whole numbers below it are the same as a float."""
 _CALLED = {str: "a text", bool: "true or false", float: "a number"}
 
 
