@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..module_utils.common.verdict import State
-from ..module_utils.run.batch import PAUSED
 from ..module_utils.run.begin_and_end import FROM_SHOWN
 from ..module_utils.run.end import NEXT_HOP, NOTICES, End, RunResults, next_hop
 from ..module_utils.run.order import GROUP, STARTED, not_begun
 from ..module_utils.run.record.phases import Deed, Phase, UpgradeEvent
 from ..module_utils.run.record.trying import ENDING
+from ..module_utils.run.start.approvals import PAUSED
 from ..module_utils.run.start.schedule import WINDOW_OVER
 from ..module_utils.run.steps import ASKED_EARLY, in_order, run_waits
 from .batch_of_run import LATE, batches_of, known_plan, requested

@@ -15,6 +15,7 @@ from ..common.words import unique
 from .record.batches import UNTOUCHED
 from .record.events import EventKind
 from .record.figures import timestamp
+from .start.approvals import PAUSED
 
 Result = Mapping[str, Any]
 """The result of a task."""
@@ -25,8 +26,6 @@ EARLIER = "roll_earlier"
 """The results of tasks that were repeated for the rest of their batch."""
 KEPT = "batch_upgraded"
 """The code of a batch that another user or tool has upgraded."""
-PAUSED = "paused_on_request"
-"""The code of a pause that a person has asked for."""
 LONGEST = 2_147_483_647
 
 

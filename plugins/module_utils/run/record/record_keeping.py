@@ -16,6 +16,7 @@ from ..lock.held_lock import who
 from ..lock.lock import Lock
 from ..lock.lock_watch import life_of
 from ..pace import done_text, usual_absence, with_last
+from ..start.approvals import PAUSED
 from .batches import deed_of
 from .conditions import FailureClass, StepState, after_step, step_progress
 from .events import COUNTED, MOVES, EventKind, changes, happened, moves
@@ -32,7 +33,6 @@ ATTEMPTS = 10
 """Conflicts in a row before a change is given up. Others rarely write the record, so this is no coincidence."""
 
 Change = Callable[["Record | None"], "Record | None"]
-
 
 MOST = 900_000
 """The most bytes of a record: an API server takes 1 MiB in a ConfigMap (server source, ValidateConfigMap). The same
@@ -326,7 +326,7 @@ def _change(task: Task) -> Change:
     params, at = task.params, now_text()
     if params["plan"] and params["state"] != "begun":
         # The run has written it before, so someone has removed it since.
-        paused = params["summary"] if "paused_on_request" in params["codes"] else ""
+        paused = params["summary"] if PAUSED in params["codes"] else ""
         return lambda record: _next(task)(record or started_again(params["plan"], task.run, who(), at, paused))
     return _next(task)
 

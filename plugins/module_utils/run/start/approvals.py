@@ -22,6 +22,8 @@ PAUSE = "upgrade.stateful/pause"
 """The annotation of a record that pauses its upgrade. Its value is the reason."""
 APPROVED = "upgrade.stateful/approved"
 """The annotation of a record with the names of approved points, separated by commas."""
+PAUSED = "paused_on_request"
+"""The code of a pause that a person has asked for."""
 LONGEST = 500
 """Characters of a reason that are kept."""
 
@@ -131,7 +133,7 @@ def judge_hold(hold: Hold | None) -> Iterator[Reason]:
     if hold is not None:
         why = f": {hold.reason.rstrip('.')}" if hold.reason else ""
         yield waiting(
-            "paused_on_request",
+            PAUSED,
             f"The upgrade has been paused by {hold.by} since {hold.at}{why}.",
             f"Resume it with the playbook resume, or remove the annotation {PAUSE} of its record.",
         )
