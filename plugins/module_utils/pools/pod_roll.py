@@ -232,14 +232,14 @@ class _ProofWithAge:
     client: KubernetesClient
     batch: ObservedBatch
     observe: Callable[[], ObservedBatch]
-    made_at: float
+    done: Done
 
     def now(self, pod: Pod | None = None) -> Verdict:
         """The verdict on the next deletion. With `pod`, one of the same proof, its successor has to be admitted."""
-        if self.task.clock.now() - self.made_at < PROOF_AGE:
+        if self.task.clock.now() - self.done.proven_at < PROOF_AGE:
             return _answer_now(partial(judge_successors, self.client, self.batch.homes, [pod])) if pod else Verdict()
         verdict = _answer_now(lambda: self.observe().verdict)
-        self.made_at = self.task.clock.now()
+        self.done.proven_at = self.task.clock.now()
         return verdict
 
 
@@ -252,7 +252,7 @@ def _delete(
     observe: Callable[[], ObservedBatch],
 ) -> Verdict:
     """Delete the pods one after another. A verdict that did not pass says why the rest stays up."""
-    proof = _ProofWithAge(task, client, batch, observe, done.proven_at)
+    proof = _ProofWithAge(task, client, batch, observe, done)
     for number, pod in enumerate(batch.outdated):
         if pod.name in done.let_through:
             done.deleted.append(pod.name)
