@@ -27,9 +27,10 @@ def notice_key(state: str, codes: Collection[str], record: Record | None) -> str
     change.
     """
     of_upgrade = "" if record is None else record.started if record.run else "before"
-    # An upgrade that a run has started may wait for a further window, and does not start once more after it.
-    waits = record is not None and not (record.run and state == "started")
-    start = record.start.at if record is not None and record.start is not None and waits else ""
+    start = record.start.at if record is not None and record.start is not None else ""
+    if record is not None and record.run and state == "started":
+        # It may wait for a further window, and does not start once more after it.
+        start = ""
     again = state in AGAIN or (state == "paused" and not OF_PEOPLE.isdisjoint(codes))
     done = record.batches_done if record is not None and again else 0
     text = "|".join([state, *sorted(set(codes)), of_upgrade, start, *([str(done)] if done else [])])

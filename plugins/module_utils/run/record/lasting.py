@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...common.errors import Refusal
 from ...common.task import Task
 from ...common.timestamps import now_text
-from .events import EventKind, happened, of_kind
+from .events import EventKind, RecordedEvent, happened, of_kind
 from .kept_in import store_of
 from .record import Record
 from .record_keeping import change_record, unwritten
@@ -55,11 +55,12 @@ def noted(record: Record, seen: Collection[Lasting], now: str) -> Record:
     """
     known = known_since(record, seen)
     started = {name: batch.started for batch in record.batches for name in batch.members}
-    fresh = [each for each in seen if each.about not in known]
-    since = {each.about: each.since if each.since >= started.get(each.about, "") else now for each in fresh}
-    return record.with_events(
-        *(happened(EventKind.LASTS, since[each.about], record.run, each.about, each.state) for each in fresh)
-    )
+
+    def lasts(each: Lasting) -> RecordedEvent:
+        since = each.since if each.since >= started.get(each.about, "") else now
+        return happened(EventKind.LASTS, since, record.run, each.about, each.state)
+
+    return record.with_events(*(lasts(each) for each in seen if each.about not in known))
 
 
 def known_since(record: Record, seen: Collection[Lasting]) -> dict[str, str]:
