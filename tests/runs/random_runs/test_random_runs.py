@@ -14,9 +14,10 @@ from tests.runs.random_runs.longhorn.story import DESIGN, OUTSIDE, REPLACEMENT, 
 from tests.runs.random_runs.machines.events import KINDS as KINDS_OF_MACHINES
 from tests.runs.random_runs.opensearch.events import KINDS
 from tests.runs.random_runs.opensearch.host_events import KINDS_ON_HOSTS
-from tests.runs.random_runs.opensearch.story import IndexIn, OpenSearchStory
+from tests.runs.random_runs.opensearch.story import COMBINED, IndexIn, OpenSearchStory
 from tests.runs.random_runs.openshift.events import KINDS as KINDS_OF_OPENSHIFT
 from tests.runs.random_runs.openshift.story import OpenShiftStory
+from tests.runs.random_runs.playing import Ending
 from tests.runs.random_runs.shrinking import shrunk, smallest_text
 from tests.runs.random_runs.story import Event
 from tests.runs.random_runs.systems import SYSTEMS
@@ -92,61 +93,59 @@ def test_passes_come_to_an_end_although_a_recurring_job_is_due_every_minute(way:
     assert ending.runs > 1
 
 
-def test_a_member_killed_while_a_batch_is_away_may_take_the_majority_and_so_all_copies() -> None:
-    # Found by seed 5071: two of four managers were away, so that all copies had to start again.
-    pools, indices = (Pool("members", 4, ("cluster_manager", "data", "ingest")),), (IndexIn("orders", 3, 1),)
-    options, events = {"upgrade_wait": False}, (Event(13, "evicted", 41, 1.0), Event(87, "process_killed", 79))
-    story = OpenSearchStory(5071, pools, indices, ("2.19.6", "3.8.0"), options=options, events=events)
+def members(number: int) -> tuple[Pool, ...]:
+    """One pool of members that do everything."""
+    return (Pool("members", number, COMBINED),)
+
+
+def without_fault(
+    seed: int, pools: tuple[Pool, ...], *events: Event, orders: tuple[int, int] | None = None, **more: Any
+) -> Ending:
+    """The end of an upgrade of OpenSearch, once it breaks no rule; `orders` are the shards and replicas of an index."""
+    indices = (IndexIn("orders", *orders),) if orders else ()
+    story = OpenSearchStory(seed, pools, indices, ("2.19.6", "3.8.0"), events=events, **more)
     ending = SYSTEMS["opensearch"].play(story)
     assert not ending.faults, ending.text()
+    return ending
+
+
+def test_a_member_killed_while_a_batch_is_away_may_take_the_majority_and_so_all_copies() -> None:
+    # Found by seed 5071: two of four managers were away, so that all copies had to start again.
+    events = (Event(13, "evicted", 41, 1.0), Event(87, "process_killed", 79))
+    ending = without_fault(5071, members(4), *events, orders=(3, 1), options={"upgrade_wait": False})
     assert any("process_killed" in each for each in ending.told)
 
 
 def test_a_host_that_loses_its_power_after_its_member_has_started_is_no_act_of_the_run() -> None:
     # Found by seed 5075: the next request found nothing there, and was taken for the one that had ended the process.
     pools = (Pool("managers", 3, ("cluster_manager",)), Pool("data", 4, ("data", "ingest")))
-    events = (Event(76, "host_without_power", 42, 1.0),)
-    indices, way = (IndexIn("orders", 4, 1),), ("2.19.6", "3.8.0")
-    story = OpenSearchStory(5075, pools, indices, way, on_hosts=True, events=events)
-    ending = SYSTEMS["opensearch"].play(story)
-    assert not ending.faults, ending.text()
+    lost = Event(76, "host_without_power", 42, 1.0)
+    ending = without_fault(5075, pools, lost, orders=(4, 1), on_hosts=True)
     assert any("host_without_power" in each for each in ending.told)
 
 
 def test_an_index_that_is_made_between_the_proof_and_the_deletion_is_no_fault_of_the_run() -> None:
     # Found by seed 5119: its only copy was on the second member of a batch, of which the first was away already.
-    pools, way = (Pool("members", 4, ("cluster_manager", "data", "ingest")),), ("2.19.6", "3.8.0")
-    options, events = {"upgrade_batching": "zones"}, (Event(27, "index_without_replicas", 11, 5.0),)
-    ending = SYSTEMS["opensearch"].play(OpenSearchStory(5119, pools, (), way, options=options, events=events))
-    assert not ending.faults, ending.text()
+    made = Event(27, "index_without_replicas", 11, 5.0)
+    without_fault(5119, members(4), made, options={"upgrade_batching": "zones"})
 
 
 def test_the_time_that_an_event_takes_after_a_look_is_no_wait_of_the_run() -> None:
     # Found by seed 5169: an index was made between the last look and the deletion, and its copy took a moment to start.
-    pools, way = (Pool("members", 3, ("cluster_manager", "data", "ingest")),), ("2.19.6", "3.8.0")
-    events = (Event(23, "index_without_replicas", 63, 1.0),)
-    ending = SYSTEMS["opensearch"].play(OpenSearchStory(5169, pools, (), way, events=events))
-    assert not ending.faults, ending.text()
+    without_fault(5169, members(3), Event(23, "index_without_replicas", 63, 1.0))
 
 
 def test_a_cluster_that_is_refused_also_without_its_events_is_no_fault() -> None:
     # Found by seed 5205: something had happened while its plan was made, and nothing lets a single member go.
-    pools, indices = (Pool("members", 1, ("cluster_manager", "data", "ingest")),), (IndexIn("orders", 3, 0),)
-    options, events = {"upgrade_raise_replicas": True}, (Event(1, "record_removed", 85, 5.0),)
-    way = ("2.19.6", "3.8.0")
-    story = OpenSearchStory(5205, pools, indices, way, on_hosts=True, options=options, events=events)
-    ending = SYSTEMS["opensearch"].play(story)
-    assert not ending.faults, ending.text()
+    options, removed = {"upgrade_raise_replicas": True}, Event(1, "record_removed", 85, 5.0)
+    ending = without_fault(5205, members(1), removed, orders=(3, 0), on_hosts=True, options=options)
     assert "no majority" in ending.refused
 
 
 def test_of_two_managers_a_run_continues_with_the_one_that_was_left_stopped() -> None:
     # Found by seed 5143: in check mode the gate of the other one, which voted alone by then, was refused.
-    pools, indices = (Pool("members", 2, ("cluster_manager", "data", "ingest")),), (IndexIn("orders", 2, 1),)
-    events, way = (Event(10, "host_unreachable", 65, 90.0),), ("2.19.6", "3.8.0")
-    ending = SYSTEMS["opensearch"].play(OpenSearchStory(5143, pools, indices, way, on_hosts=True, events=events))
-    assert not ending.faults, ending.text()
-    assert ending.runs == 2
+    lost = Event(10, "host_unreachable", 65, 90.0)
+    assert without_fault(5143, members(2), lost, orders=(2, 1), on_hosts=True).runs == 2
 
 
 def test_a_request_that_is_made_again_after_its_upgrade_is_not_answered_yet() -> None:
