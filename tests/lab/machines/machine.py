@@ -18,11 +18,30 @@ CONTROLLERS = "/sys/fs/cgroup/cgroup.controllers"
 BOOT_ID, _UUID = "/proc/sys/kernel/random/boot_id", "/proc/sys/kernel/random/uuid"
 BOOT = 120.0
 """Seconds that it may take on a busy machine."""
-_NAMESPACES = ("--pid", "--mount", "--uts", "--ipc", "--cgroup")
+_NAMESPACES = ("--pid", "--mount", "--uts", "--ipc")
 _ALL_CONTROLLERS = "cpuset cpu io memory hugetlb pids"
-_INIT = """\
+_ENTER = """\
 set -e
 mount --make-rprivate /
+mount -t cgroup2 cgroup2 "$2/root"
+mkdir -p "$2/root/$5"
+echo 0 > "$2/root/$5/cgroup.procs"
+umount "$2/root"
+exec unshare --cgroup sh -c "$6" init "$@"
+"""
+"""A control group of its own: systemd names those of its services alike on each machine, and where two share one, the
+machine that ends a service removes the group that another has just made for it (the service fails with 219/CGROUP)."""
+_LEAVE = """\
+mount -t cgroup2 cgroup2 "$1" || exit
+echo 1 > "$1/$2/cgroup.kill"
+for each in $(seq 100); do
+  find "$1/$2" -depth -type d -exec rmdir {} +
+  test -e "$1/$2" || break
+  sleep 0.05
+done
+"""
+_INIT = """\
+set -e
 mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/root"
 cd "$2/root"
 mount --bind "$4" "$2/root/srv"
@@ -65,11 +84,14 @@ class Machine:
         base = operating_system.path(*self.packages)
         for part in ("upper", "work", "root"):
             (self.directory / part).mkdir(parents=True, exist_ok=True)
-        command = ["unshare", *_NAMESPACES, "--fork", "--mount-proc", "--kill-child", "sh", "-c", _INIT, "init"]
-        command += [str(base), str(self.directory), self.name, str(self.shared)]
+        command = ["unshare", *_NAMESPACES, "--fork", "--mount-proc", "--kill-child", "sh", "-c", _ENTER, "enter"]
+        command += [str(base), str(self.directory), self.name, str(self.shared), self._control_group(), _INIT]
         with (self.directory / "console.log").open("ab") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
-        until(f"The start of the machine {self.name}", self._runs, BOOT)
+        try:
+            until(f"The start of the machine {self.name}", self._runs, BOOT)
+        except LabError as error:
+            raise LabError(f"{error} {self.run('systemctl', 'list-units', '--failed', '--plain')}") from None
         # Control groups of version 2 lack the controllers that are of version 1 here, which kubeadm refuses.
         self.run(
             "sh", "-c", f"echo '{_ALL_CONTROLLERS}' > /run/controllers; mount --bind /run/controllers {CONTROLLERS}"
@@ -92,7 +114,7 @@ class Machine:
 
     def inside(self, *command: str) -> list[str]:
         """The command line that runs a command on the machine, as root and without SSH."""
-        return ["nsenter", "--target", str(self._first()), *_NAMESPACES, "--root", "--wd", "--", *command]
+        return ["nsenter", "--target", str(self._first()), *_NAMESPACES, "--cgroup", "--root", "--wd", "--", *command]
 
     def run(self, *command: str, given: str = "") -> str:
         """The output of a command there. Raises LabError if it fails."""
@@ -135,6 +157,11 @@ class Machine:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
             self.process = None
+            leave = ["unshare", "--mount", "sh", "-c", _LEAVE, "leave", str(self.directory / "root")]
+            subprocess.run([*leave, self._control_group()], check=False, capture_output=True)
+
+    def _control_group(self) -> str:
+        return str(self.directory).strip("/").replace("/", "-")
 
     def remove(self) -> None:
         """Switch it off for good."""

@@ -29,6 +29,17 @@ def made() -> Iterator[tuple[KubeadmCluster, Machine]]:
         yield found
 
 
+def test_machines_share_no_control_group(made: tuple[KubeadmCluster, Machine]) -> None:
+    """Their services are called alike: the machine that ends one would remove the group of another machine's."""
+    cluster, machine = made
+    group = "/sys/fs/cgroup/lab.slice"
+    machine.run("mkdir", group)
+    others = [each for each in cluster.machines.values() if each is not machine]
+    assert others
+    for each in others:
+        each.run("test", "!", "-e", group)
+
+
 def test_kubeadm_answers_as_it_was_recorded(made: tuple[KubeadmCluster, Machine]) -> None:
     _cluster, machine = made
     for name in ("certificates.json", "images.txt"):
