@@ -1,4 +1,4 @@
-"""MachineDeployments that Cluster API rolls out while a run upgrades their machines in place."""
+"""Owners of machines that Cluster API rolls out while a run upgrades their machines in place."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ def both() -> Iterator[tuple[Tasks, OwnedMachines]]:
         yield tasks, found
 
 
-def status(found: OwnedMachines, up_to_date: int) -> None:
-    """Write how many of its two machines are as the template of the MachineDeployment says."""
-    counted = {"status": {"replicas": 2, "upToDateReplicas": up_to_date}}
+def status(found: OwnedMachines, kind: str, name: str, total: int, up_to_date: int) -> None:
+    """Write how many machines of an owner are as it wants them to be."""
+    counted = {"status": {"replicas": total, "upToDateReplicas": up_to_date}}
     writing = Writing("capi", subresource="status")
-    kind = found.kind("MachineDeployment")
-    found.resources.change(kind, CLUSTERS, "workers", lambda item: item.update(counted), writing)
+    found.resources.change(found.kind(kind), CLUSTERS, name, lambda item: item.update(counted), writing)
 
 
 def upgraded(tasks: Tasks) -> Played:
@@ -50,7 +49,7 @@ def test_no_machine_goes_while_its_machine_deployment_is_rolled_out(both: tuple[
 
     def ended() -> None:
         rolls.append(False)
-        status(found, 2)
+        status(found, "MachineDeployment", "workers", 2, 2)
 
     def look(request: Request) -> None:
         if request.method != "PATCH" or "/api/v1/nodes/" not in request.path:
@@ -58,7 +57,7 @@ def test_no_machine_goes_while_its_machine_deployment_is_rolled_out(both: tuple[
         name = request.path.rpartition("/")[2]
         if name == "cp-3" and not rolls:
             rolls.append(True)
-            status(found, 0)
+            status(found, "MachineDeployment", "workers", 2, 0)
             clock.later(LONG, ended)
         if name in WORKERS:
             assert rolls[-1:] == [False], "it goes before the rollout has ended"
@@ -69,3 +68,34 @@ def test_no_machine_goes_while_its_machine_deployment_is_rolled_out(both: tuple[
     assert done.code == 0, done.output
     assert {*gone} == {*WORKERS}
     assert "MachineDeployment clusters/workers is being rolled out" in done.output
+
+
+def test_no_machine_of_the_control_plane_goes_while_cluster_api_replaces_its_machines(
+    both: tuple[Tasks, OwnedMachines],
+) -> None:
+    tasks, found = both
+    rolls, gone, clock = list[bool](), list[str](), found.workload.store.clock
+
+    def ended() -> None:
+        rolls.append(False)
+        status(found, "KubeadmControlPlane", "main", 3, 3)
+
+    def look(request: Request) -> None:
+        if request.method != "PATCH" or "/api/v1/nodes/" not in request.path:
+            return
+        name = request.path.rpartition("/")[2]
+        if name not in gone:
+            gone.append(name)
+        if len(gone) == 1 and not rolls:
+            # A person has changed its template, so that Cluster API replaces all of its machines.
+            rolls.append(True)
+            status(found, "KubeadmControlPlane", "main", 3, 0)
+            clock.later(LONG, ended)
+        if len(gone) > 1:
+            assert rolls[-1:] == [False], "it goes before the rollout has ended"
+
+    tasks.here.calling.after = look
+    done = upgraded(tasks)
+    assert done.code == 0, done.output
+    assert len(gone) == 5
+    assert "KubeadmControlPlane clusters/main is being rolled out" in done.output

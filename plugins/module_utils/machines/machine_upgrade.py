@@ -51,8 +51,8 @@ def _waited(
     stoppable: bool = False,
     going: Collection[str] = (),
 ) -> tuple[KubeadmCluster, Verdict]:
-    """The last look, and its verdict, once the judge waits no more or the time is over. It has the MachineDeployments
-    of the machines that are `going`."""
+    """The last look, and its verdict, once the judge waits no more or the time is over. It has the owners at Cluster
+    API of the machines that are `going`."""
     client, names, target = connect(task.params["kubernetes"]), task.params["batch"], str(target_of(task))
 
     def left(seen: KubeadmCluster) -> dict[str, tuple[float, ...]]:

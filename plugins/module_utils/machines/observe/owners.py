@@ -1,4 +1,4 @@
-"""A look at the MachineDeployments of machines: how many of their Machines may be away."""
+"""A look at the owners of machines at Cluster API: how many of their Machines may be away, and whether it replaces them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from ...common.words import unique
 from ...extra_machines.observe.look import ClusterApi
 from ...extra_machines.observe.reading import is_paused
 from ...kubernetes.answers import reading_object
+from ...kubernetes.reference import ObjectReference
+from ...kubernetes.references import object_of
 from .owned_machines import OwnedMachine
+from .requested import CONTROL_PLANE, OWNERS
 from .state import OwnedWorkers
 
 DEPLOYMENT, MACHINE_SET = "MachineDeployment", "MachineSet"
@@ -20,14 +23,37 @@ ON_DELETE = "OnDelete"
 
 
 def owners_of(api: ClusterApi, owned: Mapping[str, OwnedMachine], names: Collection[str]) -> tuple[OwnedWorkers, ...]:
-    """The MachineDeployments of the machines of these Kubernetes nodes, as far as this user may get them.
+    """The MachineDeployments and the KubeadmControlPlane of the machines of these Kubernetes nodes, as far as this user
+    may get them.
 
     Raises:
         Refusal: they cannot be had or understood.
     """
-    keys = unique((owned[name].namespace, owned[name].deployment) for name in names if name in owned)
-    found = (_owner(api, owned, *key, names) for key in keys if key[1])
+    own = [owned[name] for name in names if name in owned]
+    keys = unique((each.namespace, each.deployment) for each in own if each.deployment)
+    group, kind = OWNERS[CONTROL_PLANE]
+    planes = unique((each.namespace, each.controller[1]) for each in own if each.controller[0] == kind)
+    found = [_owner(api, owned, *key, names) for key in keys]
+    found += [_control_plane(api, owned, ObjectReference(group, kind, *key), names) for key in planes]
     return tuple(each for each in found if each is not None)
+
+
+def _control_plane(
+    api: ClusterApi, owned: Mapping[str, OwnedMachine], named: ObjectReference, going: Collection[str]
+) -> OwnedWorkers | None:
+    """The machines of a KubeadmControlPlane. How many of them may be away is a matter of etcd alone."""
+    try:
+        there = object_of(api.client, named)
+    except Denied:
+        return None
+    if there is None:
+        return None
+    controller = (named.namespace, named.kind, named.name)
+    own = [each for each in owned.values() if (each.namespace, *each.controller) == controller]
+    nodes = tuple(each.kubernetes_node for each in own if not each.going)
+    with reading_object(named.kind, there.item):
+        rolls_out = _rolls_out(there.item, own, going)
+    return OwnedWorkers(named.called, len(nodes), nodes, most="100%", rolls_out=rolls_out)
 
 
 def _owner(
@@ -53,7 +79,7 @@ def _owner(
 
 
 def _rolls_out(item: Json, own: Sequence[OwnedMachine], going: Collection[str]) -> bool:
-    """Whether its controller replaces the Machines of a MachineDeployment.
+    """Whether its controller replaces the Machines of an owner.
 
     It does not where a Machine that goes now is the one that it has updated in place.
     """

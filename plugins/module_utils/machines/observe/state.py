@@ -70,7 +70,7 @@ class Component:
 
 @dataclass(frozen=True)
 class OwnedWorkers:
-    """The machines of one MachineDeployment."""
+    """The machines of one MachineDeployment, or of a KubeadmControlPlane."""
 
     called: str
     """Its name in sentences."""
@@ -103,7 +103,7 @@ class KubeadmCluster:
     at_work: frozenset[str] = frozenset()
     """The machines on which work of a NodeUpdate has not ended."""
     owners: tuple[OwnedWorkers, ...] = ()
-    """The MachineDeployments of the machines that are about to go, if they are known."""
+    """The owners at Cluster API of the machines that are about to go, if they are known."""
     by_name: Mapping[str, tuple[Component, ...]] = field(init=False)
     """The components of each machine."""
 

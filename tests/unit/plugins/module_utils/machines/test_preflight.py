@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -179,6 +180,37 @@ def test_a_rollout_is_seen_unless_it_is_the_update_of_the_machine_that_goes(
     api = ClusterApi(cast("Any", SimpleNamespace(get=lambda _path: item)), "v1beta2")
     (found,) = owners_of(api, {each.kubernetes_node: each for each in own}, ["w-0"])
     assert found.rolls_out is rolls_out
+
+
+PLANE = {
+    "/apis/controlplane.cluster.x-k8s.io": {"preferredVersion": {"version": "v1beta2"}},
+    "/apis/controlplane.cluster.x-k8s.io/v1beta2": {
+        "resources": [{"kind": "KubeadmControlPlane", "name": "kubeadmcontrolplanes"}]
+    },
+}
+PAUSED = {"cluster.x-k8s.io/paused": ""}
+
+
+@pytest.mark.parametrize(
+    ("in_place", "annotations", "up_to_date", "rolls_out"),
+    [("", {}, 3, False), ("", {}, 2, True), ("", PAUSED, 2, False), ("cp-0", {}, 2, False), ("cp-1", {}, 2, True)],
+)
+def test_a_control_plane_that_cluster_api_replaces_is_seen_and_etcd_alone_says_how_many_may_be_away(
+    in_place: str, annotations: dict[str, str], up_to_date: int, rolls_out: bool
+) -> None:
+    plane = f"{[*PLANE][-1]}/namespaces/clusters/kubeadmcontrolplanes/main"
+    counted = {"replicas": 3, "upToDateReplicas": up_to_date}
+    there = {**PLANE, plane: {"metadata": {"annotations": annotations}, "spec": {}, "status": counted}}
+    own = {
+        name: replace(
+            owned_worker(name, in_place=name == in_place), controller=("KubeadmControlPlane", "main"), deployment=""
+        )
+        for name in CONTROL_PLANE
+    }
+    (found,) = owners_of(ClusterApi(cast("Any", SimpleNamespace(get=there.get)), "v1beta2"), own, ["cp-0"])
+    assert (found.called, found.rolls_out) == ("KubeadmControlPlane clusters/main", rolls_out)
+    away = cluster(*(machine(name, ready=False) for name in CONTROL_PLANE), owners=(found,))
+    assert [each.code for each in judge_owners(away, ["cp-0"], None).reasons] == ["machines_roll_out"] * rolls_out
 
 
 def test_workers_go_alone_only_once_the_control_plane_is_on_the_target() -> None:
