@@ -137,6 +137,14 @@ def test_an_agent_that_forgets_its_operation_in_a_restart_gets_it_again(found: M
     assert names == ["1", "2"]
 
 
+def test_an_agent_that_takes_a_configuration_later_than_it_answers_has_the_time_for_it(found: Machines) -> None:
+    agent(found, "worker-1").delay = 70.0
+    ended = play(found)
+    assert ended.code == 0, ended.output
+    is_upgraded(found)
+    assert began(found, "worker-1") == ["AfterDrain"]
+
+
 def test_a_machine_that_comes_back_with_its_old_image_is_no_success(found: Machines) -> None:
     agent(found, "worker-1").lies = True
     failed = play(found)

@@ -43,6 +43,8 @@ class Agent:
         """Whether it knows nothing of its operation after the next restart, and does not go on with it."""
         self.silent = False
         """Whether it gives no answer that can be read."""
+        self.delay = 0.0
+        """Seconds after its answer until it takes a host configuration."""
         self.lies = False
         """Whether it says that it has succeeded although the machine has started with its old image."""
         self._told: dict[str, str] = {}
@@ -77,11 +79,17 @@ class Agent:
             return Ended(1, "", "another operation is at work")
         if document["operation"] not in self._known:
             self._known.add(document["operation"])
-            self.documents.append(document)
-            self.events.append((BEGUN, document["operation"]))
-            self._told = {"operation": document["operation"], "state": "Running"}
-            Process(self._shared.clock, self._work(document, machine))
+            if self.delay:
+                self._shared.clock.later(self.delay, lambda: self._begin(document, machine))
+            else:
+                self._begin(document, machine)
         return Ended(0, "accepted")
+
+    def _begin(self, document: dict[str, Any], machine: Machine) -> None:
+        self.documents.append(document)
+        self.events.append((BEGUN, document["operation"]))
+        self._told = {"operation": document["operation"], "state": "Running"}
+        Process(self._shared.clock, self._work(document, machine))
 
     def _work(self, document: dict[str, Any], machine: Machine) -> Steps:
         yield WRITING
