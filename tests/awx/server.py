@@ -70,6 +70,8 @@ class Awx:
     jobs: list[Job] = field(default_factory=list)
     launched: Callable[[Job], None] = lambda job: None
     """Called with each new job."""
+    before_cancel: Callable[[Job], None] | None = None
+    """Called with each job that is about to be cancelled."""
     lose_launches: int = 0
     """So many launches from now on are made and not answered."""
     away: bool = False
@@ -127,6 +129,8 @@ class Awx:
         if part == "cancel":
             if request.method == "GET":
                 return Answer(200, {"can_cancel": job.status not in ENDED})
+            if self.before_cancel is not None:
+                self.before_cancel(job)
             if job.status in ENDED:
                 return Answer(405, {"detail": 'Method "POST" not allowed.'})
             job.end("canceled")

@@ -11,7 +11,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ..common.errors import refusal
+from ..common.errors import Refusal, refusal
 from ..common.reading import Json
 from .awx_server import AwxServer
 from .launching import JobState, LaunchedJob
@@ -94,9 +94,19 @@ class AwxJobs:
         return found
 
     def cancel(self, job: LaunchedJob) -> None:
-        """See `Launcher`."""
-        if self._server.get(f"/jobs/{job.name}/cancel/").get("can_cancel"):
+        """See `Launcher`. AWX refuses it for a job that has ended since it was seen."""
+        if not self._is_cancellable(job):
+            return
+        try:
             self._server.post(f"/jobs/{job.name}/cancel/", {})
+        except Refusal:
+            if self._is_cancellable(job):
+                raise
+
+    def _is_cancellable(self, job: LaunchedJob) -> bool:
+        answer = self._server.get(f"/jobs/{job.name}/cancel/")
+        with self._server.understood():
+            return bool(answer["can_cancel"])
 
     def _found(self) -> Json:
         """The job template, which is read once."""

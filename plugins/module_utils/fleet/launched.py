@@ -66,18 +66,22 @@ class LaunchedUpgrade:
 
     def cancel(self) -> Cluster:
         """The cluster, after all of its running jobs were cancelled and have ended."""
-        running = [each for each in self._asked() if each.state is JobState.RUNNING]
+        running, over = [each for each in self._asked() if each.state is JobState.RUNNING], list[LaunchedJob]()
         for job in running:
             self._keep(job)
             self._task.act("job_cancelled", job.name, partial(self._launcher.cancel, job))
             if not self._task.check_mode:
-                self._keep(self._followed(job))
+                over.append(self._followed(job))
+                self._keep(over[-1])
         if not running or self._task.check_mode:
             return self._cluster
         self._take_end()
         self.changed = True
         named = ", ".join(each.name for each in running)
         ended = self._ended(FAILED, f"{self._launcher.title} {named} was cancelled.", "fleet_job_cancelled")
+        # One may have come to its end before it was cancelled.
+        for job in over:
+            ended = self._taken(job) if job.state is JobState.SUCCEEDED else ended
         self._folder.put(ended)
         return ended
 

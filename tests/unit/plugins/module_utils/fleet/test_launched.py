@@ -244,6 +244,37 @@ def test_a_cancelled_fleet_ends_the_job_of_a_killed_run(
     assert held.more["cluster"]["cause"] == "The fleet was cancelled."
 
 
+def test_a_job_that_ends_as_it_is_cancelled_counts_as_it_has_ended(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Listening(Clock()) as listening:
+        scheduler = OfAwx("")
+        scheduler.url = listening.serve(scheduler.awx).url
+        with pytest.raises(Killed):
+            upgrade(scheduler, folder, kill)
+        scheduler.awx.before_cancel = lambda job: job.end("successful", "Done.", **DONE)
+        found = cancel(scheduler, folder, monkeypatch)
+    assert (found.state, found.cause, found.record) == ("done", "", "stateful-upgrade-1")
+    assert found.launch is not None
+    assert found.launch.ended
+
+
+def test_a_cancellation_that_awx_refuses_fails(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Listening(Clock()) as listening:
+        scheduler = OfAwx("")
+        scheduler.url = listening.serve(scheduler.awx).url
+        with pytest.raises(Killed):
+            upgrade(scheduler, folder, kill)
+
+        def refuse(job: Job) -> None:
+            job.end("successful")
+            monkeypatch.setattr(AwxJobs, "_is_cancellable", lambda _self, _job: True)
+
+        scheduler.awx.before_cancel = refuse
+        with pytest.raises(Refusal, match="405"):
+            cancel(scheduler, folder, monkeypatch)
+
+
 def test_a_running_fleet_sees_that_its_job_was_cancelled(
     scheduler: Scheduler, folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
