@@ -101,7 +101,9 @@ def soaking(record: Record, *, every: bool = False) -> BatchRecord | None:
 
     It is the one that started last, if it is done. Unless `every` batch counts, only the first one of its upgrade does.
     """
-    begun = sorted((batch for batch in record.batches if batch.started), key=lambda batch: batch.started)
+    # Runs on several controllers have several clocks, so those of the last run come last in any case.
+    started = [batch for batch in record.batches if batch.started]
+    begun = sorted(started, key=lambda batch: (batch.run == record.run, batch.started))
     due = begun[-1:] if every or len(begun) == 1 else []
     return due[0] if due and due[0].state == "done" else None
 

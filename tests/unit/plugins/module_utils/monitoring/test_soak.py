@@ -92,6 +92,10 @@ def test_every_batch_is_due_until_the_next_one_has_begun() -> None:
     assert soaking(replace(RECORD, batches=(DONE, second, third)), every=True) is second
     assert soaking(replace(RECORD, batches=(second, DONE, third)), every=True) is second, "by the time of its start"
     assert soaking(replace(RECORD, batches=(DONE, second, third))) is None
+    # A run that continues on another controller, whose clock is behind.
+    behind = replace(second, run=RECORD.run, started="09:50", ended="09:55")
+    before = replace(DONE, run="another")
+    assert soaking(replace(RECORD, batches=(before, behind, third)), every=True) is behind
     begun = replace(third, state="upgrading", started="10:11")
     assert soaking(replace(RECORD, batches=(DONE, second, begun)), every=True) is None
     assert soaking(RECORD, every=True) is DONE
