@@ -232,7 +232,7 @@ def is_kept_no_longer(record: Record, source: str, days: int, now: datetime) -> 
     """Whether a record of the request of this source may be removed: not under way, and unchanged for so many days."""
     over = record.phase in OVER or (record.phase is Phase.PENDING and not record.run)
     of_it = record.request is not None and record.request.source == source
-    return of_it and over and timestamp_of(record.updated) + timedelta(days=days) <= now
+    return of_it and over and (now - timestamp_of(record.updated)) / timedelta(days=1) >= days
 
 
 def remove_records(task: Task, store: RecordStore) -> Outcome:
