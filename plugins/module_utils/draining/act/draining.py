@@ -15,7 +15,7 @@ from ...kubernetes.evictions import EvictionKept, PodGone, evict
 from ...kubernetes.kubernetes_nodes import PATH as NODES
 from ...run.lock.lease import lease_at
 from ...run.lock.lock_watch import Writers
-from ...run.undo.temporary_changes import change, put_back
+from ...run.undo.temporary_changes import change, judge_undo, put_back
 from ..judge.drained import EvictionAnswers
 from ..observe.drain_look import UNSCHEDULABLE, is_cordon
 from ..observe.workloads import PlacedPod
@@ -40,8 +40,12 @@ class Draining:
         Raises:
             Refusal: there is no such Kubernetes node, or the run lives whose undo it carries.
         """
-        wanted = {UNSCHEDULABLE: True}
-        return change(self._task, self._client, f"{NODES}/{name}", wanted, is_cordon, self._writers.judge)
+        path, wanted = f"{NODES}/{name}", {UNSCHEDULABLE: True}
+        if change(self._task, self._client, path, wanted, is_cordon, self._writers.judge):
+            return True
+        # A live run that has cordoned it works there.
+        judge_undo(self._client, path, is_cordon, self._writers.judge)
+        return False
 
     def uncordon(self, name: str) -> tuple[Reason, ...]:
         """Uncordon a Kubernetes node that a run has cordoned. The result names a value that another has changed since.

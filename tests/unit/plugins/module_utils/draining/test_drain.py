@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common import ancestry
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.drain import DrainRules
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.judge.forced_drains import rungs_in
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.observe.placed_pods import placed_pods
 from ansible_collections.stateful.upgrade.plugins.module_utils.draining.rights import DRAIN
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.rights import Right
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lease import lease_path
 
 from tests.sandbox.kubernetes.kinds import PODS
 from tests.sandbox.kubernetes.objects import timestamp
@@ -65,6 +67,20 @@ def test_what_a_person_has_cordoned_stays_cordoned(cluster: DrainedCluster) -> N
     draining, task = cluster.draining()
     assert draining.uncordon(NODE) == ()
     assert (cluster.node()["spec"]["unschedulable"], task.journal.as_result()) == (True, [])
+
+
+def test_a_node_that_a_live_run_under_another_lock_has_cordoned_is_left_to_it(cluster: DrainedCluster) -> None:
+    cluster.grant((*DRAIN, Right("get", "coordination.k8s.io", "leases")))
+    other = {"run": "run-9", "name": "other", "kept_in": "kubernetes", "namespace": HERE}
+    assert cluster.drain(lock=other)["verdict"]["state"] == "passed"
+    notes = {"upgrade.stateful/place": ancestry.place(), "upgrade.stateful/processes": ancestry.identity()}
+    lease = {"metadata": {"name": "other", "annotations": notes}, "spec": {"holderIdentity": "run-9"}}
+    cluster.api.put_there(lease_path(HERE, "other"), lease)
+    refused = cluster.drain()
+    assert (refused["failed"], codes(refused), acts(refused)) == (True, ["locked"], [])
+    # Once that run has ended, the node is drained.
+    cluster.api.objects.pop(lease_path(HERE, "other"))
+    assert cluster.drain()["verdict"]["state"] == "passed"
 
 
 def test_a_person_who_uncordons_meanwhile_ends_the_drain_and_is_named_when_it_is_put_back(
