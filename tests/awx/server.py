@@ -49,11 +49,13 @@ class Job:
     artifacts: Json = field(default_factory=dict)
     output: str = ""
     job_explanation: str = ""
+    written: str = ""
+    """The variables of its template as they are written there, if it was launched without any."""
 
     def shown(self, *, whole: bool) -> Json:
         """The job as AWX shows it; lists leave the artifacts out."""
         own = {"id": self.id, "type": "job", "status": self.status, "job_explanation": self.job_explanation}
-        own |= {"job_template": self.template, "extra_vars": json.dumps(self.extra_vars)}
+        own |= {"job_template": self.template, "extra_vars": self.written or json.dumps(self.extra_vars)}
         return {**own, "artifacts": self.artifacts} if whole else own
 
     def end(self, status: str = "successful", output: str = "", **artifacts: Any) -> None:

@@ -139,7 +139,16 @@ class AwxJobs:
 
 def _job(answer: Json) -> LaunchedJob:
     number, status = int(answer["id"]), str(answer["status"])
-    given = json.loads(answer.get("extra_vars") or "{}")
     explained = str(answer.get("job_explanation") or "")
     said = f"{status} ({explained.rstrip('.')})" if explained else status
-    return LaunchedJob(str(number), number, str(given.get(CONSENT) or ""), _ENDS.get(status, JobState.RUNNING), said)
+    return LaunchedJob(str(number), number, _consent(answer), _ENDS.get(status, JobState.RUNNING), said)
+
+
+def _consent(answer: Json) -> str:
+    """The consent of a job; empty if it has none. The variables of one that was launched without any are those of its
+    template as they are written there, perhaps in YAML (awx, `handle_extra_data`)."""
+    try:
+        given = json.loads(answer.get("extra_vars") or "{}")
+    except ValueError:
+        return ""
+    return str(given.get(CONSENT) or "") if isinstance(given, dict) else ""

@@ -259,6 +259,16 @@ def test_a_job_that_ends_as_it_is_cancelled_counts_as_it_has_ended(
     assert found.launch.ended
 
 
+def test_a_job_of_the_template_that_was_launched_without_variables_is_none_of_the_fleet(folder: Folder) -> None:
+    with Listening(Clock()) as listening:
+        scheduler = OfAwx("")
+        scheduler.url = listening.serve(scheduler.awx).url
+        for written in ("---", "---\nupgrade_namespace: search\n", "[]"):
+            scheduler.awx.jobs.append(Job(len(scheduler.awx.jobs) + 11, 7, {}, "running", written=written))
+        done, _work = upgrade(scheduler, folder, ends(scheduler))
+    assert (done.state, len(scheduler.names())) == ("done", 4)
+
+
 def test_a_cancellation_that_awx_refuses_fails(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     with Listening(Clock()) as listening:
         scheduler = OfAwx("")
