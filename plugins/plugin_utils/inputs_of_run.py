@@ -93,5 +93,6 @@ def options_of_inputs(module: str, given: GivenVariables) -> dict[str, Any]:
 
 def request_source(given: GivenVariables) -> str:
     """The place of the request. A relative path starts in the folder where the playbook was started."""
-    place = str(given("upgrade_request") or "")
-    return place if place.startswith(PLACES) else os.path.realpath(os.path.expanduser(place))
+    place = os.path.expanduser(str(given("upgrade_request") or ""))
+    # One below a home that is not known keeps its tilde, for which it is refused.
+    return place if place.startswith((*PLACES, "~")) else os.path.realpath(place)

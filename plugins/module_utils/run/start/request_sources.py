@@ -263,4 +263,8 @@ def source_of(given: str, connect: Any, options: Mapping[str, Any], kinds: Mappi
     for beginning, kind in kinds.items():
         if given.startswith(beginning):
             return kind(given, connect, options)
-    return RequestFile(Path(given).expanduser())
+    try:
+        return RequestFile(Path(given).expanduser())
+    except RuntimeError as error:
+        said = f"The request is in {given}, and it is not known which home that is."
+        raise refusal("request_unusable", said, "Set HOME, or give a whole path (upgrade_request).") from error

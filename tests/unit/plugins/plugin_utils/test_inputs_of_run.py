@@ -53,6 +53,10 @@ def test_a_place_that_is_no_file_stays(place: str) -> None:
 def test_a_relative_path_begins_where_the_playbook_was_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert request_source({"upgrade_request": "requests/one.yml"}.get) == str(tmp_path.resolve() / "requests/one.yml")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert request_source({"upgrade_request": "~/one.yml"}.get) == str(tmp_path.resolve() / "one.yml")
+    # It is refused, and not missing, which would be a request that was withdrawn.
+    assert request_source({"upgrade_request": "~no-user-of-this-name/one.yml"}.get).startswith("~")
 
 
 def test_only_a_run_that_acts_notes_the_state_of_its_request() -> None:

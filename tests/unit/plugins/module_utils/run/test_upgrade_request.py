@@ -69,6 +69,8 @@ def test_a_file_that_cannot_be_read_is_refused_and_a_folder_that_takes_no_note_i
     assert "it is no text in UTF-8" in ask(str(tmp_path / "bytes"))["msg"]
     noted = ask(str(tmp_path / "missing" / "request.yml"), state="noted", request_state="started")
     assert (noted["changed"], noted["verdict"]["state"]) == (False, "passed")
+    unknown = ask("~no-user-of-this-name/request.yml")
+    assert (codes(unknown), "not known which home" in unknown["msg"]) == (["request_unusable"], True)
     (folder / "request.yml").write_text(DOCUMENT)
     assert stat.S_ISREG((folder / "request.yml").stat().st_mode)
 
