@@ -78,7 +78,14 @@ class PreparedProcess:
         return None
 
     def _forked(self, asked: int, output: int, status: int) -> dict[str, Any] | None:
-        if pid := os.fork():
+        try:
+            pid = os.fork()
+        except OSError:
+            # Memory or processes are short. The worker starts a process of its own, and those under way are still followed.
+            for descriptor in (asked, output, status):
+                os.close(descriptor)
+            return None
+        if pid:
             self._running[pid] = socket.socket(fileno=status)
             os.close(asked)
             os.close(output)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.fleet import forked
-from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.prepared import POLL
+from ansible_collections.stateful.upgrade.plugins.module_utils.fleet.prepared import POLL, PreparedProcess
 
 WAITS = """
 - hosts: localhost
@@ -90,3 +92,21 @@ def test_a_process_that_cannot_be_made_ready_is_done_without(tmp_path: Path, mon
     assert forked.started(["--version"], dict(os.environ)) is None
     (forks,) = forked._FORKS
     assert not forks.serve
+
+
+def test_where_no_process_can_be_forked_its_worker_is_not_kept_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    def short() -> int:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(os, "fork", short)
+    for name in ("signal", "set_wakeup_fd"):
+        monkeypatch.setattr(signal, name, lambda *_given: None)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    waits, status = socket.socketpair()
+    reads, writes = os.pipe()
+    with ours, theirs, waits, status, os.fdopen(reads), os.fdopen(writes, "w") as output:
+        socket.send_fds(ours, [b"r"], [output.fileno(), output.fileno(), status.fileno()])
+        status.close()
+        ours.shutdown(socket.SHUT_WR)
+        assert PreparedProcess(theirs).serve() is None
+        assert waits.recv(1) == b""
