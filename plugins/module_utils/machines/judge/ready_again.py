@@ -32,8 +32,8 @@ def left_to_come(missing: Iterable[MissingPods]) -> dict[str, tuple[float, ...]]
 
 
 _REMEDY = (
-    "See why with kubectl describe pod, and correct it. A controller that no longer needs its pods may be scaled down"
-    " or deleted."
+    "See why with kubectl describe pod, and correct it. A Deployment, StatefulSet or DaemonSet that no longer needs its"
+    " pods may be scaled down or deleted; those of an operator are waited for anyway."
 )
 
 
