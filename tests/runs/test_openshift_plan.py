@@ -19,7 +19,7 @@ from tests.sandbox.longhorn.definitions import LONGHORN
 from tests.sandbox.longhorn.kinds import NAMESPACE as LONGHORN_NAMESPACE
 from tests.sandbox.longhorn.kinds import REPLICAS
 from tests.sandbox.openshift.asking import NEXT, SMALL
-from tests.sandbox.openshift.kinds import ACKS, ACKS_NAMESPACE, HEALTH_CHECKS, MACHINE_API
+from tests.sandbox.openshift.kinds import ACKS, ACKS_NAMESPACE
 from tests.sandbox.web import Request
 from tests.scenarios.playbook import PLAN, Played, digest_in
 
@@ -348,21 +348,3 @@ def test_volumes_that_have_their_last_healthy_replica_in_a_batch_are_named(here:
     assert "No other healthy replica: search/masters" not in said
     without_right(cluster, "replicas")
     assert "Not computed: where the replicas of Longhorn are." in planned(cluster).output
-
-
-def test_machine_health_checks_that_may_replace_machines_are_named(here: World) -> None:
-    cluster = CalledOpenShift(here)
-    when_away = {"type": "Ready", "status": "Unknown", "timeout": "300s"}
-    spot = {"type": "Terminating", "status": "True", "timeout": "0s"}
-    for name, condition, paused in (("workers", when_away, False), ("infra", when_away, True), ("spot", spot, False)):
-        notes = {"cluster.x-k8s.io/paused": ""} if paused else {}
-        spec = {"selector": {}, "unhealthyConditions": [condition]}
-        body = {"metadata": {"name": name, "annotations": notes}, "spec": spec}
-        cluster.openshift.resources.create(HEALTH_CHECKS, MACHINE_API, body)
-    said = planned(cluster).output
-    assert "MachineHealthCheck workers replaces a machine whose Kubernetes node is not Ready for 300s" in said
-    assert "annotate machinehealthcheck workers cluster.x-k8s.io/paused=" in said
-    assert "MachineHealthCheck infra" not in said
-    assert "MachineHealthCheck spot" not in said
-    without_right(cluster, "machinehealthchecks")
-    assert "Not computed: the MachineHealthChecks that may replace machines." in planned(cluster).output

@@ -27,7 +27,7 @@ from ..run.lateness import Lateness
 from ..run.record.going_down import note_down
 from ..run.runs import contract_of, work_of
 from ..workloads.workload import consents_of_workloads
-from . import spare_workers
+from . import health_checks, spare_workers
 from .act.changes import Acts
 from .act.commencing import commence
 from .asking import asked_while_held
@@ -137,6 +137,7 @@ def _take(task: Task) -> Outcome:
         turn = judge_turn(seen, names, opened=bool(opened))
         return _judge_workers(task, seen, turn, went, drains)
 
+    health_checks.pause(task)
     with held_after_failure(task, opened):
         seen, verdict = _look_and_act(task, step, judged, lambda seen: _left(seen, names, target), between=WHILE_OPEN)
     if not verdict.passed and not task.check_mode:
@@ -272,7 +273,7 @@ def _prove(task: Task) -> Outcome:
 
 
 def _restore(task: Task) -> Outcome:
-    """Let the pools go that runs have held.
+    """Let the pools go that runs have held, and end the pauses of MachineHealthChecks.
 
     In a run that has not ended (`batch` has its Kubernetes nodes), and after it was aborted, a pool with some left
     stays paused, since the machine config operator would take them without any gate.
@@ -294,8 +295,13 @@ def _restore(task: Task) -> Outcome:
                 acts.hold(pool.name)
             remarks.extend((_stays(pool.name, len(left)),) if left else acts.put_back(pool.name))
 
+        def restore_checks() -> None:
+            under_way = bool(reached) and not judge_whole(seen, release_of(reached)).passed
+            remarks.extend(health_checks.put_back(client, acts, stay=under_way))
+
         # One that cannot be put back holds no other one up. A pool may have no Kubernetes node any more.
-        refusals = refusals_of([partial(restore, each) for each in seen.pools.values() if each.carries_undo])
+        pools = [partial(restore, each) for each in seen.pools.values() if each.carries_undo]
+        refusals = refusals_of([*pools, restore_checks])
         return bool(task.journal.as_result()), Verdict((*remarks, *refusals))
 
     (changed, verdict), _state = task.wait(again, lambda _found: Verdict())

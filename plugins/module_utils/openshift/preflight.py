@@ -17,12 +17,11 @@ from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import missing_rights, of_lock_and_record
 from ..workloads.going_down import foreseen
 from ..workloads.workload import is_asked
+from . import health_checks
 from .file_integrity import file_integrities, judge_there
-from .judge.health_checks import judge_health_checks
 from .judge.removals import judge_removed
 from .judge.validation import is_next_minor, judge_target
 from .observe.acknowledgements import open_gates
-from .observe.health_checks import health_checks
 from .observe.kinds import MACHINE_API, MASTER
 from .observe.look import other_upgrader
 from .observe.removed_apis import removed_apis
@@ -99,8 +98,7 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
 
 def _replacing(task: Task) -> Outcome:
     client, _params = _looking(task)
-    checks, remarks = asked(lambda: health_checks(client), "the MachineHealthChecks that may replace machines")
-    return Outcome(combine((judge_health_checks(checks or ()), Verdict(remarks))))
+    return Outcome(health_checks.planned(client))
 
 
 def _looking(task: Task) -> tuple[KubernetesClient, Mapping[str, Any]]:

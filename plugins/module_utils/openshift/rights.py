@@ -17,6 +17,8 @@ CLUSTER_ROLE = (
     Right("get", "apps", "deployments"),
 )
 """The rights in the whole cluster."""
+PAUSE_CHECKS = tuple(Right(verb, MACHINE_GROUP, "machinehealthchecks") for verb in ("get", "patch"))
+"""The rights to pause MachineHealthChecks."""
 OPTIONAL = (
     Right("list", "apiserver.openshift.io", "apirequestcounts"),
     Right("get", "", "configmaps"),
@@ -24,6 +26,7 @@ OPTIONAL = (
     Right("list", "longhorn.io", "replicas"),
     Right("list", "longhorn.io", "settings"),
     Right("list", MACHINE_GROUP, "machinehealthchecks"),
+    *PAUSE_CHECKS,
 )
 """The further rights in the whole cluster for parts of a plan. They are not asked for: one that is missing is named
 with the part that was not computed."""

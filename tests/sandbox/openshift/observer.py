@@ -18,6 +18,7 @@ from tests.sandbox.openshift.kinds import (
     ACKS,
     CURRENT,
     DESIRED,
+    HEALTH_CHECKS,
     MACHINE_SETS,
     POOLS,
     VERSION,
@@ -34,7 +35,7 @@ PERSON = "kubectl"
 """The field manager of everything that a person does here."""
 MARK = "upgrade.stateful/"
 """The beginning of the annotations of a run."""
-_FOLLOWED = (VERSIONS, POOLS, MACHINE_SETS, NODES)
+_FOLLOWED = (VERSIONS, POOLS, MACHINE_SETS, HEALTH_CHECKS, NODES)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""Each change that an upgrade of OpenShift makes: channel and desired update, pools held and let go, spare workers."""
+"""Each change that an upgrade of OpenShift makes: channel and desired update, pools held and let go, the pauses of
+MachineHealthChecks, spare workers."""
 
 from __future__ import annotations
 
@@ -14,7 +15,15 @@ from ...run.lock.lease import lease_at
 from ...run.lock.lock_watch import Writers
 from ...run.undo.temporary_changes import change, put_back
 from ...run.undo.undo import Change
-from ..observe.kinds import MAX_UNAVAILABLE, PAUSED, VERSION, machine_set_path, pool_path
+from ..observe.kinds import (
+    MAX_UNAVAILABLE,
+    PAUSE_OF_CHECK,
+    PAUSED,
+    VERSION,
+    health_check_path,
+    machine_set_path,
+    pool_path,
+)
 from ..observe.machine_state import MachineSet
 from ..observe.state import ClusterVersion, Update
 
@@ -24,6 +33,11 @@ def is_known(made: Change) -> bool:
     if made.path == MAX_UNAVAILABLE:
         return isinstance(made.set_to, int) and (made.was is None or isinstance(made.was, (int, str)))
     return made.path == PAUSED and made.was in (None, False) and made.set_to is True
+
+
+def is_pause_of_check(made: Change) -> bool:
+    """Whether a run of this collection makes such a change of a MachineHealthCheck."""
+    return made.path == PAUSE_OF_CHECK and made.was is None and made.set_to == ""
 
 
 class Acts:
@@ -52,6 +66,16 @@ class Acts:
 
     def _put_back(self, pool: str, part: Callable[[Change], bool]) -> tuple[Reason, ...]:
         return put_back(self._task, self._client, pool_path(pool), is_known, self._writers.judge, part)[1]
+
+    def pause_check(self, name: str) -> bool:
+        """Pause a MachineHealthCheck, so that it replaces no machine."""
+        path = health_check_path(name)
+        return change(self._task, self._client, path, {PAUSE_OF_CHECK: ""}, is_pause_of_check, self._writers.judge)
+
+    def put_check_back(self, name: str) -> tuple[Reason, ...]:
+        """End the pause of a MachineHealthCheck. The result names a value that another has changed since."""
+        path = health_check_path(name)
+        return put_back(self._task, self._client, path, is_pause_of_check, self._writers.judge)[1]
 
     def set_channel(self, seen: ClusterVersion, channel: str) -> None:
         """Set the channel, for good, and only if the ClusterVersion is the one that was seen."""

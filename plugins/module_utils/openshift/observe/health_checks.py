@@ -6,6 +6,7 @@ from ...common.errors import Refusal
 from ...common.reading import Json, listed, part, text, text_map
 from ...kubernetes.answers import all_of
 from ...kubernetes.client import KubernetesClient
+from ...run.undo.undo_annotation import UNDO
 from .kinds import CHECK_PAUSED, HEALTH_CHECKS
 from .machine_state import HealthCheck
 
@@ -31,8 +32,8 @@ def health_checks(client: KubernetesClient) -> tuple[HealthCheck, ...]:
 def health_check(name: str, item: Json) -> HealthCheck:
     """A MachineHealthCheck."""
     found = dict(listed(part(item, "spec", {}), "unhealthyConditions", _condition, ()))
-    is_paused = CHECK_PAUSED in text_map(part(item, "metadata"), "annotations")
-    return HealthCheck(name, is_paused, found.get("Ready", ""))
+    notes = text_map(part(item, "metadata"), "annotations")
+    return HealthCheck(name, CHECK_PAUSED in notes, found.get("Ready", ""), UNDO in notes)
 
 
 def _condition(item: Json) -> tuple[str, str]:

@@ -22,7 +22,8 @@ MACHINES = f"/apis/{MACHINE_GROUP}/v1beta1/namespaces/{MACHINE_API}/machines"
 HEALTH_CHECKS = f"/apis/{MACHINE_GROUP}/v1beta1/namespaces/{MACHINE_API}/machinehealthchecks"
 CHECK_PAUSED = "cluster.x-k8s.io/paused"
 """The annotation of a MachineHealthCheck that replaces nothing (OpenShift, "Performing a cluster update", "Pausing a
-MachineHealthCheck resource")."""
+MachineHealthCheck resource"). Its value counts for nothing, and is empty there."""
+PAUSE_OF_CHECK: tuple[str, ...] = ("metadata", "annotations", CHECK_PAUSED)
 MACHINE_SET = f"{MACHINE_GROUP}/cluster-api-machineset"
 """The label by which the selector of a MachineSet finds its machines (`machine/v1beta1` of openshift/installer)."""
 MACHINE_ROLE = f"{MACHINE_GROUP}/cluster-api-machine-role"
@@ -69,6 +70,11 @@ def pool_path(name: str) -> str:
 def config_path(name: str) -> str:
     """The path of a MachineConfig."""
     return f"{CONFIGS}/{name}"
+
+
+def health_check_path(name: str) -> str:
+    """The path of a MachineHealthCheck."""
+    return f"{HEALTH_CHECKS}/{name}"
 
 
 def machine_set_path(name: str = "") -> str:

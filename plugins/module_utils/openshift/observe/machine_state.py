@@ -102,3 +102,10 @@ class HealthCheck:
     is_paused: bool
     after: str
     """The time after which it replaces the machine of a Kubernetes node that is not Ready; empty if it does not."""
+    carries_undo: bool = False
+    """Whether a run has left an undo on it."""
+
+    @property
+    def acts(self) -> bool:
+        """Whether it would replace a machine whose Kubernetes node is not Ready, if no run had paused it."""
+        return bool(self.after) and (self.carries_undo or not self.is_paused)

@@ -1,0 +1,171 @@
+"""MachineHealthChecks while OpenShift is upgraded: paused for the time of it, and then as they were."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.runs.openshift import PLAYBOOK, SYSTEM
+from tests.runs.test_openshift import SETTLE, CalledOpenShift
+from tests.runs.test_openshift_plan import planned, without_right
+from tests.runs.world import World
+from tests.sandbox.kubernetes.kinds import CLUSTER_ROLES
+from tests.sandbox.kubernetes.objects import Json
+from tests.sandbox.kubernetes.resources import Writing
+from tests.sandbox.openshift.asking import history
+from tests.sandbox.openshift.kinds import HEALTH_CHECKS, MACHINE_API, VERSION, VERSIONS, annotations_of
+from tests.sandbox.web import Request
+
+PAUSED = "cluster.x-k8s.io/paused"
+WHEN_AWAY = {"type": "Ready", "status": "Unknown", "timeout": "300s"}
+SPOT = {"type": "Terminating", "status": "True", "timeout": "0s"}
+
+
+class Checked(CalledOpenShift):
+    """An OpenShift with a MachineHealthCheck that acts, one that a person has paused, and one of spot instances."""
+
+    def __init__(self, here: World) -> None:
+        super().__init__(here)
+        for name, condition, notes in (
+            ("workers", WHEN_AWAY, {"team": "search"}),
+            ("infra", WHEN_AWAY, {PAUSED: "by ada"}),
+            ("spot", SPOT, {}),
+        ):
+            spec = {"selector": {}, "unhealthyConditions": [condition]}
+            body = {"metadata": {"name": name, "annotations": notes}, "spec": spec}
+            self.openshift.resources.create(HEALTH_CHECKS, MACHINE_API, body)
+        self.before = self.checks()
+
+    def checks(self) -> dict[str, Json]:
+        """The annotations of each."""
+        found = self.openshift.resources.store.each(HEALTH_CHECKS, MACHINE_API)
+        return {each["metadata"]["name"]: annotations_of(each) for each in found}
+
+    def held(self) -> bool:
+        """Whether the run has paused the one that acts, and no other."""
+        now = self.checks()
+        others = all(now[name] == self.before[name] for name in ("infra", "spot"))
+        return now["workers"].get(PAUSED) == "" and now["workers"]["team"] == "search" and others
+
+    def unpause(self) -> None:
+        """Another takes the pause away."""
+
+        def change(item: Json) -> None:
+            del item["metadata"]["annotations"][PAUSED]
+
+        self.openshift.resources.change(HEALTH_CHECKS, MACHINE_API, "workers", change, Writing("argocd"))
+
+
+def test_the_plan_names_those_that_the_run_pauses(here: World) -> None:
+    cluster = Checked(here)
+    said = planned(cluster).output
+    assert "MachineHealthCheck workers replaces a machine whose Kubernetes node is not Ready for 300s" in said
+    assert "so the run pauses it until the upgrade is done." in said
+    assert "MachineHealthCheck infra" not in said
+    assert "MachineHealthCheck spot" not in said
+    assert cluster.checks() == cluster.before
+    without_right(cluster, "machinehealthchecks")
+    assert "Not computed: the MachineHealthChecks that may replace machines." in planned(cluster).output
+
+
+def test_they_are_paused_from_before_the_update_until_the_end_and_then_as_they_were(here: World) -> None:
+    cluster, held = Checked(here), list[bool]()
+
+    def look(request: Request) -> None:
+        if request.method == "PATCH" and request.path == VERSIONS.path("", VERSION):
+            held.append(cluster.held())
+
+    here.calling.after = look
+    ended = cluster.upgrade()
+    here.calling.after = lambda _request: None
+    assert ended.code == 0, ended.output
+    assert held == [True]
+    assert cluster.checks() == cluster.before
+    cluster.is_upgraded()
+
+
+def test_one_whose_pause_something_else_ends_is_paused_again_before_the_next_batch(here: World) -> None:
+    cluster, held = Checked(here), list[bool]()
+    faults = cluster.openshift.faults
+
+    def is_back(item: Json) -> bool:
+        return bool(item["status"].get("history")) and history(cluster.openshift)[0] == ("4.18.2", "Completed")
+
+    faults.when(VERSIONS, is_back, cluster.unpause)
+
+    def look(request: Request) -> None:
+        if cluster.on_target() >= {"worker-0"}:
+            held.append(cluster.held())
+
+    here.calling.after = look
+    ended = cluster.upgrade()
+    here.calling.after = lambda _request: None
+    assert ended.code == 0, ended.output
+    assert held[0]
+    assert cluster.checks() == cluster.before
+
+
+def test_they_stay_paused_between_passes(here: World) -> None:
+    cluster = Checked(here)
+    given = cluster.agreed(upgrade_wait=False)
+    for _pass in range(60):
+        ended = here.play(PLAYBOOK, given)
+        assert ended.code == 0, ended.output
+        if '"upgrade_state": "done"' in ended.output:
+            break
+        begun = "desiredUpdate" in cluster.openshift.version()["spec"]
+        assert cluster.held() or not begun
+        cluster.openshift.clock.advance(300)
+    assert cluster.checks() == cluster.before
+    cluster.is_upgraded()
+
+
+def test_after_a_kill_they_stay_paused_until_settle(here: World) -> None:
+    cluster = Checked(here)
+    given = cluster.agreed()
+    assert here.killed_behind(16, given, PLAYBOOK) is None
+    assert cluster.held()
+    # The lock of a killed run lapses.
+    cluster.openshift.clock.advance(120)
+    settled = here.play(SETTLE, {**cluster.variables(), **SYSTEM})
+    assert settled.code == 0, settled.output
+    assert cluster.checks() == cluster.before
+
+
+def test_a_run_that_fails_names_those_that_stay_paused(here: World) -> None:
+    cluster = Checked(here)
+    cluster.openshift.faults.node_never_returns("worker-0")
+    failed = cluster.upgrade(upgrade_member_timeout=600)
+    assert failed.code != 0
+    assert "MachineHealthCheck workers stays paused, since the upgrade is not done." in failed.output
+    assert cluster.held()
+    cluster.openshift.faults.node_returns("worker-0")
+    again = cluster.upgrade()
+    assert again.code == 0, again.output
+    assert cluster.checks() == cluster.before
+
+
+@pytest.mark.parametrize("verb", ["get", "patch"])
+def test_a_user_without_the_right_upgrades_and_the_plan_says_what_to_do(here: World, verb: str) -> None:
+    cluster = Checked(here)
+
+    def change(item: Json) -> None:
+        for rule in item["rules"]:
+            if "machinehealthchecks" in rule["resources"]:
+                rule["verbs"].remove(verb)
+
+    cluster.openshift.resources.change(CLUSTER_ROLES, "", "stateful-upgrade-openshift", change, Writing("admin"))
+    said = planned(cluster).output
+    assert "and this user has no right to pause it." in said
+    assert "annotate machinehealthcheck workers cluster.x-k8s.io/paused=" in said
+    ended = cluster.upgrade()
+    assert ended.code == 0, ended.output
+    assert cluster.checks() == cluster.before
+
+
+def test_check_mode_pauses_none(here: World) -> None:
+    cluster = Checked(here)
+    before = len(cluster.openshift.observer.writes)
+    ended = here.play(PLAYBOOK, cluster.agreed(), "--check")
+    assert ended.code == 0, ended.output
+    assert cluster.checks() == cluster.before
+    assert len(cluster.openshift.observer.writes) == before
