@@ -110,6 +110,25 @@ def _another_update(version: ClusterVersion) -> Iterator[Reason]:
             f"OpenShift is on its way to {version.history[0].version}, begun at {version.history[0].started}.",
             "Wait until that update is complete, or give its version as target_version.",
         )
+    elif other := _wanted_by_another(version):
+        accepted = version.condition("ReleaseAccepted")
+        said = f": {accepted.message or accepted.reason}" if accepted.false else "."
+        yield refused(
+            "another_update_wanted",
+            f"The desired update of OpenShift is {other}, which it has not begun{said}",
+            "Give that version as target_version, or withdraw that update: oc adm upgrade --clear.",
+        )
+
+
+def _wanted_by_another(version: ClusterVersion) -> str:
+    """The update that is desired, and neither begun nor reached; empty if there is none. It begins once it is accepted.
+
+    One that is desired by its image alone has no version. Mirrors have the same digests under other names.
+    """
+    if version.wanted:
+        return version.wanted if version.wanted not in {each.version for each in version.history[:1]} else ""
+    wanted, present = (each.rpartition("@")[2] for each in (version.wanted_image, version.desired_image))
+    return version.wanted_image if wanted != present else ""
 
 
 def is_next_minor(version: ClusterVersion, target: UpgradeTarget) -> bool:

@@ -40,6 +40,7 @@ def cluster_version(_name: str, item: Json) -> ClusterVersion:
         conditions=conditions(status),
         upstream=text(spec, "upstream", ""),
         wanted_image=within(spec, "desiredUpdate", lambda found: text(found, "image", ""), {}),
+        desired_image=within(status, "desired", lambda found: text(found, "image", ""), {}),
         wanted_more=within(spec, "desiredUpdate", lambda found: tuple(sorted(found.keys() - {"version", "image"})), {}),
         architecture=within(status, "desired", lambda found: text(found, "architecture", ""), {}),
     )

@@ -81,6 +81,8 @@ class ClusterVersion:
     """`Multi` if the release is for several architectures."""
     wanted_image: str = ""
     """The image of the desired update."""
+    desired_image: str = ""
+    """The image that the cluster version operator works on, or has reached."""
     wanted_more: tuple[str, ...] = ()
     """The other fields of the desired update, such as `force`, which stays after the update that it was set for."""
 
@@ -119,7 +121,7 @@ class ClusterVersion:
         Nothing is known of the updates that it will have on offer, nor of its conditions.
         """
         history = (HistoryEntry(version, COMPLETED, "", ""), *self.history)
-        reached = replace(self, channel=channel, wanted="", wanted_image="", desired=version)
+        reached = replace(self, channel=channel, wanted="", wanted_image="", desired=version, desired_image="")
         return replace(reached, history=history, updates={}, conditions={})
 
 

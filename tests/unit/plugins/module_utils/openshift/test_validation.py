@@ -80,6 +80,30 @@ def test_another_update_under_way_is_refused_and_the_same_one_gone_on_with() -> 
     assert codes(under_way(), "4.18.3") == ["update_under_way"]
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"wanted": "4.18.3"},
+        {"wanted": "4.17.20"},
+        {"wanted_image": "release:other", "desired_image": "release:old"},
+    ],
+)
+def test_an_update_that_something_else_wants_and_that_is_not_begun_is_not_overwritten(other: dict[str, str]) -> None:
+    """It may not be accepted, and begins once it is."""
+    unsigned = {"ReleaseAccepted": StatusCondition("False", "RetrievePayload", "The update cannot be verified.")}
+    (reason,) = judged(version(**other, conditions=unsigned), NEW).reasons
+    assert reason.code == "another_update_wanted"
+    assert reason.message.endswith(
+        f"{other.get('wanted', 'release:other')}, which it has not begun: {unsigned['ReleaseAccepted'].message}"
+    )
+    assert codes(version(**other), NEW) == ["another_update_wanted"]
+
+
+def test_what_is_left_of_the_last_update_is_no_other_wish() -> None:
+    assert codes(version(wanted=OLD), NEW) == []
+    assert codes(version(wanted_image="mirror/release@sha256:1", desired_image="release@sha256:1"), NEW) == []
+
+
 def test_an_update_that_is_wanted_already_needs_no_offer() -> None:
     assert codes(version(wanted=NEW, updates={}), NEW) == []
 
