@@ -24,22 +24,34 @@ def judge_turn(seen: OpenShift, names: Collection[str], *, opened: bool = False)
         own = [name for name in seen.members[pool.name] if name in names]
         if not own or is_held_by_person(pool):
             continue
-        others = _ahead(seen, pool, own) or (_at_work(seen, pool.name, own) if opened else [])
-        if others:
-            yield refused(
-                "out_of_turn",
-                f"The configuration of MachineConfigPool {pool.name} is another one than that of Kubernetes nodes"
-                f" {enumerate_few(others)}, so the machine config operator takes them before {enumerate_few(own)},"
-                " and no gate was asked for that.",
-                "Run the playbook again: its plan has them, too.",
-            )
+        said = _ahead(seen, pool, own) or (_taken(seen, pool.name, own) if opened else "")
+        if said:
+            remedy = "Run the playbook again: its plan has them, too."
+            yield refused("out_of_turn", f"{said}, and no gate was asked for that.", remedy)
 
 
-def _ahead(seen: OpenShift, pool: MachineConfigPool, own: Collection[str]) -> list[str]:
-    """Those that it would take before the last one of the batch that is not taken."""
+def _ahead(seen: OpenShift, pool: MachineConfigPool, own: Collection[str]) -> str:
+    """The words on those that it would take before the last one of the batch that is not taken; empty without any."""
     left = [name for name in seen.members[pool.name] if seen.nodes[name].desired != pool.config]
     last = max((place for place, name in enumerate(left) if name in own), default=0)
-    return [name for name in left[:last] if not _is_in_turn(seen, pool, name, own)]
+    others = [name for name in left[:last] if not _is_in_turn(seen, pool, name, own)]
+    if not others:
+        return ""
+    return (
+        f"The configuration of MachineConfigPool {pool.name} is another one than that of Kubernetes nodes"
+        f" {enumerate_few(others)}, so the machine config operator takes them before {left[last]} of the batch"
+    )
+
+
+def _taken(seen: OpenShift, pool: str, own: Collection[str]) -> str:
+    """The words on those that it has taken, although they are not in the batch; empty without any."""
+    others = _at_work(seen, pool, own)
+    if not others:
+        return ""
+    return (
+        f"The machine config operator is at work on Kubernetes nodes {enumerate_few(others)} of MachineConfigPool"
+        f" {pool}, which are not in the batch"
+    )
 
 
 def _is_new_spare(seen: OpenShift, pool: MachineConfigPool, name: str) -> bool:

@@ -53,10 +53,22 @@ def test_another_one_comes_first_in_the_order_of_the_operator(
     assert all(f"than that of Kubernetes nodes {others}, so" in each.message for each in found)
 
 
+def test_only_the_last_one_of_the_batch_is_said_to_come_later() -> None:
+    (reason,) = judge_turn(workers({}, {}, {}), ["w-0", "w-2"]).reasons
+    assert (
+        "of Kubernetes nodes w-1, so the machine config operator takes them before w-2 of the batch" in reason.message
+    )
+
+
 def test_another_one_was_taken_while_the_pool_is_open() -> None:
     seen = workers({}, AT_WORK, {})
     assert judge_turn(seen, ["w-0"]).passed
-    assert not judge_turn(seen, ["w-0"], opened=True).passed
+    (reason,) = judge_turn(seen, ["w-0"], opened=True).reasons
+    # It may have been taken after the batch, and its configuration is that of the pool by now.
+    assert reason.message == (
+        "The machine config operator is at work on Kubernetes nodes w-1 of MachineConfigPool worker, which are not in"
+        " the batch, and no gate was asked for that."
+    )
     # A pool that a person has paused is not let go.
     assert judge_turn(workers({}, AT_WORK, {}, paused=True), ["w-0"], opened=True).passed
 
