@@ -18,8 +18,8 @@ from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.longhorn.definitions import LONGHORN
 from tests.sandbox.longhorn.kinds import NAMESPACE as LONGHORN_NAMESPACE
 from tests.sandbox.longhorn.kinds import REPLICAS
-from tests.sandbox.openshift.asking import NEXT, SMALL
-from tests.sandbox.openshift.kinds import ACKS, ACKS_NAMESPACE
+from tests.sandbox.openshift.asking import NEXT, SMALL, pool
+from tests.sandbox.openshift.kinds import ACKS, ACKS_NAMESPACE, POOLS, REQUIRED
 from tests.sandbox.web import Request
 from tests.scenarios.playbook import PLAN, Played, digest_in
 
@@ -270,6 +270,22 @@ def test_pods_that_find_no_room_on_other_kubernetes_nodes_are_a_remark_of_their_
         "Whether pods find room on other Kubernetes nodes was computed without this: affinity to other pods (3 pods)"
         in passed.output
     )
+
+
+def test_pods_of_a_pool_that_goes_with_the_control_plane_have_to_find_room_too(here: World) -> None:
+    infra = pool("infra", 2, max_unavailable=2)
+    cluster = CalledOpenShift(here, replace(SMALL, pools=(pool("master"), pool("worker", 1), infra)))
+
+    def label(item: Json) -> None:
+        item["metadata"]["labels"] = {**(item["metadata"].get("labels") or {}), REQUIRED: ""}
+
+    cluster.openshift.resources.change(POOLS, "", "infra", label, Writing("person"))
+    server = {"name": "server", "image": "probe:1"}
+    database(cluster, 2, containers=[server], nodeSelector={"node-role.kubernetes.io/infra": ""})
+    passed = planned(cluster)
+    assert passed.code == 0, passed.output
+    said = "Batch nodes-01 (infra-0, infra-1): 2 pods (search/data-0, search/data-1) find no other Kubernetes node"
+    assert said in passed.output
 
 
 def test_without_the_right_to_list_volumes_their_zones_are_not_computed(here: World) -> None:

@@ -32,7 +32,7 @@ from .judge.left_out import (
     without_steps,
 )
 from .judge.legs import legs_of, legs_text
-from .judge.order import digest, in_time, in_windows, lowered, measured, turns, versions
+from .judge.order import digest, in_time, in_windows, lowered, measured, turns, versions, with_control_plane
 from .judge.stopping import stopping_text
 from .observe.kinds import MASTER, WORKER
 from .observe.look import Looking
@@ -201,6 +201,7 @@ def _of_pools(task: Task, seen: OpenShift, hops: Hops, coming: Mapping[str, int]
     most, free = task.params["max_unavailable"], [pool for pool in seen.worker_pools if pool not in held]
     return {
         "with_control_plane": required,
+        "together_with_it": with_control_plane(seen),
         "left": [name for pool in held for name in seen.planned[pool.name]],
         "lowered": [pool.name for pool in free if lowered(seen, pool, most, coming.get(pool.name, 0))],
         "kubernetes_nodes": {name: name for name in left_alone(seen, hops[0].release)} if begins else {},

@@ -10,6 +10,7 @@ from ..common.release import release_in
 from ..common.side_by_side import ParallelWork
 from ..common.task import Outcome, Task
 from ..common.verdict import Verdict, combine, refused
+from ..common.words import enumerate_few
 from ..draining.judge.forced_drains import rungs_in
 from ..draining.observe.optional import asked
 from ..draining.planned import judge_drains
@@ -88,6 +89,10 @@ def preflight(task: Task, planned: Outcome) -> Iterator[ParallelWork]:
             firsts.setdefault(tuple(each["members"]), each)
         batches = {each["name"]: each["members"] for each in firsts.values()}
         workers = {each["name"]: each["members"] for each in firsts.values() if MASTER not in each["pools"]}
+        # The pods of other pools that go with the control plane move, too.
+        first = next((name for name in batches if name not in workers), None)
+        together = planned.more["together_with_it"] if first else ()
+        workers = {**{f"{first} ({enumerate_few(names)})": names for names in together}, **workers}
         rungs = rungs_in(params["allow_forced_drains"])
         drains = judge_drains(client, batches, workers, rungs, is_asked=partial(is_asked, params))
         return Outcome(combine((drains, foreseen(given, batches).verdict)))

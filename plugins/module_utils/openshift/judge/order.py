@@ -46,6 +46,16 @@ def _of_masters(seen: OpenShift, leg: Leg, chained: Sequence[Release]) -> Turn:
     return Turn(list(seen.control_plane), reason, f"{whose} go one by one, so that etcd keeps its majority")
 
 
+def with_control_plane(seen: OpenShift) -> list[list[str]]:
+    """The Kubernetes nodes that go with the control plane although they are none of it, those together that their pool
+    lets go at once."""
+    found = list[list[str]]()
+    for pool in seen.required_pools:
+        names, at_once = seen.planned[pool.name], pool.at_once(len(seen.members[pool.name]))
+        found += [list(names[start : start + at_once]) for start in range(0, len(names), at_once)]
+    return found
+
+
 def _of_leg(seen: OpenShift, leg: Leg, most: str | None, coming: Mapping[str, int]) -> Iterator[Turn]:
     for pool in seen.worker_pools:
         if not is_held_by_person(pool):
