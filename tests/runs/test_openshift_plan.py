@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.timestamps import timestamp_of
 
-from tests.runs.openshift import PLAYBOOK, SYSTEM
+from tests.runs.openshift import NAMESPACE, PLAYBOOK, SYSTEM, shipped_rights
 from tests.runs.test_openshift import TARGET, CalledOpenShift, codes
 from tests.runs.world import World
 from tests.sandbox.kubernetes.kinds import BUDGETS, CLUSTER_ROLES, CONFIG_MAPS, DEFINITIONS, PODS, VOLUMES
@@ -21,6 +21,7 @@ from tests.sandbox.longhorn.kinds import REPLICAS
 from tests.sandbox.openshift.asking import NEXT, SMALL, pool
 from tests.sandbox.openshift.kinds import ACKS, ACKS_NAMESPACE, POOLS, REQUIRED
 from tests.sandbox.web import Request
+from tests.scenarios.cluster import USER
 from tests.scenarios.playbook import PLAN, Played, digest_in
 
 GATE = "ack-4.18-kube-1.32-api-removals-in-4.19"
@@ -74,6 +75,36 @@ def test_a_missing_acknowledgement_is_refused_once_with_its_command(here: World)
     assert command in refused.output
     acknowledge(cluster)
     assert planned(cluster, **MINOR).code == 0
+
+
+def test_another_kubernetes_is_no_openshift(here: World) -> None:
+    here.sandbox.apply(shipped_rights())
+    kubernetes = {"kubeconfig": str(here.sandbox.kubeconfig(USER))}
+    given = {"target_version": TARGET, "upgrade_namespace": NAMESPACE, "upgrade_kubernetes": kubernetes}
+    assert codes(here.play(PLAN, {**given, **SYSTEM})) == ["openshift_missing"]
+
+
+@pytest.mark.parametrize("knows", [False, True], ids=["without the kind", "without pools"])
+def test_a_hosted_control_plane_is_refused(here: World, *, knows: bool) -> None:
+    cluster = CalledOpenShift(here)
+    resources = cluster.openshift.resources
+    for name in ("master", "worker"):
+        resources.delete(POOLS, "", name)
+    if not knows:
+        resources.delete(DEFINITIONS, "", f"{POOLS.plural}.{POOLS.group}")
+    refused = planned(cluster)
+    assert codes(refused) == ["control_plane_hosted"], refused.output
+    assert "is hosted by another cluster" in refused.output
+
+
+def test_the_only_kubernetes_node_of_a_control_plane_keeps_no_majority(here: World) -> None:
+    cluster = CalledOpenShift(here, replace(SMALL, pools=(pool("master", 1),)))
+    said = planned(cluster).output
+    assert "master-0 is its only Kubernetes node, so the Kubernetes API is away while that restarts" in said
+    assert "majority" not in said
+    ended = cluster.upgrade()
+    assert ended.code == 0, ended.output
+    cluster.is_upgraded()
 
 
 def test_other_causes_against_a_minor_version_are_said_beside_the_acknowledgement(here: World) -> None:

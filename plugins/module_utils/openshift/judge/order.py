@@ -43,7 +43,10 @@ def _of_masters(seen: OpenShift, leg: Leg, chained: Sequence[Release]) -> Turn:
     reason += f", with MachineConfigPool {with_it}" if with_it else ""
     # A pool that goes with them may let several go at once.
     whose = f"those of MachineConfigPool {MASTER}" if with_it else "its Kubernetes nodes"
-    return Turn(list(seen.control_plane), reason, f"{whose} go one by one, so that etcd keeps its majority")
+    proof = f"{whose} go one by one, so that etcd keeps its majority"
+    if len(seen.masters) == 1:
+        proof = f"{seen.masters[0]} is its only Kubernetes node, so the Kubernetes API is away while that restarts"
+    return Turn(list(seen.control_plane), reason, proof)
 
 
 def with_control_plane(seen: OpenShift) -> list[list[str]]:

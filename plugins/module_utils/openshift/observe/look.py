@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from ...common.errors import refusal
+from ...common.errors import Refusal, refusal
 from ...common.reading import text_map, within
 from ...kubernetes.answers import all_of, reading_object
 from ...kubernetes.client import KubernetesClient
 from . import reading
-from .kinds import NODES, OPERATORS, POOLS, RELEASE, UPGRADE_OPERATOR, VERSION, ZONE, config_path
+from .kinds import MASTER, NODES, OPERATORS, POOLS, RELEASE, UPGRADE_OPERATOR, VERSION, ZONE, config_path
 from .state import ConfiguredNode, MachineConfigPool, OpenShift, pool_for
 
+Answer = TypeVar("Answer")
 AT_ONCE = 4
 """Objects and lists that are asked for at the same time."""
 
@@ -36,22 +37,33 @@ class Looking:
         with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
             version = pool.submit(client.get, VERSION)
             lists = {path: pool.submit(client.list, path) for path in (OPERATORS, POOLS, NODES)}
-            found = {path: each.result() for path, each in lists.items()}
-            whole = version.result()
-        if whole is None:
-            raise refusal(
-                "openshift_missing",
-                "The Kubernetes API has no ClusterVersion, so this is not OpenShift.",
-                "Correct kubernetes (upgrade_kubernetes).",
-            )
+            # Another Kubernetes has none of the lists either.
+            whole = _if_known(version)
+            if whole is None:
+                raise refusal(
+                    "openshift_missing",
+                    "The Kubernetes API has no ClusterVersion, so this is not OpenShift.",
+                    "Correct kubernetes (upgrade_kubernetes).",
+                )
+            # With a hosted control plane it may know no pools (openshift/hypershift, `resourcesToRemove`).
+            found_pools = _if_known(lists[POOLS]) or []
+            found = {path: lists[path].result() for path in (OPERATORS, NODES)}
         (said,) = all_of("ClusterVersion", [whole], reading.cluster_version)
         reached = said.desired if said.has_completed(said.desired) else ""
-        pools = {each.name: each for each in (self._pool(item, reached) for item in found[POOLS])}
+        pools = {each.name: each for each in (self._pool(item, reached) for item in found_pools)}
         nodes = {each.name: each for each in all_of("Node", found[NODES], reading.node, client.kept)}
         configs = {config for each in nodes.values() for config in (each.current, each.desired)}
         releases = {each: self._release(each) for each in sorted(configs)}
         operators = all_of("ClusterOperator", found[OPERATORS], reading.operator, client.kept)
-        return OpenShift(said, operators, pools, nodes, members_of(pools, nodes), releases)
+        members = members_of(pools, nodes)
+        if not members.get(MASTER):
+            raise refusal(
+                "control_plane_hosted",
+                f"No Kubernetes node is in a MachineConfigPool {MASTER}, so the control plane of this OpenShift is"
+                " hosted by another cluster, and cannot be upgraded from here.",
+                "Upgrade it there: the release of its HostedCluster, then those of its NodePools.",
+            )
+        return OpenShift(said, operators, pools, nodes, members, releases)
 
     def _pool(self, item: dict[str, Any], reached: str) -> MachineConfigPool:
         """A pool. Once the control plane has `reached` a version, its configuration is asked for until it has it, too.
@@ -76,6 +88,16 @@ class Looking:
                 notes = within(found, "metadata", lambda data: text_map(data, "annotations"))
             self._releases[config] = notes.get(RELEASE, "")
         return self._releases.get(config, "")
+
+
+def _if_known(answer: Future[Answer]) -> Answer | None:
+    """The answer; None if the API does not know the kind."""
+    try:
+        return answer.result()
+    except Refusal as error:
+        if error.verdict.reasons[0].code != "kubernetes_not_found":
+            raise
+        return None
 
 
 def members_of(pools: dict[str, MachineConfigPool], nodes: dict[str, ConfiguredNode]) -> dict[str, tuple[str, ...]]:
