@@ -34,7 +34,7 @@ from .asking import asked_while_held
 from .between_hops import judge_next, report_removals
 from .drain_watch import DrainWatch
 from .judge.going_on import control_plane_late, with_going_on, workers_late
-from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_whole
+from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_version, judge_whole
 from .judge.out_of_turn import judge_others, judge_turn, limit_of_batch
 from .judge.progress import (
     CONTROL_PLANE,
@@ -325,7 +325,9 @@ def _gate(task: Task) -> Outcome:
         if not seen.version.has_completed(str(target)) and seen.version.is_commenced(str(target)):
             return Verdict()
         if is_control_plane(seen, task):
-            allowed = judge_next(task, client, seen, at_target) if chained else Verdict()
+            allowed = combine(
+                (judge_version(seen), judge_next(task, client, seen, at_target) if chained else Verdict())
+            )
         else:
             names = task.params["batch"]
             allowed = combine((_unchanged(task, seen), judge_turn(seen, names), judge_others(seen, names)))

@@ -18,7 +18,7 @@ from ..run.start.schedule import WindowEnd
 from ..workloads.workload import WORKLOADS, conditions_of_workloads
 from . import spare_workers
 from .between_hops import judge_chain
-from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_pools, left_alone
+from .judge.health import is_held_by_person, judge_nodes, judge_operators, judge_pools, judge_version, left_alone
 from .judge.left_out import (
     ARO,
     DELAYED_CHECK,
@@ -106,7 +106,7 @@ def order(task: Task) -> Outcome:
 
     def judged(looked: tuple[OpenShift, Hops, Verdict]) -> Verdict:
         seen, hops, allowed = looked
-        fit = () if seen.version.is_commenced(str(hops[0])) else (judge_operators(seen), judge_nodes(seen))
+        fit = () if seen.version.is_commenced(str(hops[0])) else _fitness(seen)
         whole = combine((allowed, judge_pools(seen, hops[-1].release), Verdict(remark_on(without)), *fit))
         # A plan that is refused waits for nothing, and all that stands in its way is said at once.
         return whole.without_waiting() if whole.state is State.REFUSED else whole
@@ -139,6 +139,10 @@ def order(task: Task) -> Outcome:
         notices_left_out=[state for name, state in NOTICES.items() if name in without],
         file_integrity=task.params["fedramp"],
     )
+
+
+def _fitness(seen: OpenShift) -> tuple[Verdict, ...]:
+    return judge_version(seen), judge_operators(seen), judge_nodes(seen)
 
 
 def _conditions(task: Task, without: Collection[str]) -> list[str]:

@@ -19,6 +19,18 @@ def judge_operators(seen: OpenShift) -> Iterator[Reason]:
             yield waiting("operator_unwell", f"{_trouble(each)}", "See the pods of that operator.", about=each.name)
 
 
+@as_verdict
+def judge_version(seen: OpenShift) -> Iterator[Reason]:
+    """Whether the cluster version operator can carry out what it has, as `oc adm upgrade` asks before an update
+    (`checkForUpgrade` in `pkg/cli/admin/upgrade` of openshift/oc). Operators that are not well have their own reasons.
+    """
+    for name, said in (("Invalid", "is not valid"), ("Failing", "cannot be reconciled")):
+        found = seen.version.condition(name)
+        if found.true and (name == "Invalid" or all(each.well for each in seen.operators)):
+            cause = found.message or found.reason or "it does not say why."
+            yield waiting("version_unwell", f"The ClusterVersion {said}: {cause}", "Do what this message asks for.")
+
+
 def _trouble(operator: Operator) -> str:
     away = not operator.available.true
     said = operator.available if away else operator.degraded

@@ -46,7 +46,9 @@ def judge_control_plane(seen: OpenShift, target: Release, kept: Sequence[KeptPod
         )
     elif not version.has_completed(str(target)):
         if version.desired != str(target):
-            said = f"The cluster version operator has not begun the update to {target} yet."
+            invalid = version.condition("Invalid")
+            said = f"The cluster version operator has not begun the update to {target} yet"
+            said += f": {invalid.message or invalid.reason}" if invalid.true else "."
             yield waiting("update_not_begun", said, "See the pod cluster-version-operator.")
             return
         yield waiting(CONTROL_PLANE, _of_control_plane(seen, target), "See oc adm upgrade.")

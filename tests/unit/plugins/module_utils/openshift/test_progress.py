@@ -12,7 +12,6 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.condit
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Budget
 from ansible_collections.stateful.upgrade.plugins.module_utils.openshift.judge.health import (
     judge_nodes,
-    judge_operators,
     judge_pools,
     judge_whole,
     left_alone,
@@ -41,7 +40,6 @@ from tests.unit.plugins.module_utils.openshift.seen import (
     FALSE,
     NEW,
     OLD,
-    TRUE,
     config,
     node,
     openshift,
@@ -299,14 +297,6 @@ def test_the_steps_of_a_run_look_at_no_kubernetes_node_that_the_operator_takes_b
     assert left_alone(upgraded(), TARGET) == every[:3]
     done = {name: node(name, NEW) for name in openshift().nodes}
     assert left_alone(replace(upgraded(), nodes=done), TARGET) == every
-
-
-@pytest.mark.parametrize("facts", [{"available": FALSE}, {"degraded": TRUE}, {"degraded": StatusCondition()}])
-def test_an_operator_that_does_not_say_that_it_is_well_is_not(facts: dict[str, Any]) -> None:
-    seen = openshift()
-    unwell = replace(seen, operators=(replace(seen.operators[0], **facts), seen.operators[1]))
-    (reason,) = judge_operators(unwell).reasons
-    assert reason.message.startswith("ClusterOperator etcd is ")
 
 
 def test_a_pool_whose_configuration_says_no_version_is_refused() -> None:
