@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from ...common.verdict import Reason, Verdict, waiting
 from ...common.words import enumerate_few
 from ..observe.state import FAULTED, HEALTHY, RUNNING, UNDER_WAY, Longhorn, Replica, Volume
 from .copies import healthy_nodes, keeps_copy, rebuilding
-from .reasons import replicas_go
+from .reasons import RESTORED, replicas_go
 
 
 def touched(seen: Longhorn, node: str) -> tuple[Volume, ...]:
@@ -137,17 +137,7 @@ def rebuilds(seen: Longhorn, volume: Volume) -> Reason:
     """The wait for an attached volume to be whole."""
     name, engine = volume.name, seen.engine_of.get(volume.name)
     errors = f" The last attempt failed: {engine.rebuild_errors[0]}." if engine and engine.rebuild_errors else ""
-    lost = {each.node for each in seen.replicas_of.get(name, ()) if not each.sound}
-    shut = [
-        each.name for each in seen.nodes.values() if each.name in lost and not (each.allow_scheduling or each.begun)
-    ]
-    # A run has Longhorn wait for lost replicas, so none is built elsewhere for that time.
-    remedy = (
-        f"No replica comes back on {enumerate_few(shut)}, which takes none: allow scheduling there, or settle, so that"
-        " Longhorn builds one elsewhere."
-        if shut
-        else "It is rebuilt once a rebuild slot and a disk with room are free."
-    )
+    remedy = _remedy(seen, {each.node for each in seen.replicas_of.get(name, ()) if not each.sound})
     if volume.robustness == HEALTHY:
         # Its number of replicas was raised.
         there, wanted = len(_running(seen, volume)), volume.number_of_replicas
@@ -155,6 +145,21 @@ def rebuilds(seen: Longhorn, volume: Volume) -> Reason:
         return waiting("volume_degraded", lacks, remedy, about=name)
     said = f"Volume {name} is {volume.robustness or 'in an unknown state'}{_progress(seen, volume)}.{errors}"
     return waiting("volume_degraded", said, remedy, about=name)
+
+
+def _remedy(seen: Longhorn, lost: Collection[str]) -> str:
+    """What brings back the replicas that were lost on these nodes. A run has Longhorn wait for them, so none is built
+    elsewhere for that time. No run ends that wait while a node stays emptied."""
+    shut = [each for each in seen.nodes.values() if each.name in lost and not (each.allow_scheduling or each.begun)]
+    emptied = [each.name for each in shut if each.emptied]
+    if emptied:
+        return f"No replica comes back on {enumerate_few(emptied)}, which was emptied outside of a run. {RESTORED}."
+    if shut:
+        return (
+            f"No replica comes back on {enumerate_few(each.name for each in shut)}, which takes none: allow scheduling"
+            " there, or settle, so that Longhorn builds one elsewhere."
+        )
+    return "It is rebuilt once a rebuild slot and a disk with room are free."
 
 
 def not_whole(seen: Longhorn, node: str) -> Iterator[Reason]:

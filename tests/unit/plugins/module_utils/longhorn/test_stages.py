@@ -15,6 +15,8 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.st
     WantedSwitch,
     step,
 )
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.judge.volumes import rebuilds
+from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.kinds import EMPTIED
 from ansible_collections.stateful.upgrade.plugins.module_utils.longhorn.observe.state import (
     Attached,
     Longhorn,
@@ -31,6 +33,7 @@ from tests.unit.plugins.module_utils.longhorn.world import (
     with_engine,
     with_managers,
     with_node,
+    with_replica,
     with_volume,
     world,
 )
@@ -281,3 +284,14 @@ def arriving_engine(*replicas: str) -> Longhorn:
 def test_no_manager_is_replaced_to_which_an_engine_is_moved(replicas: tuple[str, ...]) -> None:
     found = step(arriving_engine(*replicas), WANTED)
     assert (found.stage, [each.kind for each in found.acts]) == (SwitchStage.SWITCHING_OVER, ["move_engine"])
+
+
+def test_a_replica_on_a_node_that_someone_has_emptied_comes_back_by_the_one_who_did() -> None:
+    """A run puts nothing of such a node back, nor the time for which Longhorn waits for its replicas."""
+    lost = with_replica(with_volume(begun(), "v1", robustness="degraded"), "v1-r-3", healthy_at="")
+    closed = with_node(lost, "n3", allow_scheduling=False)
+    assert rebuilds(closed, closed.volumes["v1"]).remedy.endswith("settle, so that Longhorn builds one elsewhere.")
+    emptied = with_node(closed, "n3", mark=f"someone{EMPTIED}")
+    remedy = rebuilds(emptied, emptied.volumes["v1"]).remedy
+    assert remedy.startswith("No replica comes back on n3, which was emptied outside of a run.")
+    assert remedy.endswith("run node_engine_switch with state restored, outside of a run.")

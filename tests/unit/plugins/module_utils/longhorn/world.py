@@ -124,6 +124,11 @@ def with_engine(seen: Longhorn, name: str, **more: Any) -> Longhorn:
     return replace(seen, engines=tuple(replace(each, **more) if each.volume == name else each for each in seen.engines))
 
 
+def with_replica(seen: Longhorn, name: str, **more: Any) -> Longhorn:
+    """The same with fields of one replica changed."""
+    return replace(seen, replicas=tuple(replace(each, **more) if each.name == name else each for each in seen.replicas))
+
+
 def with_node(seen: Longhorn, name: str, **more: Any) -> Longhorn:
     """The same with fields of one node changed."""
     return replace(seen, nodes={**seen.nodes, name: replace(seen.nodes[name], **more)})
