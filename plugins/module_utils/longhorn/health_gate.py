@@ -10,7 +10,7 @@ from ..common.verdict import Verdict, combine, waiting
 from ..common.waiting import Remaining
 from ..kubernetes.client import connect
 from .judge.gate import all_whole, may_go_down
-from .judge.order import is_done
+from .judge.order import is_done, v2_nodes
 from .judge.preflight import judge_target
 from .judge.volumes import left_to_rebuild
 from .observe.look import image_of, look
@@ -22,9 +22,7 @@ MOMENTS = ("before_batch", "after_batch", "before_upgrade", "after_upgrade")
 
 def _on_image(seen: Longhorn, image: str, names: Collection[str]) -> Verdict:
     """Whether every v2 node, or these, run the image and nothing else."""
-    left = [
-        name for name in sorted(seen.managers_of) if (not names or name in names) and not is_done(seen, name, image)
-    ]
+    left = [name for name in v2_nodes(seen, names) if not is_done(seen, name, image)]
     return Verdict(
         tuple(
             waiting(

@@ -17,7 +17,7 @@ from ..run.colouring import Turn
 from ..run.ordered import Whole, ordered
 from ..run.output.plan_text import Words
 from .health_figures import HEALTH
-from .judge.order import digest, order, version_text
+from .judge.order import digest, order, v2_nodes, version_text
 from .judge.preflight import UNLISTED_IMAGES, judge_target, preflight, unlisted
 from .judge.reasons import REPLACEMENT
 from .judge.upgrades import one_upgrade
@@ -52,7 +52,7 @@ def _order(task: Task) -> Outcome:
     (way,), image = found, image_of(seen)
     turns = order(seen, image, names)
     going = {turn.node for turn in turns}
-    versions = {name: version_text(seen, name) for name in sorted(seen.managers_of)}
+    versions = {name: version_text(seen, name) for name in v2_nodes(seen)}
     left = [name for name in versions if name not in going and names and name not in names]
     in_one_object = [turn.node for turn in turns] if params["one_object"] else []
     return ordered(

@@ -37,10 +37,15 @@ def is_done(seen: Longhorn, node: str, image: str) -> bool:
     return node in seen.emptied or (not (known and known.mark) and not moved_from(seen, node))
 
 
+def v2_nodes(seen: Longhorn, names: Collection[str] = ()) -> list[str]:
+    """The nodes, or these of them, with a v2 instance manager. One that a run has begun may lack it for a short time."""
+    known = seen.managers_of.keys() | {name for name, node in seen.nodes.items() if node.begun}
+    return sorted(name for name in known if not names or name in names)
+
+
 def order(seen: Longhorn, image: str, names: Collection[str] = ()) -> tuple[NodeTurn, ...]:
     """The nodes that are not done, in their order: those that a run has started come first, then by name."""
-    wanted = [name for name in sorted(seen.managers_of) if not names or name in names]
-    left = [name for name in wanted if not is_done(seen, name, image)]
+    left = [name for name in v2_nodes(seen, names) if not is_done(seen, name, image)]
     begun = {name for name in left if _is_begun(seen, name)}
     return tuple(
         NodeTurn(
@@ -88,7 +93,7 @@ def digest(seen: Longhorn, image: str, names: Collection[str], accepted: Collect
     """The digest of the result of the plan and its conditions, and not of how far it has come."""
     covered = {
         "image": image,
-        "nodes": sorted(name for name in seen.managers_of if not names or name in names),
+        "nodes": v2_nodes(seen, names),
         "accepted": sorted(accepted),
         "extra_replicas": extra,
         "namespace": seen.namespace,

@@ -220,9 +220,19 @@ def test_nodes_that_a_run_has_begun_come_first_and_finished_ones_not_at_all() ->
     assert order(seen, NEW)[0].proof == "each of its 3 volumes keeps a healthy replica elsewhere"
 
 
+def test_a_begun_node_stays_in_the_plan_while_it_has_no_instance_manager() -> None:
+    seen = with_managers(marked(world(S1), "n2"), "n2")
+    assert [turn.node for turn in order(seen, NEW)] == ["n2", "n1", "n3"]
+    assert [turn.node for turn in order(seen, NEW, ["n1"])] == ["n1"]
+    # Nothing of the v2 data engine is known of one that no run has begun.
+    assert [turn.node for turn in order(with_node(seen, "n2", mark=""), NEW)] == ["n1", "n3"]
+
+
 def test_the_digest_does_not_change_with_the_progress() -> None:
     whole, half = world(S1), with_managers(world(S1), "n1", manager("n1", NEW))
     assert digest(whole, NEW, (), ACCEPTED, False) == digest(half, NEW, (), ACCEPTED, False)
+    bare = with_managers(marked(world(S1), "n2"), "n2")
+    assert digest(whole, NEW, (), ACCEPTED, False) == digest(bare, NEW, (), ACCEPTED, False)
     assert digest(whole, NEW, (), ACCEPTED, False) != digest(whole, NEW, (), frozenset(), False)
     assert digest(whole, NEW, (), ACCEPTED, False) != digest(whole, NEW, ["n1"], ACCEPTED, False)
 
