@@ -196,7 +196,7 @@ restart_request:
   description: The request as the run notes it in the cluster. C(base) is the digest of what is wanted alone.
   returned: unless O(state=ended)
   type: dict
-  sample: {digest: p5f0c1d2e3a4, base: p1f0c33a9b21, replaced: [], completed: ''}
+  sample: {digest: p5f0c1d2e3a4, base: p1f0c33a9b21, replaced: [], completed: '', scheduled: []}
 course:
   description:
     - The way of the run. V(nothing) means that no member is due, and V(dynamic) that the members take all changes while

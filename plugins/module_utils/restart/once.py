@@ -5,7 +5,7 @@ Without a note and marks a killed run looks like a new request, so the note come
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -33,10 +33,12 @@ def agreed_to(task: Task, last: Carried | None) -> bool:
     return bool(last and agreed) and agreed == covered(last.digest if last else "", points_in(task.params["approvals"]))
 
 
-def once(planned: Outcome, last: Carried | None, *, goes_on: bool, used_up: bool) -> Outcome:
+def once(
+    planned: Outcome, last: Carried | None, *, goes_on: bool, used_up: bool, scheduled: Sequence[str] = ()
+) -> Outcome:
     """The plan with the digest of its request, see `judge.once`."""
     more = planned.more
-    request = request_of_plan(str(more["digest"]), more["batches"], last, goes_on=goes_on)
+    request = request_of_plan(str(more["digest"]), more["batches"], last, goes_on=goes_on, scheduled=scheduled)
     if used_up and last is not None:
         request = last
     own = {"digest": request.digest, "restart_request": asdict(request)}
@@ -48,7 +50,7 @@ def note_request(task: Task, order: Outcome) -> Outcome:
     """Note the request of a plan that is about to be carried out, once all its members are marked."""
     # The digest of the plan also covers the points to approve, which are no part of the request.
     noted = order.more["restart_request"]
-    request = Carried(noted["digest"], noted["base"], tuple(noted["replaced"]))
+    request = Carried(noted["digest"], noted["base"], tuple(noted["replaced"]), scheduled=tuple(noted["scheduled"]))
     if task.check_mode or not order.more["batches"]:
         return Outcome(Verdict())
     return _note(task, lambda last: None if last == request else request)

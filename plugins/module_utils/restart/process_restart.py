@@ -181,8 +181,9 @@ def _schedule(task: Task, batch: RestartBatch, marks: Marks, configurations: Con
     for name, mark in batch.marks.items():
         pod, present = batch.pods[name], found.get(name, "")
         if mark.phase is None:
-            phase = batch.phases.get(batch.pool_of(name)) or RestartPhase(task.params["phase"])
-            task.ask(partial(marks.set, pod, phase, configuration=present))
+            of_pool = batch.phases.get(batch.pool_of(name))
+            phase, by_person = of_pool or RestartPhase(task.params["phase"]), of_pool is not None
+            task.ask(partial(marks.set, pod, phase, configuration=present, by_person=by_person))
         elif present:
             task.ask(partial(marks.found, pod, present))
     task.ask(lambda: configurations.add_missing(batch.pools))

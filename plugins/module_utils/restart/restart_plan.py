@@ -50,6 +50,7 @@ from .judge.phases import (
 from .judge.pod_spec import Mounted
 from .judge.pods_to_restart import (
     PodsToRestart,
+    as_agreed,
     judge_all_ready,
     judge_pods_to_restart,
     judge_stops,
@@ -79,9 +80,10 @@ def _order(task: Task) -> Outcome:
     marks = _marks(seen, task.params["annotation"])
     configuration = plan_configuration(task, seen, marks)
     last = carried_in(settings_of(task), seen.state.uuid)
-    partly = (last is None or bool(last.completed)) and marked_in_part(marks, [one.member_names() for one in seen.sets])
+    partly = (last is None or bool(last.completed)) and marked_in_part(marks)
     stops = keeps_stopped(task.params["way"])
     request = pods_to_restart(marks, configuration.due, stops=stops, partly=partly)
+    request = as_agreed(request, marks, last.scheduled if last is not None and not last.completed else ())
     by = RunBy(task.params["replace_pods"])
     given, target, versions = pool_order.to_restart(task, seen.state, {mark.name for mark in marks})
     found = {one.name: pool_of_set(one, seen, given.params, target) for one in seen.sets if seen.pods[one.name]}
@@ -107,7 +109,9 @@ def _order(task: Task) -> Outcome:
     planned = pool_order.planned(_agreed(given, choice), drawn, target, conditions, every.at_once)
     planned = every.planned(planned, {pool.name: pool.kind.value for pool in found.values()})
     goes_on = configuration.due is not None or any(mark.phase for mark in marks)
-    return pool_order.with_visible_nodes(task, once(planned, last, goes_on=goes_on, used_up=used_up))
+    return pool_order.with_visible_nodes(
+        task, once(planned, last, goes_on=goes_on, used_up=used_up, scheduled=request.by_person)
+    )
 
 
 @dataclass(frozen=True)

@@ -45,12 +45,20 @@ class Marks:
     """The annotation that holds the phase."""
 
     def set(
-        self, pod: Pod, phase: RestartPhase | None, process: str = "", member: str = "", configuration: str = ""
+        self,
+        pod: Pod,
+        phase: RestartPhase | None,
+        process: str = "",
+        member: str = "",
+        configuration: str = "",
+        *,
+        by_person: bool = False,
     ) -> bool:
         """Bring a pod into a phase, or out of its restart. The result says whether there was anything to do.
 
         `process` and `member` are noted with the phase `stop`, and removed at the end. `configuration` is the checksum
         of the content that is there when the pod is scheduled, and at the end of the one that it runs, which stays.
+        `by_person` says that a person has scheduled it with its StatefulSet.
 
         Raises:
             Conflict: the pod was replaced, or its phase was changed to one that this step cannot follow.
@@ -62,7 +70,7 @@ class Marks:
                 return False
             if not may_become(before, phase):
                 raise self._moved(found, before, phase)
-            own = {RUN: self.task.run or None, FOUND: configuration or None}
+            own = {RUN: None if by_person else self.task.run or None, FOUND: configuration or None}
             scheduled = own if phase in SCHEDULED else {}
             of_run = {CLUSTER: cluster_of(self.task) or None} if phase in SCHEDULED | STOPPING else {}
             self._write(found, phase, {**scheduled, **of_run, **_notes(phase, process, member, configuration)})

@@ -38,6 +38,8 @@ class Carried:
     """The members whose pods it replaces. No other one is replaced by the same consent."""
     completed: str = ""
     """The time at which it was completed; empty before."""
+    scheduled: tuple[str, ...] = ()
+    """The members that people had scheduled then."""
 
     def text(self, cluster: str) -> str:
         """The note as the cluster with this UUID carries it."""
@@ -49,7 +51,7 @@ def carried_in(settings: Settings, cluster: str) -> Carried | None:
 
     def read(note: Any) -> Carried:
         digest, base = text(note, "digest"), text(note, "base")
-        return Carried(digest, base, texts(note, "replaced"), text(note, "completed", ""))
+        return Carried(digest, base, texts(note, "replaced"), text(note, "completed", ""), texts(note, "scheduled", ()))
 
     return note_in(settings, REQUEST, cluster, read, "the last restart", "Set it to null, and look at the new plan.")
 
@@ -77,8 +79,10 @@ def note_in(
         ) from error
 
 
-def request_of_plan(base: str, batches: Batches, last: Carried | None, *, goes_on: bool) -> Carried:
-    """The request of a plan, with its digest; `base` is the digest of what is wanted.
+def request_of_plan(
+    base: str, batches: Batches, last: Carried | None, *, goes_on: bool, scheduled: Sequence[str] = ()
+) -> Carried:
+    """The request of a plan, with its digest; `base` is the digest of what is wanted, and people have `scheduled` these.
 
     `goes_on` says whether anything of the last request is left. If it is the same one it keeps its digest while its
     members become fewer, so that one consent is enough. Another member may have been elected, so that those that are
@@ -90,7 +94,7 @@ def request_of_plan(base: str, batches: Batches, last: Carried | None, *, goes_o
         return last
     order = [[batch.get("by", ""), *batch["members"]] for batch in batches]
     since = last.digest if last else ""
-    return Carried(f"p{_sum([base, order, since])[:11]}", base, replaced)
+    return Carried(f"p{_sum([base, order, since])[:11]}", base, replaced, scheduled=tuple(scheduled))
 
 
 def _sum(content: Any) -> str:

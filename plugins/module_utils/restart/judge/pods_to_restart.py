@@ -7,7 +7,7 @@ every pod, and so it is if a run was killed while it marked them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few
@@ -61,17 +61,22 @@ def pods_to_restart(
     )
 
 
-def marked_in_part(pods: Sequence[Marked], sets: Iterable[Collection[str]]) -> bool:
-    """Whether a run has marked some pods of a set (`sets` are their members) and not the others, and nothing else was
-    done since. A person who schedules a whole set has all of its pods marked.
+def as_agreed(request: PodsToRestart, pods: Iterable[Marked], scheduled: Collection[str]) -> PodsToRestart:
+    """The request with the pods that people had `scheduled` when it was agreed to: some of them may be done by now."""
+    left = {pod.name for pod in pods if not pod.run and (pod.phase is not None or pod.name in request.to_stop)}
+    return replace(request, by_person=tuple(scheduled)) if left and left <= {*scheduled} else request
 
-    A run notes its request after the marks. So before that, one was killed while it made them.
+
+def marked_in_part(pods: Sequence[Marked]) -> bool:
+    """Whether a run has marked some pods and not the others, and nothing else was done since.
+
+    A run notes its request after the marks. So before that, one was killed while it made them. Pods that a person has
+    scheduled name no run.
     """
     marked = {pod.name for pod in pods if pod.phase is not None}
     if marked != {pod.name for pod in pods if pod.run and pod.phase in SCHEDULED}:
         return False
-    free = {pod.name for pod in pods if not pod.stays_stopped}
-    return any(marked & {*members} and free & {*members} - marked for members in sets)
+    return bool(marked) and any(pod.name not in marked for pod in pods if not pod.stays_stopped)
 
 
 @as_verdict

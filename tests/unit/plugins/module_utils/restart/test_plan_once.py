@@ -81,7 +81,35 @@ def test_a_run_that_was_killed_while_it_marked_all_pods_has_the_same_plan_and_co
 
 
 def test_a_person_who_schedules_a_whole_set_has_no_more_restarted(room: Room) -> None:
-    """The run takes the phase of the set over to its pods before it notes the request."""
+    """The run takes the phase of the set over to its pods before it notes the request, and they name no run."""
+    for name in ("data-0", "data-1"):
+        annotate(room, name, restart_phase="schedule-rolling")
+    assert sorted(order_of(plan(room))) == ["data-0", "data-1"]
+
+
+def test_a_run_that_was_killed_after_it_had_marked_a_whole_set_goes_on_with_all(room: Room) -> None:
+    before = plan(room)
     for name in ("data-0", "data-1"):
         annotate(room, name, restart_phase="schedule-rolling", restart_run="of-before")
-    assert sorted(order_of(plan(room))) == ["data-0", "data-1"]
+    later = plan(room)
+    assert (len(order_of(later)), later["digest"]) == (6, before["digest"])
+
+
+def test_one_consent_covers_the_members_that_people_have_scheduled_until_all_are_done(room: Room) -> None:
+    names = ("data-0", "managers-0", "managers-1")
+    for name in names:
+        annotate(room, name, restart_phase="schedule-rolling")
+    first = plan(room)
+    begun(room, first)
+    annotate(room, "data-0")
+    annotate(room, "managers-1", restart_phase="stop", restart_process="one")
+    later = plan(room)
+    assert (sorted(order_of(later)), later["digest"]) == (["managers-0", "managers-1"], first["digest"])
+    # Another member that is scheduled since is another request.
+    annotate(room, "data-1", restart_phase="schedule-rolling")
+    assert plan(room)["digest"] != first["digest"]
+    # So is the same one once it was carried out.
+    for name in (*names, "data-1"):
+        annotate(room, name, **({"restart_phase": "schedule-rolling"} if name in names else {}))
+    begun(room, first, completed="2026-11-25T02:00:00Z")
+    assert plan(room)["digest"] != first["digest"]

@@ -67,7 +67,7 @@ def plan(room: Room, added: str | None = None, **params: Any) -> dict[str, Any]:
 def begun(room: Room, result: Mapping[str, Any], completed: str = "") -> None:
     """Note a run that has started with this plan."""
     noted = result["restart_request"]
-    note = Carried(noted["digest"], noted["base"], tuple(noted["replaced"]), completed)
+    note = Carried(noted["digest"], noted["base"], tuple(noted["replaced"]), completed, tuple(noted["scheduled"]))
     room.settings[REQUEST] = note.text(room.state.uuid)
 
 
