@@ -186,11 +186,23 @@ def _schedule(task: Task, batch: RestartBatch, marks: Marks, configurations: Con
             task.ask(partial(marks.set, pod, phase, configuration=present, by_person=by_person))
         elif present:
             task.ask(partial(marks.found, pod, present))
+    _hand_on(task, batch, marks)
     task.ask(lambda: configurations.add_missing(batch.pools))
     task.ask(lambda: configurations.enlarge(batch.pools))
     for name, present in configurations.found_in(batch.pools).items():
         if name in batch.marks and name not in found:
             task.ask(partial(marks.found, batch.pods[name], present))
+
+
+def _hand_on(task: Task, batch: RestartBatch, marks: Marks) -> None:
+    """Give the phase of a StatefulSet also to those of its pods that are not in the batch: the set loses it."""
+    for pool in batch.pools:
+        phase = batch.phases[pool.name]
+        if phase is None or phase not in SCHEDULED:
+            continue
+        for name, pod in batch.there.pods_of(pool).items():
+            if name not in batch.marks:
+                task.ask(partial(marks.hand_on, pod, phase))
 
 
 MOST_ROUNDS = 3

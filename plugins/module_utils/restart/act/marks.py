@@ -108,6 +108,20 @@ class Marks:
 
         self._made(pod, step)
 
+    def hand_on(self, pod: Pod, phase: RestartPhase) -> None:
+        """Give a pod the phase of its StatefulSet, unless it has one of its own.
+
+        Raises:
+            Conflict: the pod was replaced.
+        """
+
+        def step(found: Pod, before: RestartPhase | None) -> bool:
+            if before is None:
+                self._write(found, phase, {CLUSTER: cluster_of(self.task) or None})
+            return before is None
+
+        self._made(pod, step)
+
     def clear(self, pod: Pod) -> bool:
         """Remove the phase of a pod whose process was left alone. The result says whether there was one.
 

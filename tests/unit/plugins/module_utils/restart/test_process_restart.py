@@ -58,6 +58,16 @@ def test_the_pods_are_scheduled_and_the_phase_of_their_set_is_handed_on(there: W
     assert not there.restart(*NAMES, state="scheduled")["changed"]
 
 
+def test_pods_of_a_scheduled_set_that_a_run_leaves_out_keep_its_phase_and_name_no_run(there: World) -> None:
+    there.annotate("data", restart_phase="schedule-rolling")
+    lock = {"run": "run-1", "name": "lock-1", "kept_in": "kubernetes", "namespace": "search"}
+    for state in ("scheduled", "unscheduled"):
+        assert codes(there.restart("data-0", state=state, lock=lock)) == []
+        assert there.sets["data"]["metadata"]["annotations"] == {}
+        assert {*there.phases()} == ({*NAMES} if state == "scheduled" else {"data-1", "data-2"})
+        assert not any("upgrade.stateful/restart-run" in pod["metadata"]["annotations"] for pod in there.pods.values())
+
+
 def test_only_pods_whose_restart_has_not_begun_are_unscheduled(there: World) -> None:
     scheduled(there, "data-0").annotate("data-1", restart_phase="stop", restart_process="data-1/1")
     there.restart(*NAMES, state="unscheduled")
