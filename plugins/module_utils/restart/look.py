@@ -141,6 +141,9 @@ class RestartLooks:
         No budget is asked about a restart of all members, to which the user has agreed.
         """
         pods = {name: pod for pool in seen.pools for name, pod in seen.there.pods_of(pool).items()}
+        words = judge_words(annotations_of((), pods.values()), self._key)
+        if not words.passed:
+            return words
         budgets = () if seen.together else list_budgets(self.client, self._namespace)
         going = [seen.pods[name] for name in seen.going]
         # A person wants these stopped, so they are not waited for. The proof counts them as away.

@@ -144,7 +144,8 @@ def _running(task: Task, batch: RestartBatch, way: ProcessControl, configuration
     """The remark on contents. A failed look for a remark does not fail a run that has done its work."""
     try:
         return configurations.running(batch.pools, batch.there.pods, way, task.params["annotation"])
-    except Refusal:
+    except (Refusal, ValueError):
+        # A person may have written a word that is no phase.
         return Verdict()
 
 

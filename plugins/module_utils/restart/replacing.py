@@ -7,13 +7,13 @@ restart in place.
 
 from __future__ import annotations
 
-from ..common.task import Contract, Outcome, Task
+from ..common.task import Contract, Outcome, Task, passed_or_raise
 from ..kubernetes import client as kubernetes
 from ..kubernetes.state import Pod
 from ..opensearch import pod_roll
 from .act.marks import Marks
 from .configurations import Configurations
-from .judge.phases import PHASE, marked
+from .judge.phases import PHASE, judge_words, marked
 from .options import CONFIGURATION
 
 CONTRACT = Contract(argument_spec={**pod_roll.CONTRACT.argument_spec, **CONFIGURATION})
@@ -28,6 +28,7 @@ def run(task: Task) -> Outcome:
     configurations = Configurations(task, client, Marks(task, client, key))
 
     def write(pod: Pod) -> None:
+        passed_or_raise(judge_words({f"pod {pod.name}": pod.annotations}, key))
         mark = marked(pod.name, pod.uid, pod.annotations, key=key)
         configurations.bring(pod.name.rpartition("-")[0], mark, pod, runs=True)
 

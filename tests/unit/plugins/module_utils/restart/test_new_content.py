@@ -328,6 +328,8 @@ def test_at_the_end_a_member_is_named_that_does_not_run_what_its_file_holds(
 def test_a_look_for_a_remark_fails_no_run_that_has_done_its_work(there: ConfiguredWorld) -> None:
     there.agents["data-0"].reachable = False
     assert codes(there.restart(state="completed")) == []
+    there.annotate("data-0", restart_phase="sometime")
+    assert codes(there.restart(state="completed")) == []
 
 
 def test_a_write_that_is_turned_away_at_the_end_is_made_again(

@@ -304,3 +304,11 @@ def test_a_pod_that_loses_its_mark_on_the_way_is_followed_until_it_is_ready(
     (member,) = result["members"]
     assert (member["total_seconds"] is not None) == returns
     assert returns or "data-1 has no mark of its restart any more, and is not Ready" in str(result["verdict"])
+
+
+def test_a_word_that_is_no_phase_at_another_pod_is_refused_before_a_process_ends(there: World) -> None:
+    scheduled(there, "data-1")
+    there.annotate("data-0", restart_phase="sometime")
+    result = there.restart("data-1")
+    assert (codes(result), there.stopped) == (["phase_unknown"], [])
+    assert "pod data-0" in result["verdict"]["reasons"][0]["message"]

@@ -108,6 +108,14 @@ def test_a_request_that_was_reverted_before_its_content_was_written_leaves_the_o
     assert contents(api) == {"data-0": OLD}
 
 
+def test_a_word_that_is_no_phase_by_now_is_refused_before_anything_is_written(api: InProcess) -> None:
+    api.objects[PATH]["metadata"]["annotations"][PHASE] = "sometime"
+    with pytest.raises(Refusal) as refused:
+        replaced(NEW)
+    assert [each.code for each in refused.value.verdict.reasons] == ["phase_unknown"]
+    assert contents(api) == {"data-0": OLD}
+
+
 def test_a_later_edit_waits_until_the_content_that_was_written_is_through(api: InProcess) -> None:
     replaced(NEW)
     replaced(LATER)
