@@ -20,7 +20,7 @@ from .act.marks import Marks
 from .given import configuration_in
 from .judge.configuration import checksum, judge_secret
 from .judge.labels import judge_labels
-from .judge.phases import Marked, marked
+from .judge.phases import Marked, is_to_restart, marked
 from .judge.pod_spec import Mounted, how_mounted, judge_mounted
 from .judge.wanted import (
     Runs,
@@ -199,13 +199,19 @@ class Configurations:
             return ""
         return f"{self._mounted(pool, container).directory}/{pod.name}"
 
-    def complete(self, pools: Iterable[StatefulSet], pods: Collection[str]) -> None:
-        """Forget what the members had before the run, and remove the keys of members that are gone."""
+    def complete(self, pools: Iterable[StatefulSet], pods: Collection[Pod]) -> None:
+        """Forget what the members had before the run, and remove the keys of members that are gone.
+
+        A pool with a member that is still to restart keeps the former: a run that was narrowed to others ends before.
+        """
+        there = {pod.name for pod in pods}
+        left = {pod.name for pod in pods if is_to_restart(pod.annotations, self._marks.key)}
         for pool in pools:
             if pool.name in self.wanted:
-                place = self._place(pool.name)
-                complete(self._task, self._client, place, pool.member_names())
-                remove_unwanted(self._task, self._client, place, pool.member_names(), pods)
+                place, members = self._place(pool.name), pool.member_names()
+                if left.isdisjoint(members):
+                    complete(self._task, self._client, place, members)
+                remove_unwanted(self._task, self._client, place, members, there)
 
     def collect(self) -> tuple[Reason, ...]:
         """Delete Secrets with configurations that no pod has used for long; a remark says if that is not allowed."""

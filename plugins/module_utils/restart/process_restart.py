@@ -133,7 +133,7 @@ def _completed(
     batch, verdict = task.wait(RestartLooks(cluster, task.params).look, lambda seen: seen.verdict)
     if verdict.passed:
         # Each write is made again until it is answered: a busy API server ends no run that has done everything.
-        task.ask(lambda: configurations.complete(batch.pools, [pod.name for pod in batch.there.pods]))
+        task.ask(lambda: configurations.complete(batch.pools, batch.there.pods))
         verdict = combine((Verdict(task.ask(configurations.collect)), _running(task, batch, way, configurations)))
         if wanted := licence_of(task.params):
             bring_licence(task, search, wanted)

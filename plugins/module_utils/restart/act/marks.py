@@ -29,6 +29,7 @@ from ..judge.phases import (
     judge_words,
     may_become,
     phase_of,
+    word_of,
 )
 
 ATTEMPTS = 10
@@ -149,7 +150,7 @@ class Marks:
         def attempt() -> None:
             found = look()
             # A word that is no phase by now is not this one either.
-            if found and _words(found, self.key) == _words(pool, self.key):
+            if found and word_of(found.annotations, self.key) == word_of(pool.annotations, self.key):
                 self._annotate("marked_pool", path_of(found.namespace, found.name), found, None, {})
 
         until_unchanged(attempt, ATTEMPTS)
@@ -201,10 +202,6 @@ class Marks:
         wanted = f"phase {after.value}" if after else "the end of its restart"
         message = f"Pod {pod.name} {was}, from which no step leads to {wanted}: someone else has changed it."
         return Conflict(refused("phase_moved", message, "Look who else restarts this cluster, and run again."))
-
-
-def _words(pool: StatefulSet, key: str) -> str:
-    return pool.annotations.get(key) or pool.annotations.get(PHASE_OF_OPERATOR) or ""
 
 
 def cluster_of(task: Task) -> str:

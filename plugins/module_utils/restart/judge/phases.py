@@ -121,19 +121,34 @@ def may_become(before: RestartPhase | None, after: RestartPhase | None) -> bool:
     return after in SCHEDULED if before is None else after is _NEXT[before]
 
 
+def word_of(annotations: Mapping[str, str], key: str = PHASE) -> str:
+    """The word in the place of a phase, whether it is one or not; empty if there is none."""
+    return annotations.get(key) or annotations.get(PHASE_OF_OPERATOR) or ""
+
+
 def phase_of(annotations: Mapping[str, str], key: str = PHASE) -> RestartPhase | None:
     """The phase in the annotations of a pod or of a StatefulSet.
 
     Raises:
         ValueError: the annotation holds a word that is no phase; the message is that word.
     """
-    said = annotations.get(key) or annotations.get(PHASE_OF_OPERATOR) or ""
+    said = word_of(annotations, key)
     if not said:
         return None
     try:
         return RestartPhase(said)
     except ValueError:
         raise ValueError(said) from None
+
+
+def is_to_restart(annotations: Mapping[str, str], key: str = PHASE) -> bool:
+    """Whether the restart of a pod is not complete, whatever word says so. One that a person wants stopped is done."""
+    word = word_of(annotations, key)
+    return bool(word) and not (_stays_stopped(annotations) and word in {each.value for each in STOPPING})
+
+
+def _stays_stopped(annotations: Mapping[str, str]) -> bool:
+    return annotations.get(STOPPED, "").strip().lower() == "true"
 
 
 def marked(
@@ -144,7 +159,7 @@ def marked(
     Raises:
         ValueError: the annotation of the pod holds a word that is no phase; the message is that word.
     """
-    stays_stopped = annotations.get(STOPPED, "").strip().lower() == "true"
+    stays_stopped = _stays_stopped(annotations)
     own = phase_of(annotations, key)
     found = (annotations.get(each, "") for each in (RUN, CHOSEN, CONFIGURED, FOUND, CLUSTER))
     process, member = annotations.get(PROCESS, ""), annotations.get(MEMBER, "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.test_new_content import (
     NEW,
+    OLD,
     OTHER,
     ConfiguredWorld,
     checksum,
@@ -33,3 +34,19 @@ def test_a_later_wish_waits_for_its_own_plan_and_consent() -> None:
     result = there.restart(state="resumed", pools=[], expected=[], configuration=wish(OTHER))
     assert (codes(result), there.phases(), there.stopped) == ([], {}, stopped)
     assert there.agents["data-1"].runs == checksum(NEW)
+
+
+@pytest.mark.parametrize("stopped", ["false", "true"])
+def test_what_members_had_before_is_kept_while_an_interrupted_run_has_some_left(stopped: str) -> None:
+    """A run that is narrowed to other members ends well in between. One that a person has had stopped is done."""
+    there = ConfiguredWorld()
+    for name in ("data-0", "data-1"):
+        there.annotate(name, restart_phase="schedule-rolling")
+    there.annotate("data-0", stop=stopped)
+    assert codes(there.restart("data-1", configuration=wish(NEW))) == []
+    for left in (True, False):
+        if not left:
+            there.restart("data-0", configuration=wish(NEW))
+            assert there.phases() == ({"data-0": "stop"} if stopped == "true" else {})
+        there.restart(state="completed", configuration=wish(NEW))
+        assert there.data.get("data-1.previous") == (OLD if left else None)
