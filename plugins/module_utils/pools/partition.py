@@ -15,7 +15,7 @@ from ..common.errors import Refusal
 from ..common.verdict import Reason, as_verdict, refused, remark, waiting
 from ..common.words import enumerate_few
 from ..kubernetes.state import Pod, StatefulSet
-from .judge import judge_strategy
+from .judge import judge_strategy, pod_is_current
 from .pool_changes import carried_undo, holds
 
 
@@ -86,10 +86,12 @@ def judge_rolling(pool: StatefulSet, pods: Mapping[str, Pod]) -> Iterator[Reason
     """Whether the controller replaces no pods of this pool by itself now. The proof of another batch does not allow for
     that.
 
-    Pods that a run has let through by its partition are waited for, since that ends by itself.
+    A pod that a run has let through by its partition is waited for, since that ends by itself. A run lets no two through
+    at once (`judge_one_at_a_time`): then another has lowered the partition, such as a deployer that applies its own.
     """
     reasons = judge_strategy(pool, pods, ()).reasons
-    if reasons and rolled_by_partition(pool):
+    loose = [n for n, pod in pods.items() if pool.place(n) >= pool.partition and not pod_is_current(pool, pod)]
+    if reasons and len(loose) == 1 and rolled_by_partition(pool):
         return (waiting(one.code, one.message, "It ends by itself.") for one in reasons)
     return (replace(one, remedy=f"Let that end, or stop it: {holding(pool)}.") for one in reasons)
 

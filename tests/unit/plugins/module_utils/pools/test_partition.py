@@ -139,6 +139,8 @@ def test_two_of_a_pool_never_go_through_at_once() -> None:
         # A pod that a run has let through is gone soon; one that it holds back stays.
         (held(1), ["data-0", "data-1"], ["waiting"]),
         (held(2), ["data-0", "data-1"], []),
+        # Someone has put the partition back that a run had raised.
+        (held(0), ["data-0", "data-1"], ["refused"]),
     ],
 )
 def test_a_pool_that_its_own_controller_rolls_is_told(
