@@ -149,6 +149,18 @@ def test_without_an_answer_no_restart_of_a_living_run_is_joined(
         assert (codes(result), len(result["members"]), there.phases()) == ([], 3, {})
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_without_an_answer_the_pools_that_the_user_names_are_its_own(there: AgentWorld, named: bool) -> None:
+    there.kill_at = 18
+    with pytest.raises(Killed):
+        restarted(there)
+    there.kill_at = None
+    before = (there.phases(), [*there.started])
+    result = there.restart(state="resumed", pools=["data" if named else "of-another-cluster"], expected=[])
+    assert (codes(result), len(result["members"])) == ([], 3 if named else 0)
+    assert ((there.phases(), there.started) == before) is not named
+
+
 def test_members_that_a_person_has_scheduled_are_not_joined_to_the_restart_of_another_cluster(
     there: AgentWorld,
 ) -> None:
