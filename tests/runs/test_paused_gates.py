@@ -40,6 +40,8 @@ from tests.sandbox.longhorn.description import Machine, Volume
 from tests.sandbox.longhorn.kinds import NAMESPACE as OF_LONGHORN
 from tests.sandbox.longhorn.runs import leftovers
 from tests.sandbox.web import Request
+from tests.scenarios.branches.test_restart import RESTART, marks, of_restart, processes
+from tests.scenarios.cluster import RESTART_ROLE, bound
 from tests.scenarios.playbook import PLAN, PLAYBOOK, Played, digest_in
 
 FROM, TO = "2.19.6", "3.8.0"
@@ -147,6 +149,32 @@ def test_a_member_of_opensearch_does_not_go_down_in_a_pause(here: World) -> None
     assert done.code == 0, done.output
     cluster.is_upgraded(TO)
     assert cluster.fingerprint().settings == before.settings
+
+
+def test_no_process_ends_in_a_pause_of_a_restart(here: World) -> None:
+    cluster = here.cluster(TO)
+    here.sandbox.apply(bound(RESTART_ROLE, cluster.namespace))
+    given, first, faults = of_restart(cluster), processes(cluster), here.sandbox.faults
+    given = {**given, "upgrade_confirm": digest_in(here.play(RESTART, given, CHECK))}
+
+    def kept() -> set[str]:
+        return {name for name, process in processes(cluster).items() if process == first[name]}
+
+    def one_is_done() -> bool:
+        return batches_done(here, cluster.namespace) == 1
+
+    def crash() -> None:
+        (restarted,) = first.keys() - kept()
+        faults.crash_loop(cluster.namespace, restarted)
+        faults.kill(cluster.namespace, restarted)
+
+    Blocked(here, cluster.namespace, one_is_done, crash).ends(lambda: here.play(RESTART, given))
+    faults.mend_all()
+    assert len(kept()) == len(first) - 1
+    annotated(here, cluster.namespace, None)
+    done = here.play(RESTART, given)
+    assert (done.code, kept()) == (0, set()), done.output
+    assert marks(cluster) == {name: [] for name in first}
 
 
 def test_a_kubernetes_node_of_openshift_is_not_taken_in_a_pause(here: World) -> None:
