@@ -14,6 +14,7 @@ from ..common.verdict import Verdict, combine
 from ..common.words import enumerate_few
 from ..kubernetes import client as kubernetes
 from ..kubernetes.rights import EXECUTE, PORT_FORWARD, missing_rights
+from ..kubernetes.stateful_sets import observe_namespace
 from ..opensearch import pool_order, upgrade_plan
 from ..opensearch.both_sides import see
 from ..opensearch.judge.checks import IMAGES
@@ -31,6 +32,7 @@ from ..run.output.plan_text import Words
 from ..run.record.phases import Deed
 from . import process_restart
 from .act.licence import bring_licence
+from .act.marks import cluster_of
 from .by_agent import THROUGH_KUBERNETES
 from .configuration_plan import PlannedConfiguration, judge_pods, plan_configuration
 from .given import given_addresses
@@ -38,9 +40,12 @@ from .judge.choice import ChosenRestart, Course, Line, PoolToRestart, RunBy, cho
 from .judge.configuration_diff import settings_diff
 from .judge.once import carried_in
 from .judge.phases import (
+    CLUSTER,
+    RUN,
     UNDER_WAY,
     Marked,
     RestartPhase,
+    is_to_restart,
     judge_singles,
     judge_words,
     marked,
@@ -335,7 +340,18 @@ def _marked_all(task: Task, order: Outcome) -> Outcome:
 
 
 def _last(task: Task) -> Outcome:
-    return forget_on_hosts(task) if task.params["groups"] else note_completed(task)
+    if task.params["groups"]:
+        return forget_on_hosts(task)
+    return Outcome(Verdict()) if _leaves_others(task) else note_completed(task)
+
+
+def _leaves_others(task: Task) -> bool:
+    """Whether pods are left that runs on this cluster have marked. A run that was limited to some members leaves those
+    of an interrupted one, which would then look like one that was killed while it marked all pods."""
+    client, lock = kubernetes.connect(task.params["kubernetes"]), cluster_of(task)
+    there = task.ask(lambda: observe_namespace(client, task.params["namespace"]))
+    left = (pod.annotations for pod in there.pods if is_to_restart(pod.annotations, task.params["annotation"]))
+    return any(each.get(RUN) and each.get(CLUSTER, "") == lock for each in left)
 
 
 def _words(params: Mapping[str, Any], more: Mapping[str, Any]) -> Words:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart import restart_plan
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.restart_plan import SYSTEM
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.runs import contract_of
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.plan_room import Room, order_of
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.restart.test_restart_plan import (
     BASE,
@@ -93,6 +99,25 @@ def test_a_run_that_was_killed_after_it_had_marked_a_whole_set_goes_on_with_all(
         annotate(room, name, restart_phase="schedule-rolling", restart_run="of-before")
     later = plan(room)
     assert (len(order_of(later)), later["digest"]) == (6, before["digest"])
+
+
+@pytest.mark.parametrize("lock", ["lock-of-this", "lock-of-another"])
+def test_a_run_that_was_limited_to_some_members_completes_no_request_of_others(
+    room: Room, monkeypatch: pytest.MonkeyPatch, lock: str
+) -> None:
+    noted: list[str] = []
+
+    def completed(_task: Task) -> Outcome:
+        noted.append("it")
+        return Outcome(Verdict())
+
+    monkeypatch.setattr(restart_plan, "note_completed", completed)
+    annotate(room, "data-1", restart_phase="schedule-rolling", restart_run="of-before", restart_cluster=lock)
+    given = {name: option.get("default") for name, option in contract_of(SYSTEM).argument_spec.items()}
+    given |= {"namespace": "search", "kubernetes": {}, "lock": {"run": "r1", "name": "lock-of-this"}}
+    assert SYSTEM.last is not None
+    SYSTEM.last(Task(given, clock=room.clock))
+    assert noted == ([] if lock == "lock-of-this" else ["it"])
 
 
 def test_one_consent_covers_the_members_that_people_have_scheduled_until_all_are_done(room: Room) -> None:
