@@ -17,7 +17,7 @@ from ..run.lock.lease import Lease
 from ..run.lock.lock import judge_free, name_for
 from ..run.lock.lock_watch import LONGEST, PAUSE, Watch
 from .act.marks import cluster_of
-from .judge.phases import CLUSTER, RUN
+from .judge.phases import CLUSTER, RUN, SCHEDULED, word_of
 
 READ_LOCK = Right("get", "coordination.k8s.io", "leases")
 Pools = Mapping[str, list[str]]
@@ -36,7 +36,7 @@ def of_own_cluster(
     Raises:
         Refusal: this cluster does not answer, and such a run lives.
     """
-    state = _state(search)
+    state, key = _state(search), task.params["annotation"]
     pods = {pod.name: pod for pod in there.pods}
     if state is None:
         noted = {pods[name].annotations.get(CLUSTER, "") for names in pools.values() for name in names}
@@ -46,10 +46,13 @@ def of_own_cluster(
         for lock in locks if readable else ():
             _judge_dead(task, Lease(cluster, namespace, lock))
         return pools
-    # A pod that a person has scheduled names no run, and no lock before a run stops its process.
-    of_own = {"", name_for(state.uuid)}
+    # A pod that a person has scheduled names no run, and no lock before a run stops its process. Until then it runs.
+    lock, waiting = name_for(state.uuid), {each.value for each in SCHEDULED}
     runs = {
-        name: pod.annotations.get(RUN, "") for name, pod in pods.items() if pod.annotations.get(CLUSTER, "") in of_own
+        name: pod.annotations.get(RUN, "")
+        for name, pod in pods.items()
+        if pod.annotations.get(CLUSTER, "") in {"", lock}
+        and (pod.annotations.get(CLUSTER) or state.named(name) or word_of(pod.annotations, key) not in waiting)
     }
     own = {runs[name] for names in pools.values() for name in names if name in runs and state.named(name)}
     found = {pool: [name for name in names if runs.get(name) in own] for pool, names in pools.items()}

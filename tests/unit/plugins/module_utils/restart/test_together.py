@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import name_for
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import state_answer
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
@@ -171,6 +172,21 @@ def test_members_that_a_person_has_scheduled_are_not_joined_to_the_restart_of_an
     there.servers = Servers(state=state_answer(["data-2"], [], elected="data-2"), nodes=there.servers.nodes)
     result = there.restart(state="resumed", pools=[], expected=[], wait=False)
     assert (codes(result), result["members"], there.started) == ([], [], [])
+
+
+def test_pods_of_another_cluster_that_a_person_has_scheduled_are_not_joined_before_their_own_restart_begins(
+    there: AgentWorld,
+) -> None:
+    """They name no run and no lock yet. One of this cluster that waits still is a member, since it runs."""
+    there.servers = Servers(state=state_answer(["data-0"], [], elected="data-0"), nodes=there.servers.nodes)
+    for name in ("data-0", "data-1"):
+        own = {"restart_cluster": name_for(str(there.servers.state["cluster_uuid"]))}
+        there.annotate(name, restart_phase="stop-coordinated", **own)
+    there.agents["data-1"].running = False
+    there.agents["data-2"].number = 2
+    result = there.restart(state="resumed", pools=[], expected=[], wait_timeout=20)
+    assert [member["name"] for member in result["members"]] == ["data-0", "data-1"]
+    assert there.stopped == ["data-0/1"]
 
 
 def test_a_restart_that_has_not_begun_is_left_to_the_plan(there: AgentWorld) -> None:
