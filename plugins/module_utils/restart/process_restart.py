@@ -267,7 +267,7 @@ class _Restart:
             for name in batch.going:
                 former = self._proof.former.get(name, "")
                 how.begin(batch.pods[name], batch.marks[name], former, self._processes[name])
-            view, verdict = replace(self._task, stages=stages).wait(how.look, lambda seen: seen.verdict)
+            view, verdict = replace(self._following(), stages=stages).wait(how.look, lambda seen: seen.verdict)
             verdict = combine((verdict, self._configurations.judge_begun()))
             if verdict.passed and self._due_again():
                 return self.run()
@@ -280,6 +280,12 @@ class _Restart:
         except Refusal as error:
             return self._outcome(batch, self._task.verdict_of(error), how)
         return self._outcome(view.seen, verdict, how)
+
+    def _following(self) -> Task:
+        """The task that follows the processes. A single pass of a run does not end while one is kept stopped: it would
+        stay so until the next pass, and that of a restart of all members keeps the whole cluster away."""
+        waits = bool(self._task.params["wait"] or (self._task.run and self._way.keeps_stopped))
+        return replace(self._task, params={**self._task.params, "wait": waits})
 
     def _due_again(self) -> bool:
         """Mark the members whose restart has brought another content than the wanted one, as an older one may."""

@@ -84,6 +84,15 @@ def test_a_process_that_did_not_run_at_the_beginning_is_started(there: AgentWorl
     assert (there.stopped, there.started, there.phases()) == ([], ["data-1/2"], {})
 
 
+@pytest.mark.parametrize("of_run", [True, False])
+def test_a_single_pass_of_a_run_ends_with_no_process_stopped(there: AgentWorld, of_run: bool) -> None:
+    """A task of a role author looks once, as it says."""
+    lock = {"run": "run-1", "name": "lock-1", "kept_in": "kubernetes", "namespace": "search"}
+    result = there.restart("data-1", wait=False, lock=lock if of_run else None)
+    assert (there.stopped, result["verdict"]["state"]) == (["data-1/1"], "passed" if of_run else "waiting")
+    assert (there.started, there.phases()) == ((["data-1/2"], {}) if of_run else ([], {"data-1": "stop"}))
+
+
 def test_a_pod_whose_container_has_ended_is_not_asked(there: AgentWorld) -> None:
     there.annotate("data-1", restart_phase="start", restart_process="40@moment 0", restart_member="before")
     status = there.pods["data-1"]["status"]["containerStatuses"][0]
