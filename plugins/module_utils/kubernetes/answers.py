@@ -255,12 +255,14 @@ def _forbidden(host: str, request: ApiRequest, said: str) -> Refusal:
             f"The Kubernetes API at {host} was asked to {request.sentence()} without credentials.",
             "Give kubernetes.api_key, or a kubeconfig whose user has a token, a certificate or a working plugin.",
         )
-    kind = f"a Role in namespace {request.namespace}" if request.namespace else "a ClusterRole"
+    # The answer is the same where no such namespace exists.
+    role = f"Check the name of the namespace. Add to a Role in namespace {request.namespace}"
+    add = role if request.namespace else "Add to a ClusterRole"
     rule = role_rule(request.verbs, request.group, request.resource)
     return Denied.because(
         "kubernetes_rights",
         f"{user or 'The user of the Kubernetes API'} is not allowed to {request.sentence()} at {host}.",
-        f"Add to {kind}{f' bound to {user}' if user else ''} the rule {rule}.",
+        f"{add}{f' bound to {user}' if user else ''} the rule {rule}.",
     )
 
 

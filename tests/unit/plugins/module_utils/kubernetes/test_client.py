@@ -49,7 +49,12 @@ FORBIDDEN = 'pods "data-2" is forbidden: User "upgrader" cannot delete resource 
             403,
             FORBIDDEN,
             "kubernetes_rights",
-            ["upgrader", "delete pods/data-2", "search", '["pods"], verbs: ["delete"]'],
+            [
+                "upgrader",
+                "delete pods/data-2",
+                "Check the name of the namespace. Add to a Role in namespace search",
+                '["pods"], verbs: ["delete"]',
+            ],
         ),
         (403, 'pods "x" is forbidden: exceeded quota: pods=3', "kubernetes_refused", ["exceeded quota"]),
         (403, 'User "system:anonymous" cannot delete', "kubernetes_credentials", ["without credentials"]),
