@@ -22,6 +22,8 @@ OF_ANY_SYSTEM = ("plan", *SERVING)
 OPENSEARCH_ROLE = "stateful.upgrade.opensearch"
 GROUPS = f"{PREFIX}groups"
 """The groups of the inventory that are the pools of a cluster on plain hosts."""
+ON_HOSTS = {"opensearch": "opensearch_hosts", "restart": "restart_hosts", "plan": "opensearch_hosts with --check"}
+"""The playbook that does for members on plain hosts what this one does for members in pods."""
 OF_HOST = f"{PREFIX}member"
 """The variable of a host in the inventory that holds the name of its member."""
 CLOSE = 0.6
@@ -189,7 +191,9 @@ def _unknown(name: str, playbook: str, options: Options, others: Collection[str]
     if name in table() and table()[name].removed:
         return f"{name} was removed, take it out: {table()[name].removed}"
     if name in others:
-        return f"{name} does nothing in the playbook {playbook}: take it out."
+        use = ON_HOSTS.get(playbook) if name == GROUPS else None
+        other = f", or use the playbook {use} if the members are on plain hosts" if use else ""
+        return f"{name} does nothing in the playbook {playbook}: take it out{other}."
     meant = _closest(name, options, CLOSE)
     if meant:
         return f"{name} is not a variable of the playbook {playbook}: {_mean(meant)}"

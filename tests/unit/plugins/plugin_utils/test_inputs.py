@@ -86,6 +86,11 @@ def test_what_belongs_to_another_playbook_does_nothing_and_is_refused() -> None:
         f"{name} does nothing in the playbook opensearch_hosts: take it out."
         for name in ("upgrade_pools", "upgrade_wait")
     ]
+    for playbook, other in (("plan", "opensearch_hosts with --check"), ("opensearch", "opensearch_hosts")):
+        assert said(playbook, upgrade_groups=["a"]) == [
+            f"upgrade_groups does nothing in the playbook {playbook}: take it out, or use the playbook {other} if the"
+            " members are on plain hosts."
+        ]
     # One file of variables serves a run, and what is asked in addition.
     assert said("settle", upgrade_batching="zones", upgrade_member_role="role", upgrade_pause_reason="frozen") == []
     assert said("opensearch", upgrade_pause_reason="frozen") == []
