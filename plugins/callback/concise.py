@@ -162,6 +162,19 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
         if not self._hidden(_task_of(result)):
             super().v2_runner_item_on_skipped(result)
 
+    def v2_on_file_diff(self, result: Any) -> None:
+        """What a task changes, in diff mode. It is named, since its header is hidden."""
+        task, data = _task_of(result), _data_of(result)
+        if not self._hidden(task):
+            super().v2_on_file_diff(result)
+            return
+        for each in data.get("results", [data]) if task.loop else [data]:
+            shown = self._get_diff(each["diff"]) if each.get("changed") and each.get("diff") else ""
+            if shown:
+                item = f" ({self._get_item_label(each)})" if task.loop else ""
+                self._display.display(f"[{self.host_label(result)}] {task.name}{item}", color=None)
+                self._display.display(shown, color=None)
+
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """The counts of tasks, which the report makes needless."""
         if self._display.verbosity or self.get_option("show_custom_stats"):

@@ -26,17 +26,23 @@ class Screen(concise.CallbackModule):
         """The host."""
         return str(result.host)
 
+    @staticmethod
+    def _get_diff(difference: Any) -> str:
+        """The difference as it came."""
+        return str(difference)
+
     def _handle_warnings(self, _data: Any) -> None:
         """None is shown."""
 
 
-def task(own: Mapping[str, Any], run_once: bool = False, **args: str) -> Any:
+def task(own: Mapping[str, Any], run_once: bool = False, loop: str | None = None, **args: str) -> Any:
     """A task of the collection."""
     return SimpleNamespace(
         _role=None,
         args=args,
         run_once=run_once,
-        loop=None,
+        loop=loop,
+        name="Give each pool its image",
         _parent=None,
         get_path=lambda: f"{OWN[1]}begin/tasks/main.yml:1",
         get_vars=lambda: own,
@@ -62,3 +68,15 @@ def test_a_failure_names_its_host_unless_its_task_is_about_all_hosts() -> None:
     screen.v2_runner_on_failed(result(task({}), host="search-eu", msg=REASON))
     screen.v2_runner_on_failed(result(task({}, run_once=True), host="search-eu", msg=REASON))
     assert screen.lines == [f"[search-eu] {REASON}", REASON]
+
+
+def test_a_difference_names_the_task_the_host_and_the_item_that_make_it() -> None:
+    screen = Screen()
+    screen.v2_on_file_diff(result(task({}), host="batch-01", changed=True, diff="+ OnDelete"))
+    screen.v2_on_file_diff(result(task({}), host="batch-01", changed=False, diff="+ OnDelete"))
+    pools = [{"changed": True, "diff": f"+ {pool}", "ansible_loop_var": "item", "item": pool} for pool in "ab"]
+    of_loop = task({}, loop="pools")
+    screen.v2_on_file_diff(result(of_loop, host="batch-01", changed=True, results=pools[:1]))
+    screen.v2_on_file_diff(result(of_loop, host="batch-01", **pools[1]))
+    named = "[batch-01] Give each pool its image"
+    assert screen.lines == [named, "+ OnDelete", f"{named} (a)", "+ a", f"{named} (b)", "+ b"]
