@@ -10,14 +10,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from ...common.errors import Refusal, refusal
+from ...common.errors import Refusal
 from ...common.reading import Json, listed, text, within
 from ...common.side_by_side import answered
 from ...common.task import Task
 from ...common.verdict import Reason, remark, waiting
 from ...common.words import enumerate_few
 from ..observe.answers import reading
-from ..observe.client import MORE_RIGHTS, OpenSearchClient
+from ..observe.client import OpenSearchClient
 from ..observe.state import ShardCopy
 
 LONGEST = 300.0
@@ -96,8 +96,7 @@ def _flush_slice(task: Task, client: OpenSearchClient, names: Collection[str], w
         answer, names = _flush(task, client, ordinary, way), ordinary
     forbidden, failed = _failures(answer)
     if kept := sorted(ordinary & forbidden.keys()):
-        message = f"OpenSearch does not allow the flush of {enumerate_few(kept)}: {forbidden[kept[0]]}."
-        raise refusal("opensearch_rights", message, MORE_RIGHTS)
+        raise client.denial(f"the flush of {enumerate_few(kept)}: {forbidden[kept[0]]}")
     return len({*names} - forbidden.keys() - failed.keys()), failed
 
 

@@ -26,7 +26,7 @@ from .addresses import after_of, hosts_of, refuse_files
 from .answers import not_understood
 from .connections import Certificates, connection_class
 from .either import EitherConnection
-from .products import KnownProduct, Product
+from .products import ELASTICSEARCH, KnownProduct, Product
 
 PASSING = (
     HTTPStatus.TOO_MANY_REQUESTS,
@@ -41,6 +41,8 @@ MORE_RIGHTS = (
     " block it names."
 )
 """The remedy for the status 403: a missing permission, or a blocked index."""
+MORE_PRIVILEGES = "Give the user a role with the privilege it names, or remove the block it names."
+"""The same of Elasticsearch, whose answer names privileges."""
 
 UNSERVED: Mapping[int, str] = {
     HTTPStatus.BAD_REQUEST: "no handler found for uri",
@@ -91,6 +93,10 @@ class OpenSearchClient:
     def product(self) -> Product | None:
         """The servers that have answered; None as long as no answer has shown it."""
         return self._asked.product
+
+    def denial(self, of: str) -> Refusal:
+        """The refusal for something that the user may not do."""
+        return _denial(self._asked, f"{self._asked.subject} does not allow {of}.")
 
     def get(self, path: str, **params: Any) -> dict[str, Any]:
         """The JSON answer to GET; `params` are query parameters."""
@@ -287,6 +293,10 @@ def _in_words(error: BaseException) -> str:
     return _WRAPPING.sub("", text).rsplit(">: ", 1)[-1].rstrip(".")
 
 
+def _denial(asked: KnownProduct, message: str) -> Refusal:
+    return refusal("opensearch_rights", message, MORE_RIGHTS if asked.product is not ELASTICSEARCH else MORE_PRIVILEGES)
+
+
 def _answered(asked: KnownProduct, where: str, method: str, path: str, error: Any, username: str) -> Refusal:
     said = _reason(error)
     if error.status_code == HTTPStatus.UNAUTHORIZED:
@@ -299,8 +309,7 @@ def _answered(asked: KnownProduct, where: str, method: str, path: str, error: An
         )
     if error.status_code == HTTPStatus.FORBIDDEN:
         user = f" the user {username}" if username else ""
-        message = f"{asked.subject} at {where} does not allow{user} {method} {path}: {said}."
-        return refusal("opensearch_rights", message, MORE_RIGHTS)
+        return _denial(asked, f"{asked.subject} at {where} does not allow{user} {method} {path}: {said}.")
     if error.status_code in PASSING:
         return Unreachable.because(
             "opensearch_unavailable",

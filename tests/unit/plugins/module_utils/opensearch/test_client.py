@@ -135,7 +135,9 @@ def test_an_error_names_the_product_once_an_answer_has_told_it(
     client.get("/_nodes")
     with pytest.raises(Refusal) as refused:
         client.get(PATH)
-    assert refused.value.verdict.reasons[0].message == f"{name} at {api.url} does not allow GET {PATH}: no permissions."
+    (reason,) = refused.value.verdict.reasons
+    assert reason.message == f"{name} at {api.url} does not allow GET {PATH}: no permissions."
+    assert ("opensearch_role.yml" in reason.remedy) is (name != "Elasticsearch")
 
 
 def test_a_denial_names_the_server_the_user_and_the_file_of_the_permissions(api: Api) -> None:

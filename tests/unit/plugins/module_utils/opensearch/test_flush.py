@@ -37,6 +37,11 @@ class Guarded:
     """The event until which the answer is kept back."""
     asked: list[str] = field(default_factory=list)
 
+    @staticmethod
+    def denial(of: str) -> Refusal:
+        """The refusal for what the user may not do."""
+        return refusal("opensearch_rights", f"OpenSearch does not allow {of}.", "Give it.")
+
     def post_once(self, path: str, seconds: float, **_params: str) -> dict[str, Any]:
         self.asked.append(path)
         target = path.split("/")[1]
