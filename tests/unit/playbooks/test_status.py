@@ -252,3 +252,8 @@ def test_the_steps_that_a_system_has_names_for_have_a_line_each() -> None:
     lines = lines_of({"named_steps": [begun, pending]}, free=False)
     assert "  step CommenceUpgrade: in progress, t1: It waits." in lines
     assert "  step ControlPlaneUpgraded: pending" in lines
+
+
+def test_an_entry_of_the_history_without_a_message_ends_with_its_phase() -> None:
+    entry = {"at": "t1", "run": "night", "phase": "Completed", "message": ""}
+    assert lines_of({"phase": "Completed", "history": [entry]}, free=True)[-1].strip() == "t1 night Completed"

@@ -68,7 +68,8 @@ def _within(record: Record, free: bool) -> Iterator[str]:
     for batch in record.get("batches") or ():
         yield from _batch(batch)
     for entry in record.get("history") or ():
-        yield f"{' '.join(filter(None, (entry['at'], entry['run'], entry['phase'])))}: {entry['message']}"
+        when = " ".join(filter(None, (entry["at"], entry["run"], entry["phase"])))
+        yield f"{when}: {entry['message']}" if entry["message"] else when
         yield from (f"  {line}" for line in entry.get("more") or ())
 
 
