@@ -131,6 +131,7 @@ def test_the_strategy_stays_while_a_pod_is_not_there_yet(
     assert outcome.verdict.passed is (code == "strategy_kept")
     assert not outcome.changed
     assert "data-1" in outcome.verdict.reasons[0].message
+    assert ("Run the upgrade again" in outcome.verdict.reasons[0].remedy) is (code == "strategy_kept")
     assert UNDO in api.pool["metadata"]["annotations"]
 
 
