@@ -38,7 +38,8 @@ def wrong_values(name: str, value: Any, option: Mapping[str, Any]) -> Iterator[s
     if fault:
         form = _form_of(name)
         hidden = option.get("private") or isinstance(value, (Mapping, list, tuple)) or (form and not form.shown)
-        shown = "" if hidden else f" is '{str(value)[:SHOWN]}', and"
+        named = fault.startswith("has ")
+        shown = "" if hidden or named else f" is '{str(value)[:SHOWN]}', and"
         yield f"{name}{shown} {fault}."
 
 

@@ -141,6 +141,7 @@ def test_the_name_of_a_member_belongs_to_a_host() -> None:
             " has spinnaker, and takes only argocd, flux, configsync, kapp, gardener, crossplane, kubevela, k3s, fleet,"
             " terraform, pulumi, helm.",
         ),
+        ("upgrade_pools", "hot,Hot", f" has Hot, and each must be {FORMS['name'].said}."),
         ("upgrade_image", ["a"], " must be text, or a dictionary of pools and texts."),
         ("upgrade_image", {"hot": ["a"]}, " must be text, or a dictionary of pools and texts."),
         ("upgrade_image", ":::", f" is ':::', and must be {FORMS['image'].said}."),
