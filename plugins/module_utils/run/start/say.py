@@ -40,7 +40,7 @@ def say(task: Task, store: RecordStore) -> Outcome:
         Refusal: there is no such upgrade, or it is not clear which is meant, or it does not wait for this approval.
     """
     over = OVER if task.params["state"] != "resumed" else (Phase.COMPLETED,)
-    name, kept = task.ask(lambda: _meant(store, task.params["record"], over))
+    name, kept = task.ask(lambda: _meant(store, task.params, over))
     if task.params["state"] == "resumed" and PAUSE in kept.annotations:
         raise refusal(
             "paused_by_annotation",
@@ -52,8 +52,8 @@ def say(task: Task, store: RecordStore) -> Outcome:
     return Outcome(Verdict(), before != after, shown[0], shown[1], more={"name": name})
 
 
-def _meant(store: RecordStore, named: str | None, over: Collection[Phase]) -> tuple[str, Kept]:
-    found = store.find()
+def _meant(store: RecordStore, params: Mapping[str, Any], over: Collection[Phase]) -> tuple[str, Kept]:
+    named, found = params["record"], store.find()
     # Another record that cannot be read matters only to someone who names none.
     asked = {name: kept.record() for name, kept in found.kept.items() if named in (None, name)}
     meant = {name: found.kept[name] for name, record in asked.items() if record.phase not in over}
@@ -64,11 +64,12 @@ def _meant(store: RecordStore, named: str | None, over: Collection[Phase]) -> tu
         raise refusal("upgrade_not_clear", several, "Name the record of the one that is meant (upgrade_record_name).")
     records, _remarks = readable(found)
     going = [name for name, record in records.items() if record.phase not in over]
-    raise _none(named, f" There are {', '.join(sorted(going))}." if going else "")
+    raise _none(params, named, f" There are {', '.join(sorted(going))}." if going else "")
 
 
-def _none(named: str | None, others: str = "") -> Refusal:
-    said = f"There is no upgrade in progress{f' with the record {named}' if named else ''}.{others}"
+def _none(params: Mapping[str, Any], named: str | None, others: str = "") -> Refusal:
+    where = f" in namespace {params['namespace']}" if params["namespace"] else ""
+    said = f"There is no upgrade in progress{where}{f' with the record {named}' if named else ''}.{others}"
     return refusal("no_upgrade_under_way", said, "See with the playbook status which upgrades there are.")
 
 
@@ -78,7 +79,7 @@ def _change(params: Mapping[str, Any], name: str, over: Collection[Phase]) -> Ch
     def change(record: Record | None) -> Record | None:
         # It may have ended, or its record may be gone, since it was found.
         if record is None or record.phase in over:
-            raise _none(name)
+            raise _none(params, name)
         if params["state"] == "approved":
             return _approved(record, params["approval"], by, at)
         if params["state"] == "resumed":

@@ -79,7 +79,7 @@ def test_a_record_that_cannot_be_read_does_not_hinder_a_person_who_names_another
     assert codes(records.task("paused", lock=None, record="broken")) == ["record_not_readable"]
     assert records.task("paused", lock=None, record="lock")["changed"]
     (gone,) = records.task("paused", lock=None, record="gone")["verdict"]["reasons"]
-    assert "no upgrade in progress with the record gone. There are lock." in gone["message"]
+    assert "no upgrade in progress in namespace search with the record gone. There are lock." in gone["message"]
 
 
 @pytest.mark.parametrize("state", ["paused", "approved", "resumed"])
