@@ -37,7 +37,14 @@ def settled(given: GivenVariables, run: Run) -> dict[str, Any]:
     end, said = run.end(), (given("abort_ended") or {}).get("verdict") or {}
     # A run that stopped on request has put everything back itself.
     put_back = end.acts or (given("abort_stopped") or {}).get("changed")
-    well = "Everything is put back." if put_back else "Nothing to put back."
-    stays = [sentence_of(one) for one in end.stays] or ([] if end.not_put_back else [well])
+    stays = [sentence_of(one) for one in end.stays]
+    if put_back and given("ansible_check_mode"):
+        stays.append(
+            "Checked only: nothing was changed. Without --check, what runs have left is put back (--diff shows it)."
+        )
+    elif put_back and not end.not_put_back:
+        stays.append("All else is put back." if stays else "Everything is put back.")
+    elif not stays and not end.not_put_back:
+        stays.append("Nothing to put back.")
     lines = [sentence_of(one) for one in said.get("reasons", ())] + stays
     return {"lines": lines, "last_words": "\n".join(end.not_put_back)}

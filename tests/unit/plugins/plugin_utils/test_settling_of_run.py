@@ -99,12 +99,21 @@ def test_each_playbook_gives_its_own_variables_to_the_record() -> None:
     assert served("upgrade_record", {"state": "batch"}, **given) == {}
 
 
+CHECKED = "Checked only: nothing was changed. Without --check, what runs have left is put back (--diff shows it)."
+
+
 @pytest.mark.parametrize(
     ("variables", "lines", "last_words"),
     [
         ({}, ["Nothing to put back."], ""),
         ({"abort_stopped": {"changed": True}}, ["Everything is put back."], ""),
+        ({"abort_stopped": {"changed": True}, "ansible_check_mode": True}, [CHECKED], ""),
         ({"settle_allocation": {"verdict": {"reasons": [STAYS]}, "actions": []}}, ["It stays. Look."], ""),
+        (
+            {"settle_allocation": {"verdict": {"reasons": [STAYS]}, "actions": [{"action": "put_setting"}]}},
+            ["It stays. Look.", "All else is put back."],
+            "",
+        ),
         ({"settle_allocation": {"failed": True, "msg": "It is away."}}, [], "It is away."),
     ],
 )
