@@ -170,6 +170,7 @@ def _processes() -> list[str]:
     ]
 
 
+@pytest.mark.usefixtures("platform")
 @pytest.mark.parametrize("variable", ["upgrade_fleet_clusters", "upgrade_fleet_clsters"])
 def test_a_fleet_without_a_cluster_is_refused(
     variable: str, tmp_path: Path, ansible_environment: Mapping[str, str]
@@ -177,3 +178,18 @@ def test_a_fleet_without_a_cluster_is_refused(
     played = play(FLEET, {variable: "production", "upgrade_fleet_path": str(tmp_path)}, ansible_environment)
     assert played.code != 0
     assert "The fleet has no cluster:" in played.output
+
+
+@pytest.mark.usefixtures("platform")
+@pytest.mark.parametrize("check", [False, True])
+def test_a_cancellation_says_what_follows_and_a_check_cancels_nothing(
+    check: bool, tmp_path: Path, ansible_environment: Mapping[str, str]
+) -> None:
+    inventory = tmp_path / "clusters.yml"
+    inventory.write_text(yaml.safe_dump({"all": {"hosts": {"north": {}, "south": {}}}}))
+    given = {"target_version": TO, "upgrade_namespace": "search", "upgrade_fleet_path": str(tmp_path / "fleet")}
+    more = ["--inventory", str(inventory), *(["--check"] if check else [])]
+    played = play("stateful.upgrade.fleet_cancel", given, ansible_environment, *more)
+    assert played.code == 0, played.output
+    assert played.output.count("The fleet is cancelled: no further cluster starts") == (0 if check else 1)
+    assert (tmp_path / "fleet" / "cancelled.json").exists() is not check
