@@ -41,7 +41,8 @@ def faults_of_task_files(given: Mapping[str, Any], loader: Any) -> Iterator[str]
             # A relative path starts where the playbook was started, as on a command line.
             file = os.path.realpath(os.path.expanduser(path))
             if not os.path.isfile(file):
-                yield f"{name} names {path}, and there is no file {file}: correct the path."
+                ready = f", or give {' or '.join(sorted(table()[name].ready))}" if table()[name].ready else ""
+                yield f"{name} names {path}, and there is no file {file}: correct the path{ready}."
             elif fault := _fault(file, loader):
                 yield f"{name} names {path}, which Ansible cannot read as tasks: {fault.rstrip('.')}. Correct the file."
 

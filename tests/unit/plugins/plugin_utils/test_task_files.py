@@ -88,6 +88,8 @@ def test_a_file_that_is_not_there_is_named_with_the_place_that_was_looked_at(
         f"{name} names {file}, and there is no file {tmp_path}/{file}: correct the path."
         for name, file in (("upgrade_tasks_before", "tsks.yml"), ("upgrade_tasks_after", tmp_path.name))
     ]
+    (launcher,) = said({"upgrade_fleet_launcher": "kubernetes"}, tmp_path, ansible_environment, "fleet")
+    assert launcher.endswith(f"no file {tmp_path}/kubernetes: correct the path, or give awx or kubernetes_job.")
     # A playbook that puts back needs no task of the user, and may run on another machine.
     assert said(given, tmp_path, ansible_environment, "settle") == []
 
