@@ -104,6 +104,7 @@ CHECKS: tuple[Check, ...] = (
             "cluster_setting_removed",
             "index_setting_archived",
             "index_setting_removed",
+            "search_role_changed",
             "setting_deprecated",
             "setting_removed",
             "settings_unknown",

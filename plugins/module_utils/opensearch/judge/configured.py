@@ -5,8 +5,8 @@ one has no copy on a member of that version: the server makes the index there on
 (`IndicesService.createIndexService`; five failed attempts seen from 2.19.6 to 3.8.0, then yellow), and archives them
 only when a whole cluster starts again. A setting of the cluster stays without effect until the next change of settings.
 
-Members report the settings with which they were started, so a configuration that has been fixed since needs the check
-skipped. For a target above the newest version of the table the plan says that it was not looked at.
+Members report the settings and roles with which they were started, so a configuration that has been fixed since needs
+the check skipped. For a target above the newest version of the table the plan says that it was not looked at.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ from ..observe.version import Version
 from .retired_settings import NEWEST, Retired, matching, retired_in
 
 NEVERTHELESS = " To continue anyway, set skip_checks: [settings]."
+SEARCH, WARM = "search", "warm"
+WARM_SINCE = Version(3, 0, 0)
+"""The first version in which searchable snapshots are on members with the role `warm`, and the role `search` is for
+search replicas and stands alone (OpenSearch documentation, Searchable snapshots; server source, RoutingPool.getNodePool
+and DiscoveryNodeRole.SEARCH_ROLE; both read in the jars of 2.19.6, 3.4.0 and 3.8.0)."""
 
 
 @as_verdict
@@ -40,6 +45,7 @@ def judge_configured(
         )
     if target.elasticsearch or not older:
         return
+    yield from _search_role(state, target)
     members = {name: names for name, names in configured.members.items() if name in older}
     by_setting = _by_setting(members), _by_setting(configured.indices)
     gone = {each.name for each in retired_in(target) if each.removed}
@@ -62,6 +68,35 @@ def judge_configured(
         else:
             yield from _deprecated(retired, started, of_indices, scoped, target)
     yield from _archived(configured.indices)
+
+
+def _search_role(state: ClusterState, target: Version) -> Iterator[Reason]:
+    """The refusals for members whose role `search` means something else on the target version."""
+    with_role = [each for each in state.members.values() if SEARCH in each.roles and each.version < WARM_SINCE]
+    if target < WARM_SINCE or not with_role:
+        return
+    combined = [each.name for each in with_role if len(each.roles) > 1]
+    snapshots = [index.name for index in state.indices.values() if index.of_snapshot]
+    since = f"From OpenSearch {WARM_SINCE} on"
+    remedy = (
+        f"Give them the role {WARM} in place of {SEARCH} in node.roles, for their start on the target version. Members"
+        " report the roles of their start, so if that is done, continue with skip_checks: [settings]."
+    )
+    if combined:
+        yield refused(
+            "search_role_changed",
+            f"These members have the role {SEARCH} together with others: {enumerate_few(combined)}. {since} a member"
+            " with both does not start.",
+            remedy,
+        )
+    if snapshots:
+        yield refused(
+            "search_role_changed",
+            f"Searchable snapshots ({enumerate_few(snapshots)}) are on members with the role {SEARCH}:"
+            f" {enumerate_few(each.name for each in with_role)}. {since} only members with the role {WARM} hold them,"
+            " and only once the elected manager runs that version, too: until then they are red.",
+            f"{remedy} Accept with allow_red_indices that they are red for that time.",
+        )
 
 
 def _by_setting(names: Names) -> Mapping[str, list[str]]:

@@ -44,6 +44,7 @@ class Case:
     present: str = ALL
     versions: Mapping[str, str] = field(default_factory=dict)
     attributes: Mapping[str, str] = field(default_factory=dict)
+    roles: Mapping[str, Sequence[str]] = field(default_factory=dict)
     copies: Sequence[Json] = tuple(WHOLE)
     status: str = "green"
     health: Json = field(default_factory=dict)
@@ -67,6 +68,8 @@ class Case:
     def judged(self, moment: str) -> Verdict:
         own = {"attributes": dict(self.attributes)}
         members = {name: info(name, self.versions.get(name, "2.19.6")) | own for name in self.present}
+        for name, roles in self.roles.items():
+            members[name]["roles"] = list(roles)
         parts = {"voting": coordination(ALL), **self.parts}
         seen = Look(
             cluster(members, self.copies, **parts),

@@ -25,6 +25,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observ
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.settings import Settings
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.version import Version
+from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import index_metadata
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.gate_case import UPGRADED, case
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.servers import Servers
 
@@ -122,6 +123,30 @@ def test_settings_of_the_cluster_and_deprecated_ones_are_remarks_with_all_their_
     assert "set in the persistent settings of the cluster and in the configuration of a, is" in old.message
     assert "transport.port" in old.remedy
     assert "index.foo of i is archived" in found["index_setting_archived"].message
+
+
+FROZEN = {"indices": {"i": index_metadata(store={"type": "remote_snapshot"})}}
+
+
+def test_members_that_hold_searchable_snapshots_need_another_role_from_3_0_on() -> None:
+    roles = {"b": ["search"], "c": ["search"]}
+    (found,) = judged(Configured(), roles=roles, parts=FROZEN).values()
+    assert (found.code, found.state.value) == ("search_role_changed", "refused")
+    assert (
+        "Searchable snapshots (i) are on members with the role search: b, c. From OpenSearch 3.0.0 on" in found.message
+    )
+    assert "the role warm in place of search" in found.remedy
+    assert "skip_checks: [settings]" in found.remedy
+    assert not judged(Configured(), roles=roles)
+    assert not judged(Configured(), roles=roles, parts=FROZEN, target=Version.parse("2.19.7"))
+    assert not judged(Configured(), roles=roles, parts=FROZEN, versions={"b": "3.6.0", "c": "3.6.0"})
+    assert not judged(Configured(), parts=FROZEN)
+
+
+def test_a_member_with_the_role_search_and_others_would_not_start_on_3_0() -> None:
+    (found,) = judged(Configured(), roles={"b": ["data", "search"], "c": ["search"]}).values()
+    assert (found.code, found.state.value) == ("search_role_changed", "refused")
+    assert "the role search together with others: b. From OpenSearch 3.0.0 on a member with both" in found.message
 
 
 @pytest.mark.parametrize(
