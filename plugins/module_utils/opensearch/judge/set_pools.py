@@ -125,12 +125,19 @@ def _proves_image(pod: Pod, stateful_set: StatefulSet, state: ClusterState) -> b
 
 
 def pools_outside(seen: MembersAndPods, pools: Iterable[Pool]) -> tuple[StatefulSet, ...]:
-    """The sets that are not planned for, run the same server, and have no pod in the cluster."""
-    servers = {name_of(pool.image) for pool in pools}
+    """The sets that are not planned for, run the same server, and have no pod in the cluster.
+
+    A set that wants no pods is not planned for although it is named. If it has the image of the target version, its
+    pods can join whenever it gets some.
+    """
+    pools = tuple(pools)
+    servers, targets = {name_of(pool.image) for pool in pools}, {pool.target_image for pool in pools}
+    empty = (one for one in seen.sets if not one.replicas and not seen.pods[one.name])
     return tuple(
         one
-        for one in seen.others
+        for one in (*empty, *seen.others)
         if servers & {name_of(image) for image in one.images.values()}
+        and (seen.pods[one.name] or targets.isdisjoint(one.images.values()))
         and not is_of_cluster(one, seen.pods[one.name], seen.state)
     )
 
@@ -141,11 +148,12 @@ def judge_outside(seen: MembersAndPods, pools: Iterable[Pool]) -> Iterator[Reaso
     for one in pools_outside(seen, pools):
         pods = len(seen.pods[one.name])
         said = f"none of its {pods} pods is a member of this cluster" if pods else "it has no pods"
+        name_it = "name it in pools (upgrade_pools) with all others, or its pods may never join again."
+        set_image = "set the image of the target version in it, or pods that it gets later may never join."
         yield remark(
             "pool_outside",
             f"Pool {one.name} runs the same server and {said}: the plan leaves it as it is.",
-            "If it is of this cluster, name it in pools (upgrade_pools) with all others, or its pods may never join"
-            " again.",
+            f"If it is of this cluster, {set_image if not one.replicas and not pods else name_it}",
         )
 
 

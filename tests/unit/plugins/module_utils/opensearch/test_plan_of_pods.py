@@ -123,6 +123,22 @@ def test_a_pool_without_pods_is_named(room: Room) -> None:
     assert said(room.plan(pools=["data", "managers", "clients", "spare"])) == [("pool_without_pods", "refused")]
 
 
+def test_a_pool_that_wants_no_pods_is_left_as_it_is_even_if_it_is_named(room: Room) -> None:
+    """Its image stays, so pods that it gets after an upgrade of the major version could not join."""
+    spare = pool_json("spare", replicas=0)
+    room.api.put_there(f"{SETS}/spare", spare)
+    narrowings: list[Json] = [{}, {"pools": ["data", "managers", "clients", "spare"]}]
+    for params in narrowings:
+        result = room.plan(**params)
+        assert said(result) == [("pool_outside", "passed")]
+        assert (result["left"], "spare" in str(result["pools"])) == (["spare"], False)
+        (reason,) = (each for each in result["verdict"]["reasons"] if each["code"] == "pool_outside")
+        assert reason["remedy"].startswith("If it is of this cluster, set the image of the target version in it")
+    spare["spec"]["template"]["spec"]["containers"][0]["image"] = f"opensearch:{NEW}"
+    room.api.put_there(f"{SETS}/spare", spare)
+    assert (said(room.plan()), room.plan()["left"]) == ([], [])
+
+
 @pytest.mark.parametrize(
     ("others", "created", "cures"),
     [
