@@ -141,6 +141,8 @@ class Voting:
 _OF_SNAPSHOT = frozenset({"remote_snapshot", "snapshot"})
 """The stores of searchable snapshots: that of OpenSearch, and that of Elasticsearch, which restores the shards of a
 member that fails from the repository as well (Elasticsearch guide, Searchable snapshots)."""
+_CREATE_INDEX = "create_index"
+"""The level of a block that keeps indices from being made, and nothing else."""
 _ABSENT = "_absent_"
 """The id in an exclusion whose name no member had (server source, VotingConfigExclusion)."""
 
@@ -344,12 +346,19 @@ def parse_voting(coordination: Json) -> Voting:
 
 
 def parse_blocks(blocks: Json) -> tuple[Block, ...]:
-    """The cluster-wide blocks. Those that the server calls retryable pass (server source, ClusterBlock)."""
+    """The cluster-wide blocks. Those that the server calls retryable pass (server source, ClusterBlock).
 
-    def block(number: str, found: Json) -> Block:
+    One that only keeps indices from being made stops nothing that a run does, so it does not count. People set it for
+    an upgrade (`cluster.blocks.create_index`), and OpenSearch sets it itself as long as the disks of all members are
+    above the high watermark (server source, Metadata.CLUSTER_CREATE_INDEX_BLOCK and DiskThresholdMonitor).
+    """
+
+    def block(number: str, found: Json) -> Block | None:
+        if texts(found, "levels", ()) == (_CREATE_INDEX,):
+            return None
         return Block(text(found, "description", "") or number, flag(found, "retryable", default=False))
 
-    return tuple(named(blocks, "global", block, {}).values())
+    return tuple(each for each in named(blocks, "global", block, {}).values() if each)
 
 
 _FINISHED = frozenset({"SUCCESS", "FAILED", "MISSING"})

@@ -24,6 +24,7 @@ RECOVERING = {
     }
 }
 READ_ONLY = {"6": {"description": "cluster read-only (api)", "retryable": False, "levels": ["write", "metadata_write"]}}
+NO_NEW_INDEX = {"10": {"description": "cluster create-index blocked (api)", "levels": ["create_index"]}}
 
 WATERMARKS = {
     "threshold_enabled": "true",

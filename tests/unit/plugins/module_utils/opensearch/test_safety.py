@@ -17,6 +17,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.
 )
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.observe.state import ClusterState
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
+    NO_NEW_INDEX,
     READ_ONLY,
     RECOVERING,
     Json,
@@ -310,7 +311,14 @@ def test_the_missing_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("blocks", "state"), [({}, State.PASSED), (RECOVERING, State.WAITING), (READ_ONLY, State.REFUSED)]
+    ("blocks", "state"),
+    [
+        ({}, State.PASSED),
+        (RECOVERING, State.WAITING),
+        (READ_ONLY, State.REFUSED),
+        (NO_NEW_INDEX, State.PASSED),
+        ({**NO_NEW_INDEX, **READ_ONLY}, State.REFUSED),
+    ],
 )
 def test_blocks(blocks: Json, state: State) -> None:
     assert judge_blocks(cluster("a", blocks=blocks)).state is state
