@@ -53,6 +53,10 @@ class StatefulSet:
     """The entries of `managedFields`, without those of subresources."""
     service_name: str = ""
     """The name of its headless Service."""
+    min_ready_seconds: int = 0
+    """The time for which a pod has to be Ready until it counts as available."""
+    available: int = 0
+    """The number of its pods that are available."""
 
     @property
     def in_order(self) -> bool:

@@ -133,6 +133,8 @@ def stateful_set(item: Json) -> StatefulSet:
             template_marks=within(spec, "template", _marks),
             fields=tuple(each for each in fields if not each.get("subresource")),
             service_name=text(spec, "serviceName", ""),
+            min_ready_seconds=whole(spec, "minReadySeconds", 0),
+            available=whole(status, "availableReplicas", 0),
         )
 
 

@@ -65,6 +65,29 @@ def judge_others(pools: Sequence[StatefulSet], pods: Mapping[str, Pod], batch: C
             )
 
 
+@as_verdict
+def judge_available(pool: StatefulSet, pods: Mapping[str, Pod], going: Collection[str]) -> Iterator[Reason]:
+    """Whether the controller of a pool would go on at once with the pods `going`, although it has `minReadySeconds`.
+
+    As long as a Ready pod is not available yet, it replaces none by itself, so that a pod which a partition lets
+    through now would go long after the proof. In order it makes none again whose ordinal is above that of such a pod,
+    so that a member which goes now would be away for all that time. Pods that have just been replaced are those of the
+    wanted revision (server source, stateful_set_control.go, `isRunningAndAvailable`).
+    """
+    ready = [pod for pod in pods.values() if pod.ready and not pod.terminating]
+    if not going or not pool.min_ready_seconds or pool.available >= len(ready):
+        return
+    highest = max(pool.place(name) for name in going)
+    held = pool.in_order and any(pod_is_current(pool, pod) and pool.place(pod.name) < highest for pod in ready)
+    if held or pool.strategy != "OnDelete":
+        yield waiting(
+            "pods_not_available",
+            f"Of the {len(ready)} Ready pods of StatefulSet {pool.name}, {pool.available} have been Ready for its"
+            f" minReadySeconds ({pool.min_ready_seconds}). Until all have, its controller does nothing further.",
+            "It ends by itself.",
+        )
+
+
 def is_down(pod: Pod | None) -> bool:
     """Whether a pod is missing, not Ready, or being deleted."""
     return pod is None or not pod.ready or pod.terminating

@@ -27,6 +27,7 @@ from .crash_log import with_cause
 from .disruption import judge_budgets
 from .follow import Follower, Replaced, Replacing, View
 from .judge import (
+    judge_available,
     judge_controller,
     judge_members,
     judge_others,
@@ -168,7 +169,11 @@ def _observe(
         return batch
     strategies = [
         combine(
-            [judge_one_at_a_time(pool, batch.going(pool)), judge_strategy(batch.lowered(pool), each, batch.of(pool))]
+            (
+                judge_one_at_a_time(pool, batch.going(pool)),
+                judge_strategy(batch.lowered(pool), each, batch.of(pool)),
+                judge_available(pool, each, batch.going(pool)),
+            )
         )
         for pool, each in zip(pools, found, strict=True)
     ]

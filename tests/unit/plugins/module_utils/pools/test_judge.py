@@ -9,6 +9,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict im
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import stateful_set
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.deployers import judge_deployer, judge_owner
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.judge import (
+    judge_available,
     judge_controller,
     judge_members,
     judge_others,
@@ -106,6 +107,41 @@ def test_nothing_is_taken_down_while_another_pod_of_the_pool_is(
     assert verdict.state is (State.WAITING if waits else State.PASSED)
     if waits:
         assert "data-1" in verdict.reasons[0].message
+
+
+ORDERED, ROLLING = {"podManagementPolicy": "OrderedReady"}, {"updateStrategy": {"type": "RollingUpdate"}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "available", "going", "waits"),
+    [
+        ({**ORDERED, "minReadySeconds": 300}, 1, "data-2", True),
+        ({**ORDERED, "minReadySeconds": 300}, 1, "data-0", False),
+        ({**ORDERED, "minReadySeconds": 300}, 2, "data-2", False),
+        ({**ROLLING, "minReadySeconds": 300}, 1, "data-0", True),
+        ({**ROLLING, "minReadySeconds": 300}, 1, "", False),
+        ({"minReadySeconds": 300}, 1, "data-2", False),
+        (ORDERED, 0, "data-2", False),
+    ],
+)
+def test_a_controller_that_waits_until_pods_are_available_is_waited_for(
+    changes: dict[str, Any], available: int, going: str, waits: bool
+) -> None:
+    """data-0 has just been replaced. In order only those above it wait for it."""
+    item = pool_json(**changes)
+    item["status"]["availableReplicas"] = available
+    old = {"revision": "data-old"}
+    pods = {
+        "data-0": member("data-0"),
+        "data-1": member("data-1", ready=False),
+        "data-2": member("data-2", **old),
+    }
+    verdict = judge_available(stateful_set(item), pods, [going] if going else [])
+    assert verdict.state is (State.WAITING if waits else State.PASSED)
+    if waits:
+        assert "Of the 2 Ready pods of StatefulSet data, 1 have been Ready for its minReadySeconds (300)." in str(
+            verdict
+        )
 
 
 def test_members_of_several_pools_belong_to_the_one_that_keeps_a_pod_of_that_name() -> None:

@@ -322,6 +322,18 @@ def test_a_pod_of_another_pool_that_is_down_outside_the_batch_is_waited_for() ->
     assert world.deleted == []
 
 
+def test_nothing_goes_before_the_controller_would_make_it_again_at_once() -> None:
+    """It waits for minReadySeconds of the pod that came back last, so the next one would be away for as long."""
+    world = World(outdated=("data-2",), podManagementPolicy="OrderedReady", minReadySeconds=300)
+    world.pool["status"]["availableReplicas"] = 2
+    outcome = turn(world, "data-2", params={"wait": False})
+    assert [reason.code for reason in outcome.verdict.deciding()] == ["pods_not_available"]
+    assert world.deleted == []
+    world.pool["status"]["availableReplicas"] = 3
+    assert turn(world, "data-2").verdict.passed
+    assert [name for name, _uid in world.deleted] == ["data-2"]
+
+
 def test_a_proof_that_does_not_hold_in_time_is_handed_back_with_nothing_done() -> None:
     world = World()
     waits = Verdict((waiting("last_started_copy", "data-2 holds the last started copy of new[0]."),))
