@@ -23,7 +23,7 @@ from .judge.batches import BATCHING, Batch, Cutting, batches_of
 from .judge.checks import IMAGES
 from .judge.given_order import judge_canary, judge_narrowing, judge_order, place_of
 from .judge.index_names import index_names, judge_covered
-from .judge.named_pools import by_kind, groups_in, judge_groups, pools_named
+from .judge.named_pools import by_kind, groups_in, judge_groups, judge_names, pools_named
 from .judge.policy import OF_INDICES, Policy, policy_of
 from .judge.pools import TEMPLATE_CHANGED, Pool, digest_of, order_pools
 from .judge.proof import Proofs, placement_of
@@ -180,6 +180,7 @@ def _judged(
     return combine(
         (
             drawn.verdict,
+            judge_names(state),
             judge_narrowing(pools, params["members"]),
             judge_consent(to_agree, going, policy),
             *(judge_covered(state, index_names(params[option], option), option) for option in OF_INDICES),

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...common.errors import refusal
 from ...common.verdict import Reason, as_verdict, refused, remark
+from ...common.words import enumerate_few
 from ..observe.state import ClusterMember, ClusterState
 from ..observe.version import Version
 from .pools import Member, Pool, PoolKind
@@ -118,6 +119,24 @@ def judge_groups(groups: Groups, state: ClusterState) -> Iterator[Reason]:
     elif strangers:
         said = f"These members of the cluster are in none of the pools and stay as they are: {', '.join(strangers)}."
         yield remark("members_outside", said)
+
+
+@as_verdict
+def judge_names(state: ClusterState) -> Iterator[Reason]:
+    """Whether every member has a name of its own, since a run knows members by their names.
+
+    The servers do not ask for that: a cluster over two namespaces may have the same set, so the same pods, in each.
+    """
+    counted = Counter(member.name for member in state.members.values())
+    shared = [f"{name} ({number} members)" for name, number in sorted(counted.items()) if number > 1]
+    if shared:
+        yield refused(
+            "member_name_shared",
+            f"Members of the cluster have the same name: {enumerate_few(shared)}. Nothing can be proven for one of"
+            " them, and after an upgrade of one all would count as upgraded.",
+            "Give each member a node.name of its own; where the name has to be that of the pod, rename a StatefulSet."
+            " If one of them has just been replaced, run again when the cluster has noticed that the other is gone.",
+        )
 
 
 def _empty(groups: Groups) -> Iterator[Reason]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import both_sides
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import name_for
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo import Change, Undo, Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_annotation import UNDO
@@ -10,6 +13,7 @@ from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubern
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import (
     Json,
     copy,
+    identity,
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.plan_room import (
     BUDGETS,
@@ -121,6 +125,17 @@ def test_a_pool_without_pods_is_named(room: Room) -> None:
         "Pool spare runs the same server and it has no pods: the plan leaves it as it is."
     )
     assert said(room.plan(pools=["data", "managers", "clients", "spare"])) == [("pool_without_pods", "refused")]
+
+
+def test_members_with_the_same_name_are_refused(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A set of the same name in another namespace, of the same cluster, would count as upgraded with this one."""
+    twin = {"id-of-twin": replace(room.state.members[identity("data-0")], id="id-of-twin", address="10.8.8.8")}
+    monkeypatch.setattr(
+        both_sides, "observe", lambda _client: replace(room.state, members={**room.state.members, **twin})
+    )
+    result = room.plan()
+    assert said(result) == [("member_name_shared", "refused")]
+    assert "Members of the cluster have the same name: data-0 (2 members)." in message(result, "member_name_shared")
 
 
 def test_a_pool_that_wants_no_pods_is_left_as_it_is_even_if_it_is_named(room: Room) -> None:
