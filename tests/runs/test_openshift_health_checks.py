@@ -104,6 +104,34 @@ def test_one_whose_pause_something_else_ends_is_paused_again_before_the_next_bat
     assert cluster.checks() == cluster.before
 
 
+@pytest.mark.parametrize("value", ["by ada", None], ids=["paused by a person", "deleted"])
+def test_one_that_is_another_once_it_is_to_be_paused_stays_as_it_is(here: World, value: str | None) -> None:
+    cluster = Checked(here)
+    resources, given, seen = cluster.openshift.resources, cluster.agreed(), list[str]()
+
+    def change(item: Json) -> None:
+        item["metadata"]["annotations"][PAUSED] = value
+
+    def meet(request: Request) -> None:
+        # The look at all of them comes before the act on each.
+        if request.method == "GET" and request.path == HEALTH_CHECKS.path(MACHINE_API):
+            seen.append(request.path)
+        if len(seen) == 2 and value is None:
+            seen.append("deleted")
+            resources.delete(HEALTH_CHECKS, MACHINE_API, "workers")
+        elif len(seen) == 2:
+            seen.append("paused")
+            resources.change(HEALTH_CHECKS, MACHINE_API, "workers", change, Writing("kubectl"))
+
+    here.calling.after = meet
+    ended = here.play(PLAYBOOK, given)
+    here.calling.after = lambda _request: None
+    assert ended.code == 0, ended.output
+    assert len(seen) > 2
+    kept = cluster.before["workers"] | {PAUSED: value}
+    assert cluster.checks().get("workers", {}) == (kept if value else {})
+
+
 def test_they_stay_paused_between_passes(here: World) -> None:
     cluster = Checked(here)
     given = cluster.agreed(upgrade_wait=False)

@@ -46,7 +46,7 @@ def pause(task: Task) -> None:
     def again() -> None:
         checks = [each for each in _those_that_act(client)[0] if not each.is_paused]
         for each in checks if checks and _may_pause(client) else ():
-            _unless_gone(partial(acts.pause_check, each.name))
+            _unless_changed(partial(acts.pause_check, each.name))
 
     task.ask(again)
 
@@ -79,10 +79,10 @@ def _may_pause(client: KubernetesClient) -> bool:
     return all(may(client, MACHINE_API, right) for right in PAUSE_CHECKS)
 
 
-def _unless_gone(act: Callable[[], object]) -> None:
-    """Make an act on an object that may have been deleted since it was seen."""
+def _unless_changed(act: Callable[[], object]) -> None:
+    """Make an act on one that may have been deleted, or paused in other words by a person, since it was seen."""
     try:
         act()
     except Refusal as error:
-        if error.verdict.reasons[0].code != "kubernetes_not_found":
+        if error.verdict.reasons[0].code not in ("kubernetes_not_found", "value_not_kept"):
             raise

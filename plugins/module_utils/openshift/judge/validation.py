@@ -116,7 +116,7 @@ def _another_update(version: ClusterVersion) -> Iterator[Reason]:
         yield refused(
             "another_update_wanted",
             f"The desired update of OpenShift is {other}, which it has not begun{said}",
-            "Give that version as target_version, or withdraw that update: oc adm upgrade --clear.",
+            "Give that one (target_version, release_image), or withdraw it: oc adm upgrade --clear.",
         )
 
 
