@@ -21,7 +21,7 @@ from ..pools.judge import judge_revision, pod_is_current
 from ..pools.kept_sets import MISSING, with_missing
 from .judge.checks import IMAGES
 from .judge.set_pools import is_of_cluster
-from .judge.standing import PodsOfMembers, judge_leaving, judge_unread, need_pods
+from .judge.standing import PodsOfMembers, judge_addresses, judge_leaving, judge_unread, need_pods
 from .observe.addresses import judge_connection
 from .observe.client import OpenSearchClient, connect
 from .observe.cluster import observe, observe_data_paths
@@ -92,6 +92,8 @@ def see(task: Task) -> tuple[MembersAndPods, list[Verdict]]:
     named = sets if params["pools"] else tuple(s for s in sets if is_of_cluster(s, pods[s.name], state))
     if not named:
         raise Refusal(*combine(troubles).reasons, _no_pool(namespace, sets, state))
+    own = [pod for one in named for pod in pods[one.name]]
+    troubles.append(judge_addresses(state, own, named=bool(params["pools"])))
     others = tuple(s for s in every if s.name not in {one.name for one in named})
     return MembersAndPods(named, pods, state, namespace.pods, others, budgets, paths), troubles
 

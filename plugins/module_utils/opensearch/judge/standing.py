@@ -107,6 +107,29 @@ def holding_unseen(state: ClusterState, pods: Collection[Pod]) -> list[str]:
 
 
 @as_verdict
+def judge_addresses(state: ClusterState, pods: Iterable[Pod], *, named: bool) -> Iterator[Reason]:
+    """Whether a pod has the address of its member, so that the pods are those of this cluster.
+
+    Charts give the same names in every namespace. So names alone may be those of another cluster, whose state would
+    then be the proof for these pods. A member may publish another address than that of its pod (`network.publish_host`)
+    or one of the other family, so pools that the user has `named` are believed.
+    """
+    found = [(pod, state.named(pod.name)) for pod in pods if pod.ready and pod.address]
+    pairs = [(pod, member) for pod, member in found if member and member.address]
+    pairs = [(pod, member) for pod, member in pairs if (":" in pod.address) == (":" in member.address)]
+    if not pairs or any(pod.address == member.address for pod, member in pairs):
+        return
+    pod, member = pairs[0]
+    yield (remark if named else refused)(
+        "address_differs",
+        f"No member of the cluster has the address of its pod: pod {pod.name} has {pod.address}, and the member of that"
+        f" name {member.address}. It may be a member of another cluster, whose members have the same names.",
+        "Check that namespace and opensearch.hosts are of the same cluster. If they are, name its pools"
+        " (upgrade_pools).",
+    )
+
+
+@as_verdict
 def judge_recognised(
     state: ClusterState, pods: Iterable[Pod], everyone: Collection[Pod], *, may_pass: bool = False
 ) -> Iterator[Reason]:

@@ -127,6 +127,18 @@ def test_a_pool_without_pods_is_named(room: Room) -> None:
     assert said(room.plan(pools=["data", "managers", "clients", "spare"])) == [("pool_without_pods", "refused")]
 
 
+def test_a_cluster_whose_members_only_have_the_names_of_the_pods_is_refused(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The address of one cluster and the namespace of another: its pods would go without a proof of their own."""
+    elsewhere = {key: replace(each, address="10.8.8.8") for key, each in room.state.members.items()}
+    monkeypatch.setattr(both_sides, "observe", lambda _client: replace(room.state, members=elsewhere))
+    result = room.plan()
+    assert said(result) == [("address_differs", "refused")]
+    assert "pod clients-0 has 10.0.0.5, and the member of that name 10.8.8.8." in message(result, "address_differs")
+    assert said(room.plan(pools=["data", "managers", "clients"])) == [("address_differs", "passed")]
+
+
 def test_members_with_the_same_name_are_refused(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     """A set of the same name in another namespace, of the same cluster, would count as upgraded with this one."""
     twin = {"id-of-twin": replace(room.state.members[identity("data-0")], id="id-of-twin", address="10.8.8.8")}

@@ -11,6 +11,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state 
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.pods import judge_pods
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.standing import (
     PodsOfMembers,
+    judge_addresses,
     judge_leaving,
     judge_recognised,
 )
@@ -64,6 +65,30 @@ def test_a_pod_stands_for_the_member_of_its_name_or_the_one_at_its_address(
     seen = [at(*pod) for pod in pods]
     standing = PodsOfMembers(members(**state), seen)
     assert [found.name if found else None for found in map(standing.of, seen)] == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "pods", "differ"),
+    [
+        ({"a_0": "192.0.2.1", "a_1": "192.0.2.2"}, [("a-0", "10.0.0.1"), ("a-1", "10.0.0.2")], True),
+        # The address of another member is no sign of the same cluster.
+        ({"a_0": "10.0.0.2", "a_1": "192.0.2.2"}, [("a-0", "10.0.0.1"), ("a-1", "10.0.0.2")], True),
+        # One has just come back, or publishes another address.
+        ({"a_0": "192.0.2.1", "a_1": "10.0.0.2"}, [("a-0", "10.0.0.1"), ("a-1", "10.0.0.2")], False),
+        ({"a_0": "fd00::1"}, [("a-0", "10.0.0.1")], False),
+        ({"x": "192.0.2.1"}, [("a-0", "10.0.0.1")], False),
+        ({"a_0": "192.0.2.1"}, [("a-0", "")], False),
+    ],
+)
+def test_pods_that_have_only_the_names_of_members_may_be_those_of_another_cluster(
+    state: dict[str, str], pods: list[tuple[str, str]], differ: bool
+) -> None:
+    seen = [at(*pod) for pod in pods]
+    verdict = judge_addresses(members(**state), seen, named=False)
+    assert [reason.code for reason in verdict.reasons] == (["address_differs"] if differ else [])
+    assert verdict.state is (State.REFUSED if differ else State.PASSED)
+    # Pools that the user names are believed.
+    assert judge_addresses(members(**state), seen, named=True).passed
 
 
 def test_the_address_of_a_pod_that_has_ended_may_be_another_ones_by_now() -> None:
