@@ -152,8 +152,8 @@ def _entries(role: str) -> dict[str, Options]:
         text = Path(places[0], "roles", name, "meta", "argument_specs.yml").read_text(encoding="utf-8")
     except (ImportError, OSError):
         raise AnsibleLookupError(
-            f"upgrade_system is {role}, and no such role with an argument specification is installed. Give the whole name"
-            f" of a role, such as {OPENSEARCH_ROLE}."
+            f"upgrade_system is {role}, and no such role with an argument specification is installed."
+            f" Give the whole name of a role, such as {OPENSEARCH_ROLE}."
         ) from None
     return {entry: said["options"] for entry, said in yaml_load(text)["argument_specs"].items()}
 

@@ -145,7 +145,11 @@ def _not_yet(client: KubernetesClient, pool: StatefulSet) -> tuple[Reason, ...]:
     outdated = [name for name in left if name in pods and not pod_is_current(pool, pods[name])]
     if not outdated:
         return (waiting("strategy_waits", said, "Bring these pods back, so that its strategy can be put back."),)
-    kept = remark("strategy_kept", said, "Run the upgrade again: it replaces these pods, and puts the strategy back.")
+    kept = remark(
+        "strategy_kept",
+        said,
+        "Run the upgrade again (after an abort, resume it first): it replaces these pods, and puts the strategy back.",
+    )
     return (*judge_put_back(pool).reasons, kept)
 
 
