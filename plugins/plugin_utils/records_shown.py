@@ -49,6 +49,8 @@ def report(given: GivenVariables) -> dict[str, Any]:
         refusal = _unanswered(read)
     elif form not in FORMS:
         refusal = f"upgrade_report_path is {path}: let it end with .html, .md or .json, which chooses the form."
+    elif not os.path.isdir(folder := os.path.dirname(path)):
+        refusal = f"upgrade_report_path is {path}, and there is no folder {folder}: make it, or correct the path."
     elif not records:
         refusal = (
             f"There is no record of an upgrade {_place(given)}. Run the upgrade first, or say with "

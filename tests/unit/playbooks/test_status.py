@@ -228,6 +228,10 @@ def test_status_of_hosts_shows_the_record_of_their_cluster_and_its_lock() -> Non
     [
         ({"report_read": {"msg": "No answer."}}, "No answer."),
         ({"report_read": {"records": [RECORD]}, "upgrade_report_path": "r.pdf"}, "r.pdf: let it end with .html"),
+        (
+            {"report_read": {"records": [RECORD]}, "upgrade_report_path": "/no/folder/r.md"},
+            "there is no folder /no/folder: make it",
+        ),
         ({"report_read": {"records": [{"name": "upgrade-1", "lock": {}}]}}, "no record of an upgrade in namespace"),
         ({"report_read": {"records": [RECORD]}, "upgrade_report_path": ""}, ""),
     ],
