@@ -128,7 +128,7 @@ class CallbackModule(Default):  # type: ignore[misc]  # ansible-core has no type
         if not self._hidden(task):
             super().v2_runner_on_failed(result, ignore_errors)
         elif _is_rescued(task):
-            self._show_failure(result, "stopped. Everything is put back now; the cause follows at the end.")
+            self._show_failure(result, "stopped. What can go back is put back now; the cause follows at the end.")
         elif not ignore_errors and not (task.loop and "results" in data):
             self._handle_warnings(data)
             self._show_failure(result, self._message(data))

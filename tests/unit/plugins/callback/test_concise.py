@@ -80,3 +80,11 @@ def test_a_difference_names_the_task_the_host_and_the_item_that_make_it() -> Non
     screen.v2_on_file_diff(result(of_loop, host="batch-01", **pools[1]))
     named = "[batch-01] Give each pool its image"
     assert screen.lines == [named, "+ OnDelete", f"{named} (a)", "+ a", f"{named} (b)", "+ b"]
+
+
+def test_a_batch_that_stops_does_not_promise_that_all_goes_back() -> None:
+    screen, failed = Screen(), task({})
+    failed._parent = SimpleNamespace(rescue=["put back"], _parent=None)
+    screen.v2_runner_on_failed(result(failed, host="batch-01", msg=REASON))
+    # A half-rolled pool keeps its image and stays OnDelete.
+    assert screen.lines == ["[batch-01] stopped. What can go back is put back now; the cause follows at the end."]
