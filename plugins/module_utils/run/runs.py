@@ -27,7 +27,7 @@ from .record.phases import Phase, UpgradeEvent
 from .record.record import Record, going_on, leads_there
 from .record.record_keeping import read_records
 from .record.requests import judge_standing
-from .start.approvals import covered, judge_aborted, judge_hold, points_in
+from .start.approvals import covered, judge_aborted, judge_hold, judge_reached, points_in
 from .start.early_look import EARLY, early_questions
 from .start.refused_plan import note_outcome, publish_raised
 from .start.request import REQUESTED, judge_due, requested_in
@@ -218,7 +218,8 @@ def _plan(task: Task, system: System) -> Outcome:
     found = side_by_side(task, [*further, _look_at_lock(task.params, order.more, system)])
     confirmed, digest = task.params["confirmed"], str(order.more["digest"])
     same = judge_same(digest, confirmed) if confirmed else Verdict()
-    verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place))
+    reached = judge_reached(points_in(task.params["approvals"]), _in_all(planned.more))
+    verdict = combine((order.verdict, *(outcome.verdict for outcome in found), same, place, reached))
     plan = {**planned.more, **_around(task, order, system)}
     start = start_of(task, plan, records, verdict)
     whole = combine((verdict, start, *_said_by_people(task, plan, records)))
@@ -294,6 +295,12 @@ def _from_records(task: Task, more: Mapping[str, Any], guess: int, records: Sequ
         "begun_at": next((one.started for one in records if one.run and going_on(one, more) is not None), ""),
         **_prediction(len(batches) + later, pace, guess, more.get("measured") or {}),
     }
+
+
+def _in_all(more: Mapping[str, Any]) -> int:
+    """The number of batches of the upgrade, with those that are done; 0 if none is left."""
+    left = len(more["batches"]) + int(more.get("later_batches") or 0)
+    return left and left + int(more["earlier"].get("done", 0))
 
 
 def _prediction(batches: int, pace: float | None, guess: int, measured: Mapping[str, int]) -> dict[str, Any]:

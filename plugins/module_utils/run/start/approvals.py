@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...common.verdict import Reason, as_verdict, refused, waiting
+from ...common.verdict import Reason, as_verdict, refused, remark, waiting
 from ...common.words import enumerate_few, shortened
 from ..record.phases import Phase
 
@@ -148,6 +148,18 @@ def judge_aborted(phase: Phase, target: str, reason: str, at: str) -> Iterator[R
             f"The upgrade to {target} was aborted at {at}: {reason.rstrip('.')}.",
             "No run continues it until it is resumed: run the playbook resume, then run again.",
         )
+
+
+@as_verdict
+def judge_reached(points: Sequence[Point], batches: int) -> Iterator[Reason]:
+    """A remark on each point at which an upgrade of so many batches never stops, since no batch starts after it."""
+    for point in points:
+        if batches and point.after >= batches:
+            yield remark(
+                "approval_not_reached",
+                f"The upgrade does not stop for the approval {point}: no batch starts then (batches in all: {batches}).",
+                "Give a smaller number (upgrade_approvals), or leave it out.",
+            )
 
 
 @as_verdict

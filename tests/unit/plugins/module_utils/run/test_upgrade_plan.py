@@ -230,6 +230,13 @@ def test_an_upgrade_that_goes_on_counts_the_batches_that_are_done(modules: Modul
     assert [batch["place"] for batch in result["batches"]] == ["2/3", "3/3"]
 
 
+@pytest.mark.parametrize(("after", "said"), [(2, []), (3, ["approval_not_reached"])])
+def test_a_point_behind_the_last_batch_is_named(modules: Modules, after: int, said: list[str]) -> None:
+    modules.records["here"] = record_of(batch_of("other-0", state="done", started=AT, ended=AT))
+    result = modules.plan(target_version="3.8.0", approvals=[{"name": "rest", "after": after}])
+    assert [code for code in codes(result) if code == "approval_not_reached"] == said
+
+
 def test_no_image_is_proven_where_the_members_are_on_plain_hosts(modules: Modules) -> None:
     modules.plan(namespace=None, groups={"data": ["data-0", "data-1"]}, kept_in="opensearch")
     assert modules.names() == ["cluster_health_gate", "pool_order", "run_on_hosts", "upgrade_lock"]
