@@ -159,6 +159,23 @@ def test_after_a_kill_they_stay_paused_until_settle(here: World) -> None:
     assert cluster.checks() == cluster.before
 
 
+def test_a_user_who_may_not_see_those_of_another_settles_and_is_not_said_to_have_put_all_back(here: World) -> None:
+    cluster = Checked(here)
+    given = cluster.agreed()
+    assert here.killed_behind(16, given, PLAYBOOK) is None
+    without_right(cluster, "machinehealthchecks")
+    cluster.openshift.clock.advance(120)
+    settled = here.play(SETTLE, {**cluster.variables(), **SYSTEM})
+    assert settled.code == 0, settled.output
+    assert cluster.held()
+    assert "Not computed: the MachineHealthChecks that runs have paused." in settled.output
+    assert "Everything is put back." not in settled.output
+    # The plan of a run names that right, and its end does not again.
+    ended = cluster.upgrade()
+    assert ended.code == 0, ended.output
+    assert "that runs have paused" not in ended.output
+
+
 def test_a_run_that_fails_names_those_that_stay_paused(here: World) -> None:
     cluster = Checked(here)
     cluster.openshift.faults.node_never_returns("worker-0")

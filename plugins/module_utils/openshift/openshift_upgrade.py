@@ -297,7 +297,8 @@ def _restore(task: Task) -> Outcome:
 
         def restore_checks() -> None:
             under_way = bool(reached) and not judge_whole(seen, release_of(reached)).passed
-            remarks.extend(health_checks.put_back(client, acts, stay=under_way))
+            in_run = bool(task.params["batch"])
+            remarks.extend(health_checks.put_back(client, acts, stay=under_way, in_run=in_run))
 
         # One that cannot be put back holds no other one up. A pool may have no Kubernetes node any more.
         pools = [partial(restore, each) for each in seen.pools.values() if each.carries_undo]
