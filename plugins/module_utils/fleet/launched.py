@@ -44,9 +44,7 @@ class LaunchedUpgrade:
             job = self._followed(job)
             ended = self._taken(job)
         except Refusal as error:
-            if is_gone(error):
-                raise
-            ended = self._ended(FAILED, *failure_of(error))
+            ended = self._failed(error)
         self._folder.put(ended)
         return ended
 
@@ -80,8 +78,11 @@ class LaunchedUpgrade:
         named = ", ".join(each.name for each in running)
         ended = self._ended(FAILED, f"{self._launcher.title} {named} was cancelled.", "fleet_job_cancelled")
         # One may have come to its end before it was cancelled.
-        for job in over:
-            ended = self._taken(job) if job.state is JobState.SUCCEEDED else ended
+        try:
+            for job in over:
+                ended = self._taken(job) if job.state is JobState.SUCCEEDED else ended
+        except Refusal as error:
+            ended = self._failed(error)
         self._folder.put(ended)
         return ended
 
@@ -219,6 +220,16 @@ class LaunchedUpgrade:
             self._task.warn(f"{self._cluster.name}: {error.verdict.reasons[0].message}")
             return False
         return True
+
+    def _failed(self, error: Refusal) -> Cluster:
+        """The cluster that has failed with this.
+
+        Raises:
+            Refusal: this task is no longer wanted.
+        """
+        if is_gone(error):
+            raise error
+        return self._ended(FAILED, *failure_of(error))
 
     def _ended(self, state: str, cause: str, *codes: str) -> Cluster:
         cluster = self._cluster

@@ -259,6 +259,21 @@ def test_a_job_that_ends_as_it_is_cancelled_counts_as_it_has_ended(
     assert found.launch.ended
 
 
+def test_a_cancelled_cluster_is_noted_although_its_job_has_ended_without_a_result(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Listening(Clock()) as listening:
+        scheduler = OfAwx("")
+        scheduler.url = listening.serve(scheduler.awx).url
+        with pytest.raises(Killed):
+            upgrade(scheduler, folder, kill)
+        scheduler.awx.before_cancel = lambda job: job.end("successful", "Done.")
+        found = cancel(scheduler, folder, monkeypatch)
+    assert (found.state, found.codes) == ("failed", ("fleet_job_unknown_end",))
+    assert found.launch is not None
+    assert found.launch.ended
+
+
 def test_a_job_of_the_template_that_was_launched_without_variables_is_none_of_the_fleet(folder: Folder) -> None:
     with Listening(Clock()) as listening:
         scheduler = OfAwx("")
