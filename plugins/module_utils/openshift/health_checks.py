@@ -61,15 +61,15 @@ def put_back(client: KubernetesClient, acts: Acts, *, stay: bool, in_run: bool) 
     if found is None:
         # The plan of a run has named the missing right. Elsewhere another user may have paused some.
         return [] if in_run else [*unseen]
-    names = [each.name for each in found if each.carries_undo]
+    ours = [each for each in found if each.carries_undo]
     if stay:
-        return [check_stays(name) for name in names]
+        return [check_stays(each.name) for each in ours if each.is_paused]
     remarks = list[Reason]()
 
     def end(name: str) -> None:
         remarks.extend(acts.put_check_back(name))
 
-    refusals = refusals_of([partial(end, name) for name in names])
+    refusals = refusals_of([partial(end, each.name) for each in ours])
     return [*remarks, *refusals]
 
 
