@@ -27,7 +27,7 @@ from .judge.marks import MarkRelease, home_of, is_of_task, judge_markable, progr
 from .judge.up_to_date import MachineProgress, UpToDate
 from .observe.owned_look import owned_machines
 from .observe.owned_machines import OwnedMachine, is_hold
-from .observe.state import KubeadmCluster
+from .observe.state import KubeadmCluster, plain
 from .observe.upgrade_tasks import ENDED
 from .rights import MANAGEMENT
 from .upgrade_task import BEGINNING, UpgradeTask
@@ -135,7 +135,11 @@ class MachineMarks:
             begun = not at_work or (node is not None and node.carries_undo)
             self._report(machine, MachineProgress.FAILED, said, undrained=not begun)
             return (stays_held(machine),)
-        if progress_of(machine) is not MachineProgress.DONE:
+        target = plain(self.task.params["target_version"] or "")
+        if node is not None and node.kubelet == target:
+            # It has come back after the run that worked on it had ended.
+            self._report(machine, MachineProgress.DONE, f"It has version {target}.")
+        elif progress_of(machine) is not MachineProgress.DONE:
             self._marking.report(machine, None)
         if release is MarkRelease.ALL:
             return self._marking.unmark(machine)
