@@ -19,7 +19,7 @@ from tests.sandbox.kubernetes.resources import Writing
 from tests.sandbox.openshift.file_integrity import API_VERSION, RE_INIT, definition, file_integrity
 from tests.sandbox.web import Request
 from tests.scenarios.playbook import PLAN, Played
-from tests.unit.plugins.module_utils.openshift.named import NAMES, NO_SILENCES, NOT_SENT
+from tests.unit.plugins.module_utils.openshift.named import NAMES, NO_ALERTS, NO_SILENCES, NOT_SENT
 
 OPTIONAL = ("UpgradeDelayedCheck", "IsUpgradeable", "PostUpgradeProcedures")
 """The steps that an ARO leaves out."""
@@ -27,6 +27,7 @@ SAID = {
     "SendStartedNotification": NOT_SENT,
     "UpgradeDelayedCheck": "it was not late",
     "IsUpgradeable": "the minor version stays",
+    "PreUpgradeHealthCheck": NO_ALERTS,
     "ExternalDependencyAvailabilityCheck": "none was given (upgrade_dependencies)",
     "EnsureExtraUpgradeWorkers": "no capacity was to be added",
     "CreateControlPlaneMaintWindow": NO_SILENCES,
@@ -35,7 +36,7 @@ SAID = {
     "AllWorkersUpgraded": "3 of 3 Kubernetes nodes",
     "RemoveExtraScaledNodes": "no capacity was added",
     "RemoveMaintWindow": NO_SILENCES,
-    "PostUpgradeHealthCheck": "well",
+    "PostUpgradeHealthCheck": f"well; {NO_ALERTS}",
     "PostUpgradeProcedures": "none was asked for (upgrade_tasks_after, upgrade_fedramp)",
     "SendCompletedNotification": NOT_SENT,
 }

@@ -139,7 +139,8 @@ def _health_before(course: UpgradeCourse) -> Progress | None:
     """Operators and Kubernetes nodes are asked by the plan, and alerts by steps of the run."""
     start = course.record.start
     if course.begun:
-        return _taken(course.conditions("alerts", "nodes")) or _at(course.checked)
+        asked = _taken(course.conditions("alerts", "nodes")) or _at(course.checked)
+        return _with_alerts(asked, course.conditions("alerts"))
     if start is None or not start.checked:
         return None
     found = (
@@ -200,7 +201,15 @@ def _health_after(course: UpgradeCourse) -> Progress | None:
     asked = _taken(course.conditions("alerts_after", "nodes_after"))
     following = _PROCEDURES(course) or _completed_notification(course)
     done = course.completed or (following.since if following else "")
-    return Progress(course.rolled, done, (asked.said if asked else "") or course.record.health)
+    found = Progress(course.rolled, done, (asked.said if asked else "") or course.record.health)
+    return _with_alerts(found, course.conditions("alerts_after"))
+
+
+def _with_alerts(progress: Progress | None, asked: Sequence[Condition]) -> Progress | None:
+    """The progress of a health check, which says so once it is completed without the step that asks for alerts."""
+    if progress is None or not progress.done or asked:
+        return progress
+    return replace(progress, said="; ".join(filter(None, (progress.said, NO_ALERTS))))
 
 
 def _completed_notification(course: UpgradeCourse) -> Progress | None:
@@ -211,6 +220,7 @@ def _completed_notification(course: UpgradeCourse) -> Progress | None:
 
 
 NOT_SENT = "noted in the record; no notice was sent (upgrade_webhook)"
+NO_ALERTS = "alerts were not looked at (upgrade_prometheus_url)"
 NO_SILENCES = "no silence was asked for (upgrade_alertmanager_url)"
 NO_WORKERS = "no Kubernetes node was left"
 BEFORE = "the control plane was upgraded before"

@@ -40,6 +40,7 @@ NAMES = [
     "SendCompletedNotification",
 ]
 """The named steps of a managed upgrade in their order, as the managed-upgrade-operator has them."""
+NO_ALERTS = "alerts were not looked at (upgrade_prometheus_url)"
 NO_SILENCES = "no silence was asked for (upgrade_alertmanager_url)"
 NOT_SENT = "noted in the record; no notice was sent (upgrade_webhook)"
 
