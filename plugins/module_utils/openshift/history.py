@@ -15,7 +15,7 @@ from ..run.record.conditions import KEPT_UPGRADES, Upgrade
 from ..run.record.phases import Phase
 from ..run.record.record import Record
 from .course import UpgradeCourse, begun_at, done_at
-from .named_steps import NamedProgress, steps_of
+from .named_steps import NamedProgress, with_own_steps
 
 Entry = dict[str, Any]
 VALIDATION = "Validation"
@@ -99,7 +99,7 @@ def _conditions(record: Record, phase: str) -> Iterator[Entry]:
     if phase == FAILED:
         at = record.updated
         yield _condition("FailedUpgrade", "Upgrade failed", record.reason, at, at, at)
-    for each in reversed(steps_of(record)):
+    for each in reversed(with_own_steps(record)):
         yield _of_step(each, record)
 
 

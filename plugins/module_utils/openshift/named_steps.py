@@ -13,6 +13,7 @@ from ..common.words import unique
 from ..run.record.batches import BatchRecord
 from ..run.record.conditions import NOT_BEGUN, Condition, StepState
 from ..run.record.record import Record
+from ..run.steps import KNOWN
 from .course import SILENCES, UpgradeCourse, begun_at, done_at
 
 
@@ -75,6 +76,17 @@ def _stopped(shown: Sequence[NamedProgress], reason: str) -> list[NamedProgress]
     ]
 
 
+def with_own_steps(record: Record) -> list[NamedProgress]:
+    """The steps that have started, with those of the user, each after the last step that had started before it."""
+    found = steps_of(record)
+    for each in record.conditions if record.run else ():
+        progress = _taken((each,))
+        if progress is not None and each.type not in OF_RUN:
+            place = max((at for at, one in enumerate(found, 1) if one.progress.since <= progress.since), default=0)
+            found.insert(place, NamedProgress(each.type, progress))
+    return found
+
+
 def conditions_of_steps(record: Record) -> list[Condition]:
     """All steps with their states, also those that have not begun and those that are left out."""
     shown = {each.name: each.progress for each in steps_of(record)}
@@ -110,7 +122,10 @@ def _at(time: str) -> Progress | None:
     return Progress(time, time) if time else None
 
 
-_PROCEDURES = _of_run("file_integrity", "upgrade_tasks_after")
+TASKS_AFTER = "upgrade_tasks_after"
+OF_RUN = frozenset({TASKS_AFTER, *(each.name for each in KNOWN)})
+"""The steps of a run that are not the user's: the named steps stand for them."""
+_PROCEDURES = _of_run("file_integrity", TASKS_AFTER)
 
 
 def _started_notification(course: UpgradeCourse) -> Progress | None:

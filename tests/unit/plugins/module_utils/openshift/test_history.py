@@ -16,7 +16,22 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.condit
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.milestones import dated
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.record.phases import Phase
 
-from .named import BEGUN, CONTROLLED, DONE, HALF, NOT_SENT, NOW, PLANNED, ROLLED, TAKEN, completed, pending, recorded
+from .named import (
+    BEGUN,
+    CONTROLLED,
+    DONE,
+    HALF,
+    NAMES,
+    NOT_SENT,
+    NOW,
+    PLANNED,
+    ROLLED,
+    TAKEN,
+    completed,
+    pending,
+    recorded,
+    step,
+)
 
 OLD: dict[str, Any] = {"version": "4.18.1", "phase": "Upgraded", "startTime": "2026-01-01T00:00:00Z", "conditions": []}
 
@@ -58,6 +73,22 @@ def test_the_newest_condition_comes_first_and_tells_why_it_stands_still() -> Non
         "lastTransitionTime": CONTROLLED,
     }
     assert entry.keys() == {"version", "phase", "startTime", "workerStartTime", "conditions"}
+
+
+def test_a_step_of_the_user_is_a_condition_at_its_place() -> None:
+    waits = step("freeze", "", "The shop still writes.")
+    (entry,) = history_of(recorded(PLANNED, step("alerts", BEGUN), waits, reason="The shop still writes."), [])
+    newest, *earlier = entry["conditions"]
+    assert (newest["type"], newest["status"]) == ("freeze", "False")
+    assert newest["message"] == "freeze still in progress: The shop still writes."
+    assert [each["type"] for each in earlier] == [*reversed(NAMES[:4])]
+    assert {each["status"] for each in earlier} == {"True"}
+    after = replace(step("thaw", ROLLED), start_time=ROLLED)
+    (entry,) = history_of(completed(step("freeze", BEGUN), after), [])
+    names = [each["type"] for each in reversed(entry["conditions"])]
+    assert names[:5] == [*NAMES[:4], "freeze"]
+    assert names.index("PostUpgradeHealthCheck") < names.index("thaw") < names.index("SendCompletedNotification")
+    assert len(names) == 19
 
 
 @pytest.mark.parametrize("phase", Phase)
