@@ -311,10 +311,10 @@ earlier:
   returned: with O(state=planned)
   type: dict
   sample: {started: '2026-11-21T02:00:00Z', done: 2}
-commenced:
-  description: Whether a batch of the upgrade has begun already, in whichever run.
-  returned: with O(state=planned)
-  type: bool
+commenced: {description: 'Whether a batch of the upgrade has begun already, in whichever run.', returned: with
+    O(state=planned), type: bool}
+to_fix: {description: The refusals that an early look (O(early_look)) has found before the start., returned: with
+    O(wait=false), type: list, elements: dict}
 begun_at:
   description: The time at which the first run of the upgrade began, as its record keeps it; empty if it begins now.
   returned: with O(state=planned)

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..common.verdict import Reason, State, Verdict, refused, sentence_of
 from ..common.words import unique
-from .start.schedule import WINDOW_OVER
+from .start.schedule import TO_FIX, WINDOW_OVER
 
 Plan = Mapping[str, Any]
 """The return values of a plan."""
@@ -270,7 +270,7 @@ def _refusal(reason: Reason, *, calmly: bool) -> dict[str, Any]:
 def not_begun(result: Mapping[str, Any]) -> dict[str, Any]:
     """The end of a run whose plan waits, or that is refused, from the `result` that says so.
 
-    It has the `state`, `cause` and `codes` of the notice, the `reasons`, their `sentences`, and the `statistics`
+    It has the `state`, `cause` and `codes` of the notice, with the findings of an early look, the `reasons`, their `sentences`, and the `statistics`
     for Ansible.
     """
     message = str(result.get("msg", ""))
@@ -279,6 +279,8 @@ def not_begun(result: Mapping[str, Any]) -> dict[str, Any]:
     codes = unique(str(each["code"]) for each in deciding)
     messages = unique(str(each["message"]) for each in deciding)
     waiting = "delayed" if "start_delayed" in codes else "waiting"
+    # That of a delay has all causes already, and is sent once.
+    found = result.get("to_fix") or () if waiting == "waiting" and not message else ()
     # The record of an upgrade that has missed its window has failed.
     ended = "failed" if WINDOW_OVER in codes else "refused"
     statistics = {
@@ -288,8 +290,8 @@ def not_begun(result: Mapping[str, Any]) -> dict[str, Any]:
     }
     return {
         "state": ended if message else waiting,
-        "cause": message or " ".join(messages),
-        "codes": codes,
+        "cause": message or " ".join(unique([*messages, *(f"{TO_FIX}{each['message']}" for each in found)])),
+        "codes": unique([*codes, *(str(each["code"]) for each in found)]),
         "reasons": deciding,
         "sentences": unique(sentence_of(each) for each in deciding),
         "statistics": {**statistics, **({"upgrade_cause": message} if message else {})},

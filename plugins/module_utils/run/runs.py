@@ -11,6 +11,7 @@ from ..common.arguments import CONNECTIONS, RECORD, WAIT
 from ..common.errors import Refusal
 from ..common.side_by_side import ParallelWork, side_by_side
 from ..common.task import Contract, Outcome, Task
+from ..common.timestamps import utc_now
 from ..common.verdict import State, Verdict, combine
 from ..common.waiting import FIRST_ANSWER
 from ..common.words import printable
@@ -232,7 +233,15 @@ def _plan(task: Task, system: System) -> Outcome:
         note_outcome(task, plan, whole, latest, recorded=system.notes_refusals)
     if start.state is State.WAITING and not task.params["wait"]:
         whole = combine((to_fix(verdict), start))
+        planned = replace(planned, more={**planned.more, "to_fix": _early_findings(task, verdict)})
     return _shown(task, system, replace(planned, verdict=whole))
+
+
+def _early_findings(task: Task, verdict: Verdict) -> list[dict[str, str]]:
+    """The refusals that an early look has found, which its notice names."""
+    schedule = schedule_in(task.params)
+    looked = schedule is not None and schedule.has_early_look(utc_now())
+    return [each.as_result() for each in verdict.reasons if looked and each.state is State.REFUSED]
 
 
 def _shown(task: Task, system: System, planned: Outcome) -> Outcome:

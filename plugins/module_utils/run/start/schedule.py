@@ -36,6 +36,8 @@ class WindowEnd(str, Enum):
     """It may also start after the end of the window."""
 
 
+TO_FIX = "To be fixed before the start: "
+"""The words before the problems that a pass before the start has found."""
 WINDOW_OVER = "window_over"
 """The code of the reason of a run whose window ended before its first batch."""
 LATE_AFTER = 0.25
@@ -198,7 +200,7 @@ def to_fix(verdict: Verdict) -> Verdict:
     """The verdict on a plan that starts later: a refusal is a remark, since there is time to fix its cause."""
     return Verdict(
         tuple(
-            replace(each, state=State.PASSED, message=f"To be fixed before the start: {each.message}")
+            replace(each, state=State.PASSED, message=f"{TO_FIX}{each.message}")
             if each.state is State.REFUSED
             else each
             for each in verdict.reasons

@@ -206,6 +206,17 @@ def test_a_plan_that_waits_says_for_what() -> None:
     }
 
 
+def test_a_notice_before_the_start_has_what_an_early_look_has_found_and_one_of_a_delay_stays_as_it_is() -> None:
+    gone = {"state": "refused", "code": "gone", "message": "A member is gone.", "remedy": ""}
+    later = {"state": "waiting", "code": "starts_later", "message": "It starts later.", "remedy": ""}
+    end = not_begun({"verdict": {"state": "waiting", "reasons": [later]}, "to_fix": [gone]})
+    assert (end["state"], end["codes"]) == ("waiting", ["starts_later", "gone"])
+    assert end["cause"] == "It starts later. To be fixed before the start: A member is gone."
+    assert end["statistics"]["upgrade_reasons"] == ["starts_later"]
+    late = not_begun({"verdict": {"state": "waiting", "reasons": [WAITS]}, "to_fix": [gone]})
+    assert (late["cause"], late["codes"]) == ("It is Sunday.", ["start_delayed"])
+
+
 def test_a_window_that_is_over_is_a_failure() -> None:
     over = {"state": "refused", "code": "window_over", "message": "It is over.", "remedy": ""}
     end = not_begun({"msg": "It is over.", "verdict": {"state": "refused", "reasons": [over]}})

@@ -355,6 +355,8 @@ def test_before_its_time_what_stands_in_the_way_is_told_and_announced_and_refuse
     assert (result["verdict"]["state"], codes(result)) == ("waiting", ["gone", "starts_later"])
     said = {one["code"]: (one["state"], one["message"]) for one in result["verdict"]["reasons"]}
     assert said["gone"] == ("passed", "To be fixed before the start: A member is gone.")
+    assert [one["code"] for one in result["to_fix"]] == ["gone"]
+    assert modules.plan(at=moment(3_600), wait=False, early_look=30)["to_fix"] == []
     waits = modules.plan(at=moment(3_600))
     assert (waits["verdict"]["state"], codes(waits)) == ("refused", ["gone", "starts_later"])
 
