@@ -38,9 +38,10 @@ options:
         whose annotation is then removed. It also makes the new members of O(configuration[].replicas).
       - V(restarted) restarts the pods of the batch that have a phase, and follows them until they have joined.
       - V(unscheduled) removes the phase from pods whose restart has not started.
-      - V(resumed) looks for an interrupted restart of all members at once, in all pools of the namespace unless
-        O(pools) names some, and finishes it, unless none of its processes was asked to end yet. It needs no lock. It
-        works while no server answers, unless a run that lives has the lock of the run that has marked these pods.
+      - V(resumed) looks for an interrupted restart of all members at once, in all pools of the namespace, and
+        finishes it, unless none of its processes was asked to end yet. It needs no lock. It works while no server
+        answers, unless a run that lives has the lock of the run that has marked these pods. If O(pools) names some, a
+        restart without an answer that is of none of them is left alone.
       - V(completed) ends a run with O(configuration). It removes the former contents and the keys of members that
         are gone. Secrets with configurations that no pod has used for 15 minutes are deleted. It also installs the
         O(licence), which is used with this state only.

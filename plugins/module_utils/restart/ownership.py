@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from ..common.errors import Refusal
 from ..common.task import Task, passed_or_raise
 from ..common.waiting import Patience
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.rights import Right, may
-from ..kubernetes.state import Namespace
+from ..kubernetes.state import Namespace, Pod
 from ..opensearch.observe.client import OpenSearchClient
 from ..opensearch.observe.cluster import observe
 from ..opensearch.observe.state import ClusterState
@@ -31,7 +31,7 @@ def of_own_cluster(
 
     All members of a cluster restart together. So if this one answers and has no member that a run has marked, that run
     was of another cluster. While it does not answer, the restart may be its own, unless a run that lives has the lock
-    of the run which has marked it: then that one completes it.
+    of the run which has marked it: then that one completes it. If the user names pools, it is not one of others.
 
     Raises:
         Refusal: this cluster does not answer, and such a run lives.
@@ -39,6 +39,7 @@ def of_own_cluster(
     state, key = _state(search), task.params["annotation"]
     pods = {pod.name: pod for pod in there.pods}
     if state is None:
+        pools = _of_named(pods, pools, task.params["pools"])
         noted = {pods[name].annotations.get(CLUSTER, "") for names in pools.values() for name in names}
         locks, namespace = sorted(noted - {"", cluster_of(task)}), task.params["namespace"]
         # A user who may not read Leases keeps locks in the clusters, and this one does not answer.
@@ -57,6 +58,14 @@ def of_own_cluster(
     own = {runs[name] for names in pools.values() for name in names if name in runs and state.named(name)}
     found = {pool: [name for name in names if runs.get(name) in own] for pool, names in pools.items()}
     return {pool: names for pool, names in found.items() if names}
+
+
+def _of_named(pods: Mapping[str, Pod], pools: Pools, named: Collection[str]) -> Pools:
+    """The interrupted restarts of the pools that the user names, if any, each as a whole: members that are started
+    without the others which runs on the same cluster have stopped would not join."""
+    locks = {pool: {pods[name].annotations.get(CLUSTER, "") for name in names} for pool, names in pools.items()}
+    own = {lock for pool in named for lock in locks.get(pool, ()) if lock}
+    return {pool: names for pool, names in pools.items() if not named or pool in named or own & locks[pool]}
 
 
 def _state(search: OpenSearchClient) -> ClusterState | None:

@@ -105,10 +105,7 @@ def _resumed(task: Task, cluster: KubernetesClient, search: OpenSearchClient, wa
     words = judge_words(annotations_of((), of_sets), task.params["annotation"])
     if not words.passed:
         return Outcome(words)
-    # Of the pools that the user names, if any: while no member answers, nothing else tells clusters of a namespace apart.
-    named = task.params["pools"] or [pool.name for pool in there.sets]
-    found = interrupted(there, task.params["annotation"])
-    pools: Pools = {pool: names for pool, names in found.items() if pool in named}
+    pools: Pools = interrupted(there, task.params["annotation"])
     pools = of_own_cluster(task, cluster, search, there, pools) if pools else pools
     if not pools or not task.ask(lambda: _has_stopped_one(task, there, pools, way)):
         return Outcome(Verdict(), more={"members": [], "way": way.name})

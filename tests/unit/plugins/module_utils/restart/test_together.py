@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.errors import Unreachable
+from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Task
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.state import Namespace
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.phases import CLUSTER, PHASE
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.ownership import of_own_cluster
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import name_for
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes import objects
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.answers import state_answer
@@ -160,6 +164,30 @@ def test_without_an_answer_the_pools_that_the_user_names_are_its_own(there: Agen
     result = there.restart(state="resumed", pools=["data" if named else "of-another-cluster"], expected=[])
     assert (codes(result), len(result["members"])) == ([], 3 if named else 0)
     assert ((there.phases(), there.started) == before) is not named
+
+
+def test_a_cluster_that_answers_knows_its_members_whatever_pools_the_user_names(there: AgentWorld) -> None:
+    there.kill_at = 18
+    with pytest.raises(Killed):
+        restarted(there)
+    there.kill_at = None
+    there.servers = Servers(state=state_answer(NAMES, [], elected="data-0"), nodes=there.servers.nodes)
+    result = there.restart(state="resumed", pools=["managers"], expected=[])
+    assert (codes(result), len(result["members"]), there.phases()) == ([], 3, {})
+
+
+def test_a_restart_of_a_named_pool_is_taken_with_all_pools_that_it_has_stopped() -> None:
+    """Without the managers no member of the named pool would join again."""
+    lock = {CLUSTER: "stateful-upgrade-own"}
+    marks = {"data-0": lock, "managers-0": lock, "other-0": {CLUSTER: "another"}}
+    pods = tuple(replace(objects.member(name), annotations=marks[name]) for name in marks)
+    task = Task(
+        {"pools": ["data"], "namespace": "search", "annotation": PHASE, "lock": {"name": "stateful-upgrade-own"}}
+    )
+    found = {name.rpartition("-")[0]: [name] for name in marks}
+    there = Namespace("search", (), pods)
+    own = of_own_cluster(task, cast(Any, None), cast(Any, OfAgents()), there, found)
+    assert [*own] == ["data", "managers"]
 
 
 def test_members_that_a_person_has_scheduled_are_not_joined_to_the_restart_of_another_cluster(
