@@ -63,8 +63,9 @@ def pods_to_restart(
 
 def as_agreed(request: PodsToRestart, pods: Iterable[Marked], scheduled: Collection[str]) -> PodsToRestart:
     """The request with the pods that people had `scheduled` when it was agreed to: some of them may be done by now."""
-    left = {pod.name for pod in pods if not pod.run and (pod.phase is not None or pod.name in request.to_stop)}
-    return replace(request, by_person=tuple(scheduled)) if left and left <= {*scheduled} else request
+    left = [pod for pod in pods if pod.phase is not None or pod.name in request.to_stop]
+    by_person = {pod.name for pod in left if not pod.run}
+    return replace(request, by_person=tuple(scheduled)) if left and by_person <= {*scheduled} else request
 
 
 def marked_in_part(pods: Sequence[Marked]) -> bool:

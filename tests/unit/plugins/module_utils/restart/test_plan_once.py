@@ -6,6 +6,7 @@ import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.task import Outcome, Task
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import Verdict
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart import restart_plan
+from ansible_collections.stateful.upgrade.plugins.module_utils.restart.judge.configuration import checksum
 from ansible_collections.stateful.upgrade.plugins.module_utils.restart.restart_plan import SYSTEM
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.runs import contract_of
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.opensearch.plan_room import Room, order_of
@@ -138,3 +139,16 @@ def test_one_consent_covers_the_members_that_people_have_scheduled_until_all_are
         annotate(room, name, **({"restart_phase": "schedule-rolling"} if name in names else {}))
     begun(room, first, completed="2026-11-25T02:00:00Z")
     assert plan(room)["digest"] != first["digest"]
+
+
+def test_the_consent_outlasts_the_members_that_people_have_scheduled(room: Room) -> None:
+    """The others of the plan are due for a configuration, and were marked by the run."""
+    wanted = "http.port: 9201\n"
+    annotate(room, "data-0", restart_phase="schedule-rolling")
+    first = plan(room, wanted)
+    begun(room, first)
+    annotate(room, "data-0", configuration=checksum(f"{BASE}{wanted}".encode()))
+    annotate(room, "data-1", restart_phase="schedule-rolling", restart_run="of-before")
+    keep(room, {"data-0": f"{BASE}{wanted}", "data-0.previous": BASE, "data-1": BASE})
+    later = plan(room, wanted)
+    assert (order_of(later), later["digest"]) == (["data-1"], first["digest"])
