@@ -180,7 +180,7 @@ def _judged(
     return combine(
         (
             drawn.verdict,
-            judge_names(state),
+            judge_names(state, pools),
             judge_narrowing(pools, params["members"]),
             judge_consent(to_agree, going, policy),
             *(judge_covered(state, index_names(params[option], option), option) for option in OF_INDICES),

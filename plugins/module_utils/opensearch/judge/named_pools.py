@@ -6,7 +6,7 @@ A member on a plain host is known by its `node.name` alone, so that name is all 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -122,12 +122,13 @@ def judge_groups(groups: Groups, state: ClusterState) -> Iterator[Reason]:
 
 
 @as_verdict
-def judge_names(state: ClusterState) -> Iterator[Reason]:
-    """Whether every member has a name of its own, since a run knows members by their names.
+def judge_names(state: ClusterState, pools: Iterable[Pool]) -> Iterator[Reason]:
+    """Whether every member of the pools has a name of its own, since a run knows members by their names.
 
     The servers do not ask for that: a cluster over two namespaces may have the same set, so the same pods, in each.
     """
-    counted = Counter(member.name for member in state.members.values())
+    own = {member.name for pool in pools for member in pool.members}
+    counted = Counter(member.name for member in state.members.values() if member.name in own)
     shared = [f"{name} ({number} members)" for name, number in sorted(counted.items()) if number > 1]
     if shared:
         yield refused(

@@ -6,6 +6,10 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch import both_sides
+from ansible_collections.stateful.upgrade.plugins.module_utils.opensearch.judge.named_pools import (
+    judge_names,
+    pools_named,
+)
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.lock.lock import name_for
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo import Change, Undo, Writer
 from ansible_collections.stateful.upgrade.plugins.module_utils.run.undo.undo_annotation import UNDO
@@ -142,12 +146,13 @@ def test_a_cluster_whose_members_only_have_the_names_of_the_pods_is_refused(
 def test_members_with_the_same_name_are_refused(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     """A set of the same name in another namespace, of the same cluster, would count as upgraded with this one."""
     twin = {"id-of-twin": replace(room.state.members[identity("data-0")], id="id-of-twin", address="10.8.8.8")}
-    monkeypatch.setattr(
-        both_sides, "observe", lambda _client: replace(room.state, members={**room.state.members, **twin})
-    )
+    seen = replace(room.state, members={**room.state.members, **twin})
+    monkeypatch.setattr(both_sides, "observe", lambda _client: seen)
     result = room.plan()
     assert said(result) == [("member_name_shared", "refused")]
     assert "Members of the cluster have the same name: data-0 (2 members)." in message(result, "member_name_shared")
+    # Those that are in no pool stay as they are, whatever their names.
+    assert judge_names(seen, pools_named({"others": ["data-1", "managers-0"]}, seen, "zone")).passed
 
 
 def test_a_pool_that_wants_no_pods_is_left_as_it_is_even_if_it_is_named(room: Room) -> None:
