@@ -66,6 +66,7 @@ def pod(item: Json) -> Pod:
             created=text(metadata, "creationTimestamp", ""),
             owner=owner,
             owner_version=owner_version,
+            ready_since=text(conditions.get("Ready") or {}, "lastTransitionTime", ""),
             annotations=text_map(metadata, "annotations"),
             spec=spec,
         )

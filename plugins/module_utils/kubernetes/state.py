@@ -143,6 +143,8 @@ class Pod:
     """The kind and the name of its controller."""
     owner_version: str = ""
     """The apiVersion of its controller."""
+    ready_since: str = ""
+    """The last time at which it became Ready, or ceased to be."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     spec: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     """Its spec as it is."""

@@ -69,17 +69,20 @@ def judge_others(pools: Sequence[StatefulSet], pods: Mapping[str, Pod], batch: C
 def judge_available(pool: StatefulSet, pods: Mapping[str, Pod], going: Collection[str]) -> Iterator[Reason]:
     """Whether the controller of a pool would go on at once with the pods `going`, although it has `minReadySeconds`.
 
-    As long as a Ready pod is not available yet, it replaces none by itself, so that a pod which a partition lets
-    through now would go long after the proof. In order it makes none again whose ordinal is above that of such a pod,
-    so that a member which goes now would be away for all that time. Pods that have just been replaced are those of the
-    wanted revision (server source, stateful_set_control.go, `isRunningAndAvailable`).
+    As long as a Ready pod is not available yet, it replaces none of lower ordinal by itself, so that a pod which a
+    partition lets through now would go long after the proof. In order it makes none again whose ordinal is above that
+    of such a pod, so that a member which goes now would be away for all that time. All wait for the same time, so those
+    that became Ready last are not available (server source, stateful_set_control.go, `isRunningAndAvailable`).
     """
     ready = [pod for pod in pods.values() if pod.ready and not pod.terminating]
-    if not going or not pool.min_ready_seconds or pool.available >= len(ready):
+    waits = len(ready) - pool.available
+    if not going or not pool.min_ready_seconds or waits <= 0:
         return
-    highest = max(pool.place(name) for name in going)
-    held = pool.in_order and any(pod_is_current(pool, pod) and pool.place(pod.name) < highest for pod in ready)
-    if held or pool.strategy != "OnDelete":
+    since = sorted(pod.ready_since for pod in ready)[-waits]
+    late = [pool.place(pod.name) for pod in ready if pod.ready_since >= since and pod.name not in going]
+    places = [pool.place(name) for name in going]
+    held = pool.in_order and any(place < max(places) for place in late)
+    if held or (pool.strategy != "OnDelete" and any(place > min(places) for place in late)):
         yield waiting(
             "pods_not_available",
             f"Of the {len(ready)} Ready pods of StatefulSet {pool.name}, {pool.available} have been Ready for its"

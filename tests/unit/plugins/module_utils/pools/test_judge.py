@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.stateful.upgrade.plugins.module_utils.common.verdict import State
+from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.pods import pod
 from ansible_collections.stateful.upgrade.plugins.module_utils.kubernetes.stateful_sets import stateful_set
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.deployers import judge_deployer, judge_owner
 from ansible_collections.stateful.upgrade.plugins.module_utils.pools.judge import (
@@ -21,6 +22,7 @@ from ansible_collections.stateful.upgrade.plugins.module_utils.pools.judge impor
 )
 from ansible_collections.stateful.upgrade.tests.unit.plugins.module_utils.kubernetes.objects import (
     member,
+    pod_json,
     pool,
     pool_json,
 )
@@ -113,29 +115,30 @@ ORDERED, ROLLING = {"podManagementPolicy": "OrderedReady"}, {"updateStrategy": {
 
 
 @pytest.mark.parametrize(
-    ("changes", "available", "going", "waits"),
+    ("changes", "available", "late", "going", "waits"),
     [
-        ({**ORDERED, "minReadySeconds": 300}, 1, "data-2", True),
-        ({**ORDERED, "minReadySeconds": 300}, 1, "data-0", False),
-        ({**ORDERED, "minReadySeconds": 300}, 2, "data-2", False),
-        ({**ROLLING, "minReadySeconds": 300}, 1, "data-0", True),
-        ({**ROLLING, "minReadySeconds": 300}, 1, "", False),
-        ({"minReadySeconds": 300}, 1, "data-2", False),
-        (ORDERED, 0, "data-2", False),
+        ({**ORDERED, "minReadySeconds": 300}, 1, "data-0", "data-2", True),
+        ({**ORDERED, "minReadySeconds": 300}, 1, "data-0", "data-0", False),
+        ({**ORDERED, "minReadySeconds": 300}, 1, "data-2", "data-1", False),
+        ({**ORDERED, "minReadySeconds": 300}, 2, "data-0", "data-2", False),
+        ({**ROLLING, "minReadySeconds": 300}, 1, "data-2", "data-0", True),
+        ({**ROLLING, "minReadySeconds": 300}, 1, "data-0", "data-0", False),
+        ({**ROLLING, "minReadySeconds": 300}, 1, "data-0", "data-2", False),
+        ({**ROLLING, "minReadySeconds": 300}, 1, "data-2", "", False),
+        ({"minReadySeconds": 300}, 1, "data-0", "data-2", False),
+        (ORDERED, 0, "data-0", "data-2", False),
     ],
 )
 def test_a_controller_that_waits_until_pods_are_available_is_waited_for(
-    changes: dict[str, Any], available: int, going: str, waits: bool
+    changes: dict[str, Any], available: int, late: str, going: str, waits: bool
 ) -> None:
-    """data-0 has just been replaced. In order only those above it wait for it."""
+    """In order those above a pod that became Ready last wait for it; a partition goes down from the highest."""
     item = pool_json(**changes)
     item["status"]["availableReplicas"] = available
-    old = {"revision": "data-old"}
-    pods = {
-        "data-0": member("data-0"),
-        "data-1": member("data-1", ready=False),
-        "data-2": member("data-2", **old),
-    }
+    items = {name: pod_json(name, ready=name != "data-1") for name in ("data-0", "data-1", "data-2")}
+    for name, each in items.items():
+        each["status"]["conditions"][0]["lastTransitionTime"] = f"2026-11-30T1{6 if name == late else 5}:00:00Z"
+    pods = {name: pod(each) for name, each in items.items()}
     verdict = judge_available(stateful_set(item), pods, [going] if going else [])
     assert verdict.state is (State.WAITING if waits else State.PASSED)
     if waits:
