@@ -112,6 +112,11 @@ def judge_members(pools: Sequence[StatefulSet], members: Collection[str]) -> Ite
     yield refused("member_unknown", message, "Make the plan again: it names members that are no longer there.")
 
 
+def let_through(pool: StatefulSet, pods: Mapping[str, Pod]) -> list[str]:
+    """The pods that the controller of a pool with RollingUpdate replaces: outdated, and not below the partition."""
+    return [n for n, pod in sorted(pods.items()) if pool.place(n) >= pool.partition and not pod_is_current(pool, pod)]
+
+
 @as_verdict
 def judge_strategy(pool: StatefulSet, pods: Mapping[str, Pod], batch: Collection[str]) -> Iterator[Reason]:
     """Whether deleting the pods of the batch brings them, and only them, onto the new revision.
@@ -130,11 +135,7 @@ def judge_strategy(pool: StatefulSet, pods: Mapping[str, Pod], batch: Collection
         )
         yield refused("strategy_keeps_old_revision", message, remedy)
         return
-    others = [
-        name
-        for name, pod in sorted(pods.items())
-        if name not in batch and pool.place(name) >= pool.partition and not pod_is_current(pool, pod)
-    ]
+    others = [name for name in let_through(pool, pods) if name not in batch]
     if others:
         message = (
             f"StatefulSet {pool.name} is RollingUpdate: its controller would replace {', '.join(others)} by itself, "

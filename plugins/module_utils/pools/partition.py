@@ -15,7 +15,7 @@ from ..common.errors import Refusal
 from ..common.verdict import Reason, as_verdict, refused, remark, waiting
 from ..common.words import enumerate_few
 from ..kubernetes.state import Pod, StatefulSet
-from .judge import judge_strategy, pod_is_current
+from .judge import judge_strategy, let_through
 from .pool_changes import carried_undo, holds
 
 
@@ -90,8 +90,7 @@ def judge_rolling(pool: StatefulSet, pods: Mapping[str, Pod]) -> Iterator[Reason
     at once (`judge_one_at_a_time`): then another has lowered the partition, such as a deployer that applies its own.
     """
     reasons = judge_strategy(pool, pods, ()).reasons
-    loose = [n for n, pod in pods.items() if pool.place(n) >= pool.partition and not pod_is_current(pool, pod)]
-    if reasons and len(loose) == 1 and rolled_by_partition(pool):
+    if reasons and len(let_through(pool, pods)) == 1 and rolled_by_partition(pool):
         return (waiting(one.code, one.message, "It ends by itself.") for one in reasons)
     return (replace(one, remedy=f"Let that end, or stop it: {holding(pool)}.") for one in reasons)
 
