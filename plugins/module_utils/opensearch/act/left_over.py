@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from ...common.errors import Refusal
 from ...common.task import Outcome, Task, passed_or_raise
@@ -17,7 +18,7 @@ from ..observe.cluster import read_settings
 from ..observe.settings import ENABLE, UNDO, Settings, carried_undo, excluded_by
 from .putting_back import restore
 from .raising import lower_replicas
-from .settings_change import OF_RUN, name_of, write
+from .settings_change import OF_RUN, name_of, there, write
 
 SILENT = frozenset({"orphaned", "lock_lost", "locked"})
 """The failures after which another run may be at work: that run then reports what is left over."""
@@ -34,7 +35,8 @@ def settle(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
     if task.params["state"] == "restored" and task.params["part"] == "all":
         lowered = lower_replicas(task, client, settings)
         done = replace(done, verdict=combine((done.verdict, lowered.verdict)), changed=done.changed or lowered.changed)
-    if task.check_mode or task.params["part"] != "all" or (before is None and reset is None):
+    # In check mode all that a run has set is still there.
+    if task.params["part"] != "all" or (reset is None if before is None else task.check_mode):
         return done
     after = read_settings(client)
     undo = carried_undo(after)
@@ -48,9 +50,9 @@ def settle(task: Task, client: OpenSearchClient, settings: Settings) -> Outcome:
         found = [each for each in as_of_a_run(after) if each.path not in named]
         back = tuple(each for each in found if each.name in reset)
         said = left_overs(each for each in found if each.name not in reset)
-    if back:
-        _write_back(task, client, after, back, undo)
-    return replace(done, verdict=combine((done.verdict, Verdict(said))), changed=done.changed or bool(back))
+    written = _write_back(task, client, after, back, undo) if back else {}
+    done = replace(done, after=there({**(done.after or {}), **written}), changed=done.changed or bool(back))
+    return replace(done, verdict=combine((done.verdict, Verdict(said))))
 
 
 def naming(task: Task, client: OpenSearchClient, error: Refusal) -> Refusal:
@@ -125,7 +127,9 @@ def _remove_undo(task: Task, client: OpenSearchClient, settings: Settings) -> No
 
 def _write_back(
     task: Task, client: OpenSearchClient, settings: Settings, changes: tuple[Change, ...], undo: Undo | None
-) -> None:
+) -> dict[str, Any]:
+    """Put settings back without an undo. The result is what is written, by the names of results."""
     back = tuple(replace(each, was=value_back(each, settings.at(each.path))) for each in changes)
     acts = [("restored", name_of(each), {"value": each.was, "was": settings.at(each.path)}) for each in back]
     write(task, client, settings_body(back, undo, back=True), acts)
+    return {name_of(each): each.was for each in back}

@@ -40,11 +40,11 @@ class Guarded:
         self.before_look("", stoppable=False)
 
 
-def do(client: Servers, state: str, guard: Any = None, **params: Any) -> Outcome:
+def do(client: Servers, state: str, guard: Any = None, *, check: bool = False, **params: Any) -> Outcome:
     given = shard_allocation.CONTRACT.arguments(
         {}, state=state, lock={"run": "night"}, wait=False, wait_sleep=1, **{**LIMITS, **params}
     )
-    return carry_out(Task(params=given, guard=guard), client)  # type: ignore[arg-type]
+    return carry_out(Task(params=given, guard=guard, check_mode=check), client)  # type: ignore[arg-type]
 
 
 def begun() -> tuple[Servers, dict[str, Any]]:
@@ -131,6 +131,17 @@ def test_settle_resets_what_a_person_consents_to_and_names_the_rest(undo: str | 
     assert client.settings["transient"] == {}
     assert not {ENABLE, UNDO}.intersection(client.settings["persistent"])
     assert do(client, "restored", reset=wanted).changed is False
+
+
+def test_a_check_names_what_would_be_reset_and_the_rest() -> None:
+    client, _before = begun()
+    del client.settings["persistent"][UNDO]
+    then = deepcopy(client.settings)
+    done = do(client, "restored", check=True, reset=[ENABLE])
+    assert (done.changed, set(codes(done)), client.settings == then) == (True, {"looks_left_over"}, True)
+    assert ENABLE not in str(done.verdict)
+    # Diff mode shows it.
+    assert f"persistent {ENABLE}" in done.before.keys() - (done.after or {}).keys()
 
 
 def test_nothing_else_than_settings_of_runs_is_reset() -> None:
