@@ -81,7 +81,8 @@ class PreparedProcess:
         try:
             pid = os.fork()
         except OSError:
-            # Memory or processes are short. The worker starts a process of its own, and those under way are still followed.
+            # Memory or processes are short. The worker starts a process of its own, and those under way are still
+            # followed.
             for descriptor in (asked, output, status):
                 os.close(descriptor)
             return None

@@ -86,8 +86,9 @@ def judge_rolling(pool: StatefulSet, pods: Mapping[str, Pod]) -> Iterator[Reason
     """Whether the controller replaces no pods of this pool by itself now. The proof of another batch does not allow for
     that.
 
-    A pod that a run has let through by its partition is waited for, since that ends by itself. A run lets no two through
-    at once (`judge_one_at_a_time`): then another has lowered the partition, such as a deployer that applies its own.
+    A pod that a run has let through by its partition is waited for, since that ends by itself. A run lets no two
+    through at once (`judge_one_at_a_time`): then another has lowered the partition, such as a deployer that applies its
+    own.
     """
     reasons = judge_strategy(pool, pods, ()).reasons
     if reasons and len(let_through(pool, pods)) == 1 and rolled_by_partition(pool):

@@ -270,8 +270,8 @@ def _refusal(reason: Reason, *, calmly: bool) -> dict[str, Any]:
 def not_begun(result: Mapping[str, Any]) -> dict[str, Any]:
     """The end of a run whose plan waits, or that is refused, from the `result` that says so.
 
-    It has the `state`, `cause` and `codes` of the notice, with the findings of an early look, the `reasons`, their `sentences`, and the `statistics`
-    for Ansible.
+    It has the `state`, `cause` and `codes` of the notice, with the findings of an early look, the `reasons`, their
+    `sentences`, and the `statistics` for Ansible.
     """
     message = str(result.get("msg", ""))
     reasons = (result.get("verdict") or {}).get("reasons", ())

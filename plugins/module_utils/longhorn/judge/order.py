@@ -38,7 +38,7 @@ def is_done(seen: Longhorn, node: str, image: str) -> bool:
 
 
 def v2_nodes(seen: Longhorn, names: Collection[str] = ()) -> list[str]:
-    """The nodes, or these of them, with a v2 instance manager. One that a run has begun may lack it for a short time."""
+    """The nodes, or these of them, with a v2 instance manager. One that a run has begun may lack it for a while."""
     known = seen.managers_of.keys() | {name for name, node in seen.nodes.items() if node.begun}
     return sorted(name for name in known if not names or name in names)
 

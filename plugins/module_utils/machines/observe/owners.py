@@ -1,4 +1,4 @@
-"""A look at the owners of machines at Cluster API: how many of their Machines may be away, and whether it replaces them."""
+"""A look at the owners of machines at Cluster API: how many Machines may be away, and whether they roll out."""
 
 from __future__ import annotations
 

@@ -82,7 +82,9 @@ def note_in(
 def request_of_plan(
     base: str, batches: Batches, last: Carried | None, *, goes_on: bool, scheduled: Sequence[str] = ()
 ) -> Carried:
-    """The request of a plan, with its digest; `base` is the digest of what is wanted, and people have `scheduled` these.
+    """The request of a plan, with its digest.
+
+    `base` is the digest of what is wanted, and `scheduled` are the members that people have scheduled.
 
     `goes_on` says whether anything of the last request is left. If it is the same one it keeps its digest while its
     members become fewer, so that one consent is enough. Another member may have been elected, so that those that are

@@ -157,7 +157,7 @@ def judge_reached(points: Sequence[Point], batches: int) -> Iterator[Reason]:
         if batches and point.after >= batches:
             yield remark(
                 "approval_not_reached",
-                f"The upgrade does not stop for the approval {point}: no batch starts then (batches in all: {batches}).",
+                f"The upgrade never stops for the approval {point}: of its {batches} batches, none starts then.",
                 "Give a smaller number (upgrade_approvals), or leave it out.",
             )
 
