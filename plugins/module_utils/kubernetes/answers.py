@@ -166,6 +166,11 @@ def images_of(spec: Json, name: str) -> dict[str, str]:
     return dict(listed(spec, name, lambda each: (text(each, "name"), text(each, "image", "")), ()))
 
 
+def is_not_found(error: Refusal) -> bool:
+    """Whether a server has said in plain words that it does not know an object, or its kind."""
+    return error.verdict.reasons[0].code == "kubernetes_not_found"
+
+
 def refusal_of(host: str, request: ApiRequest, status: int, answer: Mapping[str, Any] | None, retry: bool) -> Refusal:
     """The refusal for an answer that is not a success. `retry` says whether the request was repeated."""
     message = (answer or {}).get("message")

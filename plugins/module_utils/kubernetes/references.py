@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from ..common.errors import Refusal
 from ..common.reading import Json, flag, listed, text, within
-from .answers import reading
+from .answers import is_not_found, reading
 from .client import KubernetesClient
 from .paths import in_namespace
 from .reference import ObjectReference
@@ -60,7 +60,6 @@ def _served(client: KubernetesClient, path: str) -> Json | None:
     try:
         return client.get(path)
     except Refusal as error:
-        # A server says in plain words that it does not know a group.
-        if error.verdict.reasons[0].code == "kubernetes_not_found":
+        if is_not_found(error):
             return None
         raise

@@ -17,7 +17,7 @@ from ..common.task import Outcome, Task
 from ..common.timestamps import utc_now
 from ..common.verdict import Reason, Verdict, refused, waiting
 from ..common.waiting import Patience
-from ..kubernetes.answers import reading_object
+from ..kubernetes.answers import is_not_found, reading_object
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.kubernetes_nodes import PATH as NODES
 from ..kubernetes.paths import in_namespace
@@ -84,7 +84,7 @@ def _served(client: KubernetesClient, namespace: str) -> Verdict:
     try:
         client.get(in_namespace(API, namespace, NODE_UPDATES, "any"))
     except Refusal as error:
-        if error.verdict.reasons[0].code != "kubernetes_not_found":
+        if not is_not_found(error):
             raise
         said = (
             f"The Kubernetes API at {client.host} does not know {NODE_UPDATE}, by which work on machines is delegated."

@@ -17,6 +17,7 @@ from ..common.task import Task
 from ..common.timestamps import in_seconds, now_text
 from ..common.verdict import Reason, Verdict
 from ..extra_machines.observe.look import ClusterApi, cluster_api
+from ..kubernetes.answers import is_not_found
 from ..kubernetes.client import connect
 from ..kubernetes.rights import missing_rights
 from ..run.lock.lease import lease_at
@@ -177,8 +178,7 @@ class MachineMarks:
         except Denied:
             return False
         except Refusal as error:
-            # A server says in plain words that it does not know the kind.
-            if error.verdict.reasons[0].code != "kubernetes_not_found":
+            if not is_not_found(error):
                 raise
             return True
         return found is None or found.ends or found.phase in ENDED

@@ -9,6 +9,7 @@ from ..common.errors import Denied, Refusal
 from ..common.task import Task
 from ..common.verdict import Reason, Verdict, remark, waiting
 from ..common.waiting import Patience
+from ..kubernetes.answers import is_not_found
 from ..kubernetes.client import KubernetesClient
 from ..kubernetes.paths import in_namespace
 from .act.node_updates import NodeUpdateChanges
@@ -33,7 +34,7 @@ def work_left(client: KubernetesClient, namespace: str) -> tuple[Work, tuple[Rea
         said = f"It was not seen whether another program is at work on a machine that is uncordoned. {cause.message}"
         return {}, (remark("node_updates_not_seen", said, cause.remedy),)
     except Refusal as error:
-        if error.verdict.reasons[0].code != "kubernetes_not_found":
+        if not is_not_found(error):
             raise
         return {}, ()
     return {each.machine: each for each in found if each.is_at_work}, ()

@@ -15,6 +15,7 @@ from ..common.errors import Refusal
 from ..common.task import Task
 from ..common.verdict import Reason, Verdict, combine
 from ..draining.observe.optional import asked
+from ..kubernetes.answers import is_not_found
 from ..kubernetes.client import KubernetesClient, connect
 from ..kubernetes.rights import may
 from .act.changes import Acts
@@ -87,5 +88,5 @@ def _unless_changed(act: Callable[[], object]) -> None:
     try:
         act()
     except Refusal as error:
-        if error.verdict.reasons[0].code not in ("kubernetes_not_found", "value_not_kept"):
+        if not is_not_found(error) and error.verdict.reasons[0].code != "value_not_kept":
             raise

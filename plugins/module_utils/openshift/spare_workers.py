@@ -17,6 +17,7 @@ from ..common.timestamps import timestamp_of, utc_now
 from ..common.verdict import State, Verdict, combine, remark
 from ..common.words import enumerate_few
 from ..draining.observe.kept_pods import kept_pods, pods_on
+from ..kubernetes.answers import is_not_found
 from ..kubernetes.client import KubernetesClient, connect
 from ..run.lock.lock_watch import writer_of
 from ..run.output.plan_text import counted
@@ -100,7 +101,7 @@ def _found(client: KubernetesClient) -> Machines:
     except Denied:
         return NOTHING
     except Refusal as error:
-        if error.verdict.reasons[0].code != "kubernetes_not_found":
+        if not is_not_found(error):
             raise
         return NOTHING
 

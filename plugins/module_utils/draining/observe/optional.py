@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from ...common.errors import Denied, Refusal
 from ...common.verdict import Reason, remark
+from ...kubernetes.answers import is_not_found
 
 Answer = TypeVar("Answer")
 
@@ -22,6 +23,6 @@ def asked(ask: Callable[[], Answer], what: str) -> tuple[Answer | None, tuple[Re
         return ask(), ()
     except Refusal as error:
         (cause, *_others) = error.verdict.reasons
-        if not isinstance(error, Denied) and cause.code != "kubernetes_not_found":
+        if not isinstance(error, Denied) and not is_not_found(error):
             raise
         return None, (remark("not_computed", f"Not computed: {what}. {cause.message}", cause.remedy),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...common.errors import Refusal, refusal
+from ...kubernetes.answers import is_not_found
 from ...kubernetes.answers import reading as reading_answer
 from ...kubernetes.client import Json, KubernetesClient
 from ...kubernetes.paths import in_namespace
@@ -71,8 +72,7 @@ def _group(client: KubernetesClient) -> Json | None:
     try:
         return client.get(f"/apis/{GROUP}")
     except Refusal as error:
-        # A server says in plain words that it does not know a group.
-        if error.verdict.reasons[0].code == "kubernetes_not_found":
+        if is_not_found(error):
             return None
         raise
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...common.errors import Refusal
 from ...common.reading import Json, listed, part, text, text_map
-from ...kubernetes.answers import all_of
+from ...kubernetes.answers import all_of, is_not_found
 from ...kubernetes.client import KubernetesClient
 from ...run.undo.undo_annotation import UNDO
 from .kinds import CHECK_PAUSED, HEALTH_CHECKS
@@ -24,7 +24,7 @@ def health_checks(client: KubernetesClient) -> tuple[HealthCheck, ...]:
     try:
         return all_of("MachineHealthCheck", client.list(HEALTH_CHECKS), health_check)
     except Refusal as error:
-        if error.verdict.reasons[0].code != "kubernetes_not_found":
+        if not is_not_found(error):
             raise
         return ()
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ...common.errors import Refusal, refusal
 from ...common.reading import text_map, within
-from ...kubernetes.answers import all_of, reading_object
+from ...kubernetes.answers import all_of, is_not_found, reading_object
 from ...kubernetes.client import KubernetesClient
 from . import reading
 from .kinds import MASTER, NODES, OPERATORS, POOLS, RELEASE, UPGRADE_OPERATOR, VERSION, ZONE, config_path
@@ -95,7 +95,7 @@ def _if_known(answer: Future[Answer]) -> Answer | None:
     try:
         return answer.result()
     except Refusal as error:
-        if error.verdict.reasons[0].code != "kubernetes_not_found":
+        if not is_not_found(error):
             raise
         return None
 
