@@ -177,12 +177,7 @@ def test_sets_that_a_killed_run_has_not_made_are_made_by_the_next_one(here: Worl
 def test_passes_keep_the_spare_workers_until_the_end(here: World) -> None:
     cluster = WithSpareWorkers(here)
     given = cluster.agreed(upgrade_wait=False)
-    for _pass in range(80):
-        ended = here.play(PLAYBOOK, given)
-        assert ended.code == 0, ended.output
-        if '"upgrade_state": "done"' in ended.output:
-            break
-        cluster.openshift.clock.advance(300)
+    list(here.passes(PLAYBOOK, given, 80))
     cluster.is_upgraded()
     assert cluster.made() == SPARE
 

@@ -80,6 +80,16 @@ class World:
         """Let virtual time pass between two runs."""
         self.sandbox.clock.sleep(seconds)
 
+    def passes(self, playbook: str, given: Mapping[str, Any], most: int) -> Iterator[None]:
+        """Single passes, five minutes apart, until the upgrade is done or `most` are over. A step is between two."""
+        for _pass in range(most):
+            ended = self.play(playbook, given)
+            assert ended.code == 0, ended.output
+            if '"upgrade_state": "done"' in ended.output:
+                return
+            yield
+            self.later(300)
+
     def confirmed(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         """The variables with consent to the present plan."""
         planned = self.play(PLAN, without_images(variables))

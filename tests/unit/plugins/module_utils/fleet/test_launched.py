@@ -244,34 +244,32 @@ def test_a_cancelled_fleet_ends_the_job_of_a_killed_run(
     assert held.more["cluster"]["cause"] == "The fleet was cancelled."
 
 
-def test_a_job_that_ends_as_it_is_cancelled_counts_as_it_has_ended(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def cancelled_at_its_end(folder: Folder, monkeypatch: pytest.MonkeyPatch, **result: Any) -> Cluster:
+    """The cluster of a killed run whose job at AWX ends with this result when it is cancelled."""
     with Listening(Clock()) as listening:
         scheduler = OfAwx("")
         scheduler.url = listening.serve(scheduler.awx).url
         with pytest.raises(Killed):
             upgrade(scheduler, folder, kill)
-        scheduler.awx.before_cancel = lambda job: job.end("successful", "Done.", **DONE)
+        scheduler.awx.before_cancel = lambda job: job.end("successful", "Done.", **result)
         found = cancel(scheduler, folder, monkeypatch)
-    assert (found.state, found.cause, found.record) == ("done", "", "stateful-upgrade-1")
     assert found.launch is not None
     assert found.launch.ended
+    return found
+
+
+def test_a_job_that_ends_as_it_is_cancelled_counts_as_it_has_ended(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = cancelled_at_its_end(folder, monkeypatch, **DONE)
+    assert (found.state, found.cause, found.record) == ("done", "", "stateful-upgrade-1")
 
 
 def test_a_cancelled_cluster_is_noted_although_its_job_has_ended_without_a_result(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Listening(Clock()) as listening:
-        scheduler = OfAwx("")
-        scheduler.url = listening.serve(scheduler.awx).url
-        with pytest.raises(Killed):
-            upgrade(scheduler, folder, kill)
-        scheduler.awx.before_cancel = lambda job: job.end("successful", "Done.")
-        found = cancel(scheduler, folder, monkeypatch)
+    found = cancelled_at_its_end(folder, monkeypatch)
     assert (found.state, found.codes) == ("failed", ("fleet_job_unknown_end",))
-    assert found.launch is not None
-    assert found.launch.ended
 
 
 def test_a_job_of_the_template_that_was_launched_without_variables_is_none_of_the_fleet(folder: Folder) -> None:
