@@ -8,7 +8,7 @@ from typing import Any
 
 from .bodies import failure, optional_part, part, success
 from .fields import Difference, Json, Segments, differences, encoded, json_patch, not_covered, shown
-from .policy import HOLD, OBJECTS, Policy
+from .policy import HOLD, OBJECTS, REPLACE, Policy
 
 SPEC, TEMPLATE = ("spec",), ("spec", "template", "spec")
 
@@ -36,6 +36,8 @@ SET_OBJECTS = {
 DISABLED = "disableInPlaceUpdates"
 UNCOVERED = "uncovered"
 """Settings of the ExtensionConfig, which each request carries."""
+SETTINGS: Mapping[str, tuple[str, ...]] = {DISABLED: ("true", "false"), UNCOVERED: (REPLACE, HOLD)}
+"""The values of each, in small letters."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,10 @@ def _skipped(change: Difference) -> bool:
 
 
 def can_update_machine(body: Json, policy: Policy) -> Json:
-    """The answer to CanUpdateMachine: three patches, or none and the list of fields."""
+    """The answer to CanUpdateMachine: three patches, or none and the list of fields.
+
+    A setting with another value is a failure, after which nothing is replaced: a misspelt `hold` is no consent to that.
+    """
     return _answered("CanUpdateMachine", body, policy, {name: name for name in OBJECTS}, SPEC)
 
 
@@ -87,8 +92,11 @@ def _answered(hook: str, body: Json, policy: Policy, names: Mapping[str, str], r
     for objects in (current, desired):
         for name in (names["machine"], names["infrastructureMachine"]):
             part(objects, name)
-    settings = optional_part(body, "settings")
-    if settings.get(DISABLED, "").lower() == "true":
+    settings = {name: value.lower() for name, value in optional_part(body, "settings").items()}
+    if wrong := [name for name, known in SETTINGS.items() if settings.get(name, known[0]) not in known]:
+        remedies = "; ".join(f"{each} is {settings[each]!r}: write {' or '.join(SETTINGS[each])}" for each in wrong)
+        return failure(hook, f"The upgrade is held, because a setting of the ExtensionConfig is wrong. {remedies}.")
+    if settings.get(DISABLED) == "true":
         return success(hook, f"The setting {DISABLED} is true: Cluster API replaces {_named(desired, names)}.")
     found = covered(current, desired, policy, names, root)
     if found.uncovered:

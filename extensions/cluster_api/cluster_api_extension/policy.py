@@ -131,7 +131,11 @@ def _gate(written: Any) -> GateRule:
     if not isinstance(url, str) or (url and not url.startswith("https://")):
         raise PolicyError("gate.url is no address: write one that starts with https://")
     numbers = {name: _number(section[name], f"gate.{name}") for name in ("max_age", "poll") if name in section}
-    return GateRule(hooks, _texts(section.get("clusters", ("*",)), "gate.clusters"), url=url, **numbers)
+    clusters = _texts(section.get("clusters", ("*",)), "gate.clusters")
+    # One that can match no cluster would let that cluster pass without its gate.
+    if vain := [each for each in clusters if not set(each) & set("/*?[")]:
+        raise PolicyError(f"gate.clusters has {', '.join(vain)}: write namespace/name, or a pattern of it")
+    return GateRule(hooks, clusters, url=url, **numbers)
 
 
 def _external(written: Any) -> ExternalRule:

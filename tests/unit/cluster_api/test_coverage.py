@@ -92,6 +92,32 @@ def test_the_switch_of_the_settings_declines_everything() -> None:
 
 
 @pytest.mark.parametrize(
+    ("settings", "remedy"),
+    [
+        ({"uncovered": "holds"}, "uncovered is 'holds': write replace or hold."),
+        ({"disableInPlaceUpdates": "yes"}, "disableInPlaceUpdates is 'yes': write true or false."),
+        (
+            {"uncovered": "", "disableInPlaceUpdates": "1"},
+            "disableInPlaceUpdates is '1': write true or false; uncovered is '': write replace or hold.",
+        ),
+    ],
+)
+def test_a_setting_with_an_unknown_value_holds_the_upgrade_and_replaces_nothing(
+    settings: dict[str, str], remedy: str
+) -> None:
+    answer = can_update_machine({**changed("canupdatemachine"), "settings": settings}, POLICY)
+    assert answer["status"] == "Failure"
+    assert answer["message"].endswith(f"a setting of the ExtensionConfig is wrong. {remedy}")
+
+
+def test_the_values_of_settings_may_have_capitals() -> None:
+    body = changed("canupdatemachine")
+    assert can_update_machine({**body, "settings": {"uncovered": "Hold"}}, POLICY)["status"] == "Failure"
+    disabled = can_update_machine({**body, "settings": {"disableInPlaceUpdates": "False"}}, POLICY)
+    assert "The allow-list does not cover" in disabled["message"]
+
+
+@pytest.mark.parametrize(
     "path",
     [
         "spec.readinessGates",

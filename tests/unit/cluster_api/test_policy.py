@@ -29,6 +29,7 @@ def test_an_empty_policy_is_the_default_and_the_manifest_has_the_default() -> No
         ({"budget": {"attempts": 0}}, "budget.attempts is 0: write a whole number above 0"),
         ({"budget": {"attempts": True}}, "budget.attempts is True: write a whole number above 0"),
         ({"gate": {"hooks": ["BeforeLunch"]}}, "gate.hooks has BeforeLunch: take hooks of BeforeClusterUpgrade"),
+        ({"gate": {"clusters": ["a/b", "prod"]}}, "gate.clusters has prod: write namespace/name, or a pattern of it"),
         ({"gate": {"url": "http://gate"}}, "gate.url is no address: write one that starts with https://"),
         (
             {"external": {"upgrade_tasks": True}},
